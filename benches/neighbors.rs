@@ -1,22 +1,22 @@
 //! Time to find the neighbors of every training query, beside a search that compares one query after the other:
 //! `cargo bench --bench neighbors`.
 //!
-//! 20,000 queries, 20 neighbors, the median distance as bandwidth, one thread. Both give the same neighbors and weights, bit for
-//! bit.
+//! 20,000 queries, 20 neighbors, the median distance as bandwidth, one thread, in batches as training asks for them. Both give
+//! the same neighbors and weights, bit for bit.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
 
 use std::time::Instant;
 
 use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::smoothing::{
-    Bandwidth, ColumnDistance, Comparison, QueryDistance, QueryRole, QueryRows, Separation, Smoothing,
+    BATCH, Bandwidth, ColumnDistance, Comparison, QueryDistance, QueryRole, QueryRows, Separation, Smoothing,
     SmoothingKind, Target,
 };
 use sqlite_ltr::ndarray::Array2;
 
 const QUERIES: usize = 20_000;
-/// Of so many queries one is searched the slow way; its time is multiplied.
-const SLOW: usize = 20;
+/// Of so many batches the first query of one is searched the slow way; its time is multiplied.
+const SLOW: usize = 4;
 
 fn one_by_one(
     rows: &QueryRows,
@@ -47,19 +47,20 @@ fn main() {
             |start| ColumnDistance { comparison: Comparison::Euclidean, start, width: 1, weight: 1.0 };
         let distance = QueryDistance::from((0..numbers).map(column).collect::<Vec<_>>());
         let smoothing = Smoothing::new(SmoothingKind::Gaussian, 20, Bandwidth::Median);
-        let nearest = |query: usize| {
-            let own = rows.row(query).to_vec();
-            rows.nearest(&distance, &smoothing, (&own, Target::Observed), &|_| QueryRole::Candidate)
-        };
         let (mut fast, mut slow) = (0.0, 0.0);
-        for first in (0..QUERIES).step_by(SLOW) {
+        for (number, first) in (0..QUERIES).step_by(BATCH).enumerate() {
+            let queries = first..QUERIES.min(first + BATCH);
             let began = Instant::now();
-            let found: Vec<_> = (first..first + SLOW).map(nearest).collect();
+            let own: Vec<Vec<f64>> = queries.map(|query| rows.row(query).to_vec()).collect();
+            let targets: Vec<(&[f64], Target)> = own.iter().map(|row| (&row[..], Target::Observed)).collect();
+            let found = rows.nearest(&distance, &smoothing, &targets, &|_| QueryRole::Candidate);
             fast += began.elapsed().as_secs_f64();
-            let began = Instant::now();
-            let expected = one_by_one(&rows, &distance, &smoothing, first);
-            slow += began.elapsed().as_secs_f64() * SLOW as f64;
-            assert_eq!(found[0], expected);
+            if number.is_multiple_of(SLOW) {
+                let began = Instant::now();
+                let expected = one_by_one(&rows, &distance, &smoothing, first);
+                slow += began.elapsed().as_secs_f64() * (SLOW * BATCH) as f64;
+                assert_eq!(found[0], expected);
+            }
         }
         println!("{QUERIES} queries, {numbers} features: {fast:.2} s, one by one {slow:.1} s");
     }

@@ -19,6 +19,7 @@
 //! rate of theorem 1, whose constant is the median.
 
 mod query_distance;
+mod query_panels;
 mod query_rows;
 
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ use crate::math::order::{keep_smallest, median};
 use crate::param::named;
 
 pub use query_distance::{ColumnDistance, Comparison, QueryDistance, Separation};
-pub use query_rows::{COMPARISON, QueryRole, QueryRows};
+pub use query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
 
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use super::id::Id;
 use super::matrix::Matrix;
 use super::query_value::QueryValue;
 use crate::arrange::{ListConstraint, RowGroup};
+use crate::control::Ticks;
 use crate::math::order::sort_items;
 use crate::memory::{bytes_of, matrix_bytes};
 
@@ -233,6 +234,9 @@ impl Dataset {
     }
 }
 
+/// Operations, for [`Ticks`], of finding the numbers of a row.
+const LOOKUPS: usize = 500;
+
 /// Numbers of documents and groups in their queries, by first appearance, slots in ascending order; empty without groups.
 pub(super) fn row_groups(
     documents: &[Id],
@@ -240,6 +244,7 @@ pub(super) fn row_groups(
     offsets: &[usize],
     constraint: ListConstraint,
 ) -> Vec<RowGroup> {
+    let mut ticks = Ticks::default();
     let query_values = |rows: &[usize]| -> Vec<RowGroup> {
         let (mut known_documents, mut known_groups) = (HashMap::new(), HashMap::new());
         if constraint == ListConstraint::Slots {
@@ -249,9 +254,12 @@ pub(super) fn row_groups(
                 number_in(&mut known_groups, slot);
             }
         }
-        let row_group = |(document, group)| RowGroup {
-            document: number_in(&mut known_documents, document),
-            group: number_in(&mut known_groups, group),
+        let row_group = |(document, group)| {
+            ticks.add(LOOKUPS);
+            RowGroup {
+                document: number_in(&mut known_documents, document),
+                group: number_in(&mut known_groups, group),
+            }
         };
         documents[rows[0]..rows[1]].iter().zip(&groups[rows[0]..rows[1]]).map(row_group).collect()
     };

@@ -37,9 +37,13 @@ pub fn descending_then(scores: &[f64], tie: Option<&dyn Fn(usize, usize) -> Orde
 
 /// Keeps the `count` pairs (index, value) with the smallest values, in ascending order; equal values by index.
 pub fn keep_smallest(pairs: &mut Vec<(usize, f64)>, count: usize) {
-    let before = |a: &(usize, f64), b: &(usize, f64)| compare(a.1, b.1).then(a.0.cmp(&b.0));
+    let mut ticks = Ticks::default();
+    let mut before = |a: &(usize, f64), b: &(usize, f64)| {
+        ticks.add(COMPARISON);
+        compare(a.1, b.1).then(a.0.cmp(&b.0))
+    };
     if count < pairs.len() {
-        pairs.select_nth_unstable_by(count, before);
+        pairs.select_nth_unstable_by(count, &mut before);
         pairs.truncate(count);
     }
     pairs.sort_unstable_by(before);

@@ -1,84 +1,182 @@
-//! Order statistics of many numbers in a fraction of the time of sorting them.
+//! Order statistics of many numbers of which only approximations are known, in a fraction of the time of sorting them.
 //!
-//! The bounds around the number that is looked for come from a sample of every n / 1024th number. A pass counts the numbers
-//! below the bounds and keeps those between them, usually less than a tenth (Floyd and Rivest 1975, "Expected time bounds for
-//! selection"). If the bounds miss it, all numbers are searched. So the result is exact for any numbers.
+//! If each approximation is off by at most e, so is each order statistic: the number of rank k is at most e from the
+//! approximation v of rank k. Numbers whose approximations are more than 2 e below v are before it, those more than 2 e above
+//! v behind it. The others are candidates, whose exact numbers decide.
+//!
+//! v is found between bounds from a sample of every n / 512th number (Floyd and Rivest 1975, "Expected time bounds for
+//! selection"). A pass counts the numbers below eight values between the bounds, usually a seventh of all numbers, and moves
+//! the bounds to the nearest two. Another pass counts the numbers below the bounds and keeps those between them. If they miss
+//! v, all numbers are searched. So the result does not depend on the sample.
 
-use super::lanes::LANES;
-use super::order::compare;
-use super::simd::simd;
+use super::simd::{KEYS, simd};
 
 /// Numbers in the sample.
-const SAMPLE: usize = 1024;
+const SAMPLE: usize = 512;
 
 /// Standard deviations of a rank in the sample between the rank that is expected and a bound.
 const DEVIATIONS: f64 = 3.0;
 
-/// The numbers of rank k - 1 and k, from 0, among those that are not NaN; the first is the second for k = 0. `None` without so
-/// many numbers.
-pub fn neighbors_in_order(values: &[f64], k: usize) -> Option<(f64, f64)> {
-    between_bounds(values, k).or_else(|| {
-        let all: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-        in_order(all, k)
-    })
+/// Values between the bounds whose ranks are counted.
+const VALUES: usize = 8;
+
+/// The numbers that can have some ranks.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Candidates {
+    /// How many numbers are surely before them.
+    pub below: usize,
+    /// Their indices, ascending.
+    pub indices: Vec<u32>,
 }
 
-/// The result by bounds from a sample; `None` if they miss it.
-fn between_bounds(values: &[f64], k: usize) -> Option<(f64, f64)> {
+impl Candidates {
+    fn between(values: &[f32], [low, high]: [f32; 2]) -> Self {
+        let (mut below, mut indices) = (0, Vec::new());
+        keep_between(values, low, high, &mut below, &mut indices);
+        Self { below, indices }
+    }
+}
+
+/// The numbers that can have one of the ranks from `first` to `last`, counted from 0, if the values are off by at most
+/// `error`. There are more numbers than `last`, and none is NaN.
+pub fn candidates(values: &[f32], [first, last]: [usize; 2], error: f64) -> Candidates {
+    let all = [f32::NEG_INFINITY, f32::INFINITY];
+    let sampled = sample_bounds(values, [first, last]);
+    let mut bounds = sampled.map_or(all, |bounds| narrowed(values, bounds, [first, last]));
+    let mut found = Candidates::between(values, bounds);
+    if found.below > first || last >= found.below + found.indices.len() {
+        bounds = all;
+        found = Candidates::between(values, bounds);
+    }
+    // The approximations of these ranks, and the range of the numbers that can have them.
+    let mut kept: Vec<f32> = found.indices.iter().map(|&index| values[index as usize]).collect();
+    let [first, last] = [first, last].map(|rank| (rank - found.below).min(kept.len().saturating_sub(1)));
+    let Some(highest) = at_rank(&mut kept, last) else { return found };
+    let lowest = at_rank(&mut kept[..=last], first).unwrap_or(highest);
+    let low = ((f64::from(lowest) - 2.0 * error) as f32).next_down();
+    let high = ((f64::from(highest) + 2.0 * error) as f32).next_up();
+    if low < bounds[0] || high > bounds[1] {
+        return Candidates::between(values, [low, high]);
+    }
+    let mut indices = Vec::new();
+    for index in found.indices {
+        let value = values[index as usize];
+        found.below += usize::from(value < low);
+        if (low..=high).contains(&value) {
+            indices.push(index);
+        }
+    }
+    Candidates { below: found.below, indices }
+}
+
+/// The number of a rank; those before it are not greater afterwards.
+fn at_rank(values: &mut [f32], rank: usize) -> Option<f32> {
+    (rank < values.len()).then(|| *values.select_nth_unstable_by(rank, f32::total_cmp).1)
+}
+
+/// Bounds around the numbers of these ranks from a sample; `None` for few numbers.
+fn sample_bounds(values: &[f32], [first, last]: [usize; 2]) -> Option<[f32; 2]> {
     let step = values.len() / SAMPLE;
     if step < 4 {
         return None;
     }
-    let mut sample: Vec<f64> = values.iter().copied().step_by(step).filter(|value| !value.is_nan()).collect();
-    let count = values.iter().filter(|value| !value.is_nan()).count();
-    let share = k as f64 / count as f64;
-    let expected = share * sample.len() as f64;
-    let slack = DEVIATIONS * (expected * (1.0 - share)).max(1.0).sqrt() + 2.0;
-    let mut at = |rank: f64| {
-        let rank = rank as usize;
-        (rank < sample.len()).then(|| *sample.select_nth_unstable_by(rank, |a, b| compare(*a, *b)).1)
+    let mut sample = Vec::with_capacity(2 * SAMPLE);
+    for index in 0..values.len().div_ceil(step) {
+        sample.push(values[index * step]);
+    }
+    let expected = |rank: usize| {
+        let share = rank as f64 / values.len() as f64;
+        let expected = share * sample.len() as f64;
+        (expected, DEVIATIONS * (expected * (1.0 - share)).max(1.0).sqrt() + 2.0)
     };
-    let low = if expected > slack { at(expected - slack)? } else { f64::NEG_INFINITY };
-    let high = at(expected + slack).unwrap_or(f64::INFINITY);
-    let (mut below, mut between) = (0, Vec::new());
-    keep_between(values, low, high, &mut below, &mut between);
-    in_order(between, k.checked_sub(below).filter(|rank| *rank > 0 || k == 0)?)
+    let ([low, low_slack], [high, high_slack]) = (expected(first).into(), expected(last).into());
+    let above = (high + high_slack) as usize;
+    let highest = at_rank(&mut sample, above);
+    let before = if highest.is_some() { &mut sample[..above] } else { &mut sample[..] };
+    let lowest = if low > low_slack { at_rank(before, (low - low_slack) as usize) } else { None };
+    Some([lowest.unwrap_or(f32::NEG_INFINITY), highest.unwrap_or(f32::INFINITY)])
 }
 
-/// The numbers of rank k - 1 and k of these numbers.
-fn in_order(mut values: Vec<f64>, k: usize) -> Option<(f64, f64)> {
-    if k >= values.len() {
-        return None;
+/// The nearest bounds, of these and of values between them, that contain the numbers of these ranks.
+fn narrowed(values: &[f32], [low, high]: [f32; 2], [first, last]: [usize; 2]) -> [f32; 2] {
+    if !low.is_finite() || !high.is_finite() {
+        return [low, high];
     }
-    let (lower, &mut found, _) = values.select_nth_unstable_by(k, |a, b| compare(*a, *b));
-    let before = lower.iter().copied().max_by(|a, b| compare(*a, *b));
-    Some((before.unwrap_or(found), found))
+    let mut between = [low; VALUES];
+    for (number, value) in between.iter_mut().enumerate() {
+        *value += (high - low) * ((number + 1) as f32 / (VALUES + 1) as f32);
+    }
+    let mut counts = [0; VALUES];
+    count_below(values, &between, &mut counts);
+    let mut bounds = [low, high];
+    for (value, count) in between.into_iter().zip(counts) {
+        if count <= first {
+            bounds[0] = value;
+        } else if count > last {
+            bounds[1] = value;
+            break;
+        }
+    }
+    bounds
 }
 
 simd! {
-    /// Counts the numbers below `low`, and collects those from `low` to `high`.
-    fn keep_between<'a>(values: &'a [f64], low: f64, high: f64, below: &'a mut usize, between: &'a mut Vec<f64>) {
-        let (blocks, rest) = values.as_chunks::<LANES>();
-        let mut counts = [0_u64; LANES];
+    /// Counts the numbers below each of these.
+    fn count_below<'a>(values: &'a [f32], bounds: &'a [f32; VALUES], below: &'a mut [usize; VALUES]) {
+        let (blocks, rest) = values.as_chunks::<KEYS>();
+        let mut last = [0.0; VALUES];
+        for number in 0..VALUES {
+            last[number] = bounds[number].next_down();
+        }
+        let mut counts = [0; VALUES];
         for block in blocks {
-            let mut hits = 0;
-            for lane in 0..LANES {
-                counts[lane] += u64::from(block[lane] < low);
-                // The product is vectorized; a lazy operator is not.
-                hits += u64::from(block[lane] >= low) * u64::from(block[lane] <= high);
-            }
-            if hits > 0 {
-                // Without branches: they could not be predicted.
-                let (mut kept, mut count) = ([0.0; LANES], 0);
-                for value in block {
-                    kept[count % LANES] = *value;
-                    count += usize::from(*value >= low) & usize::from(*value <= high);
-                }
-                between.extend_from_slice(&kept[..count]);
+            for number in 0..VALUES {
+                counts[number] += R::between(block, f32::NEG_INFINITY, last[number]).count_ones();
             }
         }
-        *below = counts.iter().sum::<u64>() as usize + rest.iter().filter(|value| **value < low).count();
-        between.extend(rest.iter().filter(|value| (low..=high).contains(value)));
+        for number in 0..VALUES {
+            let mut count = counts[number] as usize;
+            for value in rest {
+                count += usize::from(*value < bounds[number]);
+            }
+            below[number] = count;
+        }
+    }
+}
+
+simd! {
+    /// Counts the numbers below `low`, and collects the indices of those from `low` to `high`.
+    fn keep_between<'a>(
+        values: &'a [f32],
+        low: f32,
+        high: f32,
+        below: &'a mut usize,
+        indices: &'a mut Vec<u32>,
+    ) {
+        let (blocks, rest) = values.as_chunks::<KEYS>();
+        let mut counts = [0_u32; KEYS];
+        for (number, block) in blocks.iter().enumerate() {
+            for lane in 0..KEYS {
+                counts[lane] += u32::from(block[lane] < low);
+            }
+            let mut mask = R::between(block, low, high);
+            while mask > 0 {
+                indices.push((number * KEYS) as u32 + mask.trailing_zeros());
+                mask &= mask - 1;
+            }
+        }
+        let mut count = 0;
+        for lane in 0..KEYS {
+            count += counts[lane] as usize;
+        }
+        let first = blocks.len() * KEYS;
+        for (lane, value) in rest.iter().enumerate() {
+            count += usize::from(*value < low);
+            if (low..=high).contains(value) {
+                indices.push((first + lane) as u32);
+            }
+        }
+        *below = count;
     }
 }
 
@@ -88,24 +186,40 @@ mod tests {
     use crate::math::random::Random;
 
     #[test]
-    fn order_statistics_are_those_of_the_sorted_numbers() {
+    fn candidates_have_the_numbers_of_their_ranks() {
         let mut random = Random::new(8);
         for (n, different) in
-            [(0, 1), (1, 1), (100, 50), (9000, 3), (9000, 70), (20_000, usize::MAX / 2), (5000, 1)]
+            [(1, 1), (100, 50), (9000, 3), (9000, 70), (20_000, usize::MAX / 2), (5000, 1), (6000, 4000)]
         {
-            let mut values: Vec<f64> = (0..n).map(|_| random.below(different) as f64).collect();
-            // Missing numbers and an order with a period, which a sample at equal distances cannot see.
-            for index in (0..n).step_by(7) {
-                values[index] = f64::NAN;
-            }
-            for index in (0..n).step_by(n / 1024 + 1) {
-                values[index] = if n > 5000 { f64::INFINITY } else { values[index] };
-            }
-            let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-            sorted.sort_by(f64::total_cmp);
-            for k in [0, 1, 20, n / 3, n / 2, sorted.len().saturating_sub(1), sorted.len(), n] {
-                let expected = sorted.get(k).map(|found| (sorted[k.saturating_sub(1)], *found));
-                assert_eq!(neighbors_in_order(&values, k), expected, "{n} {different} {k}");
+            for error in [0.0_f64, 1e-3, 0.7, 1e30] {
+                let mut exact: Vec<f64> = (0..n).map(|_| random.below(different) as f64).collect();
+                // Missing numbers, and an order with a period, which a sample at equal distances cannot see.
+                for index in (0..n).step_by(n / 1024 + 1).skip(1) {
+                    exact[index] = if n > 5000 { f64::INFINITY } else { exact[index] };
+                }
+                let rounding =
+                    1e-7 * exact.iter().filter(|x| x.is_finite()).fold(0.0, |a, &b| f64::max(a, b));
+                let noise = |exact: f64| exact + error.min(1.0) * random.symmetric();
+                let values: Vec<f32> = exact.iter().copied().map(noise).map(|value| value as f32).collect();
+                let mut sorted = exact.clone();
+                sorted.sort_by(f64::total_cmp);
+                for ranks in
+                    [[0, 0], [0, n / 50], [n / 3, n / 3], [(n / 2).saturating_sub(1), n / 2], [0, n - 1]]
+                {
+                    if sorted[ranks[1]].is_infinite() {
+                        continue;
+                    }
+                    let Candidates { below, indices } = candidates(&values, ranks, error + rounding);
+                    assert!(indices.is_sorted());
+                    let mut found: Vec<f64> = indices.iter().map(|&index| exact[index as usize]).collect();
+                    found.sort_by(f64::total_cmp);
+                    for rank in ranks[0]..=ranks[1] {
+                        let found = found[rank - below];
+                        assert!(found.total_cmp(&sorted[rank]).is_eq(), "{n} {different} {error} {rank}");
+                    }
+                    let least = indices.len() <= n / 4 || error > 0.5 || different < 10 || n < 5000;
+                    assert!(least || ranks[1] - ranks[0] > n / 4, "{} candidates", indices.len());
+                }
             }
         }
     }

@@ -9,13 +9,13 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
-    _CMP_LE_OQ, _mm_loadu_si128, _mm256_adds_epu8, _mm256_broadcastsi128_si256, _mm256_cmp_ps,
-    _mm256_cmpeq_epi8, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_epu8, _mm256_movemask_ps,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_ps, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_storeu_si256, _mm256_sub_epi8, _mm512_adds_epu8, _mm512_broadcast_i32x4, _mm512_cmp_ps_mask,
-    _mm512_cmpgt_epu8_mask, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_maskz_set1_epi8, _mm512_or_si512,
-    _mm512_set1_epi8, _mm512_set1_ps, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_storeu_si512,
-    _mm512_sub_epi8,
+    _CMP_GE_OQ, _CMP_LE_OQ, _mm_loadu_si128, _mm256_adds_epu8, _mm256_and_ps, _mm256_broadcastsi128_si256,
+    _mm256_cmp_ps, _mm256_cmpeq_epi8, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_epu8,
+    _mm256_movemask_ps, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_ps, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_storeu_si256, _mm256_sub_epi8, _mm512_adds_epu8, _mm512_broadcast_i32x4,
+    _mm512_cmp_ps_mask, _mm512_cmpgt_epu8_mask, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_maskz_set1_epi8,
+    _mm512_or_si512, _mm512_set1_epi8, _mm512_set1_ps, _mm512_setzero_si512, _mm512_shuffle_epi8,
+    _mm512_storeu_si512, _mm512_sub_epi8,
 };
 
 /// Keys in a node of a search tree.
@@ -49,6 +49,9 @@ pub trait Registers {
 
     /// Looks up bytes in a table of at most 256: 255 where one is above its limit, else 0. A byte beyond the table is 0.
     fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES];
+
+    /// Which of sixteen numbers are from `low` to `high`: bit i for number i.
+    fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32;
 }
 
 /// Those of the baseline processor.
@@ -77,6 +80,16 @@ impl Registers for Baseline {
             above[place] = if found > limits[place] { u8::MAX } else { 0 };
         }
         above
+    }
+
+    #[allow(clippy::inline_always, reason = "part of a search")]
+    #[inline(always)]
+    fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32 {
+        let mut mask = 0;
+        for (lane, value) in values.iter().enumerate() {
+            mask |= (u32::from(*value >= low) & u32::from(*value <= high)) << lane;
+        }
+        mask
     }
 }
 
@@ -121,6 +134,22 @@ impl Registers for Avx2 {
         }
         above
     }
+
+    #[allow(clippy::inline_always, reason = "compiled for these registers")]
+    #[inline(always)]
+    fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32 {
+        // SAFETY: `with_avx2` alone uses this type. There are 16 numbers.
+        let masks = unsafe {
+            let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
+            let half = |first| {
+                let values = _mm256_loadu_ps(values.as_ptr().add(first));
+                let above = _mm256_cmp_ps::<_CMP_GE_OQ>(values, low);
+                _mm256_movemask_ps(_mm256_and_ps(above, _mm256_cmp_ps::<_CMP_LE_OQ>(values, high)))
+            };
+            [half(0), half(KEYS / 2)]
+        };
+        (masks[0] | masks[1] << (KEYS / 2)) as u32
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -156,6 +185,18 @@ impl Registers for Avx512 {
             _mm512_storeu_si512(above.as_mut_ptr().cast(), is_above);
         }
         above
+    }
+
+    #[allow(clippy::inline_always, reason = "compiled for these registers")]
+    #[inline(always)]
+    fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32 {
+        // SAFETY: `with_avx512` alone uses this type. There are 16 numbers.
+        let mask = unsafe {
+            let values = _mm512_loadu_ps(values.as_ptr());
+            let above = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(values, _mm512_set1_ps(low));
+            above & _mm512_cmp_ps_mask::<_CMP_LE_OQ>(values, _mm512_set1_ps(high))
+        };
+        u32::from(mask)
     }
 }
 
@@ -299,6 +340,18 @@ mod tests {
         }
     }
 
+    struct Masks<'a>(&'a [f32; KEYS], &'a [f32]);
+
+    impl SimdTask for Masks<'_> {
+        type Output = Vec<u32>;
+
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn run<R: Registers>(self) -> Vec<u32> {
+            self.1.windows(2).map(|bounds| R::between(self.0, bounds[0], bounds[1])).collect()
+        }
+    }
+
     #[test]
     fn bytes_are_looked_up_in_all_registers() {
         let bytes = |seed: usize| std::array::from_fn(|i| ((i * 37 + seed) * 101 % 256) as u8);
@@ -319,6 +372,24 @@ mod tests {
                     assert_eq!(unsafe { with_avx2(task()) }, expected);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn numbers_between_bounds_are_marked_in_all_registers() {
+        let mut values: [f32; KEYS] = std::array::from_fn(|i| i as f32 * 3.0 % 7.0 - 2.0);
+        [values[3], values[9], values[12]] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        let bounds = [f32::NEG_INFINITY, 1.0, f32::INFINITY, f32::NAN, -1.0, 2.0, 2.0, 0.0, 4.5];
+        let is_between = |low: f32, high: f32| {
+            (0..KEYS).map(|i| u32::from((low..=high).contains(&values[i])) << i).sum::<u32>()
+        };
+        let expected: Vec<u32> = bounds.windows(2).map(|pair| is_between(pair[0], pair[1])).collect();
+        assert_eq!(Masks(&values, &bounds).run::<Baseline>(), expected);
+        assert_eq!(dispatch(Masks(&values, &bounds)), expected);
+        #[cfg(target_arch = "x86_64")]
+        if !matches!(widest(), Widest::Baseline) {
+            // SAFETY: the processor has the features that `with_avx2` is compiled for.
+            assert_eq!(unsafe { with_avx2(Masks(&values, &bounds)) }, expected);
         }
     }
 

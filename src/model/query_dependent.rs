@@ -71,9 +71,9 @@ impl QueryDependent {
     pub fn bytes(&self) -> u64 {
         let TrainingQueries { ids, functions, .. } = &self.training;
         let ids_bytes = ids.iter().map(|id| bytes_of::<[Id; 2]>(1) + 2 * id.heap_bytes()).sum::<u64>();
-        // Rows, and their numbers in tiles.
+        // Rows, and their numbers in single precision with two more.
         let features =
-            matrix_bytes(2 * self.neighborhood.features.nrows(), self.neighborhood.features.ncols());
+            matrix_bytes(self.neighborhood.features.nrows(), 2 * self.neighborhood.features.ncols() + 1);
         let rule = self.training.rule.bytes();
         self.space().bytes()
             + matrix_bytes(functions.len(), self.space().dim() + 8)
@@ -152,7 +152,8 @@ impl QueryDependent {
     /// Numbers of the blocks that must be loaded before functions for these query features are fitted.
     pub fn missing_blocks(&self, targets: &[&[f64]]) -> Vec<usize> {
         let widest = self.neighborhood.smoothing.widest();
-        let neighbors = targets.iter().flat_map(|features| self.neighbors(features, widest));
+        let targets: Vec<(&[f64], Target)> = targets.iter().map(|features| (*features, widest)).collect();
+        let neighbors = self.neighborhood.neighbors_of_all(&targets).into_iter().flatten();
         let queries: BTreeSet<usize> = neighbors.map(|neighbor| neighbor.query).collect();
         let missing = self.neighborhood.blocks.missing(&queries.into_iter().collect::<Vec<usize>>());
         missing.iter().filter_map(|query| self.queries_with_block.binary_search(query).ok()).collect()

@@ -1,7 +1,8 @@
-//! The numbers of all training queries in tiles, for distances from one query to all of them.
+//! The search for the nearest training queries.
 //!
-//! A tile has `LANES` queries, column after column, so one instruction computes several distances. The terms of a distance are
-//! added in the order of [`QueryDistance::numbers_between`], so both have the same bits.
+//! Distances of numbers alone are computed in single precision first, for many targets at once (`query_panels`). They tell which
+//! training queries can be among the nearest, or at the median. Exact distances of these decide, so results have the bits of a
+//! search that computes all distances in double precision.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -9,23 +10,22 @@ use std::sync::OnceLock;
 use ndarray::Array2;
 
 use super::query_distance::{QueryDistance, Separation};
+use super::query_panels::Panels;
 use super::{Smoothing, SmoothingKind, Target};
 use crate::control::Ticks;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::order::keep_smallest;
-use crate::math::select::neighbors_in_order;
-use crate::math::simd::simd;
+use crate::math::order::{compare, keep_smallest};
+use crate::math::select::{Candidates, candidates};
 
-/// Encoded features of queries, one row each, and the tiles of their numbers once they are used.
+/// Encoded features of queries, one row each, and the panels of their numbers once they are used.
 #[derive(Debug, Default)]
 pub struct QueryRows {
     rows: Array2<f64>,
-    tiles: OnceLock<Vec<Lanes>>,
+    panels: OnceLock<Panels>,
 }
 
 impl From<Array2<f64>> for QueryRows {
     fn from(rows: Array2<f64>) -> Self {
-        Self { rows, tiles: OnceLock::new() }
+        Self { rows, panels: OnceLock::new() }
     }
 }
 
@@ -51,190 +51,147 @@ pub enum QueryRole {
 /// Work of comparing one number of two rows, an item of two orders at most.
 pub const COMPARISON: usize = 50;
 
-/// Tiles between two checks for interrupts.
-const TILES: usize = 256;
+/// Targets whose distances are computed at a time. More would not stay in the second cache.
+pub const BATCH: usize = 24;
 
-/// Queries between two counts of the work of looking at their roles.
-const PASS: usize = 1024;
-
-/// Squares whose ratio is at most this can have the same root.
-const SAME_ROOT: f64 = 1.0 + 8.0 * f64::EPSILON;
+/// A neighbor: index, distance and weight > 0.
+pub type Near = (usize, f64, f64);
 
 impl QueryRows {
-    /// The candidates that count for a target with these encoded features, nearest first, ties in their order: index,
+    /// For each target with these encoded features the candidates that count for it, nearest first, ties in their order: index,
     /// distance and weight > 0. See [`QueryDistance::combined`] and [`Smoothing`].
     pub fn nearest(
         &self,
         distance: &QueryDistance,
         smoothing: &Smoothing,
-        (features, target): (&[f64], Target),
+        targets: &[(&[f64], Target)],
         role: &impl Fn(usize) -> QueryRole,
-    ) -> Vec<(usize, f64, f64)> {
-        if distance.is_euclidean() && distance.numbers() > 0 {
-            self.nearest_by_numbers(distance, smoothing, (features, target), role)
-        } else {
-            self.nearest_by_kernels(distance, smoothing, (features, target), role)
+    ) -> Vec<Vec<Near>> {
+        let roles = Roles::new(self.rows.nrows(), role);
+        let search = Search { rows: &self.rows, distance, smoothing, roles: &roles };
+        if !distance.is_euclidean() || distance.numbers() == 0 {
+            return targets.iter().map(|target| search.by_kernels(*target)).collect();
         }
+        let cached = self.panels.get_or_init(|| Panels::new(&self.rows, distance));
+        if cached.are_for(distance) {
+            return search.by_panels(cached, targets);
+        }
+        search.by_panels(&Panels::new(&self.rows, distance), targets)
+    }
+}
+
+/// The training queries by their roles, each list ascending.
+struct Roles {
+    left_out: Vec<usize>,
+    /// Those that count and are no candidates.
+    counted: Vec<usize>,
+    candidates: Vec<usize>,
+}
+
+impl Roles {
+    fn new(queries: usize, role: &impl Fn(usize) -> QueryRole) -> Self {
+        let mut roles = Self { left_out: Vec::new(), counted: Vec::new(), candidates: Vec::new() };
+        let mut ticks = Ticks::default();
+        for query in 0..queries {
+            ticks.add(1);
+            match role(query) {
+                QueryRole::LeftOut => roles.left_out.push(query),
+                QueryRole::Counted => roles.counted.push(query),
+                QueryRole::Candidate => roles.candidates.push(query),
+            }
+        }
+        roles
     }
 
+    /// How many count for the bandwidth.
+    fn count(&self) -> usize {
+        self.counted.len() + self.candidates.len()
+    }
+}
+
+/// The search for the neighbors of targets.
+struct Search<'a> {
+    rows: &'a Array2<f64>,
+    distance: &'a QueryDistance,
+    smoothing: &'a Smoothing,
+    roles: &'a Roles,
+}
+
+impl Search<'_> {
     /// Any distance: orders of items and categories have no coordinates.
-    fn nearest_by_kernels(
-        &self,
-        distance: &QueryDistance,
-        smoothing: &Smoothing,
-        (features, target): (&[f64], Target),
-        role: &impl Fn(usize) -> QueryRole,
-    ) -> Vec<(usize, f64, f64)> {
+    fn by_kernels(&self, (features, target): (&[f64], Target)) -> Vec<Near> {
+        let Self { distance, smoothing, roles, .. } = self;
         let mut ticks = Ticks::default();
-        let queries: Vec<usize> =
-            (0..self.rows.nrows()).filter(|query| role(*query) != QueryRole::LeftOut).collect();
-        let separation = |query: &usize| {
+        let mut separation = |query: &usize| {
             ticks.add(COMPARISON * features.len());
             distance.between(&self.rows.row(*query).to_vec(), features)
         };
-        let separations: Vec<Separation> = queries.iter().map(separation).collect();
-        let distances: Vec<f64> = separations.iter().map(|separation| separation.distance).collect();
+        let near: Vec<Separation> = roles.candidates.iter().map(&mut separation).collect();
+        let others = roles.counted.iter().map(separation);
+        let distances: Vec<f64> = near.iter().copied().chain(others).map(|other| other.distance).collect();
         let h = smoothing.bandwidth(&distances, distance.numbers());
-        let candidate = |(query, separation): (&usize, &Separation)| {
-            (role(*query) == QueryRole::Candidate).then(|| distance.combined(separation, h))
-        };
-        let candidates: Vec<Option<f64>> = queries.iter().zip(&separations).map(candidate).collect();
-        let nearest = smoothing.nearest(&candidates, target).into_iter();
+        let combined: Vec<Option<f64>> = near.iter().map(|other| Some(distance.combined(other, h))).collect();
+        let nearest = smoothing.nearest(&combined, target).into_iter();
         let neighbor = |(index, distance): (usize, f64)| {
-            (queries[index], distance, smoothing.weight(&separations[index], h))
+            (roles.candidates[index], distance, smoothing.weight(&near[index], h))
         };
         nearest.map(neighbor).filter(|(_, _, weight)| *weight > 0.0).collect()
     }
 
-    /// Distances of numbers alone. Their squares are enough to find the nearest, and the median is found without sorting. The
-    /// results are those of [`Self::nearest_by_kernels`], bit for bit.
-    fn nearest_by_numbers(
-        &self,
-        distance: &QueryDistance,
-        smoothing: &Smoothing,
-        (features, target): (&[f64], Target),
-        role: &impl Fn(usize) -> QueryRole,
-    ) -> Vec<(usize, f64, f64)> {
-        let mut squares = self.squared_distances(distance, features);
-        let mut ticks = Ticks::default();
-        // 1. The bandwidth. NaN leaves a query out.
-        let (mut n, mut only_counted) = (0, Vec::new());
-        for (first, squares) in (0..).step_by(PASS).zip(squares.chunks_mut(PASS)) {
-            ticks.add(PASS);
-            for (query, square) in (first..).zip(squares) {
-                let role = role(query);
-                *square = if role == QueryRole::LeftOut { f64::NAN } else { *square };
-                n += usize::from(role != QueryRole::LeftOut);
-                if role == QueryRole::Counted {
-                    only_counted.push(query);
-                }
+    /// Distances of numbers alone. The results are those of [`Self::by_kernels`], bit for bit.
+    fn by_panels(&self, panels: &Panels, targets: &[(&[f64], Target)]) -> Vec<Vec<Near>> {
+        let stride = panels.stride();
+        let mut squares = vec![0.0; stride * targets.len().min(BATCH)];
+        let mut found = Vec::with_capacity(targets.len());
+        for targets in targets.chunks(BATCH) {
+            panels.squares(targets, &mut squares);
+            for (target, squares) in targets.iter().zip(squares.chunks_mut(stride.max(1))) {
+                found.push(match panels.error(target.0) {
+                    Some(error) => self.by_squares(*target, squares, error),
+                    None => self.by_kernels(*target),
+                });
             }
         }
+        found
+    }
+
+    /// The neighbors of a target by squared distances from all training queries that are off by at most `error`.
+    fn by_squares(&self, (features, target): (&[f64], Target), squares: &mut [f32], error: f64) -> Vec<Near> {
+        let Self { distance, smoothing, roles, .. } = self;
+        Ticks::default().add(8 * squares.len());
+        // 1. The bandwidth. Infinite distances are behind all others.
+        roles.left_out.iter().for_each(|&query| squares[query] = f32::INFINITY);
+        let exact = |query: u32| distance.numbers_between(&self.rows.row(query as usize).to_vec(), features);
+        let n = roles.count();
         let median = || {
-            let (before, middle) = neighbors_in_order(&squares, n / 2).unwrap_or_default();
-            let (before, middle) = (distance.of_square(before), distance.of_square(middle));
-            if n.is_multiple_of(2) { 0.5 * (before + middle) } else { middle }
+            let middle = n / 2;
+            let first = if n.is_multiple_of(2) { middle.saturating_sub(1) } else { middle };
+            if n == 0 {
+                return 0.0;
+            }
+            let Candidates { below, indices } = candidates(squares, [first, middle], error);
+            let mut near: Vec<f64> = indices.into_iter().map(exact).collect();
+            near.sort_unstable_by(|a, b| compare(*a, *b));
+            let (first, middle) = (near[first - below], near[middle - below]);
+            if n.is_multiple_of(2) { 0.5 * (first + middle) } else { middle }
         };
         let h = match smoothing.kind {
             SmoothingKind::Knn => 0.0,
             _ => smoothing.bandwidth_by(median, n, distance.numbers()),
         };
-        // 2. The nearest candidates, and those whose distance has another square but may be the same number.
-        ticks.add(only_counted.len());
-        only_counted.into_iter().for_each(|query| squares[query] = f64::NAN);
-        let count = smoothing.neighbors_for(target);
-        let last = neighbors_in_order(&squares, count.saturating_sub(1));
-        let limit = last.map_or(f64::INFINITY, |(_, last)| last * SAME_ROOT);
-        let near = squares.iter().enumerate().filter(|(_, square)| **square <= limit);
-        let mut near: Vec<(usize, f64)> =
-            near.map(|(query, square)| (query, distance.of_square(*square))).collect();
+        // 2. The nearest candidates.
+        roles.counted.iter().for_each(|&query| squares[query] = f32::INFINITY);
+        let count = smoothing.neighbors_for(target).min(roles.candidates.len());
+        if count == 0 {
+            return Vec::new();
+        }
+        let near = candidates(squares, [0, count - 1], error).indices.into_iter();
+        let mut near: Vec<(usize, f64)> = near.map(|query| (query as usize, exact(query))).collect();
         keep_smallest(&mut near, count);
         let weighted = |(query, distance): (usize, f64)| {
             (query, distance, smoothing.weight(&Separation { distance, cost: 0.0 }, h))
         };
         near.into_iter().map(weighted).filter(|(_, _, weight)| *weight > 0.0).collect()
-    }
-
-    /// The squared distance of the numbers of each query from those of `target`.
-    fn squared_distances(&self, distance: &QueryDistance, target: &[f64]) -> Vec<f64> {
-        let numbers = distance.numbers();
-        let tiles = self.tiles.get_or_init(|| self.transposed(numbers));
-        let mut squares = vec![Lanes::ZERO; self.rows.nrows().div_ceil(LANES)];
-        let mut ticks = Ticks::default();
-        for (tiles, squares) in tiles.chunks((TILES * numbers).max(1)).zip(squares.chunks_mut(TILES)) {
-            ticks.add(squares.len() * numbers * LANES);
-            let target = &target[..numbers];
-            match distance.number_weights() {
-                [] => squares_of(tiles, target, squares),
-                weights => weighted_squares_of(tiles, target, weights, squares),
-            }
-        }
-        squares.iter().flat_map(|lanes| lanes.0).take(self.rows.nrows()).collect()
-    }
-
-    /// The first columns in tiles.
-    fn transposed(&self, numbers: usize) -> Vec<Lanes> {
-        let mut tiles = vec![Lanes::ZERO; self.rows.nrows().div_ceil(LANES) * numbers];
-        let mut ticks = Ticks::default();
-        for (query, row) in self.rows.rows().into_iter().enumerate() {
-            ticks.add(numbers);
-            let tile = &mut tiles[query / LANES * numbers..][..numbers];
-            for (column, value) in tile.iter_mut().zip(row) {
-                column.0[query % LANES] = *value;
-            }
-        }
-        tiles
-    }
-}
-
-/// The sums with the squared differences of a column from a target.
-#[allow(clippy::inline_always, reason = "compiled again for wider registers")]
-#[inline(always)]
-fn with_square(mut sums: Lanes, column: Lanes, target: f64) -> Lanes {
-    for lane in 0..LANES {
-        let difference = column.0[lane] - target;
-        sums.0[lane] += difference * difference;
-    }
-    sums
-}
-
-simd! {
-    /// Squared distances in the order of [`squared_distance`](crate::math::dense): term i is added to sum i mod `LANES`.
-    fn squares_of<'a>(tiles: &'a [Lanes], target: &'a [f64], squares: &'a mut [Lanes]) {
-        for (tile, squares) in tiles.chunks_exact(target.len()).zip(squares) {
-            let mut sums = [Lanes::ZERO; LANES];
-            let ((columns, last_columns), (targets, last_targets)) =
-                (tile.as_chunks::<LANES>(), target.as_chunks::<LANES>());
-            for (columns, targets) in columns.iter().zip(targets) {
-                for term in 0..LANES {
-                    sums[term] = with_square(sums[term], columns[term], targets[term]);
-                }
-            }
-            for ((column, target), sum) in last_columns.iter().zip(last_targets).zip(&mut sums) {
-                *sum = with_square(*sum, *column, *target);
-            }
-            // The order of `Lanes::fold`, for each query.
-            let [a, b, c, d, e, f, g, h] = &sums;
-            for lane in 0..LANES {
-                squares.0[lane] = ((a.0[lane] + e.0[lane]) + (c.0[lane] + g.0[lane]))
-                    + ((b.0[lane] + f.0[lane]) + (d.0[lane] + h.0[lane]));
-            }
-        }
-    }
-}
-
-simd! {
-    /// Weighted squared distances, added from the first column on.
-    fn weighted_squares_of<'a>(tiles: &'a [Lanes], target: &'a [f64], weights: &'a [f64], squares: &'a mut [Lanes]) {
-        for (tile, squares) in tiles.chunks_exact(target.len()).zip(squares) {
-            *squares = Lanes::ZERO;
-            for ((column, target), weight) in tile.iter().zip(target).zip(weights) {
-                for lane in 0..LANES {
-                    let difference = column.0[lane] - target;
-                    squares.0[lane] += weight * difference * difference;
-                }
-            }
-        }
     }
 }
 
@@ -272,15 +229,20 @@ mod tests {
                 for bandwidth in [Bandwidth::Median, Bandwidth::Fixed(0.4), Bandwidth::Rate] {
                     let smoothing = Smoothing::new(kind, count, bandwidth);
                     for (distance, query) in [(&plain, 0), (&weighted, queries - 1)] {
-                        let target = (&rows.row(query).to_vec()[..], Target::Novel);
-                        let bits = |found: Vec<(usize, f64, f64)>| -> Vec<(usize, u64, u64)> {
+                        let own = rows.row(query).to_vec();
+                        let target = (&own[..], Target::Novel);
+                        let bits = |found: Vec<Near>| -> Vec<(usize, u64, u64)> {
                             found.into_iter().map(|(query, d, w)| (query, d.to_bits(), w.to_bits())).collect()
                         };
-                        assert_eq!(
-                            bits(rows.nearest(distance, &smoothing, target, &role)),
-                            bits(rows.nearest_by_kernels(distance, &smoothing, target, &role)),
-                            "{queries} {name}"
-                        );
+                        let all = Roles::new(queries, &role);
+                        let search =
+                            Search { rows: &rows.rows, distance, smoothing: &smoothing, roles: &all };
+                        let expected = bits(search.by_kernels(target));
+                        let found = rows.nearest(distance, &smoothing, &[target, target], &role);
+                        assert_eq!(found.len(), 2);
+                        for found in found {
+                            assert_eq!(bits(found), expected, "{queries} {name}");
+                        }
                     }
                 }
             }
@@ -288,24 +250,40 @@ mod tests {
     }
 
     #[test]
-    fn tiles_have_the_bits_of_single_distances() {
+    fn squares_are_within_their_error() {
         let mut random = Random::new(3);
-        for (queries, numbers) in [(1, 1), (8, 3), (21, 8), (40, 9), (17, 30)] {
-            let column =
-                |start| ColumnDistance { comparison: Comparison::Euclidean, start, width: 1, weight: 1.0 };
-            let plain = QueryDistance::from((0..numbers).map(column).collect::<Vec<_>>());
-            let weighted = plain.with_weights((0..numbers).map(|at| (at, 0.3 * at as f64)));
-            // A further column, of a category, is left out.
-            let mut value = || (random.bits() >> 40) as f64 / 7.0;
-            let rows = Array2::from_shape_fn((queries, numbers + 1), |_| value());
-            let target: Vec<f64> = (0..=numbers).map(|_| value()).collect();
-            let rows = QueryRows::from(rows);
-            for distance in [plain, weighted] {
-                let squares = rows.squared_distances(&distance, &target);
-                assert_eq!(squares.len(), queries);
-                for (square, row) in squares.iter().zip(rows.rows()) {
-                    let expected = distance.numbers_between(&row.to_vec(), &target);
-                    assert_eq!(distance.of_square(*square).to_bits(), expected.to_bits());
+        // Numbers far from 0, large, small, and too large for single precision.
+        for (scale, offset) in [(1.0, 0.0), (1e-3, 1e9), (1e6, -5.0), (1e-12, 0.0), (1e-19, 0.0), (1e20, 0.0)]
+        {
+            for (queries, numbers) in [(1, 1), (48, 3), (60, 8), (101, 46)] {
+                let column = |start| ColumnDistance {
+                    comparison: Comparison::Euclidean,
+                    start,
+                    width: 1,
+                    weight: 1.0,
+                };
+                let plain = QueryDistance::from((0..numbers).map(column).collect::<Vec<_>>());
+                let weighted = plain.with_weights((0..numbers).map(|at| (at, 0.3 * at as f64)));
+                // A further column, of a category, is left out.
+                let mut value = || offset + scale * random.symmetric();
+                let rows = Array2::from_shape_fn((queries, numbers + 1), |_| value());
+                let targets: Vec<Vec<f64>> =
+                    (0..5).map(|_| (0..=numbers).map(|_| value()).collect()).collect();
+                let targets: Vec<(&[f64], ())> = targets.iter().map(|target| (&target[..], ())).collect();
+                for distance in [plain, weighted] {
+                    let panels = Panels::new(&rows, &distance);
+                    let mut squares = vec![0.0; panels.stride() * targets.len()];
+                    panels.squares(&targets, &mut squares);
+                    for ((target, ()), squares) in targets.iter().zip(squares.chunks(panels.stride())) {
+                        let error = panels.error(target);
+                        assert_eq!(error.is_some(), scale < 1e15);
+                        let Some(error) = error else { continue };
+                        assert!(squares[queries..].iter().all(|square| square.is_infinite()));
+                        for (square, row) in squares.iter().zip(rows.rows()) {
+                            let exact = distance.numbers_between(&row.to_vec(), target);
+                            assert!((f64::from(*square) - exact * exact).abs() <= error, "{scale} {numbers}");
+                        }
+                    }
                 }
             }
         }

@@ -7,6 +7,7 @@ use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Session, no_rate};
 use crate::algorithm::selection::{LambdaChoice, Validation};
 use crate::algorithm::{Curve, LambdaSelection, Split};
+use crate::control::checkpoint;
 use crate::data::{Dataset, Id, Ratings};
 use crate::error::Result;
 use crate::loss::Shape;
@@ -74,6 +75,7 @@ impl Judged {
 
     fn held_out(ratings: &Ratings, folds: &Folds, fold: usize, seed: u64) -> Self {
         let of_user = |user: usize| -> Vec<Rated> {
+            checkpoint();
             let held = ratings.of_user(user).filter(|&rating| folds.of_rating[rating] == Some(fold));
             held.map(|at| (user, Some(ratings.items[at] as usize), ratings.values[at])).collect()
         };
@@ -98,13 +100,17 @@ impl Judged {
             item.map_or(fit.scale * fit.biases.unknown, |item| fit.score(user, item))
         };
         let of_list = |list: &Vec<Rated>| {
+            checkpoint();
             spec.validation.metric.finite_value(&labels(list), &list.iter().map(score).collect::<Vec<f64>>())
         };
         self.lists.iter().map(of_list).collect()
     }
 
     fn add(&self, values: &[Option<f64>], mean: &mut Mean) {
-        self.lists.iter().zip(values).for_each(|(list, value)| mean.add(*value, &labels(list)));
+        for (list, value) in self.lists.iter().zip(values) {
+            checkpoint();
+            mean.add(*value, &labels(list));
+        }
     }
 
     /// Value and weight of each list that counts.

@@ -385,14 +385,19 @@ impl Session<'_> {
             return Ok(Vec::new());
         }
         self.control.expect(self.data.n_queries());
-        let fit = |query: &usize| {
-            let lambda = each.map_or(spec.lambda, |each| each[*query]);
-            let spec = FitSpec { lambda, ..spec.clone() };
-            let fit = self.fit_one(&self.neighborhood.neighbors_of(*query), &spec, started)?;
-            self.control.step();
-            Ok(fit)
+        let queries: Vec<usize> = (0..self.data.n_queries()).collect();
+        let batches: Vec<&[usize]> = queries.chunks(Neighborhood::batch(queries.len())).collect();
+        let fits = |batch: &&[usize]| -> Result<Vec<Fit>> {
+            let neighbors = self.neighborhood.neighbors_of_queries(batch);
+            let fit = |(query, neighbors): (&usize, &Vec<Neighbor>)| {
+                let lambda = each.map_or(spec.lambda, |each| each[*query]);
+                self.fit_one(neighbors, &FitSpec { lambda, ..spec.clone() }, started)
+            };
+            let fits: Vec<Fit> = batch.iter().zip(&neighbors).map(fit).collect::<Result<_>>()?;
+            batch.iter().for_each(|_| self.control.step());
+            Ok(fits)
         };
-        each_in_memory(&(0..self.data.n_queries()).collect::<Vec<usize>>(), fit)
+        Ok(each_in_memory(&batches, fits)?.into_iter().flatten().collect())
     }
 
     fn fit_one(&self, neighbors: &[Neighbor], spec: &FitSpec, started: Instant) -> Result<Fit> {

@@ -99,25 +99,35 @@ impl Round {
         let what = format_args!("finding neighbors of {} queries", self.queries.len());
         let way_out = "use a smaller option 'neighbors', or give lambda as a number";
         let memory = control.reserve(bytes, what, way_out)?;
-        let trial = |number: usize| {
-            let query = self.queries[number];
+        let batches: Vec<&[usize]> = self.queries.chunks(Neighborhood::batch(self.queries.len())).collect();
+        let trials = |number: usize| -> Result<Vec<Trial>> {
             control.check()?;
-            Ok(Trial { neighbors: self.neighbors(query), queries: vec![query] })
+            let trials = batches[number].iter().zip(self.neighbors(batches[number]));
+            Ok(trials.map(|(query, neighbors)| Trial { neighbors, queries: vec![*query] }).collect())
         };
-        let trials = parallel::try_map(self.queries.len(), trial)?;
-        Ok((trials, memory))
+        let trials = parallel::try_map(batches.len(), trials)?;
+        Ok((trials.into_iter().flatten().collect(), memory))
     }
 
-    fn neighbors(&self, query: usize) -> Vec<Neighbor> {
+    /// The neighbors of each of these queries of the judge.
+    fn neighbors(&self, queries: &[usize]) -> Vec<Vec<Neighbor>> {
         let neighborhood = &self.neighborhood;
-        if let Some(own) = self.training_query(query) {
-            return neighborhood.neighbors_of(own);
+        if neighborhood.smoothing.kind == SmoothingKind::Individual {
+            let of_query = |query: &usize| match self.training_query(*query) {
+                Some(own) => neighborhood.neighbors_of(own),
+                None => Vec::new(),
+            };
+            return queries.iter().map(of_query).collect();
         }
-        let row = match &self.targets {
-            Targets::Others { features, .. } => features.row(query),
-            Targets::HeldOut | Targets::Observed => neighborhood.features.row(query),
+        let target = |query: &usize| match (self.training_query(*query), &self.targets) {
+            (Some(own), _) => (neighborhood.features.row(own).to_vec(), Target::Observed),
+            (None, Targets::Others { features, .. }) => (features.row(*query).to_vec(), Target::Novel),
+            (None, _) => (neighborhood.features.row(*query).to_vec(), Target::Novel),
         };
-        neighborhood.neighbors(&row.to_vec(), Target::Novel)
+        let targets: Vec<(Vec<f64>, Target)> = queries.iter().map(target).collect();
+        let targets: Vec<(&[f64], Target)> =
+            targets.iter().map(|(row, target)| (&row[..], *target)).collect();
+        neighborhood.neighbors_of_all(&targets)
     }
 }
 

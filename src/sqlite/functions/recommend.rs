@@ -89,24 +89,23 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     // 2. Lists are made one user at a time, rows one at a time.
     let rated = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
     let (database, limits) = (Database::from_connection(call.connection), limits.clone());
-    let list = move |user_id: &Id, index: Option<usize>| -> Result<Vec<Vec<Output>>> {
+    let list = move |user_id: Id, index: Option<usize>| -> Result<OutputRows> {
         let _counted = (&memory, &handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
         let user = folded.clone().unwrap_or_else(|| factored.user(index));
         let is_new = i64::from(user.is_new);
         limits.check_time()?;
         let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
-        let row = |((item, score), rank): ((usize, f64), i64)| {
-            let ids = [user_id.clone(), factored.items[item].clone()].map(Output::Id);
-            ids.into_iter()
-                .chain([Output::Real(score), Output::Integer(rank), Output::Integer(is_new)])
-                .collect()
+        let handle = handle.clone();
+        let row = move |((item, score), rank): ((usize, f64), i64)| {
+            let item = self::factored(&handle.model)?.items[item].clone();
+            let numbers = [Output::Real(score), Output::Integer(rank), Output::Integer(is_new)];
+            Ok([user_id.clone(), item].map(Output::Id).into_iter().chain(numbers).collect())
         };
-        Ok(best.into_iter().zip(1..).map(row).collect())
+        Ok(Box::new(best.into_iter().zip(1..).map(row)))
     };
-    Ok(Box::new(ids.into_iter().zip(users).flat_map(move |(id, index)| match list(&id, index) {
-        Ok(rows) => rows.into_iter().map(Ok).collect(),
-        Err(problem) => vec![Err(problem)],
+    Ok(Box::new(ids.into_iter().zip(users).flat_map(move |(id, index)| {
+        list(id, index).unwrap_or_else(|problem| Box::new(std::iter::once(Err(problem))))
     })))
 }
 
