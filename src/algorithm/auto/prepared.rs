@@ -60,16 +60,14 @@ impl<'a> Copies<'a> {
     /// The documents with this scaling.
     pub fn get(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
         let is_known = |scaled: &Scaled| scaled.scaling.kind() == kind;
-        let index = match self.known.iter().position(is_known) {
-            Some(index) => index,
-            None => {
-                if self.data.n_docs() > MOST_KEPT {
-                    self.known.clear();
-                }
-                self.known.push(Scaled::new(kind, self.data, control)?);
-                self.known.len() - 1
+        let known = self.known.iter().position(is_known);
+        if known.is_none() {
+            if self.data.n_docs() > MOST_KEPT {
+                self.known.clear();
             }
-        };
+            self.known.push(Scaled::new(kind, self.data, control)?);
+        }
+        let index = known.unwrap_or(self.known.len() - 1);
         Ok(&mut self.known[index])
     }
 }
