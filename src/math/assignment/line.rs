@@ -66,6 +66,13 @@ struct Row {
     visited: bool,
 }
 
+impl Row {
+    /// What others save in their costs by taking its column: minus the price of the column.
+    fn credit(&self) -> f64 {
+        self.price - self.worth
+    }
+}
+
 /// A row takes a column.
 #[derive(Debug, Clone, Copy)]
 struct Move {
@@ -228,7 +235,7 @@ impl Line {
         }
         // 1. The moves of the new row. With its price no cost is below 0.
         let mut free = self.moves(rows, row);
-        let least = self.rows.iter().zip(&self.costs).map(|(other, cost)| cost.cost - other.price);
+        let least = self.rows.iter().zip(&self.costs).map(|(other, cost)| cost.cost - other.credit());
         let price = -least.fold(free.cost, f64::min);
         let (mut at, mut base, mut reached) = (row, price, 0.0);
         let (mut end, mut last) = (f64::INFINITY, Move { row, column: 0 });
@@ -239,7 +246,7 @@ impl Line {
                 (end, last) = (distance, Move { row: at, column: free.column });
             }
             for (other, cost) in self.rows.iter_mut().zip(&self.costs) {
-                let distance = reached + (base + cost.cost - other.price).max(0.0);
+                let distance = reached + (base + cost.cost - other.credit()).max(0.0);
                 if !other.visited && distance < other.distance {
                     (other.distance, other.from) = (distance, Move { row: at, column: cost.column });
                 }
@@ -253,7 +260,7 @@ impl Line {
             let Some(index) = nearest else { break };
             let next = &mut self.rows[index];
             next.visited = true;
-            (at, reached, base) = (index, least, next.worth + next.price);
+            (at, reached, base) = (index, least, next.price);
             free = self.moves(rows, index);
         }
         // 3. New prices, and the columns of the rows on the path.
