@@ -16,6 +16,7 @@ const GATHERED: usize = 8;
 const ROWS: usize = 256;
 
 /// What is learned of columns.
+#[derive(Clone, Copy)]
 pub(super) struct ColumnWork {
     /// For messages about memory.
     pub what: &'static str,

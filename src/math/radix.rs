@@ -50,8 +50,8 @@ fn digit(key: u32, number: usize) -> usize {
 }
 
 /// How many keys have each value of each digit.
-fn counts(keys: &[u32]) -> [[u32; VALUES]; DIGITS] {
-    let mut counts = [[0; VALUES]; DIGITS];
+fn counts(keys: &[u32]) -> Vec<[u32; VALUES]> {
+    let mut counts = vec![[0; VALUES]; DIGITS];
     for keys in keys.chunks(CHUNK) {
         checkpoint();
         for key in keys {
