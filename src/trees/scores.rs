@@ -124,7 +124,7 @@ simd! {
                 }
             }
             for tree in 0..BYTES.min(trees - first) {
-                sum += values[(first + tree << depth) + usize::from(leaves[tree])];
+                sum += values[((first + tree) << depth) + usize::from(leaves[tree])];
             }
         }
         sum
