@@ -160,6 +160,12 @@ fn large(size: usize) -> Vec<Case> {
             "\"lambda\": 1, \"solver\": \"dual_descent\", \"time_limit\": 5,",
         ),
         training("validation", "knn_svm", judged(20 * size, 10, 20), ""),
+    ]
+}
+
+/// Factors of users and items.
+fn large_factors(size: usize) -> Vec<Case> {
+    vec![
         training(
             "1000 factors",
             "cofi_rank",
@@ -237,7 +243,12 @@ fn connect() -> Connection {
 }
 
 fn cases(size: usize) -> Vec<Case> {
-    algorithms(size).into_iter().chain(large(size)).chain(with_models(size)).collect()
+    algorithms(size)
+        .into_iter()
+        .chain(large(size))
+        .chain(large_factors(size))
+        .chain(with_models(size))
+        .collect()
 }
 
 /// Peak and current resident bytes; `None` if the system does not tell.

@@ -166,8 +166,8 @@ simd! {
             }
         }
         let mut count = 0;
-        for lane in 0..KEYS {
-            count += counts[lane] as usize;
+        for lane in &counts {
+            count += *lane as usize;
         }
         let first = blocks.len() * KEYS;
         for (lane, value) in rest.iter().enumerate() {

@@ -36,7 +36,7 @@ pub(super) struct Panels {
     largest: Vec<f64>,
     /// Largest |b|^2.
     longest: f64,
-    panels: Vec<Row>,
+    rows: Vec<Row>,
 }
 
 impl Panels {
@@ -74,7 +74,7 @@ impl Panels {
         for query in queries..panels_for(queries) * PANEL {
             panels[query / PANEL * length + numbers + 1].values_mut()[query % PANEL] = f32::INFINITY;
         }
-        Self { weights, means, largest, longest, panels }
+        Self { weights, means, largest, longest, rows: panels }
     }
 
     /// Whether they are for this distance.
@@ -103,7 +103,7 @@ impl Panels {
 
     /// How many squares there are for each target: those of the queries, then infinite ones up to a whole panel.
     pub(super) fn stride(&self) -> usize {
-        self.panels.len() / (self.weights.len() + 2) * PANEL
+        self.rows.len() / (self.weights.len() + 2) * PANEL
     }
 
     /// Writes the squares of each target, one target after the other. At most [`PANEL`] targets.
@@ -122,7 +122,7 @@ impl Panels {
         }
         let (stride, mut ticks) = (self.stride(), Ticks::default());
         let mut products = [Row::ZERO; PANEL];
-        for (panel, first) in self.panels.chunks_exact(numbers + 2).zip((0..).step_by(PANEL)) {
+        for (panel, first) in self.rows.chunks_exact(numbers + 2).zip((0..).step_by(PANEL)) {
             ticks.add(panel.len() * targets.len());
             products[..targets.len()].fill(Row::ZERO);
             add_product(&columns, panel, targets.len(), &mut products);

@@ -40,6 +40,7 @@ mod tests {
             .map(|documents| rounded(documents, 240))
             .to_vec();
         assert_eq!(of_documents, [50.0, 50.0, 102.0, 257.0, 315.0, 315.0]);
-        assert_eq!([1, 100, 240, 1000].map(|trees| rounded(0, trees)), [500.0, 85.0, 50.0, 21.0]);
+        let of_trees: Vec<f64> = [1, 100, 240, 1000].map(|trees| rounded(0, trees)).to_vec();
+        assert_eq!(of_trees, [500.0, 85.0, 50.0, 21.0]);
     }
 }

@@ -144,8 +144,8 @@ fn panels(rows: &[&[Lanes]]) -> Vec<Lanes> {
     let mut panels = vec![Lanes::ZERO; lanes::blocks_for(rows.len()) * dim];
     for (panel, rows) in panels.chunks_exact_mut(dim.max(1)).zip(rows.chunks(LANES)) {
         for (lane, row) in rows.iter().enumerate() {
-            for feature in 0..dim {
-                panel[feature].0[lane] = lanes::get(row, feature);
+            for (feature, numbers) in panel.iter_mut().enumerate() {
+                numbers.0[lane] = lanes::get(row, feature);
             }
         }
     }
