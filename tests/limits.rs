@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 /// Enough judged rows that a training takes seconds.
 const LARGE: &str = "
 CREATE TABLE judged AS
-WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 150000)
 SELECT i / 50 AS query_id, i AS doc_id, (i * 7919) % 5 AS relevance, ((i * 104729) % 1009) / 1009.0 AS a,
        ((i * 1299709) % 997) / 997.0 AS b, ((i * 15485863) % 991) / 991.0 AS c, ((i * 32452843) % 983) / 983.0 AS d FROM n";
 

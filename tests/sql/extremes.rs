@@ -51,9 +51,19 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("negatives", r#"{"feedback": "implicit"}"#),
 ];
 
-/// Options that do not change the model, or only how long it takes.
-const OTHERS: &[&str] =
-    &["name", "schema", "keep_versions", "folds", "threads", "max_memory", "time_limit", "max_grade"];
+/// Options that do not change the model, or only how long it takes; and `effort` of `auto`, which needs more queries
+/// (`effort.rs`).
+const OTHERS: &[&str] = &[
+    "name",
+    "schema",
+    "keep_versions",
+    "folds",
+    "threads",
+    "max_memory",
+    "time_limit",
+    "max_grade",
+    "effort",
+];
 
 fn connect() -> Connection {
     let connection = database();

@@ -124,7 +124,9 @@ proptest! {
         let number = |pointer: &str| report.pointer(pointer).and_then(Value::as_f64).unwrap();
         let (loss, surrogate) = (number("/cumulative_loss"), number("/cumulative_surrogate"));
         prop_assert!(loss <= surrogate + 1e-9, "{report}");
-        prop_assert!(surrogate <= number("/bounds/regret/value") * (1.0 + 1e-9) + 1e-9, "{report}");
+        // Of an update, what is nearly in the span of the support documents counts as in it, up to a squared distance of 1e-12.
+        let error = if options.get("kernel").is_some() { 1e-6 } else { 1e-9 };
+        prop_assert!(surrogate <= number("/bounds/regret/value") * (1.0 + error) + error, "{report}");
         let proved = report["bounds"]["theorem_5"]["proved"].as_bool().unwrap();
         prop_assert_eq!(proved, options["update_on"] == "misorder");
         prop_assert!(!proved || loss <= number("/bounds/theorem_5/value") + 1e-9, "{report}");

@@ -49,11 +49,6 @@ impl Levels {
         self.labels.len()
     }
 
-    /// The level of each document.
-    pub(super) fn of_documents(&self) -> Vec<u32> {
-        self.groups.levels_of_documents()
-    }
-
     /// Writes the document of each position.
     pub(super) fn choose(&self, a: &[f64], c: &[f64], scores: &[f64], workspace: &mut Workspace) {
         let Workspace { chosen, paths, tournament, heads, .. } = workspace;

@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | `sorted` | c = a | O(l + k log k) |
 //! | `levels` | b has L different values | O(l + k^2 (k + L)) |
-//! | `line` | a = 0, or c = 0, after the first h positions | O(l log l + h l + h^2 min(l, h L)) |
+//! | `line` | a = 0, or c = 0, after the first h positions | O(l log l + h^2 l) |
 //! | `dense` | none | O(k^2 l) |
 //!
 //! Positions without a weight are omitted. No method is known that is nearly linear for all a, b and c.
@@ -73,10 +73,10 @@ enum Method {
     Sorted,
     /// b has few different values.
     Levels(Levels),
-    /// After this many rows all rows are c_p s_j; with the levels of documents.
-    ScoreTail(usize, Vec<u32>),
-    /// After this many rows all rows are a_p (-b_j); with the levels of documents and -b.
-    LabelTail(usize, Vec<u32>, Vec<f64>),
+    /// After this many rows all rows are c_p s_j.
+    ScoreTail(usize),
+    /// After this many rows all rows are a_p (-b_j); with -b.
+    LabelTail(usize, Vec<f64>),
     /// No condition.
     Dense,
 }
@@ -137,11 +137,11 @@ impl Ranking {
                 best(&workspace.values, c.len(), chosen);
             }
             Method::Levels(levels) => levels.choose(a, c, scores, workspace),
-            &Method::ScoreTail(head, ref levels) => {
-                workspace.line.choose(Tailed { a, c, head, tail: c, levels }, [scores, b, scores], chosen);
+            &Method::ScoreTail(head) => {
+                workspace.line.choose(Tailed { a, c, head, tail: c }, [scores, b, scores], chosen);
             }
-            &Method::LabelTail(head, ref levels, ref negative) => {
-                workspace.line.choose(Tailed { a, c, head, tail: a, levels }, [scores, b, negative], chosen);
+            Method::LabelTail(head, negative) => {
+                workspace.line.choose(Tailed { a, c, head: *head, tail: a }, [scores, b, negative], chosen);
             }
             Method::Dense => {
                 let mut matrix = std::mem::take(&mut workspace.values);
@@ -173,15 +173,15 @@ impl Method {
         let (rows, documents) = (a.len(), b.len());
         let head = a_len.min(c_len);
         let by_levels = rows * rows * (rows / 3 + levels.count() / 2);
-        let by_line = head * (4 * documents + 2 * head * documents.min(head * levels.count()));
+        let by_line = head * head * documents * 4;
         if head == rows || by_levels <= by_line {
             return Self::Levels(levels);
         }
         if a_len < c_len {
-            return Self::ScoreTail(head, levels.of_documents());
+            return Self::ScoreTail(head);
         }
         if decay(a) {
-            return Self::LabelTail(head, levels.of_documents(), b.iter().map(|b| -b).collect());
+            return Self::LabelTail(head, b.iter().map(|b| -b).collect());
         }
         Self::Levels(levels)
     }

@@ -68,15 +68,12 @@ impl Problem {
     fn methods(&self) -> Vec<Method> {
         let ranking = self.ranking();
         let (in_a, in_c) = (support(&ranking.a, usize::MAX), support(&ranking.c, usize::MAX));
-        let levels = Levels::new(&self.b);
-        let of_documents = levels.of_documents();
-        let mut methods = vec![Method::Dense, Method::Levels(levels)];
+        let mut methods = vec![Method::Dense, Method::Levels(Levels::new(&self.b))];
         for head in in_a..=ranking.positions() {
-            methods.push(Method::ScoreTail(head, of_documents.clone()));
+            methods.push(Method::ScoreTail(head));
         }
         for head in in_c..=ranking.positions() {
-            let negative = self.b.iter().map(|b| -b).collect();
-            methods.push(Method::LabelTail(head, of_documents.clone(), negative));
+            methods.push(Method::LabelTail(head, self.b.iter().map(|b| -b).collect()));
         }
         if ranking.a == ranking.c {
             methods.push(Method::Sorted);
@@ -168,8 +165,8 @@ fn the_method_follows_the_weights() {
     let linear = |count: u32| -> Vec<f64> { (0..count).map(|p| f64::from(count - p)).collect() };
     let method = |a: &[f64], c: &[f64]| Ranking::new(a, &b, c).method;
     assert!(matches!(method(&falling(10), &linear(10)), Method::Levels(_)));
-    assert!(matches!(method(&falling(10), &falling(200)), Method::ScoreTail(10, _)));
-    assert!(matches!(method(&falling(200), &linear(10)), Method::LabelTail(10, _, _)));
+    assert!(matches!(method(&falling(10), &falling(200)), Method::ScoreTail(10)));
+    assert!(matches!(method(&falling(200), &linear(10)), Method::LabelTail(10, _)));
     assert!(matches!(method(&falling(10), &falling(10)), Method::Sorted));
 }
 

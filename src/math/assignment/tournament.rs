@@ -33,17 +33,6 @@ impl Groups {
         }
         groups
     }
-
-    /// The level of each document.
-    pub(super) fn levels_of_documents(&self) -> Vec<u32> {
-        let mut levels = vec![0; self.documents.len()];
-        for (number, level) in (0..).zip(&self.levels) {
-            self.documents[level.documents.clone()]
-                .iter()
-                .for_each(|&document| levels[document as usize] = number);
-        }
-        levels
-    }
 }
 
 /// Scores of the remaining documents, in the order of the groups, and the maximum of every chunk.
