@@ -1,7 +1,7 @@
 //! Files without a name, for what does not fit into memory.
 //!
 //! The folder is that of SQLite's temporary files: the first of `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp` and the folder of the
-//! system. The system removes the file when it is closed, and when the process ends.
+//! system in which the process can make a file. The system removes the file when it is closed, and when the process ends.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -25,12 +25,16 @@ impl TemporaryFile {
     /// # Errors
     /// No folder in which the process may write.
     pub fn new() -> Result<Self> {
-        let folder = folder();
-        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
-        for _ in 0..ATTEMPTS {
-            match create(&folder.join(name())) {
-                Ok(file) => return Ok(Self(file)),
-                Err(problem) => last = problem,
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for folder in folders() {
+            for _ in 0..ATTEMPTS {
+                match create(&folder.join(name())) {
+                    Ok(file) => return Ok(Self(file)),
+                    Err(problem) => last = problem,
+                }
+                if last.kind() != io::ErrorKind::AlreadyExists {
+                    break;
+                }
             }
         }
         Err(failed("create", &last))
@@ -60,10 +64,10 @@ fn failed(verb: &str, problem: &io::Error) -> Error {
     ))
 }
 
-fn folder() -> PathBuf {
+/// The folders in which a file may be, in the order in which they are tried.
+fn folders() -> impl Iterator<Item = PathBuf> {
     let given = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(env::var_os).map(PathBuf::from);
-    let usual = given.chain([PathBuf::from("/var/tmp")]).find(|folder| folder.is_dir());
-    usual.unwrap_or_else(env::temp_dir)
+    given.chain([PathBuf::from("/var/tmp"), env::temp_dir()])
 }
 
 /// A name that no other file has, as far as one can tell.

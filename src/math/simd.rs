@@ -73,6 +73,7 @@ impl Registers for Baseline {
     #[allow(clippy::inline_always, reason = "part of a loop over bytes")]
     #[inline(always)]
     fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES] {
+        debug_assert!(table.len() <= PART);
         let table = table.as_flattened();
         let mut above = [0; BYTES];
         for place in 0..BYTES {

@@ -120,7 +120,7 @@ impl BorderSample {
 /// The ranges of the features of some rows, row-major.
 fn ranges<T: Element>(values: &[T], width: usize) -> Vec<ValueRange> {
     let (mut ranges, mut ticks) = (vec![NOTHING; width], Ticks::default());
-    for row in values.chunks_exact(width) {
+    for row in values.chunks_exact(width.max(1)) {
         ticks.add(width);
         for (range, value) in ranges.iter_mut().zip(row) {
             let value = value.to_f64();

@@ -137,7 +137,7 @@ impl TreesSpec {
         let trees = params.count("trees").map_or(TreeCount::Auto, TreeCount::Fixed);
         let learning_rate = params.number("learning_rate");
         if let Some(rate) = learning_rate.filter(|rate| *rate > 1.0) {
-            let allowed = "for boosted_trees a number above 0 and at most 1";
+            let allowed = "a number above 0 and at most 1 for boosted_trees";
             return Err(Error::value("option 'learning_rate'", rate.to_string(), allowed));
         }
         let validation = ValidationSpec::parse(params, HeldOut::Queries)?;

@@ -64,6 +64,8 @@ enum Stage {
 #[derive(Default)]
 struct Judgments {
     buckets: BTreeMap<u32, Dataset>,
+    /// What they take, and their copy in one data set.
+    bytes: u64,
     memory: Reservation,
 }
 
@@ -139,18 +141,19 @@ impl PackTrees {
 
 impl Judgments {
     fn insert(&mut self, bucket: u32, data: Dataset) -> Result<()> {
-        self.buckets.insert(bucket, data);
-        // Those of all buckets are copied into one data set.
-        let bytes =
-            self.buckets.values().map(|data| 2 * data.bytes() + bytes_of::<usize>(data.offsets.len()));
-        self.memory.resize(bytes.sum(), "grades and weights of all rows", SMALLER)
+        let bytes = |data: &Dataset| 2 * data.bytes() + bytes_of::<usize>(data.offsets.len());
+        self.bytes += bytes(&data);
+        if let Some(former) = self.buckets.insert(bucket, data) {
+            self.bytes -= bytes(&former);
+        }
+        self.memory.resize(self.bytes, "grades and weights of all rows", SMALLER)
     }
 }
 
 impl Rows {
     /// Those of all buckets, with queries in the order of their ids.
     fn new(judgments: Judgments) -> Self {
-        let Judgments { buckets, memory } = judgments;
+        let Judgments { buckets, memory, .. } = judgments;
         let mut queries: Vec<(&Id, &Dataset, u32, usize)> = Vec::new();
         for (bucket, data) in &buckets {
             queries.extend(data.query_ids.iter().enumerate().map(|(query, id)| (id, data, *bucket, query)));

@@ -104,8 +104,9 @@ impl<'a> Documents<'a> {
         Self { rows, products }
     }
 
-    /// The solution of (H + 2 lambda I) d = r, H the Hessian of these pairs.
+    /// The solution of (H + 2 lambda I) d = r, H the Hessian of these pairs, lambda above 0.
     pub(super) fn solve(&self, pairs: &[ZonePair], lambda: f64, r: &[Lanes]) -> Option<Vec<Lanes>> {
+        debug_assert!(lambda > 0.0);
         let matrix = self.pair_products(pairs);
         let right = times(&self.rows, pairs, r);
         let y = regularized_solve(&matrix, pairs.len(), lambda, &right)?;

@@ -98,6 +98,15 @@ impl Curvature {
     }
 }
 
+/// Whether the steps of a fit are those of systems of pairs (`few`).
+#[derive(Debug, PartialEq, Eq)]
+enum PairSystems {
+    Unused,
+    Used,
+    /// The fit stalled with them: with tiny lambda they lose digits. It goes on with matrices.
+    GivenUp,
+}
+
 /// Events of one fit, counted.
 #[derive(Debug, Default)]
 struct Counters {
@@ -125,6 +134,7 @@ pub(super) struct Hinge<'a> {
     pub(super) precision: Precision,
     /// Pairs in the zone of the last Hessian.
     zone_pairs: u64,
+    pair_systems: PairSystems,
     /// The last Hessian of this round.
     hessian: Option<Curvature>,
     /// That of the previous round, with its factor.
@@ -162,14 +172,16 @@ impl<'a> Newton<'a> for Hinge<'a> {
     }
 
     fn advance(&mut self) {
+        if self.has_stalled() && self.pair_systems == PairSystems::Used {
+            self.give_up_pair_systems();
+        }
         if self.newton_step() {
             self.next_round();
         }
     }
 
     fn is_stuck(&self) -> bool {
-        let Counters { idle, failures, refuted, .. } = self.counters;
-        idle > PATIENCE || failures > MOST_FAILURES || refuted > MOST_REFUTED
+        self.has_stalled() && self.pair_systems != PairSystems::Used
     }
 
     fn count_refuted(&mut self) {
@@ -186,6 +198,7 @@ impl<'a> Hinge<'a> {
             multipliers: false,
             precision: if state.space.dim < MANY_FEATURES { Precision::Double } else { Precision::Single },
             zone_pairs: 0,
+            pair_systems: PairSystems::Unused,
             hessian: None,
             previous_hessian: None,
             previous_factor: 0.0,
@@ -201,6 +214,7 @@ impl<'a> Hinge<'a> {
     /// point.
     fn reset(&mut self, lambda: f64) {
         self.multipliers = false;
+        self.pair_systems = PairSystems::Unused;
         self.previous_factor = 0.0;
         self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
         let State { space, penalty, best, .. } = &mut self.state;
@@ -248,10 +262,28 @@ impl<'a> Hinge<'a> {
         self.has_settled(step, decrement) || self.counters.in_round >= MOST_STEPS_PER_ROUND
     }
 
+    fn has_stalled(&self) -> bool {
+        let Counters { idle, failures, refuted, .. } = self.counters;
+        idle > PATIENCE || failures > MOST_FAILURES || refuted > MOST_REFUTED
+    }
+
+    /// Starts again with matrices from the best w.
+    fn give_up_pair_systems(&mut self) {
+        self.pair_systems = PairSystems::GivenUp;
+        (self.hessian, self.previous_hessian) = (None, None);
+        (self.multipliers, self.delta, self.previous_factor) = (false, 1.0, 0.0);
+        self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
+        self.state.space.clear_centers();
+        self.state.w.clone_from(&self.state.best.w);
+        self.refresh();
+    }
+
     /// Computes the Hessian at the accepted point.
     fn find_hessian(&mut self) {
         let space = &mut self.state.space;
-        let found = if let Some(pairs) = space.few_pairs(self.delta) {
+        let may_be_few = self.pair_systems != PairSystems::GivenUp;
+        let found = if let Some(pairs) = may_be_few.then(|| space.few_pairs(self.delta)).flatten() {
+            self.pair_systems = PairSystems::Used;
             self.zone_pairs = pairs.len() as u64;
             Curvature::Pairs(pairs)
         } else {

@@ -191,6 +191,7 @@ impl<'a> Space<'a> {
         let most = self.dim;
         let lists = self.each(|chunk| chunk::zone_pairs(chunk, delta, most));
         let pairs: Vec<ZonePair> = lists.into_iter().collect::<Option<Vec<_>>>()?.concat();
+        debug_assert!(pairs.is_sorted_by_key(|pair| pair.better));
         (pairs.len() <= most).then_some(pairs)
     }
 

@@ -6,7 +6,8 @@
 //! * 15.3: The first round finds the buckets with rows. Later a missing bucket is an error; so are in each round a bucket that
 //!   appears twice, answers of another round or training, and damaged bytes.
 //! * 15.4: These functions, `ltr_fit` with packs, and `ltr_fit` with rows and the option `buckets` return the same model.
-//! * 15.8: `boosted_trees` trains on packs in `ltr_fit` only, and gives the trees of the rows.
+//! * 15.8: `boosted_trees` trains on packs in one process (`ltr_train`, `ltr_fit`), with the trees of the rows; `ltr_begin`
+//!   refuses it.
 
 mod aggregates;
 mod train;
