@@ -99,7 +99,7 @@ impl Session<'_> {
     /// Bytes of a fit of these ratings.
     pub(super) fn fit_bytes(&self, ratings: &Ratings) -> u64 {
         let rank = self.spec.rank;
-        let rows = matrix_bytes(ratings.n_users() + ratings.n_items, 2 * rank + 8);
+        let rows = matrix_bytes(ratings.n_users() + ratings.n_items, rank + 8);
         let of_items = matrix_bytes(ratings.n_items, rank).saturating_mul(ITEM_MATRICES);
         let longest = (0..ratings.n_users()).map(|user| ratings.of_user(user).len()).max().unwrap_or(0);
         let kept = kept_planes(&self.spec.loss, ratings);

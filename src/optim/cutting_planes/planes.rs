@@ -34,8 +34,6 @@ pub struct Planes {
     /// k, the largest diagonal entry of Q.
     shift: f64,
     removals: usize,
-    /// Planes that rows of Q have space for.
-    space: usize,
 }
 
 /// The minimum of the model.
@@ -50,11 +48,6 @@ pub struct Model {
 impl Planes {
     /// The plane 0 of this many variables.
     pub fn new(dim: usize) -> Self {
-        Self::with_space_for(dim, 0)
-    }
-
-    /// The plane 0, with space for so many more.
-    pub fn with_space_for(dim: usize, planes: usize) -> Self {
         Self {
             normals: vec![vec![0.0; dim]],
             offsets: vec![0.0],
@@ -65,14 +58,12 @@ impl Planes {
             factor: Factor::default(),
             shift: 0.0,
             removals: 0,
-            space: 1 + planes,
         }
     }
 
     /// Adds a plane.
     pub fn add(&mut self, normal: Vec<f64>, offset: f64) {
-        let mut row = Vec::with_capacity(self.space.max(self.normals.len() + 1));
-        row.extend(self.normals.iter().map(|other| dot(other, &normal)));
+        let mut row: Vec<f64> = self.normals.iter().map(|other| dot(other, &normal)).collect();
         self.gram.iter_mut().zip(&row).for_each(|(gram, product)| gram.push(*product));
         row.push(dot(&normal, &normal));
         self.gram.push(row);

@@ -48,26 +48,23 @@ pub(super) struct Search<'a, 'p> {
 /// The best V.
 pub(super) struct Found {
     pub(super) items: Vec<f64>,
-    /// The losses of all users there; `None` if P is not finite.
-    pub(super) losses: Option<Vec<f64>>,
     /// P(V) - min P is at most this fraction of P(V).
     pub(super) relative_gap: f64,
 }
 
 impl Search<'_, '_> {
-    /// The best V, not above `start`. `known`: the losses at `start`, if planes already touch them there.
-    pub(super) fn run(&mut self, start: &[f64], mut known: Option<Vec<f64>>, control: &Control) -> Found {
+    /// The best V, not above `start`.
+    pub(super) fn run(&mut self, start: &[f64], control: &Control) -> Found {
         // 1. V(a) of the weights of the last half step.
         let (mut dual, mut bound) = self.restart();
         let mut best = start.to_vec();
-        let (mut least, mut losses) = (f64::INFINITY, None);
+        let mut least = f64::INFINITY;
         let mut point = best.clone();
         for _ in 0..self.step.most {
             // 2. P and new planes.
-            let values = known.take().unwrap_or_else(|| self.cut_at(&point));
-            let value = values.iter().sum::<f64>() + self.penalty(&point);
+            let value = self.cut_at(&point) + self.penalty(&point);
             if value < least {
-                (least, best, losses) = (value, point, Some(values));
+                (least, best) = (value, point);
             }
             // 3. New weights and the gap.
             let enough = self.step.tolerance * least;
@@ -83,7 +80,7 @@ impl Search<'_, '_> {
             _ if least.is_finite() => ((least - bound) / least).max(0.0),
             _ => 1.0,
         };
-        Found { items: best, losses, relative_gap }
+        Found { items: best, relative_gap }
     }
 
     fn penalty(&self, items: &[f64]) -> f64 {
@@ -104,8 +101,8 @@ impl Search<'_, '_> {
         (dual, bound)
     }
 
-    /// Adds the planes that touch the losses at V, and returns the losses there.
-    fn cut_at(&mut self, items: &[f64]) -> Vec<f64> {
+    /// Adds the planes that touch the losses at V, and returns the sum of the losses there.
+    fn cut_at(&mut self, items: &[f64]) -> f64 {
         let (problem, users, rank) = (self.problem, self.users, self.rank);
         let touch = |user: usize, cuts: &mut Cuts| {
             let Some(loss) = &problem.losses[user] else { return 0.0 };
@@ -117,7 +114,7 @@ impl Search<'_, '_> {
             }
             value
         };
-        parallel::map_of(self.cuts.iter_mut().collect(), touch)
+        parallel::map_of(self.cuts.iter_mut().collect(), touch).iter().sum()
     }
 
     /// Improves the weights of all users and V(a), and returns D(a).

@@ -6,7 +6,6 @@
 use super::HalfStep;
 use crate::math::dense::dot;
 use crate::math::order::sort_indices;
-use crate::math::simd::simd;
 use crate::optim::Ridge;
 use crate::optim::cutting_planes::Planes;
 use crate::optim::vector::axpy;
@@ -25,28 +24,6 @@ const NO_WEIGHT: f64 = 1e-15;
 pub(super) struct Cut {
     pub(super) slopes: Vec<f64>,
     pub(super) offset: f64,
-}
-
-simd! {
-    /// The heights of planes at these scores.
-    fn heights<'a>(planes: &'a [Cut], scores: &'a [f64]) -> Vec<f64> {
-        let mut heights = vec![0.0; planes.len()];
-        for (height, cut) in heights.iter_mut().zip(planes) {
-            *height = dot(&cut.slopes, scores) + cut.offset;
-        }
-        heights
-    }
-}
-
-simd! {
-    /// The products of the slopes of planes with these.
-    fn products<'a>(planes: &'a [Cut], slopes: &'a [f64]) -> Vec<f64> {
-        let mut products = vec![0.0; planes.len()];
-        for (product, cut) in products.iter_mut().zip(planes) {
-            *product = dot(&cut.slopes, slopes);
-        }
-        products
-    }
 }
 
 impl Cut {
@@ -79,7 +56,7 @@ impl Cuts {
         if self.planes.len() >= self.most {
             self.drop_one();
         }
-        let mut row = products(&self.planes, &cut.slopes);
+        let mut row: Vec<f64> = self.planes.iter().map(|other| dot(&other.slopes, &cut.slopes)).collect();
         self.gram.iter_mut().zip(&row).for_each(|(gram, product)| gram.push(*product));
         row.push(dot(&cut.slopes, &cut.slopes));
         self.gram.push(row);
@@ -164,7 +141,7 @@ impl Cuts {
     /// A step moves weight from the lowest plane that has some to the highest one (Platt 1998). Returns the change of the
     /// mean slopes, and how far the highest plane was above the mean.
     pub(super) fn balance(&mut self, scores: &[f64], curvature: f64) -> (Vec<f64>, f64) {
-        let mut heights = heights(&self.planes, scores);
+        let mut heights: Vec<f64> = self.planes.iter().map(|cut| cut.height(scores)).collect();
         let before = self.weights.clone();
         let highest = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let gap = (highest - dot(&heights, &before)).max(0.0);
@@ -207,39 +184,32 @@ impl Cuts {
     }
 }
 
-/// Minimizes P from `start` and returns the best point and the loss there. `cuts` are used and extended. `known`: the loss
-/// at `start`, if a plane already touches it there. The problems are small and solved roughly, so there is no line search.
-pub(super) fn minimize(
-    objective: &Ridge<'_>,
-    (start, mut known): (&[f64], Option<f64>),
-    step: HalfStep,
-    cuts: &mut Cuts,
-) -> (Vec<f64>, f64) {
+/// Minimizes P from `start` and returns the best point. `cuts` are used and extended. The problems are small and solved
+/// roughly, so there is no line search.
+pub(super) fn minimize(objective: &Ridge<'_>, start: &[f64], step: HalfStep, cuts: &mut Cuts) -> Vec<f64> {
     // 1. The model starts with the known planes.
     let risk = objective.risk;
     let offsets = risk.image(&vec![0.0; start.len()]);
-    let mut planes = Planes::with_space_for(start.len(), cuts.planes.len() + step.most);
-    for (cut, height) in cuts.planes.iter().zip(heights(&cuts.planes, &offsets)) {
-        planes.add(risk.transposed(&cut.slopes), height);
-    }
+    let mut planes = Planes::new(start.len());
+    let add = |planes: &mut Planes, cut: &Cut| {
+        planes.add(risk.transposed(&cut.slopes), cut.height(&offsets));
+    };
+    cuts.planes.iter().for_each(|cut| add(&mut planes, cut));
     // 2. Each iteration adds the plane at the minimum of the model.
-    let (mut best, mut least, mut loss) = (start.to_vec(), f64::INFINITY, f64::INFINITY);
+    let (mut best, mut least) = (start.to_vec(), f64::INFINITY);
     let mut w = start.to_vec();
     for _ in 0..step.most {
-        let value = known.take().unwrap_or_else(|| {
-            let scores = risk.image(&w);
-            let mut slopes = vec![0.0; scores.len()];
-            let value = risk.value_at(&scores, &mut slopes);
-            let cut = Cut { offset: value - dot(&slopes, &scores), slopes };
-            planes.add(risk.transposed(&cut.slopes), cut.height(&offsets));
-            cuts.push(cut);
-            value
-        });
+        let scores = risk.image(&w);
+        let mut slopes = vec![0.0; scores.len()];
+        let value = risk.value_at(&scores, &mut slopes);
         let objective_value = value + objective.penalty(&w);
         if objective_value < least {
-            (least, loss) = (objective_value, value);
+            least = objective_value;
             best.copy_from_slice(&w);
         }
+        let cut = Cut { offset: value - dot(&slopes, &scores), slopes };
+        add(&mut planes, &cut);
+        cuts.push(cut);
         let allowed = step.tolerance * least;
         let model = planes.minimum(objective.lambda, MODEL_ACCURACY * allowed);
         if least - model.bound <= allowed {
@@ -247,5 +217,5 @@ pub(super) fn minimize(
         }
         w = model.u;
     }
-    (best, loss)
+    best
 }

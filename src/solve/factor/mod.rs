@@ -16,9 +16,6 @@
 mod bundle;
 mod cuts;
 mod risk;
-#[cfg(test)]
-mod tests;
-mod user_loss;
 mod weighted;
 
 use serde::{Deserialize, Serialize};
@@ -26,13 +23,11 @@ use serde::{Deserialize, Serialize};
 use self::bundle::{Found, Search};
 use self::cuts::Cuts;
 use self::risk::{OfItems, OfUser};
-pub use self::user_loss::UserLoss;
-use self::user_loss::is_smooth;
 pub use self::weighted::{Side, WeightedSquares, no_solution};
 use crate::control::{Control, checkpoint};
 use crate::data::Ratings;
 use crate::error::Result;
-use crate::loss::Loss;
+use crate::loss::{Loss, PairDef, QueryLoss, Shape};
 use crate::math::dense::dot;
 use crate::math::random::Random;
 use crate::memory::grow;
@@ -110,13 +105,82 @@ pub struct HalfStep {
     pub most: usize,
 }
 
+/// Whether the loss has Hessians. Those of pairwise losses are not used.
+fn is_smooth(loss: &Loss) -> bool {
+    matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
+}
+
+/// The loss of one user with its weight.
+#[derive(Debug)]
+pub struct UserLoss {
+    loss: Box<dyn QueryLoss>,
+    weight: f64,
+    smooth: bool,
+}
+
+impl UserLoss {
+    /// The loss of a user with these ratings; `None` if there are fewer than two or they are not informative.
+    pub fn new(loss: &Loss, ratings: &[f64]) -> Option<Self> {
+        if ratings.len() < 2 || !loss.is_informative(ratings, &[]) {
+            return None;
+        }
+        let query: Box<dyn QueryLoss> = match loss {
+            Loss::List(loss) => loss.prepare(ratings, &[]),
+            Loss::Pair(pair, _) => Box::new(Ordinal { def: pair.def(), ratings: ratings.to_vec() }),
+        };
+        let weight = query.quadratic().map_or(1.0, |quadratic| 1.0 / quadratic.factor);
+        Some(Self { loss: query, weight, smooth: is_smooth(loss) })
+    }
+
+    /// Value at these scores; writes a subgradient.
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        let value = self.loss.value_and_subgradient(scores, subgradient);
+        subgradient.iter_mut().for_each(|slope| *slope *= self.weight);
+        self.weight * value
+    }
+
+    fn hessian_times(&self, scores: &[f64], direction: &[f64], product: &mut [f64]) {
+        if !self.loss.hessian_times(scores, direction, product) {
+            product.fill(0.0);
+        }
+        product.iter_mut().for_each(|value| *value *= self.weight);
+    }
+
+    /// Fits u to the rows of the rated items (N rows) and their offsets (N), from `start`.
+    pub fn fit_user(&self, rows: &[f64], offsets: &[f64], start: &[f64], step: HalfStep) -> Vec<f64> {
+        let risk = OfUser { loss: self, rows, offsets, rank: start.len() };
+        step.fit_user(&risk, start, &mut Cuts::new(MOST_USER_PLANES), &Control::default())
+    }
+}
+
 impl HalfStep {
+    fn fit_user(self, risk: &OfUser<'_>, start: &[f64], cuts: &mut Cuts, control: &Control) -> Vec<f64> {
+        if risk.loss.smooth {
+            self.newton(risk, start, control)
+        } else {
+            cuts::minimize(&self.ridge(risk), start, self, cuts)
+        }
+    }
+
     fn newton(self, risk: &dyn Objective, start: &[f64], control: &Control) -> Vec<f64> {
         newton_cg::minimize_roughly(&self.ridge(risk), start.to_vec(), self.tolerance, self.most, control)
     }
 
     fn ridge(self, risk: &dyn Objective) -> Ridge<'_> {
         Ridge { risk, lambda: 0.5 * self.lambda, center: None }
+    }
+}
+
+/// A pairwise loss as a function of a user's scores.
+#[derive(Debug)]
+struct Ordinal {
+    def: &'static PairDef,
+    ratings: Vec<f64>,
+}
+
+impl QueryLoss for Ordinal {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        self.def.value_and_subgradient(&self.ratings, scores, subgradient)
     }
 }
 
@@ -134,15 +198,6 @@ pub struct Factorization<'a> {
     smooth: bool,
     /// Planes of each user.
     cuts: Vec<Cuts>,
-    /// The losses at the last factors, for losses with corners.
-    known: Option<KnownLosses>,
-}
-
-/// The losses w_u l_u of all users at these factors. Planes touch them there.
-#[derive(Debug)]
-struct KnownLosses {
-    factors: Factors,
-    values: Vec<f64>,
 }
 
 impl<'a> Factorization<'a> {
@@ -161,7 +216,6 @@ impl<'a> Factorization<'a> {
             item_offsets,
             smooth: is_smooth(loss),
             cuts: vec![Cuts::new(kept_planes(loss, ratings).max(KEPT[0])); ratings.n_users()],
-            known: None,
         }
     }
 
@@ -173,7 +227,6 @@ impl<'a> Factorization<'a> {
     /// Replaces the offsets.
     pub fn set_offsets(&mut self, offsets: Vec<f64>) {
         self.offsets = offsets;
-        self.known = None;
     }
 
     /// sum_u w_u l_u at these scores, one per rating.
@@ -186,15 +239,7 @@ impl<'a> Factorization<'a> {
         let penalty = |lambda: f64, rows: &[f64]| 0.5 * lambda * dot(rows, rows);
         penalty(lambdas[0], &factors.users)
             + penalty(lambdas[1], &factors.items)
-            + self.known(factors).map_or_else(
-                || self.loss(&self.scores(&factors.users, &factors.items, factors.rank)),
-                |values| values.iter().sum(),
-            )
-    }
-
-    /// The losses of all users at these factors, if the last half step computed them.
-    fn known(&self, factors: &Factors) -> Option<&[f64]> {
-        self.known.as_ref().filter(|known| known.factors == *factors).map(|known| &known.values[..])
+            + self.loss(&self.scores(&factors.users, &factors.items, factors.rank))
     }
 
     /// Subgradients of the objective with respect to U and V.
@@ -219,7 +264,6 @@ impl<'a> Factorization<'a> {
     /// # Errors
     /// An interruption.
     pub fn fit_users(&mut self, factors: &mut Factors, step: HalfStep, control: &Control) -> Result<()> {
-        let known = self.known(factors).map(<[f64]>::to_vec);
         let Factors { rank, users, items } = factors;
         let (rank, items) = (*rank, &*items);
         let most = if self.smooth { step.most } else { step.most.min(MOST_USER_PLANES) };
@@ -231,23 +275,15 @@ impl<'a> Factorization<'a> {
             let range = self.ratings.of_user(user);
             let Some(loss) = &self.losses[user] else {
                 row.fill(0.0);
-                return Ok(0.0);
+                return Ok(());
             };
             let rows = gather(items, &self.ratings.items[range.clone()], rank);
             let risk = OfUser { loss, rows: &rows, offsets: &self.offsets[range], rank };
-            let (fitted, value) = if self.smooth {
-                (step.newton(&risk, row, control), 0.0)
-            } else {
-                let start = (&*row, known.as_ref().map(|values| values[user]));
-                cuts::minimize(&step.ridge(&risk), start, step, cuts)
-            };
-            row.copy_from_slice(&fitted);
-            Ok(value)
+            row.copy_from_slice(&step.fit_user(&risk, row, cuts, control));
+            Ok(())
         });
         self.cuts = all_cuts;
-        let values = fitted.into_iter().collect::<Result<Vec<f64>>>()?;
-        self.known = (!self.smooth).then(|| KnownLosses { factors: factors.clone(), values });
-        control.check()
+        fitted.into_iter().collect::<Result<()>>().and_then(|()| control.check())
     }
 
     /// Fits V to U. Returns the certified gap, relative to the objective without the penalty of U; `None` for smooth
@@ -261,7 +297,6 @@ impl<'a> Factorization<'a> {
         step: HalfStep,
         control: &Control,
     ) -> Result<Option<f64>> {
-        let known = self.known(factors).map(<[f64]>::to_vec);
         let Factors { rank, users, items } = factors;
         let rank = *rank;
         if self.smooth {
@@ -271,10 +306,9 @@ impl<'a> Factorization<'a> {
         }
         let mut cuts = std::mem::take(&mut self.cuts);
         let mut search = Search { problem: self, cuts: &mut cuts, users, rank, step };
-        let Found { items: found, losses, relative_gap } = search.run(items, known, control);
+        let Found { items: found, relative_gap } = search.run(items, control);
         self.cuts = cuts;
         *items = found;
-        self.known = losses.map(|values| KnownLosses { factors: factors.clone(), values });
         control.check().map(|()| Some(relative_gap))
     }
 

@@ -2,7 +2,6 @@
 
 use super::{Factorization, UserLoss};
 use crate::math::dense::dot;
-use crate::math::simd::simd;
 use crate::optim::Objective;
 use crate::optim::vector::axpy;
 use crate::parallel;
@@ -34,7 +33,7 @@ impl Objective for OfUser<'_> {
 
     fn transposed(&self, slopes: &[f64]) -> Vec<f64> {
         let mut sum = vec![0.0; self.rank];
-        add_rows(self.rows, slopes, &mut sum);
+        self.rows.chunks(self.rank).zip(slopes).for_each(|(row, slope)| axpy(*slope, row, &mut sum));
         sum
     }
 
@@ -47,19 +46,6 @@ impl Objective for OfUser<'_> {
         let mut product = vec![0.0; direction.len()];
         self.loss.hessian_times(scores, &direction, &mut product);
         self.transposed(&product)
-    }
-}
-
-simd! {
-    /// Adds the rows, each times its slope, in their order.
-    fn add_rows<'a>(rows: &'a [f64], slopes: &'a [f64], sum: &'a mut [f64]) {
-        let rank = sum.len();
-        for (number, slope) in slopes.iter().enumerate() {
-            let row = &rows[number * rank..(number + 1) * rank];
-            for column in 0..rank {
-                sum[column] += slope * row[column];
-            }
-        }
     }
 }
 
