@@ -68,13 +68,14 @@ impl State {
         columns: Columns,
         control: &Control,
     ) -> Result<Self> {
-        algorithm.spec(options)?.in_buckets()?;
+        let spec = algorithm.spec(options)?;
+        spec.in_buckets()?;
         if options.has("validation") {
             let problem = "training in buckets: lambda is chosen by holding out the buckets with the same number modulo 5; \
                            leave out the option 'validation'";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        Self::begin(algorithm, options, buckets, columns, None, control)
+        Self::begin((algorithm, spec), options, buckets, columns, None, control)
     }
 
     /// A training whose rounds are all in this process, before its first round. It has no bytes.
@@ -88,14 +89,15 @@ impl State {
         columns: Columns,
         control: &Control,
     ) -> Result<Self> {
-        match algorithm.spec(options)?.in_process()? {
+        let spec = algorithm.spec(options)?;
+        match spec.in_process()? {
             None => Self::new(algorithm, options, buckets, columns, control),
-            in_process => Self::begin(algorithm, options, buckets, columns, in_process, control),
+            in_process => Self::begin((algorithm, spec), options, buckets, columns, in_process, control),
         }
     }
 
     fn begin(
-        algorithm: &'static AlgorithmDef,
+        (algorithm, spec): (&'static AlgorithmDef, Box<dyn TrainingSpec>),
         options: &Params,
         buckets: u32,
         columns: Columns,
@@ -110,7 +112,7 @@ impl State {
         let mut state = Self {
             algorithm,
             options: options.clone(),
-            spec: algorithm.spec(options)?,
+            spec,
             in_process,
             columns,
             round: Round { training, number: 1, buckets, present: None },
