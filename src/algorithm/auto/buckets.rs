@@ -13,14 +13,13 @@ use super::refit::{self, solved};
 use super::trial::Trial;
 use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{
-    Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
+    Count, FACTS, Facts, First, JUDGED, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
 use crate::algorithm::{BucketTraining, Curve, LambdaSelection, Split, TrainedInBuckets, scale};
 use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit, Writer};
 use crate::control::Control;
 use crate::data::{Dataset, position_names};
 use crate::error::{Error, Result};
-use crate::loss::{Loss, PairLoss, PairWeights};
 use crate::metric::StandardError;
 use crate::solve::{Gram, fits_single_precision};
 use crate::space::{Member, Scorer};
@@ -34,9 +33,6 @@ const GRAM: u64 = 1;
 
 /// Bytes that the features of a sample take at most, about.
 const SAMPLE_BYTES: usize = 64 << 20;
-
-/// A loss that learns from the queries with documents of different relevance.
-const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
 
 /// What the first round gave.
 struct Tried {

@@ -18,14 +18,13 @@ use ndarray::Array2;
 use super::early::MOST_TREES;
 use super::{TreeCount, TreesSpec, Use};
 use crate::algorithm::grid;
-use crate::algorithm::grid::buckets::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
+use crate::algorithm::grid::buckets::{Count, FACTS, Facts, First, JUDGED, numbers_to_bytes, wrong_length};
 use crate::algorithm::{BucketTraining, TrainedInBuckets};
 use crate::arrange::ListConstraint;
 use crate::buckets::{Decoded, Part, Question, Reader, Replay, Sums};
 use crate::control::Control;
 use crate::data::{Dataset, Id, Matrix, Missing, QueryValue, Scaling, ScalingKind};
 use crate::error::{Error, Result};
-use crate::loss::{Loss, PairLoss, PairWeights};
 use crate::math::order::sort_items;
 use crate::memory::{Reservation, bytes_of};
 use crate::trees::{BinnedParts, BorderSample};
@@ -38,9 +37,6 @@ const BINS_TASK: usize = 2;
 /// Kinds of questions, besides [`FACTS`].
 const BORDERS: u64 = 1;
 const BINS: u64 = 2;
-
-/// A loss that learns from the queries with documents of different relevance.
-const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
 
 const SMALLER: &str = "use fewer rows";
 

@@ -14,7 +14,7 @@ use crate::control::{Control, Ticks};
 use crate::data::mean_and_factor_of;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
 use crate::error::{Error, Result};
-use crate::loss::{self, Loss};
+use crate::loss::{self, Loss, PairLoss, PairWeights};
 use crate::model::Linear;
 use crate::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};
 
@@ -309,6 +309,9 @@ fn bin_value(key: u32) -> f64 {
     let bits = if key >> 15 == 1 { (key << 16) ^ 1 << 31 } else { (!key & 0xffff) << 16 };
     f64::from(f32::from_bits(bits))
 }
+
+/// A loss that learns from the queries with documents of different relevance.
+pub(in crate::algorithm) const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
 
 /// What a training needs to know first.
 pub(in crate::algorithm) struct First<'a> {
