@@ -6,7 +6,8 @@
 //!
 //! The functions are always inlined, so a caller compiled for wider registers gets wider code (`math::simd`). Loops over the
 //! eight numbers count from 0 to 7: the packaged library inlines little (docs/adr/0016-packages.md), and an iterator of an
-//! array by value, or its `map`, would be called for every number.
+//! array by value, or its `map`, would be called for every number. They read all eight numbers before they write one: else
+//! compilers, which do not know that blocks are different, may take them one by one.
 #![allow(clippy::inline_always)]
 
 /// Numbers per block.
@@ -31,17 +32,21 @@ impl Lanes {
     /// self += factor * x.
     #[inline(always)]
     pub fn add_scaled(&mut self, factor: f64, x: &Self) {
+        let (mut sums, x) = (self.0, x.0);
         for lane in 0..LANES {
-            self.0[lane] += factor * x.0[lane];
+            sums[lane] += factor * x[lane];
         }
+        self.0 = sums;
     }
 
     /// self += a * b, lane by lane.
     #[inline(always)]
     pub fn add_product(&mut self, a: &Self, b: &Self) {
+        let (mut sums, a, b) = (self.0, a.0, b.0);
         for lane in 0..LANES {
-            self.0[lane] += a.0[lane] * b.0[lane];
+            sums[lane] += a[lane] * b[lane];
         }
+        self.0 = sums;
     }
 
     /// The results of a function of each number.

@@ -31,9 +31,8 @@ impl Tile {
     #[inline(always)]
     pub fn add_terms(&mut self, x: &Self, term: impl Fn(f64) -> f64) {
         for block in 0..BLOCKS {
-            for lane in 0..LANES {
-                self.0[block].0[lane] += term(x.0[block].0[lane]);
-            }
+            let terms = x.0[block].map(&term);
+            self.0[block].add_scaled(1.0, &terms);
         }
     }
 

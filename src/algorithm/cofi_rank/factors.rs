@@ -88,8 +88,8 @@ const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
 const PASSES: usize = 3;
 const LAST_PASSES: usize = 500;
 
-/// Vectors of a number per rating of a fit.
-const RATING_VECTORS: usize = 12;
+/// Vectors of a number per rating of a fit, with the last values of losses.
+const RATING_VECTORS: usize = 24;
 /// Planes of a user beside the kept ones.
 const PLANES: usize = 14;
 /// Matrices of the size of V that the fit of V needs.

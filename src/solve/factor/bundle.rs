@@ -20,7 +20,7 @@
 //! Teo, Vishwanathan, Smola & Le (2010) have one model of the whole risk, and Joachims, Finley & Yu (2009) one for each
 //! example; the point between them is from Franc & Sonnenburg (2009).
 
-use super::cuts::{Cut, Cuts};
+use super::cuts::Cuts;
 use super::{Factorization, HalfStep};
 use crate::control::Control;
 use crate::math::dense::dot;
@@ -106,13 +106,7 @@ impl Search<'_, '_> {
         let (problem, users, rank) = (self.problem, self.users, self.rank);
         let touch = |user: usize, cuts: &mut Cuts| {
             let Some(loss) = &problem.losses[user] else { return 0.0 };
-            let scores = problem.user_scores(user, &users[user * rank..][..rank], items);
-            let mut slopes = vec![0.0; scores.len()];
-            let value = loss.value_and_subgradient(&scores, &mut slopes);
-            if value.is_finite() {
-                cuts.push(Cut { offset: value - dot(&slopes, &scores), slopes });
-            }
-            value
+            cuts.cut_at(loss, problem.user_scores(user, &users[user * rank..][..rank], items))
         };
         parallel::map_of(self.cuts.iter_mut().collect(), touch).iter().sum()
     }

@@ -3,10 +3,13 @@
 //! A plane below the loss as a function of scores stays below it whatever the factors are. So the planes of a user are
 //! kept for all half steps.
 
-use super::HalfStep;
+use std::collections::VecDeque;
+
+use super::risk::OfUser;
+use super::{HalfStep, UserLoss};
 use crate::math::dense::dot;
 use crate::math::order::sort_indices;
-use crate::optim::Ridge;
+use crate::optim::Objective;
 use crate::optim::cutting_planes::Planes;
 use crate::optim::vector::axpy;
 
@@ -18,6 +21,9 @@ const MOST_IDLE: u32 = 10;
 const ENOUGH: f64 = 0.5;
 /// Smaller weights are rounding errors.
 const NO_WEIGHT: f64 = 1e-15;
+
+/// Number of last values that are kept: a half step starts where one of the values of the half step before was.
+pub(super) const KEPT_VALUES: usize = 6;
 
 /// The plane slopes.s + offset.
 #[derive(Debug, Clone)]
@@ -32,6 +38,14 @@ impl Cut {
     }
 }
 
+/// The value of a loss at some scores, with a subgradient.
+#[derive(Debug, Clone)]
+struct Touch {
+    scores: Vec<f64>,
+    value: f64,
+    slopes: Vec<f64>,
+}
+
 /// Planes below the loss of a user. For the fit of V they have weights, which are 0 or more and sum to 1.
 #[derive(Debug, Clone)]
 pub(super) struct Cuts {
@@ -43,12 +57,45 @@ pub(super) struct Cuts {
     gram: Vec<Vec<f64>>,
     /// Most planes.
     most: usize,
+    /// The last values of the loss.
+    touches: VecDeque<Touch>,
 }
 
 impl Cuts {
     /// No planes, and space for `most` of them, 2 or more.
     pub(super) fn new(most: usize) -> Self {
-        Self { planes: Vec::new(), weights: Vec::new(), idle: Vec::new(), gram: Vec::new(), most }
+        let (planes, weights, idle, gram) = Default::default();
+        Self { planes, weights, idle, gram, most, touches: VecDeque::new() }
+    }
+
+    /// The value of the loss at these scores if it is among the last ones.
+    pub(super) fn known(&self, scores: &[f64]) -> Option<f64> {
+        self.touch(scores).map(|touch| touch.value)
+    }
+
+    fn touch(&self, scores: &[f64]) -> Option<&Touch> {
+        self.touches.iter().rev().find(|touch| touch.scores == scores)
+    }
+
+    /// Adds the plane that touches the loss at these scores, and returns the value there. It is computed unless it is among
+    /// the last ones.
+    pub(super) fn cut_at(&mut self, loss: &UserLoss, scores: Vec<f64>) -> f64 {
+        let (value, slopes) = match self.touch(&scores) {
+            Some(touch) => (touch.value, touch.slopes.clone()),
+            None => {
+                let mut slopes = vec![0.0; scores.len()];
+                let value = loss.value_and_subgradient(&scores, &mut slopes);
+                if self.touches.len() == KEPT_VALUES {
+                    self.touches.pop_front();
+                }
+                self.touches.push_back(Touch { scores: scores.clone(), value, slopes: slopes.clone() });
+                (value, slopes)
+            }
+        };
+        if value.is_finite() {
+            self.push(Cut { offset: value - dot(&slopes, &scores), slopes });
+        }
+        value
     }
 
     /// Adds a plane without weight. If there are too many, another one is dropped.
@@ -184,11 +231,11 @@ impl Cuts {
     }
 }
 
-/// Minimizes P from `start` and returns the best point. `cuts` are used and extended. The problems are small and solved
-/// roughly, so there is no line search.
-pub(super) fn minimize(objective: &Ridge<'_>, start: &[f64], step: HalfStep, cuts: &mut Cuts) -> Vec<f64> {
+/// Minimizes lambda / 2 |u|^2 + the risk from `start` and returns the best u. `cuts` are used and extended. The problems are
+/// small and solved roughly, so there is no line search.
+pub(super) fn minimize(risk: &OfUser<'_>, start: &[f64], step: HalfStep, cuts: &mut Cuts) -> Vec<f64> {
     // 1. The model starts with the known planes.
-    let risk = objective.risk;
+    let objective = step.ridge(risk);
     let offsets = risk.image(&vec![0.0; start.len()]);
     let mut planes = Planes::new(start.len());
     let add = |planes: &mut Planes, cut: &Cut| {
@@ -199,17 +246,16 @@ pub(super) fn minimize(objective: &Ridge<'_>, start: &[f64], step: HalfStep, cut
     let (mut best, mut least) = (start.to_vec(), f64::INFINITY);
     let mut w = start.to_vec();
     for _ in 0..step.most {
-        let scores = risk.image(&w);
-        let mut slopes = vec![0.0; scores.len()];
-        let value = risk.value_at(&scores, &mut slopes);
+        let value = cuts.cut_at(risk.loss, risk.image(&w));
         let objective_value = value + objective.penalty(&w);
         if objective_value < least {
             least = objective_value;
             best.copy_from_slice(&w);
         }
-        let cut = Cut { offset: value - dot(&slopes, &scores), slopes };
-        add(&mut planes, &cut);
-        cuts.push(cut);
+        if !value.is_finite() {
+            break;
+        }
+        cuts.planes.last().into_iter().for_each(|cut| add(&mut planes, cut));
         let allowed = step.tolerance * least;
         let model = planes.minimum(objective.lambda, MODEL_ACCURACY * allowed);
         if least - model.bound <= allowed {

@@ -158,7 +158,7 @@ impl HalfStep {
         if risk.loss.smooth {
             self.newton(risk, start, control)
         } else {
-            cuts::minimize(&self.ridge(risk), start, self, cuts)
+            cuts::minimize(risk, start, self, cuts)
         }
     }
 
@@ -229,9 +229,15 @@ impl<'a> Factorization<'a> {
         self.offsets = offsets;
     }
 
-    /// sum_u w_u l_u at these scores, one per rating.
+    /// sum_u w_u l_u at these scores, one per rating. Values are computed unless they are among the last ones.
     pub fn loss(&self, scores: &[f64]) -> f64 {
-        self.value_at(scores, &mut vec![0.0; scores.len()])
+        let values = parallel::map(self.losses.len(), |user| {
+            let Some(loss) = &self.losses[user] else { return 0.0 };
+            let scores = &scores[self.ratings.of_user(user)];
+            let compute = || loss.value_and_subgradient(scores, &mut vec![0.0; scores.len()]);
+            self.cuts[user].known(scores).unwrap_or_else(compute)
+        });
+        values.iter().sum()
     }
 
     /// The objective.

@@ -165,9 +165,8 @@ impl Products {
         }
         for (a, degree) in self.degree.iter().enumerate() {
             for (target, x) in self.laplacian[a * width..(a + 1) * width].iter_mut().zip(block.row(a)) {
-                for lane in 0..LANES {
-                    target.0[lane] = weight * (target.0[lane] + degree * x.0[lane]);
-                }
+                target.add_scaled(*degree, x);
+                *target = target.map(|value| weight * value);
             }
         }
     }
