@@ -64,6 +64,17 @@ pub fn one_standard_error(values: &[Vec<f64>], best: usize, better: Better) -> u
     (0..best).find(near).unwrap_or(best)
 }
 
+/// Whether the mean of values is more than so many standard errors of the paired difference below that of others.
+pub fn is_below(values: &[Option<f64>], others: &[Option<f64>], errors: f64) -> bool {
+    let pairs = values.iter().zip(others);
+    let differences: Vec<f64> =
+        pairs.filter_map(|(own, other)| Some(other.as_ref()? - own.as_ref()?)).collect();
+    let n = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / n;
+    let variance = differences.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+    n > 1.0 && mean > errors * (variance / n).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

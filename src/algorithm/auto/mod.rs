@@ -45,7 +45,7 @@ use crate::kernel;
 use crate::math::order::sort_indices;
 use crate::model::{Linear, Ranker};
 use crate::param::Params;
-use crate::select::fold_numbers;
+use crate::select::{fold_numbers, is_below};
 use crate::space::{Function, SumSpace};
 
 use cells::Partitions;
@@ -55,7 +55,7 @@ use refit::Fitted;
 use report::report;
 use sample::Sample;
 use trees::{Folds, Grown};
-use trial::{CLEARLY, Trial, is_below};
+use trial::{CLEARLY, Trial};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {

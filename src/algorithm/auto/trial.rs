@@ -24,6 +24,7 @@ use crate::loss::{Loss, least_squares};
 use crate::math::lanes::LANES;
 use crate::memory::{Reservation, matrix_bytes};
 use crate::parallel;
+use crate::select::is_below;
 use crate::solve::{ListBlock, Rows, least_squares_bytes};
 use crate::space::{Scorer, Space};
 
@@ -168,15 +169,4 @@ fn is_clearly_worse(spec: &AutoSpec, values: &[Option<f64>], before: &[Trial]) -
     rivals.sort_by(|a, b| b.0.total_cmp(&a.0));
     let Some((_, rival)) = rivals.get(spec.effort.averaged - 1) else { return false };
     is_below(values, &rival.first, CLEARLY)
-}
-
-/// Whether the mean of values is more than so many standard errors of the paired difference below that of others.
-pub(super) fn is_below(values: &[Option<f64>], others: &[Option<f64>], errors: f64) -> bool {
-    let pairs = values.iter().zip(others);
-    let differences: Vec<f64> =
-        pairs.filter_map(|(own, other)| Some(other.as_ref()? - own.as_ref()?)).collect();
-    let n = differences.len() as f64;
-    let mean = differences.iter().sum::<f64>() / n;
-    let variance = differences.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    n > 1.0 && mean > errors * (variance / n).sqrt()
 }

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use self::biases::Biases;
 use self::factors::{Fit, Purpose};
 use self::implicit::ImplicitSpec;
+use self::select_lambda::Selected;
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
@@ -215,9 +216,9 @@ impl TrainingSpec for CofiRankSpec {
         // 1. Lambda, on held-out ratings or on a source.
         let folds = select_lambda::folds(&data.query_ids, &items, &ratings, self);
         let judged = validation.map(|other| select_lambda::Judged::of(&other, &data.query_ids, &items));
-        let (lambda, selection) = session.select(&ratings, &folds, judged.as_ref())?;
+        let Selected { path, selection } = session.select(&ratings, &folds, judged.as_ref())?;
         // 2. All ratings, along the path of lambdas up to the chosen one.
-        let path = session.path_to(lambda);
+        let lambda = path.last().copied().unwrap_or_default();
         let fit = session.fit(&ratings, &path, Purpose::Model)?;
         // 3. The model and its report.
         let warnings = warnings(lambda, selection.as_ref(), &ratings);

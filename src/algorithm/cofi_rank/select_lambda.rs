@@ -3,6 +3,8 @@
 //! A user has few held-out ratings. A short list does not show that with a small lambda the top of a long list has items
 //! that score high by chance. So the held-out ratings of many users form one list.
 
+use std::ops::Range;
+
 use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Session, no_rate};
 use crate::algorithm::selection::{LambdaChoice, Validation};
@@ -14,9 +16,9 @@ use crate::loss::Shape;
 use crate::math::random::Random;
 use crate::metric::Mean;
 use crate::parallel;
-use crate::select::{argmax, one_standard_error, rating_folds};
+use crate::select::{argmax, is_below, one_standard_error, rating_folds};
 
-/// At each lambda the metric of each list; `None` if it is undefined.
+/// At each lambda, smallest first, the metric of each list; `None` if it is undefined. No lists at lambdas that were left out.
 type ListValues = Vec<Vec<Option<f64>>>;
 
 /// Folds of which each is held out once.
@@ -29,6 +31,12 @@ const LIST: usize = 100;
 const LISTS: usize = 5;
 /// Number of partitions of the users of a fold into lists.
 const PARTITIONS: usize = 4;
+/// Folds with all lambdas. The other folds leave out the smallest lambdas if all of them are clearly worse: fits with small
+/// lambdas take the most time.
+const FIRST_FOLDS: usize = 2;
+/// Standard errors between a lambda and the best one that make it clearly worse. All partitions of a fold have the same
+/// ratings, so the true error is up to sqrt([`PARTITIONS`]) times as large.
+const CLEARLY: f64 = 4.0;
 
 /// Which fold holds out each rating.
 pub(super) struct Folds {
@@ -142,20 +150,36 @@ fn partition(users: &[Vec<Rated>]) -> Vec<Vec<Rated>> {
     lists
 }
 
+/// The values of all folds.
+struct Trials {
+    /// The held-out lists of each fold, and their values.
+    folds: Vec<(Judged, ListValues)>,
+    /// Number of lambdas, the smallest ones, that only the first folds tried.
+    left_out: usize,
+}
+
+/// The lambdas of a training.
+pub(super) struct Selected {
+    /// The lambdas to fit one after the other, smallest first. The last one is that of the model.
+    pub(super) path: Vec<f64>,
+    /// How it was chosen.
+    pub(super) selection: Option<LambdaSelection>,
+}
+
 impl Session<'_> {
-    /// The lambda to use, and how it was chosen.
+    /// Chooses lambda.
     pub(super) fn select(
         &self,
         ratings: &Ratings,
         folds: &Folds,
         judged: Option<&Judged>,
-    ) -> Result<(f64, Option<LambdaSelection>)> {
+    ) -> Result<Selected> {
         let lambdas = match &self.spec.lambda {
-            LambdaChoice::Fixed(lambda) => return Ok((*lambda, None)),
+            LambdaChoice::Fixed(lambda) => return Ok(Selected { path: vec![*lambda], selection: None }),
             LambdaChoice::Rate | LambdaChoice::Fractions(_) => return Err(no_rate()),
             LambdaChoice::Among(lambdas) => lambdas,
         };
-        let trials = self.trials(ratings, folds, judged, lambdas)?;
+        let Trials { folds: trials, left_out } = self.trials(ratings, folds, judged, lambdas)?;
         let validation = &self.spec.validation;
         // 1. The curve: the mean over all lists at each lambda. Trials begin with the smallest lambda.
         let mean_at = |index: usize| {
@@ -167,10 +191,13 @@ impl Session<'_> {
         };
         let curve: Curve =
             lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean_at(index))).collect();
-        // 2. The best. With the largest lambda the biases alone rank; factors need a clear advantage.
-        let values: Vec<Option<f64>> = curve.iter().map(|(_, value)| *value).collect();
+        // 2. The best of those that all folds tried. With the largest lambda the biases alone rank; factors need a clear
+        // advantage.
+        let tried = lambdas.len() - left_out;
+        let values: Vec<Option<f64>> = curve[..tried].iter().map(|(_, value)| *value).collect();
         let better = validation.metric.def().better;
-        let paired: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
+        let paired: Vec<Vec<f64>> =
+            trials.iter().flat_map(|(_, values)| self.paired(&values[left_out..])).collect();
         let chosen = argmax(&values, better)
             .map(|best| if one_standard_error(&paired, best, better) == 0 { 0 } else { best });
         let lambda = chosen.map_or(FALLBACK_LAMBDA, |chosen| lambdas[chosen]);
@@ -198,40 +225,69 @@ impl Session<'_> {
             option: None,
             error: None,
         };
-        Ok((lambda, Some(selection.with_error(of_users))))
+        // 5. The path of the model begins where those of the folds do.
+        let begins = lambdas[..tried].iter().rev().copied();
+        let path = begins.filter(|other| *other < lambda).chain([lambda]).collect();
+        Ok(Selected { path, selection: Some(selection.with_error(of_users)) })
     }
 
-    /// For each fold its held-out lists, and at each lambda, smallest first, the metric of each list.
+    /// The values of all folds, or on the lists of a source.
     fn trials(
         &self,
         ratings: &Ratings,
         folds: &Folds,
         judged: Option<&Judged>,
         lambdas: &[f64],
-    ) -> Result<Vec<(Judged, ListValues)>> {
+    ) -> Result<Trials> {
         let number = if judged.is_some() { 1 } else { folds.number };
         self.control.expect(number * lambdas.len() * self.spec.max_rounds);
         let factor = if judged.is_some() { 1.0 } else { self.lambda_factor(number) };
         let ascending: Vec<f64> = lambdas.iter().rev().map(|lambda| factor * lambda).collect();
-        let of_fold = |fold: usize| -> Result<(Judged, ListValues)> {
+        let of_fold = |fold: usize, left_out: usize| -> Result<(Judged, ListValues)> {
             let held = |rating: usize| judged.is_none() && folds.of_rating[rating] == Some(fold);
             let own = Judged::held_out(ratings, folds, fold, self.spec.seed);
             let by = judged.unwrap_or(&own);
-            let mut values = Vec::with_capacity(lambdas.len());
+            let mut values = vec![Vec::new(); left_out];
             let mut observe = |_: f64, fit: &Fit| {
                 values.push(by.values(fit, self.spec)?);
                 Ok(())
             };
             let known = ratings.only(|rating| !held(rating));
-            self.fit(&known, &ascending, Purpose::Validation(&mut observe))?;
+            self.fit(&known, &ascending[left_out..], Purpose::Validation(&mut observe))?;
             Ok((own, values))
         };
         // Folds are fitted one after the other if memory is short.
         let all = self.fit_bytes(ratings).saturating_mul(number as u64);
-        if self.control.memory().available() < all {
-            return (0..number).map(of_fold).collect();
-        }
-        parallel::try_map(number, of_fold)
+        let short = self.control.memory().available() < all;
+        let of_folds = |folds: Range<usize>, left_out: usize| {
+            if short {
+                return folds.map(|fold| of_fold(fold, left_out)).collect();
+            }
+            parallel::try_map(folds.len(), |index| of_fold(folds.start + index, left_out))
+        };
+        let first = number.min(FIRST_FOLDS);
+        let mut trials: Vec<_> = of_folds(0..first, 0)?;
+        let left_out = if first < number { self.clearly_worse(&trials) } else { 0 };
+        trials.extend(of_folds(first..number, left_out)?);
+        Ok(Trials { folds: trials, left_out })
+    }
+
+    /// Number of lambdas, the smallest ones, that are clearly worse than the best one. The largest of them is not counted:
+    /// paths begin there.
+    fn clearly_worse(&self, trials: &[(Judged, ListValues)]) -> usize {
+        let validation = &self.spec.validation;
+        let sign = validation.metric.def().better.sign();
+        let all: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
+        let lambdas = all.first().map_or(0, Vec::len);
+        // At each lambda, smallest first, the value of each list.
+        let of_lambda = |index: usize| -> Vec<Option<f64>> {
+            all.iter().map(|values| Some(sign * values[lambdas - 1 - index])).collect()
+        };
+        let values: Vec<Vec<Option<f64>>> = (0..lambdas).map(of_lambda).collect();
+        let sum = |values: &Vec<Option<f64>>| values.iter().flatten().sum::<f64>();
+        let Some(best) = values.iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else { return 0 };
+        let worse = values.iter().take_while(|values| is_below(values, best, CLEARLY)).count();
+        worse.saturating_sub(1)
     }
 
     /// Lambda of a fit without one of `folds`, relative to the equivalent lambda of a fit on all ratings. Singular values
@@ -250,13 +306,5 @@ impl Session<'_> {
             values.iter().rev().map(|values| self.spec.validation.undefined.resolve(values[list])).collect()
         };
         (0..lists).filter_map(of_list).collect()
-    }
-
-    /// The lambdas up to this one, smallest first.
-    pub(super) fn path_to(&self, lambda: f64) -> Vec<f64> {
-        let LambdaChoice::Among(lambdas) = &self.spec.lambda else { return vec![lambda] };
-        let mut path: Vec<f64> = lambdas.iter().rev().copied().filter(|other| *other < lambda).collect();
-        path.push(lambda);
-        path
     }
 }
