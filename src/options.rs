@@ -295,7 +295,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("learning_rate", Rule::PositiveOr(&[]), "null", TRAIN, "step size of the perceptron, default 1; of boosted_trees the factor of each tree, at most 1, default 0.05 for up to 10,000 documents and 240 trees, larger for more documents or fewer trees").searchable(),
     def("trees", Rule::IntegerOr(1, 10_000, "auto"), "\"auto\"", TRAIN, "number of boosted trees; auto: up to 1000, until validation finds no improvement").searchable(),
     def("depth", Rule::Integer(1, MAX_DEPTH as u64), "6", TRAIN, "number of splits on the way to a leaf of a boosted tree").searchable(),
-    def("feature_fraction", Rule::Above(0.0, 1.0), "null", TRAIN, "fraction of the features that a boosted tree may split, drawn for each tree; at least depth features; default: 0.5, but at least 24 features").searchable(),
+    def("feature_fraction", Rule::Above(0.0, 1.0), "null", TRAIN, "fraction of the features that a boosted tree may split, drawn for each tree; at least depth features; default: 1 for 30,000 documents or more, for fewer 0.5, but at least 24 features").searchable(),
     def("row_weights", Rule::OneOf(RowWeights::NAMES), "\"exponential\"", TRAIN, "what each boosted tree multiplies the weights of rows by: random numbers with an exponential distribution of mean 1, or 1").searchable(),
     def("seeds", Rule::Integer(1, 100), "1", TRAIN, "number of ensembles of boosted trees with different random choices, whose scores are averaged").searchable(),
     def("bins", Rule::Integer(2, MAX_BINS as u64), "64", TRAIN, "largest number of bins of a feature, between which boosted trees split").searchable(),

@@ -20,10 +20,10 @@ use crate::param::named;
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;
 
-/// The default of the fraction of features.
-const DEFAULT_FRACTION: f64 = 0.5;
-
-/// By default a tree may split at least so many features.
+/// From so many documents on a tree may split all features by default. Fewer documents need random choices more: there it
+/// is a fraction of the features, but at least so many.
+const MANY_DOCUMENTS: usize = 30_000;
+const FRACTION_OF_FEW: f64 = 0.5;
 const FEW_FEATURES: usize = 24;
 
 /// What to do about too much memory.
@@ -50,7 +50,8 @@ pub struct TreeOptions {
     pub learning_rate: Option<f64>,
     /// Number of trees that the default of the learning rate is meant for, at least 1.
     pub trees: usize,
-    /// Fraction of the features that a tree may split, above 0 and at most 1; by default half of them, at least 24.
+    /// Fraction of the features that a tree may split, above 0 and at most 1; by default all of 30,000 documents or more, of
+    /// fewer half, at least 24.
     pub feature_fraction: Option<f64>,
     /// Largest number of bins of a feature, from 2 to [`super::bins::MAX_BINS`].
     pub bins: usize,
@@ -81,6 +82,8 @@ pub struct Fitted {
 pub struct Boosting<'a> {
     options: TreeOptions,
     learning_rate: f64,
+    /// Number of features that a tree may split.
+    sampled: usize,
     borders: &'a Borders,
     histograms: Histograms<'a>,
     shards: Vec<Shard>,
@@ -190,8 +193,8 @@ impl<'a> Boosting<'a> {
             ));
         }
         // 1. Memory.
-        let sampled = sampled(features.len(), &options);
         let rows = judged.grades.len();
+        let sampled = sampled(features.len(), rows, &options);
         let numbers = Histograms::numbers(borders, options.depth).saturating_mul(sampled);
         let numbers = numbers.saturating_add(leaves::numbers(1 << options.depth));
         let of_losses = if judged.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
@@ -211,6 +214,7 @@ impl<'a> Boosting<'a> {
         Ok(Self {
             options,
             learning_rate: options.learning_rate(rows),
+            sampled,
             borders,
             histograms: Histograms::new(binned, borders, sampled, options.depth),
             features,
@@ -274,11 +278,10 @@ impl<'a> Boosting<'a> {
 
     /// The features that a tree may split, ascending.
     fn draw_features(&mut self) -> Vec<usize> {
-        let count = sampled(self.features.len(), &self.options);
         let mut features = self.features.clone();
-        if count < features.len() {
+        if self.sampled < features.len() {
             self.random.shuffle(&mut features);
-            features.truncate(count);
+            features.truncate(self.sampled);
             features.sort_unstable();
         }
         features
@@ -379,10 +382,11 @@ impl<'a> Boosting<'a> {
 }
 
 /// Number of features that a tree may split: a fraction, but enough for a feature per level.
-fn sampled(features: usize, options: &TreeOptions) -> usize {
+fn sampled(features: usize, documents: usize, options: &TreeOptions) -> usize {
     let (fraction, least) = match options.feature_fraction {
         Some(fraction) => (fraction, options.depth),
-        None => (DEFAULT_FRACTION, FEW_FEATURES),
+        None if documents >= MANY_DOCUMENTS => (1.0, FEW_FEATURES),
+        None => (FRACTION_OF_FEW, FEW_FEATURES),
     };
     let count = (features as f64 * fraction).ceil() as usize;
     count.clamp(least.min(features), features)

@@ -17,7 +17,7 @@ struct Settings<'a> {
     depth: usize,
     /// None: by the numbers of documents and trees.
     learning_rate: Option<f64>,
-    /// None: half, at least 24 features.
+    /// None: by the number of documents.
     feature_fraction: Option<f64>,
     loss: &'a str,
     row_weights: &'a str,
