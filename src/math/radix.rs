@@ -65,18 +65,18 @@ fn counts(keys: &[u32]) -> Vec<[u32; VALUES]> {
 
 /// Writes the keys in the order of a digit; those with the same digit keep their order.
 fn scatter(keys: &[u32], number: usize, counts: &[u32; VALUES], sorted: &mut [u32]) {
-    let mut places = [0; VALUES];
+    let mut next_of = [0; VALUES];
     let mut next = 0;
     for value in 0..VALUES {
-        places[value] = next;
+        next_of[value] = next;
         next += counts[value];
     }
     for keys in keys.chunks(CHUNK) {
         checkpoint();
         for key in keys {
-            let place = &mut places[digit(*key, number)];
-            sorted[*place as usize] = *key;
-            *place += 1;
+            let index = &mut next_of[digit(*key, number)];
+            sorted[*index as usize] = *key;
+            *index += 1;
         }
     }
 }

@@ -39,10 +39,10 @@ impl Search {
         node * KEYS + R::at_most(&self.nodes[node], x)
     }
 
-    /// The key at this place.
+    /// The key at this index.
     #[inline(always)]
-    pub fn key(&self, place: usize) -> f32 {
-        self.nodes[place / KEYS].0[place % KEYS]
+    pub fn key(&self, index: usize) -> f32 {
+        self.nodes[index / KEYS].0[index % KEYS]
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
         for n in [0, 1, 15, 16, 17, 255, 256, 257, 272] {
             let keys: Vec<f32> = (0..n).map(|i| (i / 2) as f32 * 0.1).collect();
             let search = Search::new(keys.iter().copied());
-            assert_eq!((0..keys.len()).map(|place| search.key(place)).collect::<Vec<f32>>(), keys);
+            assert_eq!((0..keys.len()).map(|index| search.key(index)).collect::<Vec<f32>>(), keys);
             for x in (-3..400).map(|i| i as f32 * 0.05).chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN]) {
                 let expected = keys.iter().filter(|key| **key <= x).count();
                 assert_eq!(search.at_most::<Baseline>(x), expected, "{n} {x}");

@@ -21,7 +21,7 @@ use std::arch::x86_64::{
 /// Keys in a node of a search tree.
 pub const KEYS: usize = 16;
 
-/// Ascending keys, on a cache line. NaN stands in unused places, which are the last.
+/// Ascending keys, on a cache line. The last ones are NaN if there are fewer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(64))]
 pub struct Keys(pub [f32; KEYS]);
@@ -76,9 +76,9 @@ impl Registers for Baseline {
         debug_assert!(table.len() <= PART);
         let table = table.as_flattened();
         let mut above = [0; BYTES];
-        for place in 0..BYTES {
-            let found = table.get(usize::from(indices[place])).copied().unwrap_or(0);
-            above[place] = if found > limits[place] { u8::MAX } else { 0 };
+        for byte in 0..BYTES {
+            let found = table.get(usize::from(indices[byte])).copied().unwrap_or(0);
+            above[byte] = if found > limits[byte] { u8::MAX } else { 0 };
         }
         above
     }

@@ -70,7 +70,7 @@ impl Panels {
             // Unlike `max`, this keeps NaN.
             longest = if square <= longest { longest } else { square };
         }
-        // Places without a query are infinitely far.
+        // Lanes without a query are infinitely far.
         for query in queries..panels_for(queries) * PANEL {
             panels[query / PANEL * length + numbers + 1].values_mut()[query % PANEL] = f32::INFINITY;
         }

@@ -15,6 +15,8 @@ use super::{Smoothing, SmoothingKind, Target};
 use crate::control::Ticks;
 use crate::math::order::{compare, keep_smallest};
 use crate::math::select::{Candidates, candidates};
+use crate::memory::bytes_of;
+use crate::parallel;
 
 /// Encoded features of queries, one row each, and the panels of their numbers once they are used.
 #[derive(Debug, Default)]
@@ -58,6 +60,13 @@ pub const BATCH: usize = 24;
 pub type Near = (usize, f64, f64);
 
 impl QueryRows {
+    /// Bytes of searches in the threads of the pool: the panels, and the squares of each thread.
+    pub fn search_bytes(&self, distance: &QueryDistance) -> u64 {
+        let queries = self.rows.nrows();
+        let panels = bytes_of::<f32>(queries.saturating_mul(distance.numbers() + 2));
+        panels.saturating_add(bytes_of::<f32>(queries.saturating_mul(BATCH * parallel::threads())))
+    }
+
     /// For each target with these encoded features the candidates that count for it, nearest first, ties in their order: index,
     /// distance and weight > 0. See [`QueryDistance::combined`] and [`Smoothing`].
     pub fn nearest(

@@ -53,19 +53,19 @@ pub struct FeatureBorders {
 #[derive(Debug)]
 pub struct Binned {
     /// One per feature; empty for features that are not used.
-    pub columns: Vec<Column>,
+    pub columns: Vec<BinColumn>,
 }
 
 /// The bin of each row for a feature.
 #[derive(Debug)]
-pub enum Column {
+pub enum BinColumn {
     /// In memory.
     Memory(Vec<u8>),
     /// So many bytes of a file, from a start.
     File(Arc<TemporaryFile>, u64, usize),
 }
 
-impl Column {
+impl BinColumn {
     /// The bins; those of a file are copied.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl Borders {
             Ok(bins)
         };
         let columns = parallel::try_map(blocks, bin)?.into_iter().flatten();
-        Ok(Binned { columns: columns.map(Column::Memory).collect() })
+        Ok(Binned { columns: columns.map(BinColumn::Memory).collect() })
     }
 }
 

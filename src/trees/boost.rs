@@ -162,7 +162,7 @@ impl Tree<'_> {
     /// The values of its leaves for all documents in bins.
     ///
     /// # Errors
-    /// Those of [`Column::bins`](super::bins::Column::bins).
+    /// Those of [`BinColumn::bins`](super::bins::BinColumn::bins).
     pub fn scores(&self, binned: &Binned, rows: usize, control: &Control) -> Result<Vec<f64>> {
         let mut leaves = vec![0u8; rows];
         for (level, cut) in self.cuts.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::columns::Column;
-use super::levels::{Level, levels};
+use super::levels::{LevelSplits, levels};
 use crate::error::{Result, require};
 use crate::math::order::{compare, sort_items};
 use crate::memory::bytes_of;
@@ -61,7 +61,7 @@ pub struct Forest {
     /// Column and number of the border, level by level, tree by tree.
     pub(super) splits: Vec<(u32, u8)>,
     /// The splits again, for the score of one document.
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<LevelSplits>,
 }
 
 /// Splits of a tree, columns and splits.
@@ -126,7 +126,7 @@ impl Forest {
         bytes_of::<Column>(self.columns.len())
             + bytes_of::<[f64; 2]>(borders)
             + bytes_of::<u64>(self.splits.len())
-            + bytes_of::<Level>(self.levels.len())
+            + bytes_of::<LevelSplits>(self.levels.len())
     }
 
     /// Operations of about a nanosecond that the score of a document takes.

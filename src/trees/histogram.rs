@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::bins::{Binned, Borders, Column, MISSING};
+use super::bins::{BinColumn, Binned, Borders, MISSING};
 use super::forest::Split;
 use super::rows::{Packing, Shard};
 use crate::control::Control;
@@ -81,14 +81,14 @@ impl<'a> Histograms<'a> {
     /// The bins of a feature.
     ///
     /// # Errors
-    /// Those of [`Column::bins`].
+    /// Those of [`BinColumn::bins`].
     pub fn column(&self, feature: usize, control: &Control) -> Result<Cow<'a, [u8]>> {
         self.binned.columns[feature].bins(control)
     }
 
     /// Bytes for the columns of files that are read together.
     pub fn buffers(binned: &Binned, rows: usize) -> u64 {
-        let is_file = |column: &Column| matches!(column, Column::File(..));
+        let is_file = |column: &BinColumn| matches!(column, BinColumn::File(..));
         let columns = if binned.columns.iter().any(is_file) { BLOCK * parallel::threads() } else { 0 };
         bytes_of::<u8>(rows).saturating_mul(columns as u64)
     }

@@ -9,27 +9,27 @@ pub const MOST_COLUMNS: usize = PART * 16;
 
 /// One split of each of [`BYTES`] trees: of a document with these bins of columns, the bit of the leaf is `bin > rank`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Level {
+pub struct LevelSplits {
     /// The column of each split.
     pub columns: [u8; BYTES],
     /// The number of its border.
     pub ranks: [u8; BYTES],
 }
 
-impl Level {
+impl LevelSplits {
     /// Splits that no document is above.
     const NONE: Self = Self { columns: [0; BYTES], ranks: [u8::MAX; BYTES] };
 }
 
 /// The levels of the first trees, then those of the next ones. None if there are too many columns, or no valid trees.
-pub fn levels(depth: usize, columns: usize, splits: &[(u32, u8)]) -> Vec<Level> {
+pub fn levels(depth: usize, columns: usize, splits: &[(u32, u8)]) -> Vec<LevelSplits> {
     if columns > MOST_COLUMNS || !(1..=MAX_DEPTH).contains(&depth) {
         return Vec::new();
     }
     let mut levels = Vec::new();
     for trees in splits.chunks(BYTES * depth) {
         for number in 0..depth {
-            let mut level = Level::NONE;
+            let mut level = LevelSplits::NONE;
             for (tree, splits) in trees.chunks_exact(depth).enumerate() {
                 let (column, rank) = splits[number];
                 level.columns[tree] = column as u8;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ndarray::Array2;
 
-use super::bins::{self, Binned, Borders, Column, FeatureBorders, Sample};
+use super::bins::{self, BinColumn, Binned, Borders, FeatureBorders, Sample};
 use super::boost::{Prepared, WAY_OUT};
 use crate::control::{Control, Ticks};
 use crate::data::{Matrix, Slice, shaped};
@@ -20,7 +20,7 @@ use crate::parallel;
 use crate::temporary_file::TemporaryFile;
 
 /// The row numbers of a part: for each query those of its documents, which the part has one after the other.
-pub type Places = [Range<usize>];
+pub type RowNumbers = [Range<usize>];
 
 /// The rows from which borders are found.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ const NOTHING: ValueRange = (f64::INFINITY, f64::NEG_INFINITY, false);
 #[derive(Debug)]
 pub struct BinnedParts {
     borders: Borders,
-    columns: Mutex<Vec<Column>>,
+    columns: Mutex<Vec<BinColumn>>,
     memory: Reservation,
 }
 
@@ -83,7 +83,7 @@ impl BorderSample {
     ///
     /// # Errors
     /// Features of another precision.
-    pub fn add(&self, places: &Places, features: &Matrix) -> Result<()> {
+    pub fn add(&self, row_numbers: &RowNumbers, features: &Matrix) -> Result<()> {
         let ranges = match features.slice(0..features.rows()) {
             Some(Slice::F32(values)) => ranges(values, features.columns()),
             Some(Slice::F64(values)) => ranges(values, features.columns()),
@@ -92,8 +92,8 @@ impl BorderSample {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.ranges.iter_mut().zip(ranges).for_each(|(range, of_part)| extend(range, of_part));
         match (&mut found.values, features) {
-            (Matrix::F32(to), Matrix::F32(from)) => copy_drawn(&self.drawn, places, to, from),
-            (Matrix::F64(to), Matrix::F64(from)) => copy_drawn(&self.drawn, places, to, from),
+            (Matrix::F32(to), Matrix::F32(from)) => copy_drawn(&self.drawn, row_numbers, to, from),
+            (Matrix::F64(to), Matrix::F64(from)) => copy_drawn(&self.drawn, row_numbers, to, from),
             _ => return Err(Error::Data("features of another precision than in the first pass".to_owned())),
         }
         Ok(())
@@ -136,9 +136,9 @@ fn extend(range: &mut ValueRange, by: ValueRange) {
 }
 
 /// Copies the drawn rows of a part.
-fn copy_drawn<T: Copy>(drawn: &[usize], places: &Places, to: &mut Array2<T>, from: &Array2<T>) {
+fn copy_drawn<T: Copy>(drawn: &[usize], row_numbers: &RowNumbers, to: &mut Array2<T>, from: &Array2<T>) {
     let mut first = 0;
-    for rows in places {
+    for rows in row_numbers {
         let start = drawn.partition_point(|row| *row < rows.start);
         for (number, row) in drawn.iter().enumerate().skip(start).take_while(|(_, row)| **row < rows.end) {
             to.row_mut(number).assign(&from.row(first + row - rows.start));
@@ -156,17 +156,17 @@ impl BinnedParts {
     pub fn new(borders: Borders, rows: usize, control: &Control) -> Result<Self> {
         let varying = borders.varying();
         let mut memory = control.memory().nothing();
-        let mut columns: Vec<Column> = (0..borders.len()).map(|_| Column::Memory(Vec::new())).collect();
+        let mut columns: Vec<BinColumn> = (0..borders.len()).map(|_| BinColumn::Memory(Vec::new())).collect();
         let bytes = bytes_of::<u8>(rows).saturating_mul(varying.len() as u64);
         if bytes <= control.memory().available() / 2 {
             memory.resize(bytes, format_args!("{rows} documents in bins"), WAY_OUT)?;
             for feature in varying {
-                columns[feature] = Column::Memory(zeros(rows, 0)?);
+                columns[feature] = BinColumn::Memory(zeros(rows, 0)?);
             }
         } else {
             let file = Arc::new(TemporaryFile::new()?);
             for (number, feature) in varying.into_iter().enumerate() {
-                columns[feature] = Column::File(Arc::clone(&file), number as u64 * rows as u64, rows);
+                columns[feature] = BinColumn::File(Arc::clone(&file), number as u64 * rows as u64, rows);
             }
         }
         Ok(Self { borders, columns: Mutex::new(columns), memory })
@@ -176,12 +176,12 @@ impl BinnedParts {
     ///
     /// # Errors
     /// An interruption; too little memory; a full disk.
-    pub fn add(&self, places: &Places, features: &Matrix, control: &Control) -> Result<()> {
+    pub fn add(&self, row_numbers: &RowNumbers, features: &Matrix, control: &Control) -> Result<()> {
         let part = self.borders.bin(features, control)?;
         let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
         for feature in self.borders.varying() {
             let (bins, mut first) = (part.columns[feature].bins(control)?, 0);
-            for rows in places {
+            for rows in row_numbers {
                 columns[feature].write(rows.start, &bins[first..first + rows.len()])?;
                 first += rows.len();
             }
@@ -227,10 +227,10 @@ mod tests {
         let queries: Vec<Range<usize>> =
             (0..ROWS).step_by(70).map(|start| start..ROWS.min(start + 70)).collect();
         let part = |odd: usize| {
-            let places: Vec<Range<usize>> = queries.iter().skip(odd).step_by(2).cloned().collect();
+            let row_numbers: Vec<Range<usize>> = queries.iter().skip(odd).step_by(2).cloned().collect();
             let rows: Vec<f64> =
-                places.iter().flat_map(|rows| all[3 * rows.start..3 * rows.end].to_vec()).collect();
-            (places, Matrix::F64(shaped(rows.len() / 3, 3, rows)))
+                row_numbers.iter().flat_map(|rows| all[3 * rows.start..3 * rows.end].to_vec()).collect();
+            (row_numbers, Matrix::F64(shaped(rows.len() / 3, 3, rows)))
         };
         let all_rows = Matrix::F64(shaped(ROWS, 3, all.clone()));
         let expected = Prepared::new(&all_rows, 40, 5, &control).unwrap();
@@ -263,16 +263,19 @@ mod tests {
         for (order, limit) in [([0, 1, 0], None), ([1, 1, 0], Some(4_000_000))] {
             let control = Control::with_memory(Memory::limited(limit));
             let sample = BorderSample::new((ROWS, 3), true, 5, &control).unwrap();
-            order.map(part).iter().for_each(|(places, part)| sample.add(places, part).unwrap());
+            order.map(part).iter().for_each(|(row_numbers, part)| sample.add(row_numbers, part).unwrap());
             let borders = sample.borders(40, &control).unwrap();
             let _rest = limit.map(|_| control.reserve(3_500_000, "the rest", "").unwrap());
             let bins = BinnedParts::new(borders, ROWS, &control).unwrap();
-            order.map(part).iter().for_each(|(places, part)| bins.add(places, part, &control).unwrap());
+            order
+                .map(part)
+                .iter()
+                .for_each(|(row_numbers, part)| bins.add(row_numbers, part, &control).unwrap());
             let found = bins.prepared();
             for feature in 0..3 {
                 assert_eq!(found.borders.of(feature).borders, expected.borders.of(feature).borders);
                 let [found, expected] = [&found, &expected].map(|of| &of.binned.columns[feature]);
-                assert_eq!(matches!(found, Column::File(..)), limit.is_some());
+                assert_eq!(matches!(found, BinColumn::File(..)), limit.is_some());
                 assert!(found.bins(&control).unwrap() == expected.bins(&control).unwrap(), "{feature}");
             }
             assert!(trees(&found) == trees(&expected));

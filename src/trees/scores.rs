@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Forest;
 use super::columns::{BLOCK, Column, Keyed, find_bins};
-use super::levels::{Level, MOST_COLUMNS};
+use super::levels::{LevelSplits, MOST_COLUMNS};
 use crate::control::Control;
 use crate::data::{Matrix, Slice};
 use crate::error::Result;
@@ -102,7 +102,7 @@ simd! {
     /// The score of a document by trees with at most [`MOST_COLUMNS`] columns.
     fn score_by_levels<'a; T: Element>(
         columns: &'a [Column],
-        levels: &'a [Level],
+        levels: &'a [LevelSplits],
         depth: usize,
         document: &'a [T],
         values: &'a [f64],

@@ -5,6 +5,7 @@
 
 mod early;
 pub(super) mod measure;
+mod pack_rows;
 mod packs;
 mod query_columns;
 mod settings;

@@ -9,24 +9,18 @@
 //! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders, bins,
 //! held-out queries and trees are those of rows.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use ndarray::Array2;
-
 use super::early::MOST_TREES;
+use super::pack_rows::{Judgments, Rows};
 use super::{TreeCount, TreesSpec, Use};
 use crate::algorithm::grid;
 use crate::algorithm::grid::buckets::{Count, FACTS, Facts, First, JUDGED, numbers_to_bytes, wrong_length};
 use crate::algorithm::{BucketTraining, TrainedInBuckets};
-use crate::arrange::ListConstraint;
 use crate::buckets::{Decoded, Part, Question, Reader, Replay, Sums};
 use crate::control::Control;
-use crate::data::{Dataset, Id, Matrix, Missing, QueryValue, Scaling, ScalingKind};
+use crate::data::{Dataset, Missing, Scaling, ScalingKind};
 use crate::error::{Error, Result};
-use crate::math::order::sort_items;
-use crate::memory::{Reservation, bytes_of};
 use crate::trees::{BinnedParts, BorderSample};
 
 /// Numbers of tasks.
@@ -37,8 +31,6 @@ const BINS_TASK: usize = 2;
 /// Kinds of questions, besides [`FACTS`].
 const BORDERS: u64 = 1;
 const BINS: u64 = 2;
-
-const SMALLER: &str = "use fewer rows";
 
 /// A training, and what it keeps of the packs.
 pub(super) struct PackTrees {
@@ -54,24 +46,6 @@ enum Stage {
     Bins(Rows, BinnedParts),
     /// The trees were added.
     Done,
-}
-
-/// Grades and weights of each bucket, without features.
-#[derive(Default)]
-struct Judgments {
-    buckets: BTreeMap<u32, Dataset>,
-    /// What they take, and their copy in one data set.
-    bytes: u64,
-    memory: Reservation,
-}
-
-/// Grades and weights of all rows.
-struct Rows {
-    /// Without features and ids of documents.
-    data: Dataset,
-    /// For each bucket, the rows of each of its queries.
-    places: BTreeMap<u32, Vec<Range<usize>>>,
-    _memory: Reservation,
 }
 
 /// Why trees do not train in rounds: their histograms need the splits before.
@@ -135,81 +109,6 @@ impl PackTrees {
     }
 }
 
-impl Judgments {
-    fn insert(&mut self, bucket: u32, data: Dataset) -> Result<()> {
-        let bytes = |data: &Dataset| 2 * data.bytes() + bytes_of::<usize>(data.offsets.len());
-        self.bytes += bytes(&data);
-        if let Some(former) = self.buckets.insert(bucket, data) {
-            self.bytes -= bytes(&former);
-        }
-        self.memory.resize(self.bytes, "grades and weights of all rows", SMALLER)
-    }
-}
-
-impl Rows {
-    /// Those of all buckets, with queries in the order of their ids.
-    fn new(judgments: Judgments) -> Self {
-        let Judgments { buckets, memory, .. } = judgments;
-        let mut queries: Vec<(&Id, &Dataset, u32, usize)> = Vec::new();
-        for (bucket, data) in &buckets {
-            queries.extend(data.query_ids.iter().enumerate().map(|(query, id)| (id, data, *bucket, query)));
-        }
-        sort_items(&mut queries, |a, b| a.0.cmp(b.0));
-        let has_weights = buckets.values().any(|data| !data.doc_weights.is_empty());
-        let mut all = without_documents();
-        let mut places: BTreeMap<u32, Vec<Range<usize>>> =
-            buckets.iter().map(|(bucket, data)| (*bucket, vec![0..0; data.n_queries()])).collect();
-        for (id, data, bucket, query) in &queries {
-            let start = all.relevance.len();
-            all.query_ids.push((*id).clone());
-            all.weights.push(data.weights[*query]);
-            all.relevance.extend(data.labels(*query));
-            let end = all.relevance.len();
-            all.offsets.push(end);
-            match data.doc_weights(*query) {
-                [] if has_weights => all.doc_weights.resize(end, 1.0),
-                weights => all.doc_weights.extend(weights),
-            }
-            if let Some(places) = places.get_mut(bucket) {
-                places[*query] = start..end;
-            }
-        }
-        all.query_features = Array2::from_elem((queries.len(), 0), QueryValue::Missing);
-        Self { data: all, places, _memory: memory }
-    }
-
-    /// The rows of the queries of a bucket.
-    fn places(&self, bucket: u32, data: &Dataset) -> Result<&[Range<usize>]> {
-        let places = self.places.get(&bucket).map_or(&[][..], Vec::as_slice);
-        let sizes = || data.offsets.windows(2).map(|rows| rows[1] - rows[0]);
-        if places.len() == data.n_queries() && places.iter().map(Range::len).eq(sizes()) {
-            return Ok(places);
-        }
-        Err(Error::Data(format!("bucket {bucket} has other queries than in the first pass")))
-    }
-}
-
-/// A data set without documents and queries.
-fn without_documents() -> Dataset {
-    Dataset {
-        names: Vec::new(),
-        features: Matrix::F64(Array2::zeros((0, 0))),
-        offsets: vec![0],
-        query_ids: Vec::new(),
-        doc_ids: Vec::new(),
-        relevance: Vec::new(),
-        doc_weights: Vec::new(),
-        groups: Vec::new(),
-        row_groups: Vec::new(),
-        constraint: ListConstraint::None,
-        weights: Vec::new(),
-        query_names: Vec::new(),
-        query_features: Array2::from_elem((0, 0), QueryValue::Missing),
-        missing: Missing::default(),
-        duplicates: 0,
-    }
-}
-
 impl BucketTraining for PackTrees {
     fn run(
         &self,
@@ -270,18 +169,7 @@ impl BucketTraining for PackTrees {
             };
             let sums = first.answer(bucket, &data)?;
             let mut judgments = judgments.lock().unwrap_or_else(PoisonError::into_inner);
-            if judgments.buckets.is_empty() {
-                judgments.memory = control.memory().nothing();
-            }
-            let kept = Dataset {
-                query_ids: data.query_ids,
-                offsets: data.offsets,
-                relevance: data.relevance,
-                doc_weights: data.doc_weights,
-                weights: data.weights,
-                ..without_documents()
-            };
-            judgments.insert(bucket, kept)?;
+            judgments.insert(bucket, data, control.memory())?;
             return Ok(vec![sums]);
         }
         let facts = || {
@@ -291,8 +179,8 @@ impl BucketTraining for PackTrees {
         let facts = decoded.get(facts)?;
         facts.complete(&mut data, bucket, self.spec.missing)?;
         match &*stage {
-            Stage::Borders(rows, sample) => sample.add(rows.places(bucket, &data)?, &data.features)?,
-            Stage::Bins(rows, bins) => bins.add(rows.places(bucket, &data)?, &data.features, control)?,
+            Stage::Borders(rows, sample) => sample.add(rows.of_bucket(bucket, &data)?, &data.features)?,
+            Stage::Bins(rows, bins) => bins.add(rows.of_bucket(bucket, &data)?, &data.features, control)?,
             Stage::Facts(_) | Stage::Done => return Err(Error::Internal("no question is left".to_owned())),
         }
         Ok(vec![Sums::default()])
