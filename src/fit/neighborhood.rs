@@ -188,12 +188,11 @@ impl Neighborhood {
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).
     pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<Reservation> {
-        let (neighbors, search) = match self.smoothing.kind {
-            SmoothingKind::Individual => (1, 0),
-            _ => {
-                let neighbors = self.smoothing.neighbors_for(self.smoothing.widest());
-                (neighbors, self.features.search_bytes(&self.distance))
-            }
+        let (neighbors, search) = if self.smoothing.kind == SmoothingKind::Individual {
+            (1, 0)
+        } else {
+            let neighbors = self.smoothing.neighbors_for(self.smoothing.widest());
+            (neighbors, self.features.search_bytes(&self.distance))
         };
         self.blocks.reserve_cache(fits, neighbors, search, memory)
     }

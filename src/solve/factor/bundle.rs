@@ -106,7 +106,7 @@ impl Search<'_, '_> {
         let (problem, users, rank) = (self.problem, self.users, self.rank);
         let touch = |user: usize, cuts: &mut Cuts| {
             let Some(loss) = &problem.losses[user] else { return 0.0 };
-            cuts.cut_at(loss, problem.user_scores(user, &users[user * rank..][..rank], items))
+            cuts.cut_at(loss, &problem.user_scores(user, &users[user * rank..][..rank], items))
         };
         parallel::map_of(self.cuts.iter_mut().collect(), touch).iter().sum()
     }

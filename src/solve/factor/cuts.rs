@@ -23,7 +23,7 @@ const ENOUGH: f64 = 0.5;
 const NO_WEIGHT: f64 = 1e-15;
 
 /// Number of last values that are kept: a half step starts where one of the values of the half step before was.
-pub(super) const KEPT_VALUES: usize = 6;
+const KEPT_VALUES: usize = 6;
 
 /// The plane slopes.s + offset.
 #[derive(Debug, Clone)]
@@ -70,32 +70,30 @@ impl Cuts {
 
     /// The value of the loss at these scores if it is among the last ones.
     pub(super) fn known(&self, scores: &[f64]) -> Option<f64> {
-        self.touch(scores).map(|touch| touch.value)
-    }
-
-    fn touch(&self, scores: &[f64]) -> Option<&Touch> {
-        self.touches.iter().rev().find(|touch| touch.scores == scores)
+        self.touches.iter().find(|touch| touch.scores == scores).map(|touch| touch.value)
     }
 
     /// Adds the plane that touches the loss at these scores, and returns the value there. It is computed unless it is among
     /// the last ones.
-    pub(super) fn cut_at(&mut self, loss: &UserLoss, scores: Vec<f64>) -> f64 {
-        let (value, slopes) = match self.touch(&scores) {
-            Some(touch) => (touch.value, touch.slopes.clone()),
-            None => {
-                let mut slopes = vec![0.0; scores.len()];
-                let value = loss.value_and_subgradient(&scores, &mut slopes);
-                if self.touches.len() == KEPT_VALUES {
-                    self.touches.pop_front();
-                }
-                self.touches.push_back(Touch { scores: scores.clone(), value, slopes: slopes.clone() });
-                (value, slopes)
-            }
-        };
+    pub(super) fn cut_at(&mut self, loss: &UserLoss, scores: &[f64]) -> f64 {
+        let known = self.touches.iter().find(|touch| touch.scores == scores).cloned();
+        let Touch { value, slopes, .. } = known.unwrap_or_else(|| self.compute(loss, scores));
         if value.is_finite() {
-            self.push(Cut { offset: value - dot(&slopes, &scores), slopes });
+            self.push(Cut { offset: value - dot(&slopes, scores), slopes });
         }
         value
+    }
+
+    /// Computes the loss at these scores, and keeps the result in place of the oldest one.
+    fn compute(&mut self, loss: &UserLoss, scores: &[f64]) -> Touch {
+        let mut slopes = vec![0.0; scores.len()];
+        let value = loss.value_and_subgradient(scores, &mut slopes);
+        if self.touches.len() == KEPT_VALUES {
+            self.touches.pop_front();
+        }
+        let touch = Touch { scores: scores.to_vec(), value, slopes };
+        self.touches.push_back(touch.clone());
+        touch
     }
 
     /// Adds a plane without weight. If there are too many, another one is dropped.
@@ -246,7 +244,7 @@ pub(super) fn minimize(risk: &OfUser<'_>, start: &[f64], step: HalfStep, cuts: &
     let (mut best, mut least) = (start.to_vec(), f64::INFINITY);
     let mut w = start.to_vec();
     for _ in 0..step.most {
-        let value = cuts.cut_at(risk.loss, risk.image(&w));
+        let value = cuts.cut_at(risk.loss, &risk.image(&w));
         let objective_value = value + objective.penalty(&w);
         if objective_value < least {
             least = objective_value;
