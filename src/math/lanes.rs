@@ -6,8 +6,8 @@
 //!
 //! The functions are always inlined, so a caller compiled for wider registers gets wider code (`math::simd`). Loops over the
 //! eight numbers count from 0 to 7: the packaged library inlines little (docs/adr/0016-packages.md), and an iterator of an
-//! array by value, or its `map`, would be called for every number. They read all eight numbers before they write one: else
-//! compilers, which do not know that blocks are different, may take them one by one.
+//! array by value, or its `map`, would be called for every number. They read all eight numbers before they write
+//! any: a compiler that cannot prove that two blocks do not overlap would otherwise handle the numbers one by one.
 #![allow(clippy::inline_always)]
 
 /// Numbers per block.

@@ -21,7 +21,7 @@ use std::arch::x86_64::{
 /// Keys in a node of a search tree.
 pub const KEYS: usize = 16;
 
-/// Ascending keys, on a cache line. The last ones are NaN if there are fewer.
+/// Ascending keys, on a cache line. Unused ones, at the end, are NaN.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(64))]
 pub struct Keys(pub [f32; KEYS]);

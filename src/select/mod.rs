@@ -64,15 +64,16 @@ pub fn one_standard_error(values: &[Vec<f64>], best: usize, better: Better) -> u
     (0..best).find(near).unwrap_or(best)
 }
 
-/// Whether the mean of values is more than so many standard errors of the paired difference below that of others.
-pub fn is_below(values: &[Option<f64>], others: &[Option<f64>], errors: f64) -> bool {
+/// Whether the mean of `values` is more than `standard_errors` standard errors of the paired difference below that of `others`.
+/// Higher values are better; pairs without a value are left out.
+pub fn is_below(values: &[Option<f64>], others: &[Option<f64>], standard_errors: f64) -> bool {
     let pairs = values.iter().zip(others);
     let differences: Vec<f64> =
         pairs.filter_map(|(own, other)| Some(other.as_ref()? - own.as_ref()?)).collect();
     let n = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / n;
     let variance = differences.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    n > 1.0 && mean > errors * (variance / n).sqrt()
+    n > 1.0 && mean > standard_errors * (variance / n).sqrt()
 }
 
 #[cfg(test)]
@@ -94,6 +95,18 @@ mod tests {
         assert_eq!(argmax(&[Some(0.2), None, Some(0.7), Some(0.7)], Better::Higher), Some(2));
         assert_eq!(argmax(&[Some(0.2), None, Some(0.1)], Better::Lower), Some(2));
         assert_eq!(argmax(&[None], Better::Higher), None);
+    }
+
+    #[test]
+    fn a_mean_is_below_another_by_paired_differences() {
+        let values = |shift: f64, noise: f64| -> Vec<Option<f64>> {
+            (0..20).map(|i| (i != 7).then_some(f64::from(i) + shift + noise * f64::from(i % 2))).collect()
+        };
+        let others = values(0.0, 0.0);
+        assert!(is_below(&values(-0.2, 0.1), &others, 4.0));
+        assert!(!is_below(&values(-0.2, 0.5), &others, 4.0) && !is_below(&values(0.2, 0.1), &others, 4.0));
+        assert!(!is_below(&others, &others, 4.0) && !is_below(&others[..1], &others[..1], 4.0));
+        assert!(!is_below(&[], &[], 4.0));
     }
 
     #[test]

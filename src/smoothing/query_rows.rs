@@ -15,6 +15,7 @@ use super::{Smoothing, SmoothingKind, Target};
 use crate::control::Ticks;
 use crate::math::order::{compare, keep_smallest};
 use crate::math::select::{Candidates, candidates};
+use crate::math::single::{PANEL, panels_for};
 use crate::memory::bytes_of;
 use crate::parallel;
 
@@ -60,9 +61,9 @@ pub const BATCH: usize = 24;
 pub type Near = (usize, f64, f64);
 
 impl QueryRows {
-    /// Bytes of searches in the threads of the pool: the panels, and the squares of each thread.
+    /// Bytes of searches in all threads of the pool: the panels that are kept, and the squares of each thread.
     pub fn search_bytes(&self, distance: &QueryDistance) -> u64 {
-        let queries = self.rows.nrows();
+        let queries = panels_for(self.rows.nrows()) * PANEL;
         let panels = bytes_of::<f32>(queries.saturating_mul(distance.numbers() + 2));
         panels.saturating_add(bytes_of::<f32>(queries.saturating_mul(BATCH * parallel::threads())))
     }

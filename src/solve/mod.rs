@@ -16,7 +16,8 @@ pub use check::lambda as check_lambda;
 pub use crate::optim::{Solution, SolveReport, Step, Stop, StopRule};
 
 pub use factor::{
-    Factorization, Factors, HalfStep, Side, UserLoss, WeightedSquares, gather, kept_planes, no_solution,
+    Factorization, Factors, HalfStep, KEPT_EVALUATIONS, Side, UserLoss, WeightedSquares, gather, kept_planes,
+    no_solution,
 };
 pub use list::{
     Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, Slabs, ball_path, eigenpairs, fits_single_precision,

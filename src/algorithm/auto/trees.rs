@@ -4,7 +4,8 @@
 //! queries tell how many trees are best. The mean of these ensembles is the function: each document is in most of them, and
 //! nothing is fitted again (Breiman 1996, section 2: aggregated predictors; each ensemble here leaves out one fold).
 //!
-//! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest.
+//! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest, with the
+//! default fraction of the features.
 
 use super::AutoSpec;
 use super::refit::{Fitted, normalizer};

@@ -1,4 +1,4 @@
-//! U and V around the biases, along a path of lambdas.
+//! U and V around the biases, for a path of lambdas.
 //!
 //! Rows that are 0 stay 0: with a large lambda they are a minimum, and small rows grow slowly. So the path goes from small
 //! lambdas to large ones. Each fit starts at the factors of the one before.
@@ -18,7 +18,7 @@ use crate::math::dense::dot;
 use crate::memory::matrix_bytes;
 use crate::model::{FoldIn, MAX_STEPS};
 use crate::parallel;
-use crate::solve::{Factorization, Factors, HalfStep, kept_planes};
+use crate::solve::{Factorization, Factors, HalfStep, KEPT_EVALUATIONS, kept_planes};
 
 /// What is fitted.
 pub(super) struct Fit {
@@ -88,8 +88,9 @@ const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
 const PASSES: usize = 3;
 const LAST_PASSES: usize = 500;
 
-/// Vectors of a number per rating of a fit, with the last values of losses.
-const RATING_VECTORS: usize = 24;
+/// Vectors of a number per rating of a fit, and more for each evaluation of a loss that is kept.
+const RATING_VECTORS: usize = 12;
+const EVALUATION_VECTORS: usize = 2;
 /// Planes of a user beside the kept ones.
 const PLANES: usize = 14;
 /// Matrices of the size of V that the fit of V needs.
@@ -107,7 +108,8 @@ impl Session<'_> {
         let of_user = matrix_bytes(longest + 2 * planes, rank + planes);
         let of_users = of_user.saturating_mul(parallel::threads() as u64);
         let products = matrix_bytes(ratings.n_users(), kept * kept);
-        let vectors = RATING_VECTORS + planes;
+        let evaluations = if kept > 0 { KEPT_EVALUATIONS } else { 0 };
+        let vectors = RATING_VECTORS + planes + EVALUATION_VECTORS * evaluations;
         let of_ratings = matrix_bytes(ratings.len(), vectors);
         [rows, of_items, of_users, of_ratings, products].into_iter().fold(0, u64::saturating_add)
     }

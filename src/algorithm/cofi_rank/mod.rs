@@ -216,9 +216,8 @@ impl TrainingSpec for CofiRankSpec {
         // 1. Lambda, on held-out ratings or on a source.
         let folds = select_lambda::folds(&data.query_ids, &items, &ratings, self);
         let judged = validation.map(|other| select_lambda::Judged::of(&other, &data.query_ids, &items));
-        let Selected { path, selection } = session.select(&ratings, &folds, judged.as_ref())?;
-        // 2. All ratings, along the path of lambdas up to the chosen one.
-        let lambda = path.last().copied().unwrap_or_default();
+        let Selected { lambda, path, selection } = session.select(&ratings, &folds, judged.as_ref())?;
+        // 2. All ratings, for the lambdas of the path in turn.
         let fit = session.fit(&ratings, &path, Purpose::Model)?;
         // 3. The model and its report.
         let warnings = warnings(lambda, selection.as_ref(), &ratings);

@@ -14,7 +14,7 @@ use crate::data::{Dataset, Id, Ratings};
 use crate::error::Result;
 use crate::loss::Shape;
 use crate::math::random::Random;
-use crate::metric::Mean;
+use crate::metric::{Better, Mean};
 use crate::parallel;
 use crate::select::{argmax, is_below, one_standard_error, rating_folds};
 
@@ -158,11 +158,12 @@ struct Trials {
     left_out: usize,
 }
 
-/// The lambdas of a training.
+/// The lambda of a training.
 pub(super) struct Selected {
-    /// The lambdas to fit one after the other, smallest first. The last one is that of the model.
+    pub(super) lambda: f64,
+    /// The lambdas to fit one after the other, smallest first; the chosen one is the last.
     pub(super) path: Vec<f64>,
-    /// How it was chosen.
+    /// How lambda was chosen.
     pub(super) selection: Option<LambdaSelection>,
 }
 
@@ -175,13 +176,17 @@ impl Session<'_> {
         judged: Option<&Judged>,
     ) -> Result<Selected> {
         let lambdas = match &self.spec.lambda {
-            LambdaChoice::Fixed(lambda) => return Ok(Selected { path: vec![*lambda], selection: None }),
+            LambdaChoice::Fixed(lambda) => {
+                return Ok(Selected { lambda: *lambda, path: vec![*lambda], selection: None });
+            }
             LambdaChoice::Rate | LambdaChoice::Fractions(_) => return Err(no_rate()),
             LambdaChoice::Among(lambdas) => lambdas,
         };
         let Trials { folds: trials, left_out } = self.trials(ratings, folds, judged, lambdas)?;
         let validation = &self.spec.validation;
-        // 1. The curve: the mean over all lists at each lambda. Trials begin with the smallest lambda.
+        // 1. The curve: the mean over all lists at each lambda, none at lambdas that not all folds tried. Trials begin with the
+        // smallest lambda.
+        let tried = lambdas.len() - left_out;
         let mean_at = |index: usize| {
             let mut mean = Mean::new(validation.metric.def(), validation.undefined);
             for (own, values) in &trials {
@@ -189,12 +194,11 @@ impl Session<'_> {
             }
             mean.value()
         };
+        let value_at = |index: usize| if index < tried { mean_at(index) } else { None };
         let curve: Curve =
-            lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, mean_at(index))).collect();
-        // 2. The best of those that all folds tried. With the largest lambda the biases alone rank; factors need a clear
-        // advantage.
-        let tried = lambdas.len() - left_out;
-        let values: Vec<Option<f64>> = curve[..tried].iter().map(|(_, value)| *value).collect();
+            lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, value_at(index))).collect();
+        // 2. The best. With the largest lambda the biases alone rank; factors need a clear advantage.
+        let values: Vec<Option<f64>> = curve.iter().map(|(_, value)| *value).collect();
         let better = validation.metric.def().better;
         let paired: Vec<Vec<f64>> =
             trials.iter().flat_map(|(_, values)| self.paired(&values[left_out..])).collect();
@@ -228,7 +232,7 @@ impl Session<'_> {
         // 5. The path of the model begins where those of the folds do.
         let begins = lambdas[..tried].iter().rev().copied();
         let path = begins.filter(|other| *other < lambda).chain([lambda]).collect();
-        Ok(Selected { path, selection: Some(selection.with_error(of_users)) })
+        Ok(Selected { lambda, path, selection: Some(selection.with_error(of_users)) })
     }
 
     /// The values of all folds, or on the lists of a source.
@@ -257,7 +261,9 @@ impl Session<'_> {
             Ok((own, values))
         };
         // Folds are fitted one after the other if memory is short.
-        let all = self.fit_bytes(ratings).saturating_mul(number as u64);
+        let first = number.min(FIRST_FOLDS);
+        let together = first.max(number - first);
+        let all = self.fit_bytes(ratings).saturating_mul(together as u64);
         let short = self.control.memory().available() < all;
         let of_folds = |folds: Range<usize>, left_out: usize| {
             if short {
@@ -265,29 +271,15 @@ impl Session<'_> {
             }
             parallel::try_map(folds.len(), |index| of_fold(folds.start + index, left_out))
         };
-        let first = number.min(FIRST_FOLDS);
         let mut trials: Vec<_> = of_folds(0..first, 0)?;
-        let left_out = if first < number { self.clearly_worse(&trials) } else { 0 };
+        let left_out = if first < number {
+            let paired: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
+            clearly_worse(&paired, self.spec.validation.metric.def().better)
+        } else {
+            0
+        };
         trials.extend(of_folds(first..number, left_out)?);
         Ok(Trials { folds: trials, left_out })
-    }
-
-    /// Number of lambdas, the smallest ones, that are clearly worse than the best one. The largest of them is not counted:
-    /// paths begin there.
-    fn clearly_worse(&self, trials: &[(Judged, ListValues)]) -> usize {
-        let validation = &self.spec.validation;
-        let sign = validation.metric.def().better.sign();
-        let all: Vec<Vec<f64>> = trials.iter().flat_map(|(_, values)| self.paired(values)).collect();
-        let lambdas = all.first().map_or(0, Vec::len);
-        // At each lambda, smallest first, the value of each list.
-        let of_lambda = |index: usize| -> Vec<Option<f64>> {
-            all.iter().map(|values| Some(sign * values[lambdas - 1 - index])).collect()
-        };
-        let values: Vec<Vec<Option<f64>>> = (0..lambdas).map(of_lambda).collect();
-        let sum = |values: &Vec<Option<f64>>| values.iter().flatten().sum::<f64>();
-        let Some(best) = values.iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else { return 0 };
-        let worse = values.iter().take_while(|values| is_below(values, best, CLEARLY)).count();
-        worse.saturating_sub(1)
     }
 
     /// Lambda of a fit without one of `folds`, relative to the equivalent lambda of a fit on all ratings. Singular values
@@ -306,5 +298,49 @@ impl Session<'_> {
             values.iter().rev().map(|values| self.spec.validation.undefined.resolve(values[list])).collect()
         };
         (0..lists).filter_map(of_list).collect()
+    }
+}
+
+/// Number of lambdas, the smallest ones, that are clearly worse than the best one. The largest of them is not counted: paths
+/// begin there. `values` holds for each list the values at all lambdas, largest first.
+fn clearly_worse(values: &[Vec<f64>], better: Better) -> usize {
+    let lambdas = values.first().map_or(0, Vec::len);
+    // At each lambda, smallest first, the value of each list.
+    let of_lambda = |index: usize| -> Vec<Option<f64>> {
+        values.iter().map(|values| Some(better.sign() * values[index])).collect()
+    };
+    let of_lambdas: Vec<Vec<Option<f64>>> = (0..lambdas).rev().map(of_lambda).collect();
+    let sum = |values: &Vec<Option<f64>>| values.iter().flatten().sum::<f64>();
+    let Some(best) = of_lambdas.iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else { return 0 };
+    let worse = of_lambdas.iter().take_while(|values| is_below(values, best, CLEARLY)).count();
+    worse.saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_lambdas_are_left_out_only_if_all_of_them_are_clearly_worse() {
+        // Values of 40 lists at five lambdas, largest first.
+        let of_lists = |at: [f64; 5]| -> Vec<Vec<f64>> {
+            (0..40).map(|list| at.iter().map(|value| value + 0.01 * f64::from(list % 3)).collect()).collect()
+        };
+        let noisy = |mut values: Vec<Vec<f64>>| {
+            // The smallest lambda is better on every other list, and much worse on the others.
+            values
+                .iter_mut()
+                .enumerate()
+                .for_each(|(list, values)| values[4] += if list % 2 == 0 { 0.5 } else { -0.6 });
+            values
+        };
+        let falling = of_lists([0.9, 0.8, 0.5, 0.4, 0.3]);
+        assert_eq!(clearly_worse(&falling, Better::Higher), 3);
+        assert_eq!(clearly_worse(&falling, Better::Lower), 0);
+        assert_eq!(clearly_worse(&of_lists([0.4, 0.5, 0.9, 0.8, 0.7]), Better::Higher), 1);
+        assert_eq!(clearly_worse(&of_lists([0.4, 0.5, 0.9, 0.8, 0.95]), Better::Higher), 0);
+        assert_eq!(clearly_worse(&noisy(of_lists([0.9; 5])), Better::Higher), 0);
+        assert_eq!(clearly_worse(&falling[..1], Better::Higher), 0);
+        assert_eq!(clearly_worse(&[], Better::Higher), 0);
     }
 }

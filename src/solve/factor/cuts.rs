@@ -1,12 +1,12 @@
 //! Cutting planes of a user, for losses with corners (Teo et al. 2010).
 //!
 //! A plane below the loss as a function of scores stays below it whatever the factors are. So the planes of a user are
-//! kept for all half steps.
+//! kept for all half steps. So are the last evaluations of the loss: a half step begins where another one was.
 
 use std::collections::VecDeque;
 
 use super::risk::OfUser;
-use super::{HalfStep, UserLoss};
+use super::{HalfStep, MOST_USER_PLANES, UserLoss};
 use crate::math::dense::dot;
 use crate::math::order::sort_indices;
 use crate::optim::Objective;
@@ -22,8 +22,9 @@ const ENOUGH: f64 = 0.5;
 /// Smaller weights are rounding errors.
 const NO_WEIGHT: f64 = 1e-15;
 
-/// Number of last values that are kept: a half step starts where one of the values of the half step before was.
-const KEPT_VALUES: usize = 6;
+/// Evaluations of a user's loss that are kept. A half step starts at the best point of the one before, which is usually among
+/// them: that half step adds at most so many planes to a user.
+pub const KEPT_EVALUATIONS: usize = MOST_USER_PLANES;
 
 /// The plane slopes.s + offset.
 #[derive(Debug, Clone)]
@@ -40,14 +41,14 @@ impl Cut {
 
 /// The value of a loss at some scores, with a subgradient.
 #[derive(Debug, Clone)]
-struct Touch {
+struct Evaluation {
     scores: Vec<f64>,
     value: f64,
     slopes: Vec<f64>,
 }
 
 /// Planes below the loss of a user. For the fit of V they have weights, which are 0 or more and sum to 1.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Cuts {
     planes: Vec<Cut>,
     weights: Vec<f64>,
@@ -57,43 +58,44 @@ pub(super) struct Cuts {
     gram: Vec<Vec<f64>>,
     /// Most planes.
     most: usize,
-    /// The last values of the loss.
-    touches: VecDeque<Touch>,
+    /// The last ones used, the oldest first.
+    last: VecDeque<Evaluation>,
 }
 
 impl Cuts {
     /// No planes, and space for `most` of them, 2 or more.
     pub(super) fn new(most: usize) -> Self {
-        let (planes, weights, idle, gram) = Default::default();
-        Self { planes, weights, idle, gram, most, touches: VecDeque::new() }
+        Self { most, ..Self::default() }
     }
 
-    /// The value of the loss at these scores if it is among the last ones.
+    /// The value of the loss at these scores if the evaluation is kept.
     pub(super) fn known(&self, scores: &[f64]) -> Option<f64> {
-        self.touches.iter().find(|touch| touch.scores == scores).map(|touch| touch.value)
+        self.last.iter().find(|kept| kept.scores == scores).map(|kept| kept.value)
     }
 
-    /// Adds the plane that touches the loss at these scores, and returns the value there. It is computed unless it is among
-    /// the last ones.
+    /// Adds the plane that touches the loss at these scores, and returns the value there.
     pub(super) fn cut_at(&mut self, loss: &UserLoss, scores: &[f64]) -> f64 {
-        let known = self.touches.iter().find(|touch| touch.scores == scores).cloned();
-        let Touch { value, slopes, .. } = known.unwrap_or_else(|| self.compute(loss, scores));
+        let evaluation = self.evaluation(loss, scores);
+        let (value, slopes) = (evaluation.value, evaluation.slopes.clone());
         if value.is_finite() {
             self.push(Cut { offset: value - dot(&slopes, scores), slopes });
         }
         value
     }
 
-    /// Computes the loss at these scores, and keeps the result in place of the oldest one.
-    fn compute(&mut self, loss: &UserLoss, scores: &[f64]) -> Touch {
-        let mut slopes = vec![0.0; scores.len()];
-        let value = loss.value_and_subgradient(scores, &mut slopes);
-        if self.touches.len() == KEPT_VALUES {
-            self.touches.pop_front();
+    /// The loss at these scores: an evaluation that is kept, or a new one in place of the oldest.
+    fn evaluation(&mut self, loss: &UserLoss, scores: &[f64]) -> &Evaluation {
+        let known = self.last.iter().position(|kept| kept.scores == scores);
+        let evaluation = known.and_then(|index| self.last.remove(index)).unwrap_or_else(|| {
+            let mut slopes = vec![0.0; scores.len()];
+            let value = loss.value_and_subgradient(scores, &mut slopes);
+            Evaluation { scores: scores.to_vec(), value, slopes }
+        });
+        if self.last.len() == KEPT_EVALUATIONS {
+            self.last.pop_front();
         }
-        let touch = Touch { scores: scores.to_vec(), value, slopes };
-        self.touches.push_back(touch.clone());
-        touch
+        self.last.push_back(evaluation);
+        &self.last[self.last.len() - 1]
     }
 
     /// Adds a plane without weight. If there are too many, another one is dropped.
@@ -253,7 +255,10 @@ pub(super) fn minimize(risk: &OfUser<'_>, start: &[f64], step: HalfStep, cuts: &
         if !value.is_finite() {
             break;
         }
-        cuts.planes.last().into_iter().for_each(|cut| add(&mut planes, cut));
+        // The plane that was added.
+        if let Some(cut) = cuts.planes.last() {
+            add(&mut planes, cut);
+        }
         let allowed = step.tolerance * least;
         let model = planes.minimum(objective.lambda, MODEL_ACCURACY * allowed);
         if least - model.bound <= allowed {
@@ -262,4 +267,54 @@ pub(super) fn minimize(risk: &OfUser<'_>, start: &[f64], step: HalfStep, cuts: &
         w = model.u;
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::loss::QueryLoss;
+
+    /// The largest score, which counts how often it is computed.
+    #[derive(Debug)]
+    struct Counted(Arc<AtomicUsize>);
+
+    impl QueryLoss for Counted {
+        fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            subgradient.fill(0.0);
+            let largest = usize::from(scores[1] > scores[0]);
+            subgradient[largest] = 1.0;
+            scores[largest]
+        }
+    }
+
+    #[test]
+    fn a_loss_is_computed_once_at_the_last_scores() {
+        let times = Arc::new(AtomicUsize::new(0));
+        let loss = UserLoss { loss: Box::new(Counted(Arc::clone(&times))), weight: 2.0, smooth: false };
+        let mut cuts = Cuts::new(100);
+        for at in 0..KEPT_EVALUATIONS {
+            let scores = [1.0, at as f64];
+            assert_eq!(cuts.known(&scores), None);
+            let value = cuts.cut_at(&loss, &scores);
+            assert_eq!((cuts.known(&scores), cuts.cut_at(&loss, &scores)), (Some(value), value));
+            assert!((value - 2.0 * scores[1].max(1.0)).abs() < 1e-12);
+        }
+        assert_eq!(
+            (times.load(Ordering::Relaxed), cuts.planes.len()),
+            (KEPT_EVALUATIONS, 2 * KEPT_EVALUATIONS)
+        );
+        // All planes touch the loss at their scores.
+        assert!(cuts.planes.chunks(2).enumerate().all(|(at, same)| {
+            let scores = [1.0, at as f64];
+            same.iter().all(|cut| (cut.height(&scores) - 2.0 * scores[1].max(1.0)).abs() < 1e-12)
+        }));
+        // One more, and the oldest one is forgotten.
+        cuts.cut_at(&loss, &[1.0, 100.0]);
+        assert_eq!(cuts.known(&[1.0, 0.0]), None);
+        assert!(cuts.known(&[1.0, 1.0]).is_some());
+    }
 }

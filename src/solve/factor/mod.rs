@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use self::bundle::{Found, Search};
 use self::cuts::Cuts;
+pub use self::cuts::KEPT_EVALUATIONS;
 use self::risk::{OfItems, OfUser};
 pub use self::weighted::{Side, WeightedSquares, no_solution};
 use crate::control::{Control, checkpoint};
@@ -229,7 +230,7 @@ impl<'a> Factorization<'a> {
         self.offsets = offsets;
     }
 
-    /// sum_u w_u l_u at these scores, one per rating. Values are computed unless they are among the last ones.
+    /// sum_u w_u l_u at these scores, one per rating. Evaluations that are kept are not computed again.
     pub fn loss(&self, scores: &[f64]) -> f64 {
         let values = parallel::map(self.losses.len(), |user| {
             let Some(loss) = &self.losses[user] else { return 0.0 };
