@@ -362,7 +362,7 @@ fn the_limit_does_not_change_a_model() {
         ("auto", "src", "", 1_500_000),
         ("q_svm", "src", "\"lambda\": 1,", 2_500_000),
         ("cofi_rank", "rated", "\"max_rounds\": 2,", 180_000),
-        ("cofi_rank", "rated", "\"max_rounds\": 2, \"loss\": \"hinge\",", 420_000),
+        ("cofi_rank", "rated", "\"max_rounds\": 2, \"loss\": \"hinge\",", 24_000_000),
     ] {
         let fit = |limit: u64| {
             let sql = format!(
