@@ -71,7 +71,7 @@ pub struct ScoringJob<'a> {
     /// The bytes of the features and functions of queries.
     memory: Reservation,
     /// The bytes of the training queries that fits use, reserved before the first fit.
-    prepared: Option<Reservation>,
+    prepared: Option<[Reservation; 2]>,
 }
 
 impl<'a> ScoringJob<'a> {

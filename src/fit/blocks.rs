@@ -351,18 +351,11 @@ impl TrainingBlocks {
     }
 
     /// Reserves the bytes of the queries that are prepared for this many fits, each of at most `neighbors` queries: in the
-    /// cache, and beyond its limit while fits use them; and `search` bytes for the search of neighbors. It runs in the thread
-    /// pool of the fits.
+    /// cache, and beyond its limit while fits use them. It runs in the thread pool of the fits.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn reserve_cache(
-        &self,
-        fits: usize,
-        neighbors: usize,
-        search: u64,
-        memory: &Memory,
-    ) -> Result<Reservation> {
+    pub fn reserve_cache(&self, fits: usize, neighbors: usize, memory: &Memory) -> Result<Reservation> {
         let informative = (0..self.len()).filter(|query| self.is_informative(*query));
         let mut bytes: Vec<u64> = informative.map(|query| self.cached_bytes(query)).collect();
         bytes.sort_unstable();
@@ -377,7 +370,7 @@ impl TrainingBlocks {
             };
             sum = in_use.saturating_add(CACHE_BYTES as u64);
         }
-        self.reserve_bytes(sum.saturating_add(search), of_largest(1), memory)
+        self.reserve_bytes(sum, of_largest(1), memory)
     }
 
     fn reserve_bytes(&self, sum: u64, largest: u64, memory: &Memory) -> Result<Reservation> {

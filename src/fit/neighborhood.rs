@@ -183,18 +183,21 @@ impl Neighborhood {
         }
     }
 
-    /// Reserves the bytes of the queries that are prepared for this many fits; see [`TrainingBlocks::reserve_cache`].
+    /// Reserves the bytes of the queries that are prepared for this many fits (see [`TrainingBlocks::reserve_cache`]), and those
+    /// of the search of their neighbors.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).
-    pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<Reservation> {
+    pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<[Reservation; 2]> {
         let (neighbors, search) = if self.smoothing.kind == SmoothingKind::Individual {
             (1, 0)
         } else {
             let neighbors = self.smoothing.neighbors_for(self.smoothing.widest());
             (neighbors, self.features.search_bytes(&self.distance))
         };
-        self.blocks.reserve_cache(fits, neighbors, search, memory)
+        let prepared = self.blocks.reserve_cache(fits, neighbors, memory)?;
+        let way_out = "use fewer training queries, fewer query features or fewer threads";
+        Ok([prepared, memory.reserve(search, "the search of neighbors", way_out)?])
     }
 
     /// Fits the function of these neighbors.

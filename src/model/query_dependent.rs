@@ -91,7 +91,7 @@ impl QueryDependent {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<Reservation> {
+    pub fn reserve_cache(&self, fits: usize, memory: &Memory) -> Result<[Reservation; 2]> {
         self.neighborhood.reserve_cache(fits, memory)
     }
 

@@ -55,11 +55,8 @@ pub fn one_standard_error(values: &[Vec<f64>], best: usize, better: Better) -> u
     let near = |candidate: &usize| {
         let losses: Vec<f64> =
             values.iter().map(|values| sign * (values[best] - values[*candidate])).collect();
-        let n = losses.len() as f64;
-        let mean = losses.iter().sum::<f64>() / n;
-        let variance =
-            losses.iter().map(|loss| (loss - mean) * (loss - mean)).sum::<f64>() / (n - 1.0).max(1.0);
-        mean <= (variance / n).sqrt()
+        let (mean, error) = mean_and_error(&losses);
+        mean <= error
     };
     (0..best).find(near).unwrap_or(best)
 }
@@ -70,10 +67,16 @@ pub fn is_below(values: &[Option<f64>], others: &[Option<f64>], standard_errors:
     let pairs = values.iter().zip(others);
     let differences: Vec<f64> =
         pairs.filter_map(|(own, other)| Some(other.as_ref()? - own.as_ref()?)).collect();
+    let (mean, error) = mean_and_error(&differences);
+    differences.len() > 1 && mean > standard_errors * error
+}
+
+/// The mean of differences and its standard error, which is 0 for a single one.
+fn mean_and_error(differences: &[f64]) -> (f64, f64) {
     let n = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / n;
-    let variance = differences.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    n > 1.0 && mean > standard_errors * (variance / n).sqrt()
+    let variance = differences.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0).max(1.0);
+    (mean, (variance / n).sqrt())
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl<'a> Session<'a> {
             neighborhood.distance = column_weights(&neighborhood, &data, control)?;
         }
         if is_local {
-            memory.push(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
+            memory.extend(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
         }
         Ok(Self { spec, data, scaling, rule, neighborhood, center, learned, control, _memory: memory })
     }
@@ -91,7 +91,7 @@ impl<'a> Session<'a> {
         if !Arc::ptr_eq(&neighborhood.blocks, &self.neighborhood.blocks)
             && spec.smoothing.kind != SmoothingKind::Uniform
         {
-            memory.push(neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?);
+            memory.extend(neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?);
         }
         Ok(Session {
             spec,

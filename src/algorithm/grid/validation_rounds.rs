@@ -178,7 +178,7 @@ impl Session<'_> {
             TrainingBlocks::from_rows(space, Arc::new(self.data.with_rows(&kept)), self.spec.loss.clone());
         let neighborhood = Neighborhood { blocks: Arc::new(blocks), ..self.neighborhood.clone() };
         let prepared = neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?;
-        let memory = vec![copy, prepared];
+        let memory = prepared.into_iter().chain([copy]).collect();
         Ok(Round {
             neighborhood,
             judge: Arc::new(self.data.with_rows(&held)),

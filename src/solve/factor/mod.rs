@@ -16,6 +16,8 @@
 mod bundle;
 mod cuts;
 mod risk;
+#[cfg(test)]
+mod tests;
 mod weighted;
 
 use serde::{Deserialize, Serialize};
