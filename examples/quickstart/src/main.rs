@@ -1,9 +1,10 @@
-//! A first look: `cargo run --release --example quickstart`.
+//! A first look: `cargo run --release -p quickstart`.
 //!
 //! Makes judged search results of a shop, trains a query-dependent and a uniform ranker on them in SQL, ranks a
 //! query that was not in the training set, and compares the two rankers on such queries. Needs no files and no SQLite.
 #![allow(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
+#[path = "../../common/mod.rs"]
 mod common;
 
 use common::Answer;
