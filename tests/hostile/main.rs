@@ -6,3 +6,8 @@ mod allocated;
 mod buckets;
 mod models;
 mod mutated;
+
+/// Whether `LTR_LONG` asks for the long forms of the tests.
+fn is_long() -> bool {
+    std::env::var_os("LTR_LONG").is_some()
+}
