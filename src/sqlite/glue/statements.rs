@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Statement, StatementStatus, ffi};
 
-use super::state::State;
+use super::{sql, state::State};
 use crate::error::{Error, Result};
 
 /// Largest number of statements.
@@ -93,7 +93,7 @@ impl Statements {
         });
         if !unchanged {
             self.clear();
-            let guard = self.connection.prepare(GUARD).ok();
+            let guard = sql::prepare(&self.connection, GUARD).ok();
             // SAFETY: the statement is dropped before the connection.
             self.guard.replace(guard.map(|statement| unsafe { detached(statement) }));
         }
@@ -103,7 +103,7 @@ impl Statements {
     /// Whether other databases are attached. A change of their schemas may change what a name means, and the guard does not
     /// notice it. (A name of `main` or `temp` means the same after ATTACH.)
     pub fn sees_attached(&self) -> bool {
-        let list = self.connection.prepare("PRAGMA database_list");
+        let list = sql::prepare(&self.connection, "PRAGMA database_list");
         let count = list.and_then(|mut list| list.query_map([], |row| row.get(0))?.collect());
         !count.is_ok_and(|numbers: Vec<i64>| numbers.iter().all(|number| *number < 2))
     }

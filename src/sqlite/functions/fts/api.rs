@@ -16,13 +16,14 @@ use std::ptr::{null, null_mut};
 use rusqlite::{Connection, ffi};
 
 use crate::error::{Error, Result};
+use crate::sqlite::glue::sql;
 use crate::text::Hit;
 
 /// The most hits of a row. Their places take 12 bytes each.
 const MAX_HITS: usize = 1 << 25;
 
 /// Statements that call `fts5(?1)`. The second reads the schema; it is for builds without VACUUM.
-const STATEMENTS: [&CStr; 2] = [c"VACUUM INTO (fts5(?1) IS NULL)", c"SELECT fts5(?1)"];
+const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1)"];
 
 /// The functions of FTS5 in a connection.
 ///
@@ -32,12 +33,11 @@ fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, Stri
     // SAFETY: the handle of an open connection, used during this call.
     let database = unsafe { connection.handle() };
     let mut problem = None;
-    for sql in STATEMENTS {
-        let (mut statement, mut api) = (null_mut(), null_mut::<ffi::fts5_api>());
+    for text in STATEMENTS {
+        let mut api = null_mut::<ffi::fts5_api>();
         // SAFETY: an open connection, on its thread. FTS5 writes the pointer during the step; others ignore its type.
         unsafe {
-            let prepared =
-                ffi::sqlite3_prepare_v2(database, sql.as_ptr(), -1, &raw mut statement, null_mut());
+            let (statement, prepared) = sql::prepare_raw(database, text);
             if prepared == ffi::SQLITE_OK {
                 let target = (&raw mut api).cast::<c_void>();
                 ffi::sqlite3_bind_pointer(statement, 1, target, c"fts5_api_ptr".as_ptr(), None);

@@ -22,6 +22,7 @@ use serde_json::json;
 use crate::error::{Error, Result, shorten};
 use crate::options::{self, Use};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, from_host, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
@@ -104,7 +105,7 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         return Err(problem("a zero byte in the name".to_owned()));
     }
     for name in name_forms(table) {
-        let statement = match connection.prepare(&format!("SELECT * FROM {} LIMIT 0", name.sql)) {
+        let statement = match sql::prepare(connection, &format!("SELECT * FROM {} LIMIT 0", name.sql)) {
             Ok(statement) => statement,
             Err(error) if is_missing(&error, &name.plain) => continue,
             Err(error) => return Err(from_host(&error, problem)),
@@ -112,7 +113,7 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         // FTS5 tables have two hidden columns: one with the name of the table, and `rank`.
         let table = quote(&name.table);
         let hidden = format!("SELECT {table}.{table}, {table}.rank FROM {} LIMIT 0", name.sql);
-        if connection.prepare(&hidden).is_err() {
+        if sql::prepare(connection, &hidden).is_err() {
             return Err(problem("it is no FTS5 table".to_owned()));
         }
         return Ok(statement.column_names().into_iter().map(str::to_owned).collect());
