@@ -42,6 +42,11 @@ impl Database {
         Self(connection.map_or(ptr::null_mut(), |connection| unsafe { connection.handle() }))
     }
 
+    /// Its address, unique while it is open.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
     /// The database of a connection.
     pub fn from_connection(connection: &Connection) -> Self {
         // SAFETY: the handle of an open connection.

@@ -222,7 +222,7 @@ pub fn register(
 
 impl Aux {
     fn guard<T>(&self, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
-        guard(self.function.name, body)
+        self.state.guard(self.function.name, body)
     }
 
     fn declaration(&self) -> Result<CString> {
@@ -473,7 +473,9 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_error_and_the_connection_stays_usable() {
         let connection = Connection::open_in_memory().unwrap();
-        register(&connection, &PANICS, &State::new()).unwrap();
+        let state = State::new();
+        state.complete();
+        register(&connection, &PANICS, &state).unwrap();
         let sum = |row: i64| {
             connection.query_row("SELECT sum(a) FROM panics(?1)", [row], |row| row.get::<_, i64>(0))
         };

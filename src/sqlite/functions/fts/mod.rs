@@ -56,16 +56,21 @@ pub const FTS_QUERY: ScalarFunction = ScalarFunction {
     execute: query,
 };
 
-/// Adds `ltr_fts` to FTS5, unless that is done. The state remembers why it failed.
+/// Adds `ltr_fts` to FTS5. The state remembers why it failed.
 pub fn register(connection: &Connection, state: &State) {
+    state.set_fts5(api::register(connection, c"ltr_fts", Some(features::ltr_fts)));
+}
+
+/// Adds `ltr_fts` to FTS5, unless that is done.
+fn try_again(connection: &Connection, state: &State) {
     if state.fts5() != Some(Ok(())) {
-        state.set_fts5(api::register(connection, c"ltr_fts", Some(features::ltr_fts)));
+        register(connection, state);
     }
 }
 
 /// FTS5 for `ltr_debug`: `true`, or why it cannot be used.
 pub fn status(connection: &Connection, state: &State) -> serde_json::Value {
-    register(connection, state);
+    try_again(connection, state);
     match state.fts5() {
         Some(Err(problem)) => json!(problem),
         found => json!(found.is_some()),
@@ -74,7 +79,7 @@ pub fn status(connection: &Connection, state: &State) -> serde_json::Value {
 
 fn outside_of_a_match(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
-        register(connection, call.state);
+        try_again(connection, call.state);
         Ok(())
     })?;
     let example = "call it as in SELECT ltr_fts(docs) FROM docs WHERE docs MATCH 'words', with the name of a full-text table; \
@@ -92,7 +97,7 @@ fn outside_of_a_match(call: &ScalarCall<'_>) -> Result<Output> {
 fn names(call: &ScalarCall<'_>) -> Result<Output> {
     let table = text_argument("argument 1", call.context.get_raw(0))?;
     let columns = call.with_connection(|connection| {
-        register(connection, call.state);
+        try_again(connection, call.state);
         columns_of(connection, &table)
     })?;
     Ok(Output::Json(json!(feature_names(&columns))))
@@ -134,7 +139,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     // A lock at load time can have hidden FTS5; the statements that follow use it.
     if !matches!(call.state.fts5(), Some(Ok(()))) {
         call.with_connection(|connection| {
-            register(connection, call.state);
+            try_again(connection, call.state);
             Ok(())
         })?;
     }
