@@ -9,6 +9,8 @@ mod source;
 mod store;
 
 #[cfg(test)]
+mod authorizer_tests;
+#[cfg(test)]
 mod interrupt_tests;
 
 use rusqlite::Connection;

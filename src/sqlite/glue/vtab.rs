@@ -341,7 +341,8 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
         };
         let direct_only = aux.function.direct_only;
         db.config(if direct_only { VTabConfig::DirectOnly } else { VTabConfig::Innocuous })?;
-        // SAFETY: the statements are dropped with this table or its last cursor, and the database outlives both.
+        // SAFETY: the statements are dropped with this table or its last cursor. SQLite closes cursors and disconnects tables
+        // before it frees a database, also one that `sqlite3_close_v2` left open for its statements.
         let statements = aux.guard(|| unsafe { Statements::new(db.handle(), &aux.state) })?;
         let (declaration, statements) = (aux.guard(|| aux.declaration())?, Rc::new(statements));
         let base = ffi::sqlite3_vtab::default();

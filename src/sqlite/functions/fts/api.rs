@@ -30,7 +30,7 @@ const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1
 /// # Errors
 /// Why there are none.
 fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, String> {
-    // SAFETY: the handle of an open connection, used during this call.
+    // SAFETY: the handle of an open connection, used during this call and not closed.
     let database = unsafe { connection.handle() };
     let mut problem = None;
     for text in STATEMENTS {
@@ -172,7 +172,7 @@ impl<'a> Match<'a> {
     /// The match of a running call of an auxiliary function.
     ///
     /// # Safety
-    /// FTS5 gave both pointers for a call that runs for `'a`.
+    /// FTS5 gave both pointers for a call that runs for `'a`. During it [`Self::kept`] is called once.
     pub unsafe fn new(api: *const ffi::Fts5ExtensionApi, context: *mut ffi::Fts5Context) -> Self {
         Self { api, context, call: PhantomData }
     }
@@ -276,7 +276,7 @@ impl<'a> Match<'a> {
         Ok(())
     }
 
-    /// The value that this query keeps for the function; `make` makes it for the first row. It is not in use by another call.
+    /// The value that this query keeps for the function; `make` makes it for the first row.
     pub fn kept<T>(&self, make: impl FnOnce() -> Result<T>) -> Result<&'a mut T> {
         let mut value = call!(self.xGetAuxdata(0)).cast::<T>();
         if value.is_null() {
@@ -284,7 +284,10 @@ impl<'a> Match<'a> {
             // On failure FTS5 has called the destructor.
             checked(call!(self.xSetAuxdata(value.cast::<c_void>(), Some(free::<T>))))?;
         }
-        // SAFETY: only this function sets the value, always with this type; FTS5 keeps it while the statement runs.
+        // SAFETY: FTS5 keeps a value for each cursor and auxiliary function (fts5ApiGetAuxdata), and only this call sets that of
+        // `ltr_fts`, so it has this type. FTS5 frees it when the cursor is closed or begins another query, which is not during
+        // a call. There is no second reference: this call makes one, and FTS5 does not call the function for a cursor while a
+        // call for it runs (fts5ApiInvoke). `each_row_with` gives `make` cursors of its own, without the function.
         Ok(unsafe { &mut *value })
     }
 }
