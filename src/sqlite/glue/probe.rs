@@ -285,6 +285,32 @@ mod tests {
         });
     }
 
+    /// Hosts may limit statements. The check then needs a shorter one, and makes as many steps.
+    #[test]
+    fn limits_of_statements_stop_no_check() {
+        use rusqlite::limits::Limit::*;
+        let limits = [
+            (SQLITE_LIMIT_SQL_LENGTH, 8),
+            (SQLITE_LIMIT_COLUMN, 1),
+            (SQLITE_LIMIT_EXPR_DEPTH, 1),
+            (SQLITE_LIMIT_COMPOUND_SELECT, 1),
+            (SQLITE_LIMIT_VDBE_OP, 50),
+            (SQLITE_LIMIT_FUNCTION_ARG, 0),
+        ];
+        for (limit, value) in limits {
+            let connection = Connection::open_in_memory().unwrap();
+            connection.set_limit(limit, value).unwrap();
+            let probe = Probe::of(Database::from_connection(&connection)).unwrap();
+            for _ in 0..3 {
+                // SAFETY: an open connection; the handler needs no data.
+                unsafe {
+                    ffi::sqlite3_progress_handler(connection.handle(), STEPS, Some(stop), ptr::null_mut());
+                }
+                assert!(matches!(probe.check(), Err(Error::Interrupted)), "{limit:?}");
+            }
+        }
+    }
+
     /// The first statement of a connection may read the schema. The probe is prepared once the lock has gone.
     #[test]
     fn a_lock_at_the_first_statement_is_no_interrupt() {

@@ -172,7 +172,7 @@ impl<'a> Match<'a> {
     /// The match of a running call of an auxiliary function.
     ///
     /// # Safety
-    /// FTS5 gave both pointers for a call that runs for `'a`. During it [`Self::kept`] is called once.
+    /// FTS5 gave both pointers for a call that runs for `'a`. [`Self::with_kept`] is used with one type only.
     pub unsafe fn new(api: *const ffi::Fts5ExtensionApi, context: *mut ffi::Fts5Context) -> Self {
         Self { api, context, call: PhantomData }
     }
@@ -276,24 +276,25 @@ impl<'a> Match<'a> {
         Ok(())
     }
 
-    /// The value that this query keeps for the function; `make` makes it for the first row.
-    pub fn kept<T>(&self, make: impl FnOnce() -> Result<T>) -> Result<&'a mut T> {
-        let mut value = call!(self.xGetAuxdata(0)).cast::<T>();
-        if value.is_null() {
-            value = Box::into_raw(Box::new(make()?));
-            // On failure FTS5 has called the destructor.
-            checked(call!(self.xSetAuxdata(value.cast::<c_void>(), Some(free::<T>))))?;
-        }
-        // SAFETY: FTS5 keeps a value for each cursor and auxiliary function (fts5ApiGetAuxdata), and only this call sets that of
-        // `ltr_fts`, so it has this type. FTS5 frees it when the cursor is closed or begins another query, which is not during
-        // a call. There is no second reference: this call makes one, and FTS5 does not call the function for a cursor while a
-        // call for it runs (fts5ApiInvoke). `each_row_with` gives `make` cursors of its own, without the function.
-        Ok(unsafe { &mut *value })
+    /// Runs `body` with the value that this query keeps for the function; `make` makes it for the first row. Meanwhile FTS5 does
+    /// not have it: the texts of a table may come from a view that calls the function for the same cursor.
+    pub fn with_kept<T>(
+        &self,
+        make: impl FnOnce() -> Result<T>,
+        body: impl FnOnce(&mut T) -> Result<()>,
+    ) -> Result<()> {
+        let kept = call!(self.xGetAuxdata(1)).cast::<T>();
+        // SAFETY: only this function sets the value, a box of this type, and FTS5 has just given it up.
+        let mut value = if kept.is_null() { Box::new(make()?) } else { unsafe { Box::from_raw(kept) } };
+        let outcome = body(&mut value);
+        // On failure FTS5 has called the destructor.
+        checked(call!(self.xSetAuxdata(Box::into_raw(value).cast::<c_void>(), Some(free::<T>))))?;
+        outcome
     }
 }
 
 /// # Safety
-/// `value` is a `Box<T>`.
+/// `value` is a `Box<T>` that FTS5 gives up.
 unsafe extern "C" fn free<T>(value: *mut c_void) {
     // SAFETY: as above.
     drop(unsafe { Box::from_raw(value.cast::<T>()) });
