@@ -2,6 +2,7 @@
 //!
 //! Whatever failed, functions that stay registered answer with an error, a later load works, and a connection that was loaded
 //! before keeps working.
+#![allow(unsafe_code, reason = "the allocator of SQLite is replaced through the C interface")]
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

@@ -242,6 +242,8 @@ impl Drop for Probe {
 mod tests {
     use std::ffi::c_void;
 
+    use rusqlite::limits::Limit;
+
     use super::*;
 
     /// Calls `body` with two connections to a file with one table, in rollback-journal mode and without a busy handler.
@@ -288,14 +290,13 @@ mod tests {
     /// Hosts may limit statements. The check then needs a shorter one, and makes as many steps.
     #[test]
     fn limits_of_statements_stop_no_check() {
-        use rusqlite::limits::Limit::*;
         let limits = [
-            (SQLITE_LIMIT_SQL_LENGTH, 8),
-            (SQLITE_LIMIT_COLUMN, 1),
-            (SQLITE_LIMIT_EXPR_DEPTH, 1),
-            (SQLITE_LIMIT_COMPOUND_SELECT, 1),
-            (SQLITE_LIMIT_VDBE_OP, 50),
-            (SQLITE_LIMIT_FUNCTION_ARG, 0),
+            (Limit::SQLITE_LIMIT_SQL_LENGTH, 8),
+            (Limit::SQLITE_LIMIT_COLUMN, 1),
+            (Limit::SQLITE_LIMIT_EXPR_DEPTH, 1),
+            (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 1),
+            (Limit::SQLITE_LIMIT_VDBE_OP, 50),
+            (Limit::SQLITE_LIMIT_FUNCTION_ARG, 0),
         ];
         for (limit, value) in limits {
             let connection = Connection::open_in_memory().unwrap();
