@@ -258,7 +258,7 @@ mod tests {
     /// A check that allows this many checkpoints.
     fn allows(count: usize) -> Check {
         let control = Control::canceled_after(count);
-        Rc::new(move || control.check())
+        Rc::new(move || control.stop.check())
     }
 
     #[test]

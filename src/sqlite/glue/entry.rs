@@ -95,7 +95,7 @@ unsafe fn init(
         Ok(()) => unsafe { register_into(db, api, files) },
         refused => refused,
     };
-    let Err(problem) = outcome else { return ffi::SQLITE_OK_LOAD_PERMANENTLY };
+    let Err(problem) = outcome else { return ffi::SQLITE_OK };
     // SAFETY: `message` is null or writable, `api` is the host's table.
     unsafe { refuse(&problem, message, api) };
     ffi::SQLITE_ERROR
@@ -135,7 +135,7 @@ unsafe fn register_into(
         Connection::from_handle(db).map_err(|problem| problem.to_string())?
     };
     register_with(&connection, files).map_err(|problem| {
-        format!("{problem}; end the statements of this connection and load sqlite_ltr again, until then its functions fail")
+        format!("{problem}; end the statements of this connection and load sqlite_ltr again, until then only functions of an earlier load work")
     })
 }
 

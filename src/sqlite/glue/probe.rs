@@ -87,7 +87,7 @@ pub mod fault {
     use std::time::Duration;
 
     use crate::control::Control;
-    use crate::error::Result;
+    use crate::error::{Error, Result};
     use crate::run::POLL_INTERVAL;
 
     thread_local! {
@@ -113,7 +113,8 @@ pub mod fault {
 
     /// A check of the calling thread.
     pub(super) fn check() -> Result<()> {
-        CONTROL.with_borrow(|control| control.as_ref().map_or(Ok(()), Control::check))
+        let is_now = CONTROL.with_borrow(|control| control.as_ref().is_some_and(Control::is_canceled));
+        if is_now { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// The control of a pool.
