@@ -143,29 +143,19 @@ unsafe fn register_into(
 /// threads may still be ending when the last connection closes. Returns false if the system refuses.
 #[cfg(unix)]
 fn pin() -> bool {
-    /// `Dl_info` of the system.
-    #[repr(C)]
-    struct Info {
-        file: *const c_char,
-        base: *mut c_void,
-        symbol: *const c_char,
-        address: *mut c_void,
-    }
     const RTLD_LAZY: c_int = 1;
     unsafe extern "C" {
-        fn dladdr(address: *const c_void, info: *mut Info) -> c_int;
+        /// Writes a `Dl_info`: four pointers, of which the first is the name of the file.
+        fn dladdr(address: *const c_void, info: *mut [*const c_char; 4]) -> c_int;
         fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     }
-    static PINNED: OnceLock<bool> = OnceLock::new();
-    *PINNED.get_or_init(|| {
-        let mut info = Info { file: null(), base: null_mut(), symbol: null(), address: null_mut() };
-        // SAFETY: the declarations are those of POSIX. `dladdr` finds the file of this function, a text of the loader. To open
-        // a loaded file again only counts it once more, and it is never closed.
-        unsafe {
-            dladdr((pin as fn() -> bool) as *const c_void, &raw mut info) != 0
-                && !dlopen(info.file, RTLD_LAZY).is_null()
-        }
-    })
+    let mut info = [null(); 4];
+    // SAFETY: the declarations are those of the system. `dladdr` finds the file of this function, a text of the loader. To open
+    // a loaded file again only counts it once more, and it is never closed.
+    unsafe {
+        dladdr((pin as fn() -> bool) as *const c_void, &raw mut info) != 0
+            && !dlopen(info[0], RTLD_LAZY).is_null()
+    }
 }
 
 /// As above.

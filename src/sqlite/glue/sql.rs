@@ -6,6 +6,9 @@
 
 use rusqlite::{Batch, Connection, Params, Row, Statement, ffi};
 
+#[cfg(test)]
+use crate::sqlite::authorizer_tests::record;
+
 /// As [`Connection::prepare`].
 ///
 /// # Errors
@@ -13,7 +16,7 @@ use rusqlite::{Batch, Connection, Params, Row, Statement, ffi};
 #[cfg_attr(test, track_caller)]
 pub fn prepare<'a>(connection: &'a Connection, sql: &str) -> rusqlite::Result<Statement<'a>> {
     #[cfg(test)]
-    calls::record();
+    record();
     connection.prepare(sql)
 }
 
@@ -35,7 +38,7 @@ pub fn query_row<T>(
 #[cfg_attr(test, track_caller)]
 pub fn batch<'a, 'sql>(connection: &'a Connection, sql: &'sql str) -> Batch<'a, 'sql> {
     #[cfg(test)]
-    calls::record();
+    record();
     Batch::new(connection, sql)
 }
 
@@ -46,7 +49,7 @@ pub fn batch<'a, 'sql>(connection: &'a Connection, sql: &'sql str) -> Batch<'a, 
 #[cfg_attr(test, track_caller)]
 pub unsafe fn prepare_raw(database: *mut ffi::sqlite3, sql: &str) -> (*mut ffi::sqlite3_stmt, i32) {
     #[cfg(test)]
-    calls::record();
+    record();
     let mut statement = std::ptr::null_mut();
     // SAFETY: as above; the text has this length.
     let code = unsafe {
@@ -54,27 +57,4 @@ pub unsafe fn prepare_raw(database: *mut ffi::sqlite3, sql: &str) -> (*mut ffi::
         ffi::sqlite3_prepare_v2(database, text, length, &raw mut statement, std::ptr::null_mut())
     };
     (statement, code)
-}
-
-/// Which calls of this module tests have reached.
-#[cfg(test)]
-pub mod calls {
-    use std::cell::RefCell;
-    use std::collections::BTreeSet;
-    use std::panic::Location;
-
-    thread_local! {
-        static REACHED: RefCell<BTreeSet<(&'static str, u32)>> = const { RefCell::new(BTreeSet::new()) };
-    }
-
-    #[track_caller]
-    pub(super) fn record() {
-        let caller = Location::caller();
-        REACHED.with_borrow_mut(|reached| reached.insert((caller.file(), caller.line())));
-    }
-
-    /// File and line of each call of this thread.
-    pub fn reached() -> BTreeSet<(&'static str, u32)> {
-        REACHED.take()
-    }
 }
