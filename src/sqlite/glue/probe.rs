@@ -301,6 +301,8 @@ mod tests {
         ];
         for (limit, value) in limits {
             let connection = Connection::open_in_memory().unwrap();
+            // The first statement of a connection reads the schema, by statements of SQLite.
+            connection.execute_batch("SELECT 1").unwrap();
             connection.set_limit(limit, value).unwrap();
             let probe = Probe::of(Database::from_connection(&connection)).unwrap();
             for _ in 0..3 {
