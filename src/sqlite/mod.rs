@@ -15,7 +15,7 @@ mod interrupt_tests;
 
 use rusqlite::Connection;
 
-pub use functions::aggregate;
+use functions::aggregate;
 use glue::state::State;
 use glue::vtab::TableFunction;
 use glue::{function, usage, vtab};

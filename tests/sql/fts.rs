@@ -352,34 +352,3 @@ fn names_of_features_that_do_not_fit_are_refused() {
     let found = problem(&connection, other);
     assert!(found.contains("allowed is the names in the model"), "{found}");
 }
-
-/// A view gives a table its texts, and calls the function for the cursor that reads it. FTS5 takes cursors by number, from any
-/// column.
-#[test]
-fn a_call_inside_of_a_call_for_the_same_cursor_has_its_own_values() {
-    let connection = database();
-    connection
-        .execute_batch(
-            "CREATE VIRTUAL TABLE ids USING fts5(title);
-             CREATE TABLE texts(id INTEGER PRIMARY KEY, body);
-             INSERT INTO texts VALUES (1, 'red shoes'), (2, 'blue shoes'), (3, 'red bag and shoes');
-             CREATE VIRTUAL TABLE t USING fts5(body, content = 'view', content_rowid = 'id', columnsize = 0);
-             INSERT INTO t(rowid, body) SELECT id, body FROM texts;
-             CREATE VIEW view AS SELECT id, body || (SELECT substr('  ', length(ltr_fts(title)) / 16) FROM ids) AS body FROM texts;",
-        )
-        .unwrap();
-    let mut nested = 0;
-    for cursor in 1..60 {
-        connection.execute("DELETE FROM ids", []).unwrap();
-        connection.execute("INSERT INTO ids VALUES (?1)", [cursor]).unwrap();
-        let sql = "SELECT length(ltr_fts(t)) FROM t WHERE t MATCH 'shoes'";
-        let mut statement = connection.prepare(sql).unwrap();
-        let lengths: rusqlite::Result<Vec<i64>> =
-            statement.query_map([], |row| row.get(0)).unwrap().collect();
-        if let Ok(lengths) = lengths {
-            assert_eq!(lengths, [32, 32, 32]);
-            nested += 1;
-        }
-    }
-    assert!(nested > 0);
-}

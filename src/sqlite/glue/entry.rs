@@ -7,7 +7,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 use std::sync::OnceLock;
 
 use rusqlite::{Connection, ffi};
@@ -165,7 +165,7 @@ fn pin() -> bool {
     unsafe extern "system" {
         fn GetModuleHandleExW(flags: u32, address: *const c_void, module: *mut *mut c_void) -> c_int;
     }
-    let mut module = null_mut();
+    let mut module = std::ptr::null_mut();
     // SAFETY: the declaration is that of the system; with these flags the second argument is an address in the library.
     unsafe {
         GetModuleHandleExW(PIN_MODULE_OF_ADDRESS, (pin as fn() -> bool) as *const c_void, &raw mut module)
