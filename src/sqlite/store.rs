@@ -23,6 +23,7 @@ use crate::memory::{Memory, Reservation};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
 use crate::sqlite::glue::statements::{Statements, Ticket};
 use crate::sqlite::glue::value::{describe, from_host};
@@ -70,7 +71,7 @@ impl<'a> Store<'a> {
         let schema = schema.unwrap_or("main");
         // The table-valued form of this pragma would begin a read transaction.
         let mut statement = retry_busy(connection, limits, || {
-            connection.prepare("PRAGMA database_list").map_err(|e| host(&e))
+            sql::prepare(connection, "PRAGMA database_list").map_err(|e| host(&e))
         })?;
         let mut names: Vec<String> =
             statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).map_err(|e| host(&e))?;
@@ -97,8 +98,7 @@ impl<'a> Store<'a> {
             "SELECT 1 FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE",
             quote(&self.schema)
         );
-        self.connection
-            .query_row(&sql, [], |_| Ok(()))
+        sql::query_row(self.connection, &sql, [], |_| Ok(()))
             .optional()
             .map(|row| row.is_some())
             .map_err(|e| host(&e))
@@ -117,8 +117,7 @@ impl<'a> Store<'a> {
             let sql = format!(
                 "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1"
             );
-            self.connection
-                .query_row(&sql, (name, version), |row| row.get(0))
+            sql::query_row(self.connection, &sql, (name, version), |row| row.get(0))
                 .optional()
                 .map_err(|e| host(&e))
         };
@@ -134,7 +133,7 @@ impl<'a> Store<'a> {
         if find("?2 = 0", text, 0)?.is_some() {
             let newest = format!("SELECT max(version) FROM {table} WHERE name = ?1");
             let newest: i64 =
-                self.connection.query_row(&newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
+                sql::query_row(self.connection, &newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
             return Err(Error::Model(format!(
                 "no version of the model '{text}' is active; activate one, such as \
                  UPDATE {table} SET active = (version = {newest}) WHERE name = '{}'",
@@ -148,7 +147,7 @@ impl<'a> Store<'a> {
     fn unknown_model(&self, text: &str) -> Result<Error> {
         let table = self.table();
         let sql = format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50");
-        let mut statement = self.connection.prepare(&sql).map_err(|e| host(&e))?;
+        let mut statement = sql::prepare(self.connection, &sql).map_err(|e| host(&e))?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
         Ok(if names.is_empty() {
@@ -193,15 +192,14 @@ impl<'a> Store<'a> {
     pub fn previous(&self, name: &str, version: i64, limits: &RunLimits) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
         let read =
-            || self.connection.query_row(&sql, (name, version), |row| row.get(0)).map_err(|e| host(&e));
+            || sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).map_err(|e| host(&e));
         retry_busy(self.connection, limits, read)
     }
 
     fn read_report(&self, text: &str) -> Result<(String, i64, String)> {
         let row = self.row_id(text)?;
         let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
-        self.connection
-            .query_row(&sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        sql::query_row(self.connection, &sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .map_err(|e| host(&e))
     }
 }
@@ -295,7 +293,7 @@ pub fn cached_model(
              CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
              FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
         );
-        Some((statements.connection().prepare(&sql).ok()?, Rc::new(())))
+        Some((sql::prepare(statements.connection(), &sql).ok()?, Rc::new(())))
     })?;
     let found = statement.query_row([name], |row| {
         let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);

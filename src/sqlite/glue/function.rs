@@ -5,7 +5,6 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 
-use super::guard::guard;
 use super::probe::{Database, interruptible};
 use super::state::State;
 use super::value::Output;
@@ -92,7 +91,7 @@ pub fn register(
         let state = Arc::clone(state);
         let flags = function.flags | FunctionFlags::SQLITE_UTF8;
         connection.create_scalar_function(function.name, *arity, flags, move |context| {
-            guard(function.name, || (function.execute)(&ScalarCall { state: &state, context }))
+            state.guard(function.name, || (function.execute)(&ScalarCall { state: &state, context }))
         })?;
     }
     Ok(())

@@ -6,6 +6,7 @@ use rusqlite::{Connection, Statement};
 
 use super::host;
 use crate::error::{Error, Result};
+use crate::sqlite::glue::sql;
 
 /// Number of the next savepoint. A name is used once: an interrupt can leave a savepoint open.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -38,7 +39,7 @@ impl<'a> StoreTransaction<'a> {
     /// # Errors
     /// Those of the database; an authorizer that ignores savepoints.
     pub fn begin(connection: &'a Connection) -> Result<Self> {
-        let prepare = |sql: String| connection.prepare(&sql).map_err(|error| host(&error));
+        let prepare = |sql: String| sql::prepare(connection, &sql).map_err(|error| host(&error));
         let owner = if connection.is_autocommit() { Owner::Library } else { Owner::Caller };
         let name = format!("ltr_store_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let commit = prepare(format!("RELEASE {name}"))?;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::BlobLocation;
 use crate::sqlite::source::quote;
 
@@ -83,7 +84,7 @@ impl Store<'_> {
     /// connection that writes.
     pub fn prepare(&self, limits: &RunLimits) -> Result<()> {
         let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
-            || self.connection.query_row("PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
+            || sql::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
         if read_only {
             return Err(Error::Unsupported(format!("the database '{}' is read-only{ADVICE}", self.schema)));
         }
@@ -124,7 +125,7 @@ impl Store<'_> {
         }
         let find = format!("SELECT rowid FROM {}", self.table());
         [self.sql(INSERT), find].iter().try_for_each(|sql| {
-            self.connection.prepare(sql).map(drop).map_err(|error| match host(&error) {
+            sql::prepare(self.connection, sql).map(drop).map_err(|error| match host(&error) {
                 Error::Host(problem) => Error::Host(format!(
                     "the table ltr_models cannot take a new version ({problem}); rename it or use the option 'schema'"
                 )),
@@ -151,9 +152,7 @@ impl Store<'_> {
     /// Takes the write lock of an open transaction, and creates the table if it does not exist.
     fn start_to_write(&self) -> Result<()> {
         match self.lock_table() {
-            Err(Error::Host(_)) => {
-                self.connection.execute_batch(&self.sql(CREATE)).map_err(|error| host(&error))
-            }
+            Err(Error::Host(_)) => self.run(&self.sql(CREATE), []),
             locked => locked,
         }
     }
@@ -246,7 +245,8 @@ impl Store<'_> {
             "SELECT version FROM {} WHERE name = ?1 ORDER BY version DESC LIMIT 1 OFFSET ?2",
             self.table()
         );
-        let oldest = self.connection.query_row(&sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
+        let oldest =
+            sql::query_row(self.connection, &sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
         match oldest.optional().map_err(|error| host(&error))? {
             Some(oldest) => self.execute(DELETE_OLDER, (name, oldest)),
             None => Ok(()),
@@ -255,7 +255,7 @@ impl Store<'_> {
 
     /// Runs a statement. It may return rows: `PRAGMA count_changes` makes every change return one.
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
-        let mut statement = self.connection.prepare(sql).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, sql).map_err(|error| host(&error))?;
         let mut rows = statement.query(values).map_err(|error| host(&error))?;
         while rows.next().map_err(|error| host(&error))?.is_some() {}
         Ok(())
@@ -264,13 +264,13 @@ impl Store<'_> {
     /// The highest version of a name, or 0.
     fn newest(&self, name: &str) -> Result<i64> {
         let sql = format!("SELECT coalesce(max(version), 0) FROM {} WHERE name = ?1", self.table());
-        self.connection.query_row(&sql, [name], |row| row.get(0)).map_err(|error| host(&error))
+        sql::query_row(self.connection, &sql, [name], |row| row.get(0)).map_err(|error| host(&error))
     }
 
     /// Whether the version holds exactly this model.
     fn holds(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let find = format!("SELECT rowid FROM {} WHERE name = ?1 AND version = ?2", self.table());
-        let row = self.connection.query_row(&find, (new.name, version), |row| row.get(0));
+        let row = sql::query_row(self.connection, &find, (new.name, version), |row| row.get(0));
         let Some(row) = row.optional().map_err(|error| host(&error))? else { return Ok(false) };
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = match open_blob(self.connection, &location) {
@@ -295,7 +295,7 @@ impl Store<'_> {
     /// Whether the new version is the only active one; or not active, if it was not to become so.
     fn activated(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
-        let mut statement = self.connection.prepare(&sql).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, &sql).map_err(|error| host(&error))?;
         let active: Vec<i64> = statement
             .query_map([new.name], |row| row.get(0))
             .and_then(Iterator::collect)
@@ -340,7 +340,7 @@ impl Store<'_> {
             "SELECT rowid, version FROM {} WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1",
             self.table()
         );
-        let found = self.connection.query_row(&sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found = sql::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
         found.optional().map_err(|error| host(&error))
     }
 
