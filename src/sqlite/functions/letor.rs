@@ -71,13 +71,9 @@ const MADE_BY_THE_SYSTEM: [&str; 2] = ["/proc", "/sys"];
 
 /// Opens a regular file. Opening a pipe could wait without end, and opening a device can have an effect.
 fn open_regular(path: &str) -> std::io::Result<File> {
-    let regular = |is_file: bool| {
-        let refusal = || {
-            std::io::Error::other(
-                "not a regular file; ltr_letor reads no directories, pipes, devices or files of /proc and /sys",
-            )
-        };
-        if is_file { Ok(()) } else { Err(refusal()) }
+    let regular = |is_regular: bool| {
+        let refusal = "not a regular file; ltr_letor reads no directories, pipes or devices, and nothing of /proc and /sys";
+        if is_regular { Ok(()) } else { Err(std::io::Error::other(refusal)) }
     };
     // 1. By its name, before anything is opened.
     regular(std::fs::metadata(path)?.is_file())?;
