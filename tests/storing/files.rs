@@ -58,15 +58,9 @@ struct Walk {
 /// A connection whose file operations can fail. Its journal mode is that of the walk: some modes are not kept in the file.
 fn faulty(folder: &Folder, mode: &str, text: &str) -> Connection {
     let connection = open(&folder.database(), Some(NAME));
-    let set = format!(
-        "PRAGMA temp_store = memory; PRAGMA journal_mode = {mode}; CREATE TEMP TABLE text AS SELECT ?1 AS x"
-    );
-    for sql in set.split(';') {
-        let mut statement = connection.prepare(sql).expect(sql);
-        let values = [text];
-        let mut rows = statement.query(&values[..statement.parameter_count()]).expect(sql);
-        while rows.next().expect(sql).is_some() {}
-    }
+    assert_eq!(run(&connection, &format!("PRAGMA main.journal_mode = {mode}")).as_deref(), Ok(mode));
+    connection.execute_batch("PRAGMA temp_store = memory; CREATE TEMP TABLE text(x)").expect("a table");
+    connection.execute("INSERT INTO temp.text VALUES (?1)", [text]).expect("a text");
     connection
 }
 

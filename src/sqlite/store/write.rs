@@ -191,7 +191,8 @@ impl Store<'_> {
         let Err(Error::Host(problem)) = committed else {
             return committed.map(|()| stored).map_err(failed);
         };
-        match retry_busy(self.connection, limits, || self.is_stored(new, stored.version)) {
+        let is_stored = || Ok(self.exists()? && self.holds(new, stored.version)?);
+        match retry_busy(self.connection, limits, is_stored) {
             Ok(true) => {
                 stored.warnings.push(format!("the version is stored, but its commit reported: {problem}"));
                 Ok(stored)
@@ -203,11 +204,6 @@ impl Store<'_> {
                 stored.version, new.name
             ))),
         }
-    }
-
-    /// Whether a new version is stored as it was written.
-    fn is_stored(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
-        Ok(self.exists()? && self.holds(new, version)? && self.activated(new, version)?)
     }
 
     /// Writes a new version in an open transaction, and reads back that it is complete: triggers and authorizers of the host
@@ -242,7 +238,7 @@ impl Store<'_> {
             deleted => deleted?,
         }
         // 6. What is stored now.
-        if !self.is_stored(new, version)? {
+        if !self.holds(new, version)? || !self.activated(new, version)? {
             return Err(Error::Host(
                 "a trigger or an authorizer of the host left out a change or altered it".to_owned(),
             ));
