@@ -131,7 +131,8 @@ impl<'a> Store<'a> {
         let read = format!("SELECT rowid, {COLUMNS} FROM {}", self.table());
         let error = self.connection.prepare(&read).err()?;
         let problem = message(&error);
-        (error.sqlite_error_code() == Some(ErrorCode::Unknown)).then(|| match &*problem {
+        // Depending on the build, SQLITE_ERROR with a place in the statement has no code here.
+        matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| match &*problem {
             "no such column: rowid" => "a table WITHOUT ROWID".to_owned(),
             _ => format!("a table with other columns ({problem})"),
         })
