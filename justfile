@@ -18,6 +18,10 @@ test:
 ci:
     .ci/run
 
+# Many processes rank, train, delete and are killed on two databases; nothing may be lost, torn or leaked (needs `cargo ext`).
+soak minutes="60":
+    /usr/bin/python3 tests/soak.py {{ minutes }}
+
 # Benchmarks of one file of benches/, or of all of them.
 bench name="*":
     cargo bench --locked --bench '{{ name }}'

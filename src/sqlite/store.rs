@@ -26,13 +26,18 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
 use crate::sqlite::glue::statements::{Statements, Ticket};
-use crate::sqlite::glue::value::{describe, from_host};
+use crate::sqlite::glue::value::{describe, from_host, message};
+
+/// The columns of the table that are read.
+const COLUMNS: &str = "name, version, active, report, model";
 
 /// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
 pub struct Store<'a> {
     connection: &'a Connection,
     schema: String,
+    /// Whether the call began outside of a transaction.
+    alone: bool,
 }
 
 fn host(error: &rusqlite::Error) -> Error {
@@ -68,7 +73,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// A schema that is not attached.
     pub fn new(connection: &'a Connection, schema: Option<&str>, limits: &RunLimits) -> Result<Self> {
-        let schema = schema.unwrap_or("main");
+        let (schema, alone) = (schema.unwrap_or("main"), connection.is_autocommit());
         // The table-valued form of this pragma would begin a read transaction.
         let mut statement = retry_busy(connection, limits, || {
             sql::prepare(connection, "PRAGMA database_list").map_err(|e| host(&e))
@@ -86,22 +91,53 @@ impl<'a> Store<'a> {
                 format!("one of {}", names.join(", ")),
             ));
         }
-        Ok(Self { connection, schema: schema.to_owned() })
+        Ok(Self { connection, schema: schema.to_owned(), alone })
     }
 
     fn table(&self) -> String {
         format!("{}.ltr_models", quote(&self.schema))
     }
 
+    /// Whether the table exists.
+    ///
+    /// # Errors
+    /// Something else has its name, or it lacks a column.
     fn exists(&self) -> Result<bool> {
         let sql = format!(
-            "SELECT 1 FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE",
+            "SELECT type, rootpage FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE AND type <> 'trigger'",
             quote(&self.schema)
         );
-        sql::query_row(self.connection, &sql, [], |_| Ok(()))
-            .optional()
-            .map(|row| row.is_some())
-            .map_err(|e| host(&e))
+        let found =
+            sql::query_row(self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+        let Some((kind, root)): Option<(String, Option<i64>)> = found.map_err(|e| host(&e))? else {
+            return Ok(false);
+        };
+        let found = match (&*kind, root) {
+            ("table", Some(1..)) => match self.other_shape() {
+                Some(shape) => shape,
+                None => return Ok(true),
+            },
+            ("table", _) => "a virtual table".to_owned(),
+            ("index", _) => "an index".to_owned(),
+            (kind, _) => format!("a {kind}"),
+        };
+        Err(Error::Model(format!(
+            "'ltr_models' in the database '{}' is {found}, but models are stored in an ordinary table with the columns \
+             {COLUMNS}; rename it, or store models in another database with the option 'schema'",
+            self.schema
+        )))
+    }
+
+    /// What the table is if it lacks a column. Other errors meet the statement that reads.
+    fn other_shape(&self) -> Option<String> {
+        let read = format!("SELECT rowid, {COLUMNS} FROM {}", self.table());
+        let error = sql::prepare(self.connection, &read).err()?;
+        let problem = message(&error);
+        // Depending on the build, SQLITE_ERROR with a place in the statement has no code here.
+        matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| match &*problem {
+            "no such column: rowid" => "a table WITHOUT ROWID".to_owned(),
+            _ => format!("a table with other columns ({problem})"),
+        })
     }
 
     /// The row of a name or `name@version` (rule 5.10).

@@ -22,7 +22,7 @@ use rusqlite::vtab::{
 };
 use rusqlite::{Connection, ToSql, ffi};
 
-use super::guard::guard;
+use super::guard::{guard, in_transaction};
 use super::probe::{Database, interruptible};
 use super::state::State;
 use super::statements::Statements;
@@ -393,7 +393,8 @@ impl Cursor<'_> {
         self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
         let execute = self.aux.function.execute;
-        self.rows = Some(interruptible(Database::from_connection(connection), || execute(&call))?);
+        let database = Database::from_connection(connection);
+        self.rows = Some(in_transaction(connection, || interruptible(database, || execute(&call)))?);
         self.advance()
     }
 
