@@ -18,9 +18,15 @@ mod calls;
 mod change;
 #[path = "mutated_models/models.rs"]
 mod models;
+#[path = "mutated_models/numbers.rs"]
+mod numbers;
 #[allow(dead_code, reason = "shared with tests/hostile_models.rs")]
 #[path = "hostile_models/parts.rs"]
 mod parts;
+#[path = "mutated_models/stored.rs"]
+mod stored;
+#[path = "mutated_models/walk.rs"]
+mod walk;
 
 use std::io::Write;
 
