@@ -16,8 +16,6 @@ mod query_dependent;
 mod query_trees;
 mod ranker;
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -74,14 +72,11 @@ pub struct Model {
     pub scaling: Scaling,
     /// What scores documents.
     pub ranker: Ranker,
-    /// The training data, to compare later data with; `None` for online models and for models of older libraries.
+    /// The training data, to compare later data with; `None` for online models and those that were trained in buckets.
     pub fingerprint: Option<Fingerprint>,
     /// The blocks of the bytes that it was read from.
     index: Vec<BlobSpan>,
 }
-
-/// The first format version with fingerprints. Models of the version before are read, and have none.
-const FIRST_WITH_FINGERPRINT: u16 = 6;
 
 /// The part of the BLOB that every use needs.
 #[derive(Serialize, Deserialize)]
@@ -236,13 +231,7 @@ impl Model {
 
     fn open(start: &[u8], length: u64, loading: Loading) -> Result<Self> {
         let opened = envelope::open(start, length)?;
-        let mut header = Cow::Borrowed(opened.header);
-        if opened.version < FIRST_WITH_FINGERPRINT {
-            // The bytes of no fingerprint.
-            header.to_mut().push(0);
-        }
-        let Header { card, scaling, tag, ranker, fingerprint } = decode_header(&header)?;
-        drop(header);
+        let Header { card, scaling, tag, ranker, fingerprint } = decode_header(opened.header)?;
         let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
         let model = Self { ranker, card, scaling, fingerprint, index: opened.index };
         model.validate()?;
@@ -288,7 +277,9 @@ impl Model {
         let n = card.features.len();
         let width = ranker.scorer().map_or(0, Scorer::width);
         scaling.validate(n)?;
-        self.fingerprint.as_ref().map_or(Ok(()), |fingerprint| fingerprint.validate(n))?;
+        let query_features = ranker.named_query_features();
+        let fits = |fingerprint: &Fingerprint| fingerprint.validate(n, query_features, ranker.kept());
+        self.fingerprint.as_ref().map_or(Ok(()), fits)?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
         require(
             "model",
@@ -297,6 +288,10 @@ impl Model {
                 (
                     card.means.len() == n && card.means.iter().all(|mean| mean.is_finite()),
                     "a finite mean per feature",
+                ),
+                (
+                    ranker.summarized_means().is_none_or(|means| means == card.means),
+                    "means of its sums of features",
                 ),
                 (scaling.width(n) == width, "a weight per scaled feature"),
                 (repeated_name(&card.features).is_none(), "features of different names"),
