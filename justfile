@@ -7,8 +7,8 @@ default:
 # Format, lints, unit tests, golden SQL, and each pair of options (under a minute when built).
 quick:
     .ci/run format
-    cargo test --locked --lib --test slt
-    cargo test --locked --test conformance combinations
+    cargo test --locked --lib
+    cargo test --locked --test sql -- slt combinations
 
 # All tests, as the README has it.
 test:
@@ -22,7 +22,7 @@ ci:
 bench name="*":
     cargo bench --locked --bench '{{ name }}'
 
-# The loadable extension: target/release/libsqlite_ltr.so (.dylib, .dll).
+# The loadable extension: target/loadable/libsqlite_ltr.so (.dylib, .dll).
 ext:
     cargo ext
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the wheels: the package with a built library, and the plugins.
 
-    python/build.py --library target/release/libsqlite_ltr.so --platform linux-x64 --version "$(packaging/version)" \
+    python/build.py --library target/loadable/libsqlite_ltr.so --platform linux-x64 --version "$(packaging/version)" \
         --notices target/packages/notices --out target/packages
 
 Platforms: packaging/platforms.json.

@@ -13,7 +13,7 @@
 //! says what is done here; it was chosen because it fits the tables, so that the agreement confirms nothing
 //! by itself. [`LIMITS`] says what no reading gives.
 //!
-//! * `experiment`: fits, choice of lambda, measures; tested in `tests/golden/paper_tables.rs`
+//! * `experiment`: fits, choice of lambda, measures; tested in `tests/rust/golden/paper_tables.rs`
 //! * `data`: the simulations
 //! * `paper`: the numbers of the paper
 //! * `tables`, `figure`, `timing`: what is printed and drawn

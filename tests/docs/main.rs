@@ -4,10 +4,12 @@
 //! * `names` checks that paths, functions and options named on a page exist.
 //! * `rules` checks that every rule cited in code and tests is on the page of rules.
 //! * `papers` checks the table of what each paper has and where it is.
+//! * `architecture` checks which modules use which, sizes of files, and versions.
 //! * `hosts` compares the table of `docs/hosts.md` with the examples of `examples/hosts/`.
 //! * `reference_pages` compares the generated tables of `docs/reference/` with the library.
 #![allow(clippy::print_stderr, reason = "tests print why they are skipped and which tables lag behind")]
 
+mod architecture;
 #[path = "../../examples/common/mod.rs"]
 mod common;
 mod hosts;

@@ -72,7 +72,7 @@ impl Known {
     }
 }
 
-/// Whether a text such as `tests/golden/eigen.rs::name` or `tests/slt/train.slt::Rule 5.1` is a test.
+/// Whether a text such as `tests/rust/golden/eigen.rs::name` or `tests/slt/train.slt::Rule 5.1` is a test.
 fn is_test(citation: &str) -> bool {
     let Some((file, name)) = citation.split_once("::") else { return false };
     let Ok(text) = std::fs::read_to_string(root().join(file)) else { return false };

@@ -214,7 +214,7 @@ def check_clicks(address, db):
 
 
 class Tab:
-    """A tab of the browser of tests/plots/browser.py, as a user has it."""
+    """A tab of the browser of tests/hosts/browser.py, as a user has it."""
 
     def __init__(self, browser, address):
         self.browser = browser

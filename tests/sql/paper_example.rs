@@ -1,5 +1,5 @@
 //! Example 1, scenario III of Dai & Wang (2019) through SQL, against an independent implementation
-//! (tests/golden/qsvm/ex1_III_seed1_*): 40 queries, 8 of them new, 40 features, 10 training documents each.
+//! (tests/rust/golden/qsvm/ex1_III_seed1_*): 40 queries, 8 of them new, 40 features, 10 training documents each.
 
 use crate::support::{csv, database, value};
 use rusqlite::Connection;

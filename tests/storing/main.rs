@@ -15,6 +15,7 @@ mod files;
 mod hooks;
 mod interrupts;
 mod kills;
+mod limits;
 mod locks;
 mod refusals;
 mod stress;

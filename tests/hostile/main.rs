@@ -1,0 +1,8 @@
+//! Bytes from outside are hostile: models, packs, answers and states that are damaged or forged give errors or finite numbers.
+#![allow(unsafe_code, reason = "the allocator that counts bytes")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod allocated;
+mod buckets;
+mod models;
+mod mutated;
