@@ -425,7 +425,9 @@ impl Factored {
     fn shares_are_valid(&self) -> bool {
         let Some(Implicit::AllItems { .. }) = self.implicit else { return true };
         let mut users = vec![0_u32; self.items.len()];
-        self.rated.iter().filter_map(|&item| users.get_mut(item as usize)).for_each(|users| *users += 1);
+        for &item in &self.rated {
+            users.get_mut(item as usize).into_iter().for_each(|users| *users += 1);
+        }
         let share =
             |(users, bias): (&u32, &f64)| (f64::from(*users) - bias * self.users.len() as f64).abs() < 0.5;
         [self.scale, self.unknown_bias].iter().all(|number| *number == 0.0)

@@ -1,7 +1,24 @@
 //! A model: a fitted ranker and everything needed to use it, as one BLOB.
 //!
 //! The BLOB holds nothing volatile (no name, time or number of threads): equal rows and options give equal bytes. Bytes
-//! from a file are untrusted: `envelope` checks the checksums, the decoders check every value.
+//! from a file are untrusted: `envelope` checks the checksums, the decoders check every value and how values fit each other:
+//!
+//! | part | what is checked besides the range of each number |
+//! |---|---|
+//! | `envelope` | version; blocks fill the bytes after the header |
+//! | `Model` | names differ; scaling, means and ranker have the features of the names; blocks only where a ranker has them |
+//! | `Scaling`, `Quantiles` | values of quantiles ascend, scores do not fall |
+//! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker, and no fewer rows and queries than the ranker keeps |
+//! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension |
+//! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
+//! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
+//! | `QueryFeatureRule`, `QueryDistance` | an encoding and a comparison per query feature, at its own numbers of a row; categories and items ascend |
+//! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are those of a training |
+//! | `Online` | sums, number of updates and number of rounds agree with the record; means are those of the sums of features; a weight per feature or support document |
+//! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are the shares of users |
+//! | packs, answers, states (`src/buckets/`, `src/rounds/`) | queries and keys ascend; packs are those of the buckets with rows; a question for each open task; counts of the first round fit each other and the bins |
+//!
+//! `tests/hostile/` changes each of these numbers.
 
 mod codec;
 mod columns;

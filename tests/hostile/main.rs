@@ -4,5 +4,6 @@
 
 mod allocated;
 mod buckets;
+mod full_text;
 mod models;
 mod mutated;

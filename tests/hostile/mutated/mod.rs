@@ -11,9 +11,6 @@
 mod calls;
 mod change;
 mod models;
-mod calls;
-mod change;
-mod models;
 mod numbers;
 mod stored;
 mod walk;

@@ -16,8 +16,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::calls::Tally;
 use super::change::whole_bytes;
 use super::models::{connect, samples};
-use crate::models::parts::{Card, Index, Opened, seal};
 use super::walk::{Kind, Place, Walk, whole_of};
+use crate::models::parts::{Card, Index, Opened, seal};
 
 /// Changes that are tried without `LTR_LONG`, about.
 const SHORT: usize = 3_000;
