@@ -20,7 +20,7 @@ use super::walk::{Kind, Place, Walk, whole_of};
 use crate::models::parts::{Card, Index, Opened, seal};
 
 /// Changes that are tried without `LTR_LONG`, about.
-const SHORT: usize = 3_000;
+const SHORT: usize = 1_000;
 
 type Dependent = (
     (Smoothing, QueryDistance, FitSpec, Space, QueryFeatureRule, Vec<Id>),
