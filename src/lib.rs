@@ -140,6 +140,12 @@ pub mod internals {
     reexport! { sqlite }
 }
 
+/// Whether `LTR_LONG` asks for the long forms of the tests.
+#[cfg(test)]
+fn is_long() -> bool {
+    std::env::var_os("LTR_LONG").is_some()
+}
+
 /// Compiles the Rust code of these pages.
 #[cfg(all(doctest, feature = "sqlite"))]
 mod pages {

@@ -1,6 +1,6 @@
 //! The real shared library in real hosts: the newest SQLite, Debian's shell and Python, and hosts of old SQLite.
 //!
-//! The library is built as `cargo ext` builds it, unless `LTR_LIBRARY` names one. All hosts run the same session,
+//! The library is built in the profile of the tests, unless `LTR_LIBRARY` names one, as in `.ci/run`. All hosts run the same session,
 //! `tests/hosts/session.sql`, and must list the same functions and tables, `tests/hosts/surface.txt`.
 //!
 //! A host that is not installed is passed over with a note on stderr, so that `cargo test` needs nothing but Rust; with
@@ -32,7 +32,7 @@ fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp")
 }
 
-/// The loadable library: that of `LTR_LIBRARY`, or else built once per run.
+/// The loadable library: that of `LTR_LIBRARY`, or else one of the profile of the tests, which builds faster than `cargo ext`.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -40,7 +40,7 @@ fn library() -> &'static Path {
             return std::fs::canonicalize(&path)
                 .unwrap_or_else(|error| panic!("LTR_LIBRARY={}: {error}", path.display()));
         }
-        let arguments = "--locked --quiet ext";
+        let arguments = "rustc --locked --quiet --lib --crate-type cdylib --features loadable";
         let status = Command::new(env!("CARGO"))
             .current_dir(root())
             .args(arguments.split(' '))
@@ -49,7 +49,7 @@ fn library() -> &'static Path {
             .expect("cargo");
         assert!(status.success(), "cargo {arguments}");
         let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-        target().join("release").join(format!("{prefix}sqlite_ltr{suffix}"))
+        target().join("debug").join(format!("{prefix}sqlite_ltr{suffix}"))
     })
 }
 

@@ -104,12 +104,14 @@ fn weights_and_coefficients_give_the_same_scores() {
     }
 }
 
+/// With `LTR_LONG=1` twice as many queries and landmarks.
 #[test]
 fn bits_depend_neither_on_threads_nor_on_company() {
-    let features = documents(700, 6);
-    let labels: Vec<f64> = (0..700).map(|i| f64::from(i % 3)).collect();
-    let offsets: Vec<usize> = (0..=14).map(|query| query * 50).collect();
-    let options = MapOptions { landmarks: 300, tolerance: 1e-10, seed: 5 };
+    let (queries, landmarks) = if crate::is_long() { (14, 300) } else { (7, 150) };
+    let features = documents(queries * 50, 6);
+    let labels: Vec<f64> = (0..features.rows()).map(|i| (i % 3) as f64).collect();
+    let offsets: Vec<usize> = (0..=queries).map(|query| query * 50).collect();
+    let options = MapOptions { landmarks, tolerance: 1e-10, seed: 5 };
     let control = Control::default();
     let all = |threads: usize| {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

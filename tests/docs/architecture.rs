@@ -46,6 +46,10 @@ const MODULES: &[&str] = &[
 /// No file is longer than this (lines).
 const LONGEST_FILE: usize = 600;
 
+/// The code of `src` without tests, blank lines and comments is at most so long (lines). Who adds a feature removes what it
+/// replaces.
+const MOST_LINES: usize = 54_900;
+
 struct Source {
     path: String,
     module: String,
@@ -186,6 +190,34 @@ fn no_file_is_too_long() {
             }
         }
     }
+}
+
+/// Lines of code. Items under `#[cfg(test)]` do not count: they end at the next line of the same indentation that ends them.
+fn lines_of_code(text: &str) -> usize {
+    let (mut count, mut test) = (0, None);
+    for line in text.lines() {
+        let (code, indentation) = (line.trim(), line.len() - line.trim_start().len());
+        match test {
+            _ if code.starts_with("#[cfg(test)]") => test = Some(indentation),
+            None => count += usize::from(!code.is_empty() && !code.starts_with("//")),
+            Some(start) if start == indentation && code.ends_with([';', '}', ',']) => test = None,
+            Some(_) => {}
+        }
+    }
+    count
+}
+
+#[test]
+fn the_code_does_not_grow_without_a_decision() {
+    assert_eq!(lines_of_code("use a;\n\n// why\n#[cfg(test)]\nmod tests {\n    use b;\n}\nfn c() {}\n"), 2);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let is_code = |file: &PathBuf| {
+        let path = file.to_string_lossy().replace('\\', "/");
+        path.ends_with(".rs") && !path.ends_with("tests.rs") && !path.contains("/tests/")
+    };
+    let texts = files_under(&root).into_iter().filter(is_code);
+    let lines: usize = texts.map(|file| lines_of_code(&std::fs::read_to_string(file).expect("a file"))).sum();
+    assert!(lines <= MOST_LINES, "{lines} lines of code; {MOST_LINES} are allowed");
 }
 
 #[test]

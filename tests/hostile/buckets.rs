@@ -15,8 +15,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::allocated::measured;
 
-/// Mutations unless `LTR_MUTATIONS` sets their number.
-const MUTATIONS: usize = 3_000;
+/// Mutations unless `LTR_MUTATIONS` sets their number. With `LTR_LONG=1` three times as many.
+const MUTATIONS: usize = 1_000;
 const BODY: usize = 32;
 const MOST_BYTES: usize = 64 << 20;
 const LONGEST: Duration = Duration::from_secs(5);
@@ -232,8 +232,9 @@ fn changed_blobs_give_errors_or_models() {
     std::panic::set_hook(Box::new(|info| {
         *PANIC.lock().unwrap() = info.to_string();
     }));
+    let default = if crate::is_long() { 3 * MUTATIONS } else { MUTATIONS };
     let mutations =
-        std::env::var("LTR_MUTATIONS").map_or(MUTATIONS, |text| text.parse().expect("a whole number"));
+        std::env::var("LTR_MUTATIONS").map_or(default, |text| text.parse().expect("a whole number"));
     let (mut accepted, mut most, mut longest, mut problems) = (0, 0, Duration::ZERO, Vec::new());
     for number in 0..mutations {
         let mut random = Random::new(number as u64);

@@ -7,3 +7,8 @@ mod buckets;
 mod full_text;
 mod models;
 mod mutated;
+
+/// Whether `LTR_LONG` asks for the long forms of the tests.
+fn is_long() -> bool {
+    std::env::var_os("LTR_LONG").is_some()
+}

@@ -13,3 +13,13 @@ mod golden;
 mod mixed_queries;
 mod rust_api;
 mod solvers;
+
+/// Whether `LTR_LONG` asks for the long forms of the tests.
+fn is_long() -> bool {
+    std::env::var_os("LTR_LONG").is_some()
+}
+
+/// A third of the cases of a property, with `LTR_LONG=1` all.
+fn cases(all: u32) -> u32 {
+    if is_long() { all } else { all / 3 }
+}

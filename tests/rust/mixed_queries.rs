@@ -111,7 +111,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Whether ten seeds are asked for.
 fn is_long() -> bool {
-    std::env::var_os("LTR_LONG").is_some()
+    crate::is_long()
 }
 
 /// Mean and standard error of the errors with mixed query features, less those with numbers, over all test queries.

@@ -345,7 +345,7 @@ fn check(call: &str, rows: &str, golden: &Json) {
 
 #[test]
 fn golden_lists_of_the_query_dependent_svm() {
-    let golden: Json = serde_json::from_str(include_str!("../golden/qsvm/metrics.json")).unwrap();
+    let golden: Json = serde_json::from_str(include_str!("../rust/golden/qsvm/metrics.json")).unwrap();
     for list in golden["lists"].as_array().unwrap() {
         let rows = rows_of(&list["y"], &list["scores"]);
         check("ltr_mre(a, b)", &rows, &list["mre_halfties"]);
@@ -359,7 +359,7 @@ fn golden_lists_of_the_query_dependent_svm() {
 
 #[test]
 fn golden_lists_of_the_listwise_methods() {
-    let golden: Json = serde_json::from_str(include_str!("../golden/listwise/metrics.json")).unwrap();
+    let golden: Json = serde_json::from_str(include_str!("../rust/golden/listwise/metrics.json")).unwrap();
     for case in golden["cases"].as_array().unwrap() {
         let rows = rows_of(&case["y"], &case["s"]);
         for (rule, ties) in [("stable", "input"), ("pessimistic", "worst"), ("optimistic", "best")] {

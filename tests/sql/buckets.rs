@@ -291,8 +291,11 @@ fn trainings_in_buckets_warn_as_others_do() {
     };
     let hard = r#"{"lambda": 1e-9, "tolerance": 1e-12, "buckets": 8}"#;
     for source in ["complete", "complete_packs"] {
-        let found = warnings("rank_svm", source, hard);
-        assert!(found.contains("1 of 1 fits stopped before the tolerance was reached"), "{found}");
+        // A thousand rounds. With `LTR_LONG=1` of packs, too.
+        if source == "complete" || crate::support::is_long() {
+            let found = warnings("rank_svm", source, hard);
+            assert!(found.contains("1 of 1 fits stopped before the tolerance was reached"), "{found}");
+        }
         let found = warnings("list_net", source, r#"{"loss": "squared", "lambda": 0.1, "buckets": 8}"#);
         assert!(found.contains("this is the algorithm regression"), "{found}");
     }

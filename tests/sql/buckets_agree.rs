@@ -161,7 +161,7 @@ fn every_way_to_train_gives_the_same_bytes() {
     for &(algorithm, options, rows, buckets) in CASES {
         check(&database_of(rows), algorithm, options, buckets, &mut random);
     }
-    let is_long = std::env::var_os("LTR_LONG").is_some();
+    let is_long = crate::support::is_long();
     for &(algorithm, _, rows, buckets) in CASES.iter().filter(|_| is_long) {
         let connection = database_of(Rows { queries: 200, ..rows });
         for scale in ["none", "standard", "quantile"] {

@@ -203,7 +203,7 @@ fn compare(data: &Data, seeds: usize, ways: usize) {
 }
 
 fn is_long() -> bool {
-    std::env::var_os("LTR_LONG").is_some()
+    crate::support::is_long()
 }
 
 #[test]

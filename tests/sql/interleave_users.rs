@@ -172,7 +172,7 @@ impl Users<'_> {
 #[test]
 fn planned_comparisons_find_the_better_ranker_with_the_stated_power() {
     let Some(connection) = database_of_rankers() else { return };
-    let comparisons = if std::env::var_os("LTR_LONG").is_some() { 2000 } else { 200 };
+    let comparisons = if crate::support::is_long() { 2000 } else { 200 };
     let queries = queries(&connection);
     let mut users = Users { queries: &queries, random: Random::new(3), impression: 0 };
     // 1. The truth: many users, the worse ranker first.

@@ -245,7 +245,7 @@ fn problem_of(connection: &Connection, scale: f64, lambda: f64) -> (Problem, Vec
 /// With `LTR_LONG=1` for 15, 150 and 943 users.
 #[test]
 fn a_model_has_the_minimum_of_the_items_for_its_users() {
-    let sizes: &[usize] = if std::env::var_os("LTR_LONG").is_some() { &[15, 150, 943] } else { &[15] };
+    let sizes: &[usize] = if crate::support::is_long() { &[15, 150, 943] } else { &[15] };
     for &users in sizes {
         let Some((problem, items, report)) = trained(users, 0.5) else { return };
         assert_eq!(report["unconverged"], 0, "{users} users: {report}");

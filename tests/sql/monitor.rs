@@ -200,7 +200,7 @@ fn fill_clustered(
 #[expect(clippy::print_stdout, reason = "the figures of docs/guide/monitoring.md")]
 fn queries_are_the_units_of_sampling() {
     let connection = database();
-    let long = std::env::var_os("LTR_LONG").is_some();
+    let long = crate::support::is_long();
     let sizes: &[(i64, &[i64])] = if long {
         &[(30, &[20, 200]), (100, &[20, 50, 200]), (300, &[20, 200])]
     } else {

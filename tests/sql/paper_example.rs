@@ -11,8 +11,8 @@ const TRAINING_QUERIES: f64 = 32.0;
 /// One table with documents and, as columns q_*, the features of their queries.
 fn load() -> Connection {
     let connection = database();
-    let (query_names, queries) = csv(include_str!("../golden/qsvm/ex1_III_seed1_queries.csv"));
-    let (doc_names, docs) = csv(include_str!("../golden/qsvm/ex1_III_seed1_docs.csv"));
+    let (query_names, queries) = csv(include_str!("../rust/golden/qsvm/ex1_III_seed1_queries.csv"));
+    let (doc_names, docs) = csv(include_str!("../rust/golden/qsvm/ex1_III_seed1_docs.csv"));
     let features: Vec<String> = query_names[2..].iter().map(|name| format!("q_{name}")).collect();
     let columns = [&doc_names[..], &features[..]].concat();
     // CAST-free typing: declared REAL, so that the texts of the file become numbers.
@@ -40,7 +40,7 @@ fn load() -> Connection {
 
 fn golden() -> Value {
     let file: Value =
-        serde_json::from_str(include_str!("../golden/qsvm/ex1_III_seed1_results.json")).unwrap();
+        serde_json::from_str(include_str!("../rust/golden/qsvm/ex1_III_seed1_results.json")).unwrap();
     file["results"].clone()
 }
 

@@ -79,3 +79,8 @@ pub fn csv(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
     (lines.next().unwrap(), lines.collect())
 }
+
+/// Whether `LTR_LONG` asks for the long forms of the tests.
+pub fn is_long() -> bool {
+    std::env::var_os("LTR_LONG").is_some()
+}

@@ -55,7 +55,7 @@ fn print(what: &str, found: &Findings) {
 
 #[test]
 fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
-    let is_long = std::env::var_os("LTR_LONG").is_some();
+    let is_long = crate::is_long();
     // Three standard errors of a share of .95 are .046 for 200 pairs, and .021 for 1,000.
     let (seeds, allowed) = if is_long { (25, 0.93..=0.97) } else { (5, 0.90..=0.99) };
     let mut all = Findings::default();
@@ -76,7 +76,7 @@ fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
 /// Every pair has 30,000 impressions or more: with 5,000, pairs that stand low are examined too seldom for such errors.
 #[test]
 fn long_logs_have_small_errors() {
-    let seeds = if std::env::var_os("LTR_LONG").is_some() { 5 } else { 1 };
+    let seeds = if crate::is_long() { 5 } else { 1 };
     for model in CLICK_MODELS {
         let mut found = Findings::default();
         for seed in 100..100 + seeds {
@@ -91,7 +91,7 @@ fn long_logs_have_small_errors() {
 /// The errors of `dbn` for a query with more than 50 documents leave out what estimates owe to other documents.
 #[test]
 fn intervals_of_queries_with_many_documents_cover_nearly_as_often() {
-    let seeds = if std::env::var_os("LTR_LONG").is_some() { 20 } else { 3 };
+    let seeds = if crate::is_long() { 20 } else { 3 };
     let mut found = Findings::default();
     for seed in 0..seeds {
         let mut users = Users { shown: 10, noise: 1.0, ..Users::of(seed, 1, 60) };

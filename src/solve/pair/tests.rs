@@ -15,6 +15,11 @@ use crate::loss::PairLoss;
 use crate::math::random::Random;
 use crate::solve::{Solution, SolveOptions, SolveReport, Stop};
 
+/// A third of the cases, with `LTR_LONG=1` all.
+fn cases(all: u32) -> u32 {
+    if crate::is_long() { all } else { all / 3 }
+}
+
 /// Parameters of a random problem.
 #[derive(Debug, Clone)]
 struct Shape {
@@ -111,7 +116,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_optimum_is_that_of_coordinate_descent(shape in shapes(), exponent in -3.0..2.0) {

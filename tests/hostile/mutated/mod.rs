@@ -23,8 +23,8 @@ use models::{connect, samples};
 
 use crate::models::parts::Opened;
 
-/// Mutations unless `LTR_MUTATIONS` sets their number.
-const MUTATIONS: u64 = 6_000;
+/// Mutations unless `LTR_MUTATIONS` sets their number. With `LTR_LONG=1` three times as many.
+const MUTATIONS: u64 = 2_000;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a whole number"))
@@ -53,7 +53,7 @@ fn mutate(first: u64, count: u64) -> Tally {
 
 #[test]
 fn mutated_models_give_errors_or_finite_numbers() {
-    let mutations = number("LTR_MUTATIONS", MUTATIONS);
+    let mutations = number("LTR_MUTATIONS", if crate::is_long() { 3 * MUTATIONS } else { MUTATIONS });
     let tally = mutate(number("LTR_FIRST_MUTATION", 1), mutations);
     tally.assert_clean();
     assert!(

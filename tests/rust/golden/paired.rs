@@ -108,7 +108,7 @@ fn exponential(u: f64) -> f64 {
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures of docs/guide/comparing.md")]
 fn intervals_cover_and_p_values_are_valid() {
-    let long = std::env::var_os("LTR_LONG").is_some();
+    let long = crate::is_long();
     let sizes: &[usize] = if long { &[10, 20, 50, 200] } else { &[12, 40] };
     for n in sizes {
         for (kind, name, draw) in [

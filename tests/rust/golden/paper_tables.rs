@@ -2,7 +2,7 @@
 //! reading of Dai & Wang (2019), on one data set of each of their examples
 //! (tests/rust/golden/qsvm/ex1_III_seed1_*, ex2_II_seed1_*).
 
-#[path = "../../examples/paper_q_svm/experiment.rs"]
+#[path = "../../../examples/paper_q_svm/experiment.rs"]
 #[allow(dead_code, reason = "the names of methods and measures are for tables")]
 mod experiment;
 

@@ -234,7 +234,7 @@ fn assert_agreement(reports: &[(&str, SolveReport)], noise: f64) -> Result<(), T
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::cases(120), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn solvers_agree_within_their_gaps(shape in shapes(), exponent in -8.0..3.0) {

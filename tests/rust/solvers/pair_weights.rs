@@ -73,7 +73,7 @@ fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::cases(24), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_optimum_is_that_of_explicit_pairs(

@@ -200,7 +200,7 @@ fn pairwise() -> Vec<Combination> {
 /// Combinations that cover each pair of choices, or with `LTR_LONG=1` all combinations, as `.ci/run walk` runs it.
 #[test]
 fn combinations_work_or_are_refused_by_the_table() {
-    let long = std::env::var_os("LTR_LONG").is_some();
+    let long = crate::support::is_long();
     let all = || (0..product()).map(|index| combination(choices(index))).collect();
     let counts = check(&if long { all() } else { pairwise() });
     let least = if long { 10_000 } else { 50 };

@@ -29,7 +29,7 @@ pub(super) fn shifted<'a>(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_shifted_optimum_is_that_of_coordinate_descent(

@@ -9,7 +9,7 @@ use crate::math::random::Random;
 use crate::solve::{SolveOptions, Stop, certificate, pair_path, solve};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_objective_never_rises(shape in shapes(), exponent in -4.0..0.0) {

@@ -30,7 +30,7 @@ fn plain_gap(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_gradient_of_explicit_pairs_vanishes(
