@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::short_report::significant;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use crate::fit::HeldOut;
 use crate::math::order::sort_ascending;
 use crate::metric::{
@@ -16,6 +16,10 @@ use crate::param::Params;
 
 /// Fraction of the queries that validation holds out by default.
 const HELD_OUT_QUERIES: f64 = 0.2;
+/// Largest standard error, factor and number of queries in a report: products of their squares are finite.
+const MOST_ERROR: f64 = 1e145;
+const MOST_FACTOR: f64 = 1e8;
+const MOST_QUERIES: u64 = 1 << 53;
 
 /// Candidates (largest first) with the mean of the metric; `None` where it is undefined.
 pub type Curve = Vec<(f64, Option<f64>)>;
@@ -287,11 +291,24 @@ impl SelectionReport {
     }
 
     /// The value and its standard error in a report that a model keeps; `None` without an error.
-    pub fn reference(report: &Value) -> Option<(f64, StandardError)> {
-        let factor = report["error_factor"].as_f64().filter(|factor| *factor >= 1.0).unwrap_or(1.0);
-        let error = report["error"].as_f64().filter(|error| *error >= 0.0)? / factor;
-        let queries = report["queries"].as_u64().filter(|queries| *queries >= 2)? as usize;
-        Some((report["best"].as_f64()?, StandardError { error, factor, queries }))
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) for numbers that no training writes.
+    pub fn reference(report: &Value) -> Result<Option<(f64, StandardError)>> {
+        let number = |key: &str| report[key].as_f64();
+        let Some((best, error)) = number("best").zip(number("error")) else { return Ok(None) };
+        let factor = number("error_factor").unwrap_or(1.0);
+        let queries = report["queries"].as_u64().unwrap_or(0);
+        let error = StandardError { error: error / factor, factor, queries: queries as usize };
+        require(
+            "validation",
+            &[
+                ((0.0..=MOST_ERROR).contains(&error.error), "an error from 0 to 1e145"),
+                ((1.0..=MOST_FACTOR).contains(&factor), "a factor from 1 to 1e8"),
+                ((2..=MOST_QUERIES).contains(&queries), "2 queries or more"),
+            ],
+        )?;
+        Ok(Some((best, error)))
     }
 }
 
@@ -469,10 +486,20 @@ mod tests {
     fn a_reference_is_read_as_it_was_written() {
         let error = StandardError { error: 0.25, factor: 1.5, queries: 8 };
         let report = |best, error| SelectionReport::new("map".into(), "all".into(), best, error, None);
-        let read = |report| SelectionReport::reference(&serde_json::to_value(report).unwrap());
+        let read = |report| SelectionReport::reference(&serde_json::to_value(report).unwrap()).unwrap();
         assert_eq!(read(report(Some(0.5), Some(error))), Some((0.5, error)));
         assert_eq!(read(report(Some(0.5), None)), None);
         assert_eq!(read(report(None, Some(error))), None);
+        for wrong in [
+            StandardError { error: -0.25, ..error },
+            StandardError { error: 1e200, ..error },
+            StandardError { factor: 0.5, ..error },
+            StandardError { factor: 1e100, ..error },
+            StandardError { queries: 1, ..error },
+        ] {
+            let report = serde_json::to_value(report(Some(0.5), Some(wrong))).unwrap();
+            assert!(matches!(SelectionReport::reference(&report), Err(Error::Corrupt(_))), "{wrong:?}");
+        }
     }
 
     #[test]

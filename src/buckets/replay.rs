@@ -294,7 +294,8 @@ impl Replay {
         }
         let progress = match reader.numbers()?[..] {
             [objective, gap] => Some((objective, gap)),
-            _ => None,
+            [] => None,
+            _ => return Err(reader.forged("an objective and a gap")),
         };
         Ok(Self { records, questions, progress })
     }

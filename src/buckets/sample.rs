@@ -122,6 +122,9 @@ impl Sample {
             items.push((id, position, relevance, features));
         }
         sort_items(&mut items, |a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
+        if items.windows(2).any(|pair| (&pair[0].0, pair[0].1) == (&pair[1].0, pair[1].1)) {
+            return Err(Reader::of_state(&[]).forged("a sample without repeated documents"));
+        }
         let (mut ids, mut offsets, mut relevance, mut features) =
             (Vec::new(), vec![0], Vec::new(), Vec::new());
         for (id, _, labels, values) in items {

@@ -26,6 +26,11 @@ const SMALLEST: usize = 100;
 /// Largest number of values that are sorted to find bins. All values are counted.
 const SAMPLE: usize = 1 << 16;
 
+/// Most rows: sums of larger numbers are not exact.
+const MOST_ROWS: u64 = 1 << 53;
+/// Rounding of a design effect in single precision.
+const ROUNDED: f64 = 1.000_001;
+
 /// Values whose bins are found together.
 const CHUNK: usize = 1 << 10;
 /// Values that a loop compares with an edge at once.
@@ -155,19 +160,31 @@ impl Fingerprint {
         with_relevance(data, |values| self.relevance.observe(values))
     }
 
-    /// Checks a fingerprint that was read from bytes, for a model of `n` features.
+    /// Checks a fingerprint that was read from bytes, for a model of `n` features that reads these query features and keeps
+    /// so many training queries and documents.
     ///
     /// # Errors
     /// A reason why it does not fit.
-    pub fn validate(&self, n: usize) -> Result<()> {
+    pub fn validate(
+        &self,
+        n: usize,
+        query_features: &[String],
+        [queries, documents]: [u64; 2],
+    ) -> Result<()> {
+        let all = [self.rows, self.queries];
         let mut features = self.features.iter().chain([&self.relevance]);
-        let mut query_features = self.query_features.iter().map(|(_, profile)| profile);
+        let of_queries = |profile: &Profile| profile.is_valid([self.queries; 2]) || profile.is_valid([0; 2]);
+        let has = |name: &String| self.query_features.iter().any(|(known, _)| known == name);
         require(
             "fingerprint",
             &[
+                ((1..=MOST_ROWS).contains(&self.rows), "rows, and fewer than 2^53"),
+                ((1..=self.rows).contains(&self.queries), "queries, and no more than rows"),
+                (queries <= self.queries && documents <= self.rows, "the rows that the model keeps"),
                 (self.features.len() == n, "the features of the model"),
-                (features.all(|profile| profile.is_valid(self.rows)), "bins of all rows"),
-                (query_features.all(|profile| profile.is_valid(self.queries)), "bins of all queries"),
+                (query_features.iter().all(has), "the query features of the model"),
+                (features.all(|profile| profile.is_valid(all)), "bins of all rows"),
+                (self.query_features.iter().all(|(_, profile)| of_queries(profile)), "bins of all queries"),
             ],
         )
     }
@@ -291,24 +308,26 @@ impl Profile {
         share(self.missing, self.count() + self.missing)
     }
 
-    /// Whether it is the distribution of so many values, missing ones included; no values may be remembered at all.
-    fn is_valid(&self, all: u64) -> bool {
-        let counted = self.counts.iter().chain([&self.missing]).try_fold(0u64, |sum, n| sum.checked_add(*n));
-        let edges = &self.edges;
-        let in_range = edges.iter().all(|edge| (self.low..self.high).contains(edge));
+    /// Whether it is the distribution of so many values, missing ones included, of so many queries.
+    fn is_valid(&self, [all, queries]: [u64; 2]) -> bool {
+        let counted = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
+        let Some(known) = counted else { return false };
+        let (bins, edges) = (self.counts.len(), &self.edges);
+        let is_effect =
+            |effect: f32, values: u64| (1.0..=values.max(1) as f64 * ROUNDED).contains(&f64::from(effect));
         self.low.is_finite()
             && self.high.is_finite()
             && self.low <= self.high
-            && (self.counts.is_empty() && edges.is_empty() || self.counts.len() == edges.len() + 1)
-            && self.counts.len() <= MAX_BINS
+            && bins <= MAX_BINS
+            && edges.len() == bins.saturating_sub(1)
             && edges.windows(2).all(|pair| pair[0] < pair[1])
-            && in_range
-            && counted.is_some_and(|counted| counted == all || counted == 0)
-            && self.queries <= all
-            && [self.design_effect, self.missing_effect]
-                .iter()
-                .all(|effect| (1.0..=f32::MAX).contains(effect))
-            && (1.0..=MAX_BINS as f32).contains(&self.degrees)
+            && edges.iter().all(|edge| (self.low..self.high).contains(edge))
+            && self.counts.iter().all(|count| *count > 0)
+            && known.checked_add(self.missing) == Some(all)
+            && (known.min(1)..=known.min(queries)).contains(&self.queries)
+            && is_effect(self.design_effect, known)
+            && is_effect(self.missing_effect, all)
+            && (1.0..=(bins.max(2) - 1) as f32).contains(&self.degrees)
     }
 }
 
@@ -471,6 +490,6 @@ mod tests {
         let mut values: Vec<f32> = (0..2000u16).map(|i| f32::from(i % 10) + 0.5).collect();
         values.extend((0..200u16).map(|i| f32::from(i % 11)));
         let found = profile(&values);
-        assert!(found.counts.len() <= MAX_BINS && found.is_valid(2200), "{found:?}");
+        assert!(found.counts.len() <= MAX_BINS && found.is_valid([2200; 2]), "{found:?}");
     }
 }

@@ -140,7 +140,7 @@ impl Encoding {
     pub fn is_valid(&self) -> bool {
         match self {
             Self::Number { mean, center, factor } => {
-                mean.is_finite() && center.is_finite() && are_bounded([factor])
+                mean.is_finite() && center.is_finite() && *factor >= 0.0 && are_bounded([factor])
             }
             Self::Category(ids) => ids.is_sorted_by(|a, b| a < b),
             Self::Order(items) => items.len() <= MAX_ITEMS && items.is_sorted_by(|a, b| a < b),

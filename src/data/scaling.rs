@@ -163,7 +163,9 @@ impl Scaling {
             Self::Quantile(features) | Self::QuantileMinmax(features) => {
                 features.iter().all(Quantiles::is_valid)
             }
-            Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && are_bounded([f])),
+            Self::Standard(moments) => {
+                moments.iter().all(|(m, f)| m.is_finite() && *f >= 0.0 && are_bounded([f]))
+            }
             Self::MaxNorm(factor) => *factor >= 0.0 && are_bounded([factor]),
         };
         require(

@@ -142,8 +142,8 @@ impl FeatureMap {
         warning(self.basis.kernel(), self.negative)
     }
 
-    /// True if sizes agree, every number is finite and the factor has a positive diagonal.
+    /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
     pub fn is_valid(&self) -> bool {
-        is_valid_factor(&self.factor, self.dim()) && self.negative.is_finite()
+        is_valid_factor(&self.factor, self.dim()) && (0.0..=f64::MAX).contains(&self.negative)
     }
 }

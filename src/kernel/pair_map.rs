@@ -278,13 +278,13 @@ impl PairMap {
         warning(self.kernel(), self.negative)
     }
 
-    /// True if sizes agree, every number is finite and the factor has a positive diagonal.
+    /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
     pub fn is_valid(&self) -> bool {
         let documents = self.basis.points().len();
         let inside = |number: u32| (number as usize) < documents;
         self.pivots.iter().all(|&(a, b)| inside(a) && inside(b))
             && is_valid_factor(&self.factor, self.dim())
-            && self.negative.is_finite()
+            && (0.0..=f64::MAX).contains(&self.negative)
     }
 
     /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel

@@ -22,9 +22,8 @@ use crate::control::checkpoint;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
+/// The format version, which is the oldest that is read, too.
 const VERSION: u16 = 6;
-/// The oldest format version that is read.
-const OLDEST: u16 = 5;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.
 pub const KEY_END: usize = 48;
@@ -69,8 +68,6 @@ impl BlobSpan {
 /// An opened model: the bytes of its header and the positions of its blocks.
 pub(super) struct Opened<'a> {
     pub(super) header: &'a [u8],
-    /// The format version.
-    pub(super) version: u16,
     pub(super) index: Vec<BlobSpan>,
 }
 
@@ -125,11 +122,6 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(buffer)
 }
 
-/// The format version of a model, from its first [`KEY_END`] bytes.
-fn version_of(start: &[u8]) -> u16 {
-    u16::from_le_bytes([start[8], start[9]])
-}
-
 /// The key written in the first [`KEY_END`] bytes of a model.
 ///
 /// # Errors
@@ -138,12 +130,10 @@ pub fn read_key(bytes: &[u8]) -> Result<Key> {
     if bytes.len() < KEY_END || !bytes.starts_with(MAGIC) {
         return corrupt(format!("{} bytes that do not begin like a model", bytes.len()));
     }
-    let version = version_of(bytes);
-    if !(OLDEST..=VERSION).contains(&version) {
+    let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+    if version != VERSION {
         let way_out = if version > VERSION { "use a newer library" } else { "train the model again" };
-        return corrupt(format!(
-            "format version {version}, this library reads {OLDEST} to {VERSION}; {way_out}"
-        ));
+        return corrupt(format!("format version {version}, this library reads {VERSION}; {way_out}"));
     }
     let mut key = [0; 16];
     key.copy_from_slice(&bytes[HASHED..KEY_END]);
@@ -180,7 +170,7 @@ pub(super) fn open(start: &[u8], length: u64) -> Result<Opened<'_>> {
     let Header { index, model } = decode_header(header)?;
     let model_start = header.len() - model.len();
     let index = spans(&index, end, length)?;
-    Ok(Opened { header: &header[model_start..], version: version_of(start), index })
+    Ok(Opened { header: &header[model_start..], index })
 }
 
 /// The positions of blocks that fill the model from byte `first` to its end.

@@ -415,9 +415,23 @@ impl Factored {
                 (bounded && are_bounded(&[self.scale, self.unknown_bias]), BOUNDED),
                 (self.rated_items_are_valid(), "ascending indices of rated items"),
                 (self.implicit.is_none_or(Implicit::is_valid), "a weight of counts or a number of negatives"),
+                (self.shares_are_valid(), "the shares of users of each item"),
             ],
         )?;
         self.fold_in.validate()
+    }
+
+    /// Whether biases that are shares of users are those of the rated items.
+    fn shares_are_valid(&self) -> bool {
+        let Some(Implicit::AllItems { .. }) = self.implicit else { return true };
+        let mut users = vec![0_u32; self.items.len()];
+        for &item in &self.rated {
+            users.get_mut(item as usize).into_iter().for_each(|users| *users += 1);
+        }
+        let share =
+            |(users, bias): (&u32, &f64)| (f64::from(*users) - bias * self.users.len() as f64).abs() < 0.5;
+        [self.scale, self.unknown_bias].iter().all(|number| *number == 0.0)
+            && users.iter().zip(&self.item_biases).all(share)
     }
 
     fn rated_items_are_valid(&self) -> bool {

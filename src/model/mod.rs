@@ -1,7 +1,24 @@
 //! A model: a fitted ranker and everything needed to use it, as one BLOB.
 //!
 //! The BLOB holds nothing volatile (no name, time or number of threads): equal rows and options give equal bytes. Bytes
-//! from a file are untrusted: `envelope` checks the checksums, the decoders check every value.
+//! from a file are untrusted: `envelope` checks the checksums, the decoders check every value and how values fit each other:
+//!
+//! | part | what is checked besides the range of each number |
+//! |---|---|
+//! | `envelope` | version; blocks fill the bytes after the header |
+//! | `Model` | names differ; scaling, means and ranker have the features of the names; blocks only where a ranker has them |
+//! | `Scaling`, `Quantiles` | values of quantiles ascend, scores do not fall |
+//! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker, and no fewer rows and queries than the ranker keeps |
+//! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension |
+//! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
+//! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
+//! | `QueryFeatureRule`, `QueryDistance` | an encoding and a comparison per query feature, at its own numbers of a row; categories and items ascend |
+//! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are those of a training |
+//! | `Online` | sums, number of updates and number of rounds agree with the record; means are those of the sums of features; a weight per feature or support document |
+//! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are the shares of users |
+//! | packs, answers, states (`src/buckets/`, `src/rounds/`) | queries and keys ascend; packs are those of the buckets with rows; a question for each open task; counts of the first round fit each other and the bins |
+//!
+//! `tests/hostile/` changes each of these numbers.
 
 mod codec;
 mod columns;
@@ -15,8 +32,6 @@ mod prior;
 mod query_dependent;
 mod query_trees;
 mod ranker;
-
-use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -74,14 +89,11 @@ pub struct Model {
     pub scaling: Scaling,
     /// What scores documents.
     pub ranker: Ranker,
-    /// The training data, to compare later data with; `None` for online models and for models of older libraries.
+    /// The training data, to compare later data with; `None` for online models and those that were trained in buckets.
     pub fingerprint: Option<Fingerprint>,
     /// The blocks of the bytes that it was read from.
     index: Vec<BlobSpan>,
 }
-
-/// The first format version with fingerprints. Models of the version before are read, and have none.
-const FIRST_WITH_FINGERPRINT: u16 = 6;
 
 /// The part of the BLOB that every use needs.
 #[derive(Serialize, Deserialize)]
@@ -236,13 +248,7 @@ impl Model {
 
     fn open(start: &[u8], length: u64, loading: Loading) -> Result<Self> {
         let opened = envelope::open(start, length)?;
-        let mut header = Cow::Borrowed(opened.header);
-        if opened.version < FIRST_WITH_FINGERPRINT {
-            // The bytes of no fingerprint.
-            header.to_mut().push(0);
-        }
-        let Header { card, scaling, tag, ranker, fingerprint } = decode_header(&header)?;
-        drop(header);
+        let Header { card, scaling, tag, ranker, fingerprint } = decode_header(opened.header)?;
         let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
         let model = Self { ranker, card, scaling, fingerprint, index: opened.index };
         model.validate()?;
@@ -288,7 +294,9 @@ impl Model {
         let n = card.features.len();
         let width = ranker.scorer().map_or(0, Scorer::width);
         scaling.validate(n)?;
-        self.fingerprint.as_ref().map_or(Ok(()), |fingerprint| fingerprint.validate(n))?;
+        let query_features = ranker.named_query_features();
+        let fits = |fingerprint: &Fingerprint| fingerprint.validate(n, query_features, ranker.kept());
+        self.fingerprint.as_ref().map_or(Ok(()), fits)?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
         require(
             "model",
@@ -297,6 +305,10 @@ impl Model {
                 (
                     card.means.len() == n && card.means.iter().all(|mean| mean.is_finite()),
                     "a finite mean per feature",
+                ),
+                (
+                    ranker.summarized_means().is_none_or(|means| means == card.means),
+                    "means of its sums of features",
                 ),
                 (scaling.width(n) == width, "a weight per scaled feature"),
                 (repeated_name(&card.features).is_none(), "features of different names"),

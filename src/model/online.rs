@@ -25,6 +25,9 @@ pub const RECORDED_ROUNDS: usize = 1000;
 /// Largest budget of support documents (option `budget`).
 pub const MAX_BUDGET: usize = 100_000;
 
+/// Sums of the rounds differ by rounding from those of the record.
+const ROUNDED: f64 = 1.0 + 1e-9;
+
 /// The average of more rounds is not exact.
 const MAX_ROUNDS: u64 = 1 << 53;
 
@@ -176,6 +179,15 @@ impl OnlineState {
         };
         let counted =
             [self.cumulative_loss, self.cumulative_surrogate, self.squared_steps, self.largest_norm];
+        // What the record has, and what the rounds before it can have.
+        let loss: f64 = self.record.iter().map(|round| round.loss).sum();
+        let surrogate: f64 = self.record.iter().map(|round| round.surrogate).sum();
+        let with =
+            |test: fn(&RoundRecord) -> bool| self.record.iter().filter(|round| test(round)).count() as u64;
+        let forgotten = self.rounds.saturating_sub(self.record.len() as u64);
+        let of_all = if forgotten == 0 { surrogate } else { f64::MAX };
+        let agrees = |all: f64, least: f64, most: f64| least <= all * ROUNDED && all <= most * ROUNDED;
+        let updates = with(|round| round.active_documents > 0)..=forgotten + with(|round| round.loss > 0.0);
         require(
             "online ranker",
             &[
@@ -188,7 +200,12 @@ impl OnlineState {
                     "a record of the last rounds",
                 ),
                 (self.record.iter().all(recorded), "losses from 0 to 1 with finite bounds"),
-                (self.updates <= self.rounds, "at most one update per round"),
+                (updates.contains(&self.updates), "an update for each round that changed weights"),
+                (
+                    agrees(self.cumulative_loss, loss, loss + forgotten as f64)
+                        && agrees(self.cumulative_surrogate, surrogate, of_all),
+                    "the sums of its record",
+                ),
                 (self.rounds < MAX_ROUNDS, "fewer than 2^53 rounds"),
                 (counted.iter().all(|number| *number >= 0.0), "sums of at least 0"),
                 (self.largest_ratio >= 1.0, "a ratio of at least 1"),

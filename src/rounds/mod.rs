@@ -219,6 +219,7 @@ impl State {
         let (mut sums, present) = answer.total(&self.round)?;
         if self.round.present.is_none() {
             self.packs = sums.pop().unwrap_or_default().counts;
+            check_packs(&self.packs, &present)?;
         }
         self.round.training = xxh3_64(&[self.round.training.to_le_bytes(), digest.to_le_bytes()].concat());
         self.round.number = self.round.number.saturating_add(1);
@@ -304,15 +305,15 @@ impl State {
         };
         let packs: Vec<(u32, u64)> =
             (0..reader.length()?).map(|_| pack(&mut reader)).collect::<Result<_>>()?;
-        if !packs.is_sorted_by_key(|(bucket, _)| *bucket) {
-            return Err(reader.forged("packs in the order of their buckets"));
-        }
+        check_packs(&packs, round.present.as_deref().unwrap_or_default())?;
         let replay = Replay::read(&mut reader)?;
         reader.end()?;
         let spec = algorithm.spec(&options)?;
         spec.in_buckets()?;
-        if !(1..=u64::from(u32::MAX)).contains(&round.number) {
-            return Err(reader.forged("rounds from 1"));
+        if !(1..=u64::from(u32::MAX)).contains(&round.number)
+            || (round.number == 1) != round.present.is_none()
+        {
+            return Err(reader.forged("rounds from 1, and the buckets of the first one"));
         }
         Ok(Self {
             algorithm,
@@ -327,6 +328,16 @@ impl State {
             trained: None,
         })
     }
+}
+
+/// Refuses packs of the first round that are not those of its buckets.
+fn check_packs(packs: &[(u32, u64)], present: &[u32]) -> Result<()> {
+    if packs.iter().map(|(bucket, _)| bucket).eq(present) {
+        return Ok(());
+    }
+    Err(Error::Data(
+        "not the packs of a first round: they need one of each bucket with rows, in order".to_owned(),
+    ))
 }
 
 #[cfg(test)]

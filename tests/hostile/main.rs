@@ -4,6 +4,7 @@
 
 mod allocated;
 mod buckets;
+mod full_text;
 mod models;
 mod mutated;
 

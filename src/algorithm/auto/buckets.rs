@@ -20,6 +20,7 @@ use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit
 use crate::control::Control;
 use crate::data::{Dataset, position_names};
 use crate::error::{Error, Result};
+use crate::math::bounds::is_positive;
 use crate::metric::StandardError;
 use crate::solve::{Gram, fits_single_precision};
 use crate::space::{Member, Scorer};
@@ -121,7 +122,18 @@ impl Tried {
             [error, factor, queries] => Some(StandardError { error, factor, queries: queries as usize }),
             _ => None,
         };
-        let split = split(spec.effort.partitions, held_out, facts.count(Count::Queries, Part::All) as usize);
+        let queries = facts.count(Count::Queries, Part::All) as usize;
+        let is_error = |error: &StandardError| {
+            error.error >= 0.0 && error.error.is_finite() && error.factor >= 1.0 && error.queries >= 2
+        };
+        if !lambdas.iter().all(|lambda| is_positive(*lambda))
+            || !curve.iter().all(|(candidate, _)| candidate.is_finite())
+            || held_out > queries
+            || !error.iter().all(is_error)
+        {
+            return Err(reader.forged("positive lambdas, and a choice among held-out queries"));
+        }
+        let split = split(spec.effort.partitions, held_out, queries);
         let selection = LambdaSelection {
             metric: spec.validation.metric.name(),
             split,

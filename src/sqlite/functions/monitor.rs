@@ -113,7 +113,7 @@ fn fingerprint(model: &Model) -> Result<&Fingerprint> {
         } else if model.card.settings.get("buckets").is_some() {
             "models that were trained in buckets keep none; monitor a model that was trained on rows"
         } else {
-            "an older library has trained or exported it; train it again"
+            "the text that it was imported from has none; train it again"
         };
         Error::Unsupported(format!("the model has no fingerprint of its training data: {reason}"))
     })
@@ -196,7 +196,7 @@ fn metric(
     let validation = &model.card.summary["validation"];
     let name = validation["metric"].as_str();
     // Without an error the values are not those of whole queries.
-    let reference = SelectionReport::reference(validation).filter(|_| name.is_some());
+    let reference = SelectionReport::reference(validation)?.filter(|_| name.is_some());
     let arguments = METRIC_ARGUMENTS.iter().filter_map(|key| Some((*key, model.card.settings.get(key)?)));
     let arguments = arguments.map(|(key, value)| (key, value.clone())).collect::<serde_json::Value>();
     let arguments = options::parse(Some(&arguments.to_string()), Use::Evaluate)?;

@@ -292,10 +292,37 @@ fn wrong_fingerprints(card: &mut impl FnMut(&'static str, fn(&mut Opened))) {
     card("a design effect that is NaN", |o| of(o).relevance.design_effect = f32::NAN);
     card("an infinite design effect of missing values", |o| of(o).features[1].missing_effect = f32::INFINITY);
     card("no degree of freedom", |o| of(o).features[0].degrees = 0.0);
-    card("more degrees of freedom than bins", |o| of(o).features[0].degrees = 22.0);
+    card("more degrees of freedom than bins", |o| {
+        of(o).features[0].degrees = of(o).features[0].counts.len() as f32;
+    });
+    card("no grades", |o| {
+        of(o).relevance.counts.fill(0);
+    });
+    card("no values at all", |o| {
+        let profile = &mut of(o).features[0];
+        (profile.counts, profile.edges, profile.missing) = (Vec::new(), Vec::new(), 0);
+    });
+    card("a value more", |o| of(o).features[1].counts[0] += 1);
+    card("a value less", |o| of(o).relevance.counts[0] -= 1);
+    card("an empty bin", |o| {
+        let counts = &mut of(o).relevance.counts;
+        counts[1] += std::mem::take(&mut counts[0]);
+    });
+    card("a missing value more", |o| of(o).features[0].missing += 1);
+    card("values of no query", |o| of(o).features[0].queries = 0);
+    card("values of more queries than there are", |o| of(o).features[0].queries = of(o).queries + 1);
+    card("no rows", |o| of(o).rows = 0);
+    card("no queries", |o| of(o).queries = 0);
+    card("more queries than rows", |o| of(o).queries = of(o).rows + 1);
+    card("a design effect above the number of values", |o| {
+        of(o).features[0].design_effect = of(o).rows as f32 + 1.0;
+    });
+    card("an effect of missing values above the number of rows", |o| {
+        of(o).relevance.missing_effect = f32::MAX;
+    });
 }
 
-/// A model of the format version before fingerprints can be used.
+/// Online models have no fingerprint, and texts of models may lack it.
 #[test]
 fn models_without_a_fingerprint_are_read() {
     let connection = connect();
@@ -303,19 +330,30 @@ fn models_without_a_fingerprint_are_read() {
         let mut opened = Opened::new(&blob);
         let had_one = opened.parts.fingerprint.take().is_some();
         assert_eq!(had_one, model.0 != "perceptron");
-        let mut old = opened.seal_as(5);
-        assert_eq!(refusal(&connection, &old), None);
-        use_it(&connection, &old, model.0);
+        let without = opened.seal();
+        assert_eq!(refusal(&connection, &without), None);
+        use_it(&connection, &without, model.0);
         let problem =
-            connection.query_row("SELECT count(*) FROM ltr_monitor(?1, 'judged')", [&old], |_| Ok(()));
+            connection.query_row("SELECT count(*) FROM ltr_monitor(?1, 'judged')", [&without], |_| Ok(()));
         let problem = problem.expect_err("no fingerprint").to_string();
         assert!(
             problem.starts_with("ltr_monitor: the model has no fingerprint of its training data: "),
             "{problem}"
         );
-        // Version 5 has no place for one.
-        old.push(0);
-        assert!(refusal(&connection, &old).is_some());
+    }
+}
+
+#[test]
+fn other_format_versions_are_refused_with_a_way_out() {
+    let connection = connect();
+    let mut model = fit(&connection, MODELS[0]);
+    for (version, way_out) in
+        [(0u16, "train"), (5, "train the model again"), (7, "use a newer library"), (u16::MAX, "newer")]
+    {
+        model[8..10].copy_from_slice(&version.to_le_bytes());
+        let problem = refusal(&connection, &model).expect("another version");
+        let expected = format!("format version {version}, this library reads 6; ");
+        assert!(problem.contains(&expected) && problem.contains(way_out), "{problem}");
     }
 }
 
@@ -356,6 +394,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     });
     wrong_fingerprints(&mut card);
     card("a negative factor", |o| o.parts.scaling = Scaling::MaxNorm(-1.0));
+    card("a negative factor of a feature", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, -1.0); 2]));
     card("an infinite factor", |o| o.parts.scaling = Scaling::Standard(vec![(0.0, f64::INFINITY); 2]));
     card("a scaling of another width", |o| {
         o.parts.scaling = Scaling::QuantileMinmax(vec![Quantiles::from(vec![(0.0, 0.0)]); 2]);

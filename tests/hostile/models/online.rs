@@ -127,6 +127,14 @@ const WRONG_ONLINE: &[Change<Online>] = &[
     ("a negative norm", |o| o.progress.largest_norm = -1.0),
     ("a ratio below 1", |o| o.progress.largest_ratio = 0.5),
     ("a tally that is NaN", |o| o.progress.summaries[0].sum = f64::NAN),
+    ("a tally of another mean", |o| o.progress.summaries[1].sum += 1.0),
+    ("a tally of more values", |o| o.progress.summaries[0].count += 1),
+    ("a tally too few", |o| o.progress.summaries.truncate(1)),
+    ("a loss that no round has", |o| o.progress.cumulative_loss += 0.25),
+    ("rounds with a loss that nobody counted", |o| o.progress.cumulative_loss = 0.0),
+    ("a surrogate that no round has", |o| o.progress.cumulative_surrogate *= 2.0),
+    ("updates that nobody counted", |o| o.progress.updates = 0),
+    ("an update of a round without a loss", |o| o.progress.updates = o.progress.rounds),
 ];
 
 #[test]

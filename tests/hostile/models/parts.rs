@@ -137,12 +137,8 @@ pub type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 pub fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
-    seal_version(VERSION, header, blocks)
-}
-
-fn seal_version(version: u16, header: &[u8], blocks: &[u8]) -> Vec<u8> {
     let mut bytes = b"ltrmodel".to_vec();
-    bytes.extend(version.to_le_bytes());
+    bytes.extend(VERSION.to_le_bytes());
     bytes.extend([0; 6]);
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
@@ -174,17 +170,9 @@ impl Opened {
     }
 
     pub fn seal(&self) -> Vec<u8> {
-        self.seal_as(VERSION)
-    }
-
-    /// Version 5 ends before the fingerprint.
-    pub fn seal_as(&self, version: u16) -> Vec<u8> {
-        let mut model = encode_header(&self.parts).expect("bytes");
-        if version == 5 {
-            assert_eq!(model.pop(), Some(0), "no fingerprint");
-        }
+        let model = encode_header(&self.parts).expect("bytes");
         let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
-        seal_version(version, &encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
+        seal(&encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
     }
 
     pub fn linear(&self) -> Linear {

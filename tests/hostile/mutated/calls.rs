@@ -69,6 +69,31 @@ fn statements() -> Vec<String> {
         statements.push(from("contribution", BAD, &format!("ltr_explain_rank({arguments}, 2)")));
     }
     statements.push(from("loss", INFINITE, "ltr_importance(?1, 'judged', '{\"threads\": 1}')"));
+    for source in ["judged", "ratings", SLOTS, HUGE] {
+        // Every kind of finding with a limit has a value and a reference beside it.
+        let limited = "kind IN ('drift', 'grades', 'outside', 'missing', 'new_users', 'new_items')";
+        let finite =
+            ["value", "reference", "threshold"].map(|column| INFINITE.replace('X', column)).join(" OR ");
+        let check = format!("{finite} OR {limited} AND value + reference + threshold IS NULL");
+        statements.push(from(
+            "",
+            &check,
+            &format!("ltr_monitor(?1, {}, '{{\"threads\": 1}}')", quoted(source)),
+        ));
+    }
+    for arguments in [
+        "'validation', ?1",
+        "'training', ?1",
+        "'weights', ?1",
+        "'scores', ?1, 'judged'",
+        "'calibration', ?1, 'judged'",
+    ] {
+        // What is drawn has no such coordinates.
+        let plot = format!("ltr_plot({arguments})");
+        statements.push(format!(
+            "SELECT {plot} GLOB '*NaN*' OR {plot} GLOB '*\"inf\"*' OR {plot} GLOB '*\"-inf\"*'"
+        ));
+    }
     for format in ["json", "sql", "elasticsearch", "solr"] {
         statements.push(format!("SELECT ltr_export(?1, '{format}') IS NULL"));
     }

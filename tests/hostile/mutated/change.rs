@@ -99,7 +99,7 @@ const WHOLES: &[u64] = &[
 ];
 
 /// The number as bincode writes it.
-fn whole_bytes(number: u64) -> Vec<u8> {
+pub fn whole_bytes(number: u64) -> Vec<u8> {
     match number {
         0..=250 => vec![number as u8],
         251..=0xffff => [&[251][..], &(number as u16).to_le_bytes()].concat(),

@@ -11,6 +11,9 @@
 mod calls;
 mod change;
 mod models;
+mod numbers;
+mod stored;
+mod walk;
 
 use std::io::Write;
 

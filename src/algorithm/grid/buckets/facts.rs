@@ -54,18 +54,24 @@ impl Count {
 
 impl Facts {
     /// # Errors
-    /// Sums of something else.
+    /// Sums of something else; counts that do not fit each other.
     pub fn new(numbers: Vec<f64>) -> Result<Self> {
         if numbers.len() <= HEAD || !(numbers.len() - HEAD).is_multiple_of(2) {
             return Err(wrong_length());
         }
         let facts = Self(numbers);
         let (counts, sums) = facts.0.split_at(HEAD + facts.dim());
-        if !counts.iter().all(|count| (0.0..=MOST_COUNT).contains(count))
-            || facts.count(Count::Queries, Part::All) < 1.0
-            || facts.documents() < 1.0
+        let is_count = |count: &f64| (0.0..=MOST_COUNT).contains(count) && count.fract() == 0.0;
+        let (queries, documents) = (facts.count(Count::Queries, Part::All), facts.documents());
+        let judged =
+            |fold: u32| counts[Count::Informative.in_fold(fold)] <= counts[Count::Queries.in_fold(fold)];
+        if !counts.iter().all(is_count)
+            || !(1.0..=documents).contains(&queries)
+            || !(0..FOLDS).all(judged)
+            || 2.0 * facts.count(Count::Pairs, Part::All) > counts[ORDERED_PAIRS]
+            || counts[DOUBLE..].iter().any(|known| *known > documents)
         {
-            return Err(Reader::of_state(&[]).forged("counts from 0 to 2^53"));
+            return Err(Reader::of_state(&[]).forged("counts from 0 to 2^53 that fit each other"));
         }
         if !sums.iter().all(|sum| sum.is_finite()) {
             return Err(Error::Data("features are so large that their sum is not finite".to_owned()));
@@ -208,7 +214,7 @@ impl Prepared {
                 };
                 let centers: Vec<f64> = facts.means().into_iter().enumerate().map(filled).collect();
                 let squares = asking.ask(question(VARIANCES, [&fills[..], &centers].concat())).numbers;
-                if squares.len() != centers.len() {
+                if squares.len() != centers.len() || !squares.iter().all(|square| *square >= 0.0) {
                     return Err(wrong_length());
                 }
                 let moments = centers.iter().zip(squares);
@@ -223,16 +229,21 @@ impl Prepared {
                     let of = |key: &u32| (*key >> 16) as usize;
                     let range = counts.partition_point(|(key, _)| of(key) < feature)
                         ..counts.partition_point(|(key, _)| of(key) <= feature);
-                    let mut ties: Vec<(f64, f64)> =
-                        counts[range].iter().map(|(key, count)| (bin_value(*key), *count as f64)).collect();
+                    let counts = &counts[range];
                     let missing = facts.missing(feature);
+                    let known = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+                    if known != (facts.documents() - missing) as u64 {
+                        return Err(Reader::of_state(&[]).forged("bins of all values"));
+                    }
+                    let mut ties: Vec<(f64, f64)> =
+                        counts.iter().map(|(key, count)| (bin_value(*key), *count as f64)).collect();
                     if missing > 0.0 {
                         let at = ties.partition_point(|(value, _)| *value < fills[feature]);
                         ties.insert(at, (fills[feature], missing));
                     }
-                    Quantiles::of_counts(&ties)
+                    Ok(Quantiles::of_counts(&ties))
                 };
-                Scaling::Quantile((0..facts.dim()).map(of_feature).collect())
+                Scaling::Quantile((0..facts.dim()).map(of_feature).collect::<Result<_>>()?)
             }
             _ => Scaling::None,
         };
@@ -445,6 +456,36 @@ pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<Sums> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_fit_each_other() {
+        // 4 queries of 3 documents each in fold 1, one of them without two grades; two features, one value is missing.
+        let mut numbers = vec![0.0; HEAD + 4];
+        numbers[Count::Queries.in_fold(1)] = 4.0;
+        numbers[Count::Informative.in_fold(1)] = 3.0;
+        numbers[Count::Pairs.in_fold(1)] = 9.0;
+        (numbers[DOCUMENTS], numbers[ORDERED_PAIRS], numbers[DOUBLE]) = (12.0, 24.0, 12.0);
+        (numbers[HEAD], numbers[HEAD + 1]) = (12.0, 11.0);
+        assert!(Facts::new(numbers.clone()).is_ok());
+        for (at, wrong) in [
+            (Count::Queries.in_fold(1), 2.0),
+            (Count::Queries.in_fold(1), 13.0),
+            (Count::Queries.in_fold(0), 0.5),
+            (Count::Informative.in_fold(0), 1.0),
+            (Count::Pairs.in_fold(1), 13.0),
+            (DOCUMENTS, 11.0),
+            (DOCUMENTS, 3.0),
+            (ORDERED_PAIRS, 8.0),
+            (DOUBLE, 13.0),
+            (HEAD + 1, 13.0),
+            (HEAD + 1, -1.0),
+            (HEAD + 2, f64::INFINITY),
+        ] {
+            let mut numbers = numbers.clone();
+            numbers[at] = wrong;
+            assert!(Facts::new(numbers).is_err(), "{at}: {wrong}");
+        }
+    }
 
     #[test]
     fn bins_are_in_the_order_of_values_and_small_whole_numbers_are_exact() {

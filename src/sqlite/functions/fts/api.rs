@@ -22,6 +22,12 @@ use crate::text::Hit;
 /// The most hits of a row. Their places take 12 bytes each.
 const MAX_HITS: usize = 1 << 25;
 
+/// More tokens than a text can have.
+const MOST_TOKENS: i64 = c_int::MAX as i64;
+
+/// The column after the last one.
+const END: c_int = -1;
+
 /// Statements that call `fts5(?1)`. The second reads the schema; it is for builds without VACUUM.
 const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1)"];
 
@@ -98,14 +104,29 @@ fn missing(function: &str) -> Error {
     Error::Host(format!("this FTS5 has no {function}"))
 }
 
+/// The error about an index whose file is not what FTS5 writes. FTS5 does not tell the name of the table.
+fn damaged(problem: &str) -> Error {
+    Error::Host(format!(
+        "the full-text index of the query is damaged: {problem}; write it again: INSERT INTO t(t) VALUES('rebuild'), with the name \
+         of the full-text table as t; a table with content='' has to be filled again"
+    ))
+}
+
+/// A number of FTS5, which comes from the file of the index; below `end`.
+fn below<T: TryFrom<i64>>(what: &str, number: impl Into<i64>, end: impl TryInto<i64>) -> Result<T> {
+    let (number, end) = (number.into(), end.try_into().unwrap_or(i64::MAX));
+    let valid = if (0..end).contains(&number) { T::try_from(number).ok() } else { None };
+    valid.ok_or_else(|| damaged(&format!("{what} is {number}, allowed is a number from 0 and below {end}")))
+}
+
 fn checked(code: c_int) -> Result<()> {
     match code {
         ffi::SQLITE_OK => Ok(()),
         ffi::SQLITE_INTERRUPT => Err(Error::Interrupted),
         ffi::SQLITE_NOMEM => Err(Error::Host("out of memory".to_owned())),
-        ffi::SQLITE_CORRUPT_VTAB => Err(Error::Host(
-            "FTS5 found no text for a row of its index: rows of the content table are missing, or the statement deleted them"
-                .to_owned(),
+        ffi::SQLITE_CORRUPT_VTAB => Err(damaged(
+            "FTS5 cannot read it, or found no text for one of its rows: rows of the content table are missing, or the statement \
+             deleted them",
         )),
         _ => {
             // SAFETY: SQLite has a static text for every code.
@@ -179,38 +200,42 @@ impl<'a> Match<'a> {
 
     /// Number of columns.
     pub fn columns(&self) -> Result<usize> {
-        Ok(call!(self.xColumnCount()) as usize)
+        below("its number of columns", call!(self.xColumnCount()), MOST_TOKENS)
     }
 
     /// Number of terms: phrases of the query.
     pub fn terms(&self) -> Result<usize> {
-        Ok(call!(self.xPhraseCount()) as usize)
+        below("its number of phrases", call!(self.xPhraseCount()), MOST_TOKENS)
     }
 
     /// Tokens of a term.
     pub fn size(&self, term: usize) -> Result<u32> {
-        Ok(call!(self.xPhraseSize(term as c_int)).max(0) as u32)
+        below("the number of tokens of a phrase", call!(self.xPhraseSize(term as c_int)), MOST_TOKENS)
     }
 
     /// Rows of the table.
     pub fn rows(&self) -> Result<u64> {
         let mut rows = 0;
         checked(call!(self.xRowCount(&raw mut rows)))?;
-        Ok(rows.max(0) as u64)
+        below("its number of rows", rows, i64::MAX)
     }
 
     /// Tokens of a column in all rows.
     pub fn tokens(&self, column: usize) -> Result<u64> {
         let mut tokens = 0;
         checked(call!(self.xColumnTotalSize(column as c_int, &raw mut tokens)))?;
-        Ok(tokens.max(0) as u64)
+        below("the number of tokens of a column", tokens, i64::MAX)
     }
 
     /// Tokens of a column of the row; `None` if the table does not know.
     pub fn length(&self, column: usize) -> Result<Option<u32>> {
         let mut tokens = 0;
         checked(call!(self.xColumnSize(column as c_int, &raw mut tokens)))?;
-        Ok(u32::try_from(tokens).ok())
+        if tokens == -1 {
+            Ok(None)
+        } else {
+            below("the number of tokens of a text", tokens, MOST_TOKENS).map(Some)
+        }
     }
 
     /// Where the tokens of a text begin and end, by the tokenizer of the table.
@@ -234,9 +259,9 @@ impl<'a> Match<'a> {
         let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
         let mut column = -1;
         checked(call!(self.xPhraseFirstColumn(term as c_int, &raw mut places, &raw mut column)))?;
-        let is_known = column >= 0;
-        while column >= 0 {
-            body(column as usize);
+        let (is_known, columns) = (column != END, self.columns()?);
+        while column != END {
+            body(below("the number of a column", column, columns)?);
             call!(self.xPhraseNextColumn(&raw mut places, &raw mut column));
         }
         Ok(is_known)
@@ -248,7 +273,7 @@ impl<'a> Match<'a> {
         let (mut column, mut offset) = (-1, -1);
         let code = call!(self.xPhraseFirst(term as c_int, &raw mut places, &raw mut column, &raw mut offset));
         checked(code)?;
-        Ok(column >= 0)
+        Ok(column != END)
     }
 
     /// The places of all `terms` in the row, in the order of columns, offsets and terms.
@@ -256,19 +281,24 @@ impl<'a> Match<'a> {
     /// FTS5 offers them in this order (`xInst`), but compares each place with all terms to sort them.
     pub fn hits(&self, terms: usize, hits: &mut Vec<Hit>) -> Result<()> {
         hits.clear();
+        let columns = self.columns()?;
         for term in 0..terms {
             let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
             let (mut column, mut offset) = (-1, -1);
             let code =
                 call!(self.xPhraseFirst(term as c_int, &raw mut places, &raw mut column, &raw mut offset));
             checked(code)?;
-            while column >= 0 {
+            while column != END {
                 if hits.len() == MAX_HITS || hits.try_reserve(1).is_err() {
                     return Err(Error::Host(format!(
                         "the row has too many hits of the query; at most {MAX_HITS}"
                     )));
                 }
-                hits.push(Hit { column: column as u32, offset: offset as u32, term: term as u32 });
+                hits.push(Hit {
+                    column: below("the number of a column", column, columns)?,
+                    offset: below("the position of a token", offset, MOST_TOKENS)?,
+                    term: term as u32,
+                });
                 call!(self.xPhraseNext(&raw mut places, &raw mut column, &raw mut offset));
             }
         }

@@ -191,6 +191,6 @@ fn detail_of(row: Match<'_>) -> Result<Detail> {
 fn gap(row: Match<'_>) -> Result<u32> {
     let tokens = row.tokens_of("abcdefgh")?;
     let [first, second, ..] = tokens.as_slice() else { return Ok(0) };
-    let overlap = first.start < second.start && second.start < first.end;
+    let overlap = 0 <= first.start && first.start < second.start && second.start < first.end;
     Ok(if overlap { (first.end - first.start) as u32 } else { 0 })
 }

@@ -10,6 +10,7 @@
 //! * 17.4: FTS5 accepts what `ltr_fts_query` returns, whatever the text.
 //! * 17.5: The statistics of a query are computed with its first row.
 //! * 17.6: Without FTS5 all other functions work.
+//! * 17.7: Numbers of a damaged index are refused.
 
 mod api;
 mod features;
