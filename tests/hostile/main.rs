@@ -6,3 +6,7 @@ mod allocated;
 mod buckets;
 mod models;
 mod mutated;
+#[allow(dead_code, reason = "the targets of fuzzing use the rest")]
+#[path = "../../fuzz/src/pieces.rs"]
+mod pieces;
+mod seeds;

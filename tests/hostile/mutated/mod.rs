@@ -9,8 +9,9 @@
 //!
 //! `LTR_FIRST_MUTATION` sets the number of the first one, to repeat a case.
 mod calls;
-mod change;
-mod models;
+pub mod change;
+pub mod models;
+mod statements;
 
 use std::io::Write;
 
