@@ -10,19 +10,17 @@ pub mod rounds;
 
 /// Bytes inside of a model.
 #[allow(dead_code, clippy::pedantic, reason = "code of the tests")]
+#[path = "../../tests/hostile/models"]
 pub mod models {
-    #[path = "../../../tests/hostile/models/parts.rs"]
     pub mod parts;
 }
 
 /// Models and the calls that read them.
 #[allow(dead_code, clippy::pedantic, reason = "code of the tests")]
+#[path = "../../tests/hostile/mutated"]
 pub mod mutated {
-    #[path = "../../../tests/hostile/mutated/change.rs"]
     pub mod change;
-    #[path = "../../../tests/hostile/mutated/models.rs"]
     pub mod models;
-    #[path = "../../../tests/hostile/mutated/statements.rs"]
     pub mod statements;
 }
 
@@ -35,7 +33,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, Statement};
 
 /// Milliseconds after which a call is interrupted. libFuzzer's time limit is longer, so a call that goes on is a finding.
-const LONGEST: u64 = 1000;
+const LONGEST: u64 = 300;
 /// The time of a connection that does nothing.
 const IDLE: u64 = u64::MAX;
 
@@ -72,8 +70,8 @@ impl Database {
         sql: &str,
         body: impl FnOnce(&mut Statement<'_>) -> rusqlite::Result<T>,
     ) -> Option<T> {
-        let outcome =
-            self.watched(|| self.connection.prepare_cached(sql).and_then(|mut statement| body(&mut statement)));
+        let outcome = self
+            .watched(|| self.connection.prepare(sql).and_then(|mut statement| body(&mut statement)));
         outcome.map_err(|problem| check_message(sql, &problem)).ok()
     }
 

@@ -58,7 +58,7 @@ fn seeds() -> Vec<Vec<u8>> {
         blobs.extend(round.answers.first().map(|answer| (1, answer)));
         blobs
             .into_iter()
-            .map(|(place, blob)| [&[number, place], &buckets::input(&blob[BODY..])[..]].concat())
+            .filter_map(|(place, blob)| Some([&[number, place], &buckets::input(&blob[BODY..])?[..]].concat()))
             .collect::<Vec<_>>()
     };
     (0..).zip(&rounds).flat_map(of_round).collect()

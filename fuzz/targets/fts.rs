@@ -30,15 +30,15 @@ thread_local! {
 fn check(database: &Database, query: &str, is_made: bool) {
     for table in TABLES {
         let sql = format!("SELECT ltr_fts({table}) FROM {table} WHERE {table} MATCH ?1");
-        let outcome = database.watched(|| {
-            let mut statement = database.connection.prepare_cached(&sql)?;
+        let outcome = database.watched(|| -> rusqlite::Result<()> {
+            let mut statement = database.connection.prepare(&sql)?;
             let mut rows = statement.query([query])?;
             while let Some(row) = rows.next()? {
                 let features: Vec<u8> = row.get(0)?;
                 let mut features = features.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
                 assert!(!features.any(f32::is_infinite), "infinite features");
             }
-            rusqlite::Result::Ok(())
+            Ok(())
         });
         if let Err(problem) = outcome {
             check_message(&sql, &problem);

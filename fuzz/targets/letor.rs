@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
         std::fs::write(file, data).expect("the file");
         let path = file.to_str().expect("a path in UTF-8");
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let found: Option<(usize, i64, usize)> =
+        let found: Option<(i64, i64, i64)> =
             database.answer(READ, |statement| statement.query_row([path], read));
         std::fs::remove_file(file).expect("the file");
         // A data set has all rows at the same time.
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(infinite == 0, "grades are not finite");
             if rows * width < 1 << 26 {
                 match Dataset::from_letor(data) {
-                    Ok(set) => assert_eq!((set.rows(), 4 * set.features()), (rows, width)),
+                    Ok(set) => assert_eq!((set.rows() as i64, 4 * set.features() as i64), (rows, width)),
                     Err(problem) => check_message("from_letor", &problem),
                 }
             }
