@@ -70,8 +70,8 @@ impl Database {
         sql: &str,
         body: impl FnOnce(&mut Statement<'_>) -> rusqlite::Result<T>,
     ) -> Option<T> {
-        let outcome = self
-            .watched(|| self.connection.prepare(sql).and_then(|mut statement| body(&mut statement)));
+        let outcome =
+            self.watched(|| self.connection.prepare(sql).and_then(|mut statement| body(&mut statement)));
         outcome.map_err(|problem| check_message(sql, &problem)).ok()
     }
 

@@ -9,6 +9,9 @@ use sqlite_ltr_fuzz::rounds::{
 };
 use sqlite_ltr_fuzz::{Database, buckets, check_message, write_seeds};
 
+/// Rounds after a changed BLOB.
+const ROUNDS: usize = 1;
+
 thread_local! {
     static TRAININGS: (Database, Vec<Round>) = {
         let database = Database::new(connect());
@@ -28,14 +31,14 @@ fn check(database: &Database, round: &Round, place: u8, body: &[u8]) -> Result<V
             if let Err(problem) = bytes(connection, FINISH, &[&state], 0) {
                 check_message(FINISH, &problem);
             }
-            go_on(connection, state, &round.packs)
+            go_on(connection, state, &round.packs, ROUNDS)
         }
         1 if !round.answers.is_empty() => {
             let mut answers = round.answers.clone();
             let at = at % answers.len();
             answers[at] = seal(&answers[at]);
             let all = merged(connection, &answers)?;
-            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &round.packs)
+            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &round.packs, ROUNDS)
         }
         kind => {
             let mut packs = round.packs.clone();
@@ -45,7 +48,7 @@ fn check(database: &Database, round: &Round, place: u8, body: &[u8]) -> Result<V
                 return trees(connection, &packs);
             }
             let all = merged(connection, &answers(connection, &round.state, &packs)?)?;
-            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &packs)
+            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &packs, ROUNDS)
         }
     }
 }
@@ -58,7 +61,9 @@ fn seeds() -> Vec<Vec<u8>> {
         blobs.extend(round.answers.first().map(|answer| (1, answer)));
         blobs
             .into_iter()
-            .filter_map(|(place, blob)| Some([&[number, place], &buckets::input(&blob[BODY..])?[..]].concat()))
+            .filter_map(|(place, blob)| {
+                Some([&[number, place], &buckets::input(&blob[BODY..])?[..]].concat())
+            })
             .collect::<Vec<_>>()
     };
     (0..).zip(&rounds).flat_map(of_round).collect()

@@ -21,6 +21,8 @@ use rounds::{
 /// Mutations unless `LTR_MUTATIONS` sets their number.
 const MUTATIONS: usize = 3_000;
 const MOST_BYTES: usize = 64 << 20;
+/// Rounds after a changed BLOB.
+const ROUNDS: usize = 6;
 const LONGEST: Duration = Duration::from_secs(5);
 
 static PANIC: Mutex<String> = Mutex::new(String::new());
@@ -82,7 +84,7 @@ fn attack(
             let state = changed(&round.state, other, random);
             call(connection, INFO, &[&state], 0)?;
             drop(bytes(connection, FINISH, &[&state], 0));
-            go_on(connection, state, &round.packs)
+            go_on(connection, state, &round.packs, ROUNDS)
         }
         1 => {
             let at = random.below(round.answers.len());
@@ -90,7 +92,7 @@ fn attack(
             answers[at] = changed(&answers[at], other, random);
             drop(bytes(connection, STEP, &[&round.state, &answers[at]], 0));
             let all = merged(connection, &answers)?;
-            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &round.packs)
+            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &round.packs, ROUNDS)
         }
         _ => {
             let at = random.below(round.packs.len());
@@ -101,7 +103,7 @@ fn attack(
             }
             let answers = answers(connection, &round.state, &packs)?;
             let all = merged(connection, &answers)?;
-            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &packs)
+            go_on(connection, bytes(connection, STEP, &[&round.state, &all], 0)?, &packs, ROUNDS)
         }
     }
 }

@@ -113,9 +113,14 @@ pub fn sealed(kind: &[u8], body: &[u8]) -> Vec<u8> {
     [kind, &numbers, body].concat()
 }
 
-/// The rest of a training, up to a few rounds, and the score of a document with its model.
-pub fn go_on(connection: &Connection, mut state: Vec<u8>, packs: &[(i64, Vec<u8>)]) -> Result<Value, String> {
-    for _ in 0..6 {
+/// The rest of a training, up to a number of rounds, and the score of a document with its model.
+pub fn go_on(
+    connection: &Connection,
+    mut state: Vec<u8>,
+    packs: &[(i64, Vec<u8>)],
+    most: usize,
+) -> Result<Value, String> {
+    for _ in 0..most {
         if is_done(connection, &state) {
             let model = bytes(connection, FINISH, &[&state], 0)?;
             return call(connection, SCORE, &[&model], 0);
