@@ -42,3 +42,11 @@ docs:
 # Licenses, sources and bans of dependencies.
 deny:
     .ci/run deny
+
+# Fuzzing: a target of fuzz/targets/ for some seconds, or until it finds something.
+fuzz name seconds="" *arguments="":
+    fuzz/run {{ name }} "{{ seconds }}" {{ arguments }}
+
+# Tests under AddressSanitizer: `storing` and `hostile` in short form, `all`, or arguments of `cargo test`.
+asan *tests:
+    .ci/asan {{ tests }}
