@@ -25,7 +25,7 @@ use crate::run::POLL_INTERVAL;
 /// steps; those of a prepared statement add up over its runs.
 const STEPS: c_int = 10_000;
 
-/// Constants in the statement: a step each.
+/// Constants in the statement: a step each. A host that limits statements gets one with a single constant.
 const CONSTANTS: usize = 200;
 
 /// The database of a running callback. It may be used during this callback only, and during the callbacks of its table that
@@ -154,18 +154,20 @@ impl Probe {
     ///
     /// It needs no schema, and so no lock of the database file. The first statement of a connection reads it in any case.
     fn prepare(&self) -> c_int {
-        let attempt = |constants| {
-            // SAFETY: the database is open, and is used on its thread.
-            let (statement, code) = unsafe {
-                sql::prepare_raw(self.database, &format!("SELECT {}", vec!["0"; constants].join(",")))
-            };
-            self.statement.set(statement);
-            code
-        };
-        let code = attempt(CONSTANTS);
-        // These codes can come from a limit of the host, such as that of the columns. One constant is always allowed.
-        let may_be_limit = matches!(code & 0xff, ffi::SQLITE_ERROR | ffi::SQLITE_TOOBIG | ffi::SQLITE_NOMEM);
-        if may_be_limit { attempt(1) } else { code }
+        // SAFETY: the database is open, and is used on its thread; -1 asks for a limit.
+        let limit = |id| unsafe { ffi::sqlite3_limit(self.database, id, -1) as usize };
+        let needed = [
+            (ffi::SQLITE_LIMIT_SQL_LENGTH, "SELECT ".len() + 2 * CONSTANTS),
+            (ffi::SQLITE_LIMIT_COLUMN, CONSTANTS),
+            // SQLite doubles the room for instructions.
+            (ffi::SQLITE_LIMIT_VDBE_OP, 2 * CONSTANTS),
+        ];
+        let constants = if needed.iter().all(|(id, least)| limit(*id) >= *least) { CONSTANTS } else { 1 };
+        let text = format!("SELECT {}", vec!["0"; constants].join(","));
+        // SAFETY: as above.
+        let (statement, code) = unsafe { sql::prepare_raw(self.database, &text) };
+        self.statement.set(statement);
+        code
     }
 
     /// An error if the host interrupts the call.
