@@ -75,7 +75,7 @@ impl Operation {
         }
         let left = LEFT.fetch_sub(1, Ordering::SeqCst);
         let fails = left == 0 || (left < 0 && fault == Fault::Sticky as u8);
-        fails.then(|| match self {
+        fails.then_some(match self {
             Self::Write if fault == Fault::Refused as u8 => ffi::SQLITE_FULL,
             Self::Lock | Self::MapLock if fault == Fault::Refused as u8 => ffi::SQLITE_BUSY,
             Self::Open => ffi::SQLITE_CANTOPEN,
