@@ -18,6 +18,10 @@ test:
 ci:
     .ci/run
 
+# Many processes rank, train, delete and are killed on two databases; nothing may be lost, torn or leaked (needs `cargo ext`).
+soak minutes="60":
+    /usr/bin/python3 tests/soak.py {{ minutes }}
+
 # Benchmarks of one file of benches/, or of all of them.
 bench name="*":
     cargo bench --locked --bench '{{ name }}'
@@ -38,3 +42,11 @@ docs:
 # Licenses, sources and bans of dependencies.
 deny:
     .ci/run deny
+
+# Fuzzing: a target of fuzz/targets/ for some seconds, or until it finds something.
+fuzz name seconds="" *arguments="":
+    fuzz/run {{ name }} "{{ seconds }}" {{ arguments }}
+
+# Tests under AddressSanitizer: `storing` and `hostile` in short form, `all`, or arguments of `cargo test`.
+asan *tests:
+    .ci/asan {{ tests }}

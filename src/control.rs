@@ -109,12 +109,14 @@ impl Control {
         self.stop.is_requested()
     }
 
-    /// An error if the work is canceled.
+    /// An error if the work is canceled, or the check of [`stoppable`] work on this thread fails: work of the calling thread is
+    /// canceled by nobody else.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] after [`Control::cancel`].
+    /// [`Error::Interrupted`] after [`Control::cancel`]; those of the check.
     pub fn check(&self) -> Result<()> {
-        self.stop.check()
+        self.stop.check()?;
+        check_thread()
     }
 
     /// Announces this many more steps.
@@ -206,13 +208,16 @@ pub fn each_in_memory<T: Sync, U: Send>(
     items.iter().zip(outcomes).map(alone).collect()
 }
 
+/// The check of the innermost [`stoppable`] work of this thread.
+fn check_thread() -> Result<()> {
+    CHECK.with_borrow(Clone::clone).map_or(Ok(()), |check| check())
+}
+
 /// Ends the work of this thread, by unwinding, if it is canceled. Without [`stoppable`] work, and in programs whose panics
 /// abort, it does nothing. Call it every 0.1 to 5 ms of work; a call takes a few nanoseconds.
 pub fn checkpoint() {
-    let check = CHECK.with_borrow(Clone::clone);
     if cfg!(panic = "unwind")
-        && let Some(check) = check
-        && let Err(reason) = check()
+        && let Err(reason) = check_thread()
     {
         // Unlike a panic this calls no panic hook, so nothing is printed.
         resume_unwind(Box::new(Stopped(reason)));
@@ -253,7 +258,7 @@ mod tests {
     /// A check that allows this many checkpoints.
     fn allows(count: usize) -> Check {
         let control = Control::canceled_after(count);
-        Rc::new(move || control.check())
+        Rc::new(move || control.stop.check())
     }
 
     #[test]

@@ -136,8 +136,6 @@ pub mod internals {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
     reexport! { algorithm arrange control data evaluate export fit interleave kernel loss math model optim options param run select smoothing solve space trees }
-    #[cfg(feature = "sqlite")]
-    reexport! { sqlite }
 }
 
 /// Whether `LTR_LONG` asks for the long forms of the tests.

@@ -15,7 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use rusqlite::{Connection, LoadExtensionGuard};
+use rusqlite::{Connection, LoadExtensionGuard, ffi};
+
+#[path = "hosts/failed_loads.rs"]
+mod failed_loads;
+
+use failed_loads::{in_own_process, walk_allocations, walk_functions_in_use};
 
 /// Lists what a library adds; the names are those of `tests/hosts/surface.txt`.
 const SURFACE: &str = "SELECT 'function ' || name || '/' || narg || CASE type WHEN 's' THEN '' ELSE ' window' END \
@@ -192,6 +197,42 @@ fn functions_can_be_loaded_by_a_select() {
     let load = format!("SELECT load_extension('{}');\n{FIT};\n", library().display());
     let output = run(Command::new(shell).args(["-batch", ":memory:"]), &load);
     assert!(stdout(&output).ends_with("1\n"), "{}{}", stdout(&output), stderr(&output));
+}
+
+/// Loads through the C interface: the message may be missing when there is no memory.
+fn try_load(connection: &Connection) -> Result<(), String> {
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let mut message = std::ptr::null_mut();
+    // SAFETY: a live connection; the library is this crate's; SQLite made the message.
+    unsafe {
+        let _guard = LoadExtensionGuard::new(connection).unwrap();
+        let code = ffi::sqlite3_load_extension(
+            connection.handle(),
+            path.as_ptr(),
+            std::ptr::null(),
+            &raw mut message,
+        );
+        let text =
+            (!message.is_null()).then(|| std::ffi::CStr::from_ptr(message).to_string_lossy().into_owned());
+        ffi::sqlite3_free(message.cast());
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(text.unwrap_or_default()) }
+    }
+}
+
+/// SQLite unloads a library whose entry point fails; what it has registered stays.
+#[test]
+fn a_load_that_fails_half_way_leaves_no_dangling_function() {
+    if in_own_process("a_load_that_fails_half_way_leaves_no_dangling_function") {
+        assert!(walk_functions_in_use(try_load) > 100);
+    }
+}
+
+#[test]
+fn a_load_without_memory_leaves_no_dangling_function() {
+    if in_own_process("a_load_without_memory_leaves_no_dangling_function") {
+        library();
+        assert!(walk_allocations(try_load) > 400);
+    }
 }
 
 #[test]

@@ -64,10 +64,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(404, pages.message("Not found", "The shop has no such page."))
 
     def post(self):
-        size = self.headers.get("Content-Length", "")
-        if not size.isdecimal() or int(size) > LIMIT:
+        size = number(self.headers.get("Content-Length", ""))
+        if not 0 <= size <= LIMIT:
             return self.send(400, pages.message("This did not work", f"A click has at most {LIMIT} bytes."))
-        values = urllib.parse.parse_qs(self.rfile.read(int(size)).decode("utf-8", "replace"), errors="replace")
+        values = urllib.parse.parse_qs(self.rfile.read(size).decode("utf-8", "replace"), errors="replace")
         doc, query = whole(values, "doc"), None
         if urllib.parse.urlsplit(self.path).path == "/click":
             query = self.server.shop.click(values.get("impression", [""])[0], doc)
@@ -94,7 +94,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def whole(values, name="id"):
     """The whole number of a form, or -1, which no product has."""
-    text = values.get(name, [""])[0]
+    return number(values.get(name, [""])[0])
+
+
+def number(text):
+    """The whole number of a text from the network, or -1."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else -1
 
 

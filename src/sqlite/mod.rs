@@ -9,11 +9,13 @@ mod source;
 mod store;
 
 #[cfg(test)]
+mod authorizer_tests;
+#[cfg(test)]
 mod interrupt_tests;
 
 use rusqlite::Connection;
 
-pub use functions::aggregate;
+use functions::aggregate;
 use glue::state::State;
 use glue::vtab::TableFunction;
 use glue::{function, usage, vtab};
@@ -41,7 +43,7 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
 /// # Errors
 /// Those of the database.
 pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<()> {
-    let state = State::new();
+    let state = State::of(connection);
     for (index, scalar) in functions::SCALARS.iter().enumerate() {
         function::register(connection, scalar, &state)?;
         // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.
@@ -54,9 +56,10 @@ pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<
         vtab::register(connection, table, &state)?;
         usage::answer_table(connection, table)?;
     }
-    aggregate::register(connection)?;
-    functions::buckets::register(connection)?;
-    functions::paired_test::register(connection)?;
+    aggregate::register(connection, &state)?;
+    functions::buckets::register(connection, &state)?;
+    functions::paired_test::register(connection, &state)?;
+    state.complete();
     functions::fts::register(connection, &state);
     Ok(())
 }

@@ -23,15 +23,21 @@ use crate::memory::{Memory, Reservation};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
 use crate::sqlite::glue::statements::{Statements, Ticket};
-use crate::sqlite::glue::value::{describe, from_host};
+use crate::sqlite::glue::value::{describe, from_host, message};
+
+/// The columns of the table that are read.
+const COLUMNS: &str = "name, version, active, report, model";
 
 /// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
 pub struct Store<'a> {
     connection: &'a Connection,
     schema: String,
+    /// Whether the call began outside of a transaction.
+    alone: bool,
 }
 
 fn host(error: &rusqlite::Error) -> Error {
@@ -67,10 +73,10 @@ impl<'a> Store<'a> {
     /// # Errors
     /// A schema that is not attached.
     pub fn new(connection: &'a Connection, schema: Option<&str>, limits: &RunLimits) -> Result<Self> {
-        let schema = schema.unwrap_or("main");
+        let (schema, alone) = (schema.unwrap_or("main"), connection.is_autocommit());
         // The table-valued form of this pragma would begin a read transaction.
         let mut statement = retry_busy(connection, limits, || {
-            connection.prepare("PRAGMA database_list").map_err(|e| host(&e))
+            sql::prepare(connection, "PRAGMA database_list").map_err(|e| host(&e))
         })?;
         let mut names: Vec<String> =
             statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).map_err(|e| host(&e))?;
@@ -85,23 +91,53 @@ impl<'a> Store<'a> {
                 format!("one of {}", names.join(", ")),
             ));
         }
-        Ok(Self { connection, schema: schema.to_owned() })
+        Ok(Self { connection, schema: schema.to_owned(), alone })
     }
 
     fn table(&self) -> String {
         format!("{}.ltr_models", quote(&self.schema))
     }
 
+    /// Whether the table exists.
+    ///
+    /// # Errors
+    /// Something else has its name, or it lacks a column.
     fn exists(&self) -> Result<bool> {
         let sql = format!(
-            "SELECT 1 FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE",
+            "SELECT type, rootpage FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE AND type <> 'trigger'",
             quote(&self.schema)
         );
-        self.connection
-            .query_row(&sql, [], |_| Ok(()))
-            .optional()
-            .map(|row| row.is_some())
-            .map_err(|e| host(&e))
+        let found =
+            sql::query_row(self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+        let Some((kind, root)): Option<(String, Option<i64>)> = found.map_err(|e| host(&e))? else {
+            return Ok(false);
+        };
+        let found = match (&*kind, root) {
+            ("table", Some(1..)) => match self.other_shape() {
+                Some(shape) => shape,
+                None => return Ok(true),
+            },
+            ("table", _) => "a virtual table".to_owned(),
+            ("index", _) => "an index".to_owned(),
+            (kind, _) => format!("a {kind}"),
+        };
+        Err(Error::Model(format!(
+            "'ltr_models' in the database '{}' is {found}, but models are stored in an ordinary table with the columns \
+             {COLUMNS}; rename it, or store models in another database with the option 'schema'",
+            self.schema
+        )))
+    }
+
+    /// What the table is if it lacks a column. Other errors meet the statement that reads.
+    fn other_shape(&self) -> Option<String> {
+        let read = format!("SELECT rowid, {COLUMNS} FROM {}", self.table());
+        let error = sql::prepare(self.connection, &read).err()?;
+        let problem = message(&error);
+        // Depending on the build, SQLITE_ERROR with a place in the statement has no code here.
+        matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| match &*problem {
+            "no such column: rowid" => "a table WITHOUT ROWID".to_owned(),
+            _ => format!("a table with other columns ({problem})"),
+        })
     }
 
     /// The row of a name or `name@version` (rule 5.10).
@@ -117,8 +153,7 @@ impl<'a> Store<'a> {
             let sql = format!(
                 "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1"
             );
-            self.connection
-                .query_row(&sql, (name, version), |row| row.get(0))
+            sql::query_row(self.connection, &sql, (name, version), |row| row.get(0))
                 .optional()
                 .map_err(|e| host(&e))
         };
@@ -134,7 +169,7 @@ impl<'a> Store<'a> {
         if find("?2 = 0", text, 0)?.is_some() {
             let newest = format!("SELECT max(version) FROM {table} WHERE name = ?1");
             let newest: i64 =
-                self.connection.query_row(&newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
+                sql::query_row(self.connection, &newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
             return Err(Error::Model(format!(
                 "no version of the model '{text}' is active; activate one, such as \
                  UPDATE {table} SET active = (version = {newest}) WHERE name = '{}'",
@@ -148,7 +183,7 @@ impl<'a> Store<'a> {
     fn unknown_model(&self, text: &str) -> Result<Error> {
         let table = self.table();
         let sql = format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50");
-        let mut statement = self.connection.prepare(&sql).map_err(|e| host(&e))?;
+        let mut statement = sql::prepare(self.connection, &sql).map_err(|e| host(&e))?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
         Ok(if names.is_empty() {
@@ -193,15 +228,14 @@ impl<'a> Store<'a> {
     pub fn previous(&self, name: &str, version: i64, limits: &RunLimits) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
         let read =
-            || self.connection.query_row(&sql, (name, version), |row| row.get(0)).map_err(|e| host(&e));
+            || sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).map_err(|e| host(&e));
         retry_busy(self.connection, limits, read)
     }
 
     fn read_report(&self, text: &str) -> Result<(String, i64, String)> {
         let row = self.row_id(text)?;
         let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
-        self.connection
-            .query_row(&sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        sql::query_row(self.connection, &sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .map_err(|e| host(&e))
     }
 }
@@ -295,7 +329,7 @@ pub fn cached_model(
              CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
              FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
         );
-        Some((statements.connection().prepare(&sql).ok()?, Rc::new(())))
+        Some((sql::prepare(statements.connection(), &sql).ok()?, Rc::new(())))
     })?;
     let found = statement.query_row([name], |row| {
         let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);

@@ -170,6 +170,39 @@ fn only_src_sqlite_names_the_database() {
     }
 }
 
+/// The tests walk all statements under authorizers of hosts. So statements are prepared in one place.
+#[test]
+fn one_file_prepares_statements() {
+    // Names of values with methods of these names that prepare nothing.
+    let others = ["statement", "store", "self", "probe", "begin", "undo", "commit", "rollback", "request"];
+    for source in sources().iter().filter(|source| source.module == "sqlite") {
+        if source.path == "sqlite/glue/sql.rs" || source.path.ends_with("_tests.rs") {
+            continue;
+        }
+        let code = source.code.split("#[cfg(test)]\n#[allow(clippy::unwrap_used").next().unwrap_or_default();
+        let code = code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for name in ["sqlite3_prepare", "sqlite3_exec", "Batch::new"] {
+            assert!(!code.contains(name), "{}: {name}; use glue::sql", source.path);
+        }
+        for method in [
+            "prepare",
+            "query_row",
+            "query_one",
+            "execute",
+            "execute_batch",
+            "prepare_cached",
+            "prepare_with_flags",
+        ] {
+            for (at, _) in code.match_indices(&format!(".{method}(")) {
+                let receiver = code[..at].trim_end();
+                let receiver =
+                    receiver.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+                assert!(others.contains(&receiver), "{}: {receiver}.{method}(); use glue::sql", source.path);
+            }
+        }
+    }
+}
+
 #[test]
 fn one_file_names_the_codec() {
     let naming: Vec<String> = sources()

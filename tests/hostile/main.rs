@@ -7,6 +7,10 @@ mod buckets;
 mod full_text;
 mod models;
 mod mutated;
+#[allow(dead_code, reason = "the targets of fuzzing use the rest")]
+#[path = "../../fuzz/src/pieces.rs"]
+mod pieces;
+mod seeds;
 
 /// Whether `LTR_LONG` asks for the long forms of the tests.
 fn is_long() -> bool {

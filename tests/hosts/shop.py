@@ -8,6 +8,7 @@ Without CHROMIUM the pages are requested, but not looked at. LTR_PICTURES in the
 import contextlib
 import csv
 import html
+import http.client
 import os
 import pathlib
 import re
@@ -190,6 +191,13 @@ def check_hostile(address):
     for data in [{}, {"impression": "x", "doc": "1"}, {"impression": "'", "doc": "1 OR 1"}]:
         assert get(address, "click", data)[0] == 404, data
     assert get(address, "click", {"doc": "1" * 20_000})[0] == 400
+    for size in ["", "-1", "1.0", "x", "1e3", "\xb2", "10001", "1" * 15, "1" * 16, "1" * 5_000, "0" * 60_000]:
+        connection = http.client.HTTPConnection(urllib.parse.urlsplit(address).netloc, timeout=60)
+        connection.putrequest("POST", "/click")
+        connection.putheader("Content-Length", size.encode("latin-1"))
+        connection.endheaders()
+        assert connection.getresponse().status == 400, size
+        connection.close()
     print(f"{len(HOSTILE)} hostile searches")
 
 

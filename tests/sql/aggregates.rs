@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 fn connect() -> Connection {
     let connection = Connection::open_in_memory().expect("an in-memory database");
-    sqlite_ltr::internals::sqlite::aggregate::register(&connection).expect("registration");
+    sqlite_ltr::register(&connection).expect("registration");
     connection
 }
 

@@ -29,6 +29,12 @@ fn pipes_devices_and_directories_are_refused_at_once() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let link = temporary("link");
     std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    let made = temporary("made");
+    std::os::unix::fs::symlink(
+        if cfg!(target_os = "linux") { "/proc/self/status" } else { "/dev/null" },
+        &made,
+    )
+    .unwrap();
     let begun = Instant::now();
     for path in [
         &pipe,
@@ -37,6 +43,16 @@ fn pipes_devices_and_directories_are_refused_at_once() {
         Path::new("/dev/null"),
         Path::new("/dev/tty"),
         Path::new("tests"),
+        // The system makes these when they are read, and says that they are regular files.
+        #[cfg(target_os = "linux")]
+        Path::new("/proc/self/environ"),
+        #[cfg(target_os = "linux")]
+        Path::new("/proc/cpuinfo"),
+        #[cfg(target_os = "linux")]
+        Path::new("/proc/sys/kernel/hostname"),
+        #[cfg(target_os = "linux")]
+        Path::new("/sys/kernel/mm/transparent_hugepage/enabled"),
+        &made,
     ] {
         let problem = refusal(&connection, path);
         assert!(
@@ -45,7 +61,7 @@ fn pipes_devices_and_directories_are_refused_at_once() {
         );
     }
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    [pipe, link].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    [pipe, link, made].iter().for_each(|path| std::fs::remove_file(path).unwrap());
 }
 
 /// The name of a file can be given to a pipe between the check of the name and the opening.

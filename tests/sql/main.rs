@@ -23,6 +23,8 @@ mod explain;
 mod export;
 mod export_limits;
 mod extremes;
+#[path = "../hosts/failed_loads.rs"]
+mod failed_loads;
 mod files;
 mod fts;
 mod fts_loading;
@@ -30,6 +32,7 @@ mod implicit;
 mod interleave;
 mod interleave_users;
 mod item_factors;
+mod loads;
 mod matching;
 mod monitor;
 mod names;

@@ -175,19 +175,6 @@ fn the_schema_temp_takes_models_before_it_holds_anything() {
 }
 
 #[test]
-fn a_table_of_models_that_cannot_be_read_again_is_refused_before_training() {
-    let connection = judgments();
-    connection
-        .execute_batch(
-            "CREATE TABLE ltr_models (name, version, algorithm, active, created_at, report, model,
-             PRIMARY KEY (name, version)) WITHOUT ROWID",
-        )
-        .unwrap();
-    let message = refusal(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
-    assert!(message.contains("the table ltr_models cannot take a new version"), "{message}");
-}
-
-#[test]
 fn a_stored_model_that_has_grown_is_noticed_though_it_is_kept() {
     let connection = judgments();
     one::<String>(&connection, "SELECT ltr_train('rank_svm', 'judgments')").unwrap();

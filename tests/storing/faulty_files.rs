@@ -1,4 +1,4 @@
-//! A file system for SQLite whose n-th change of a file fails or ends the process.
+//! A file system for SQLite whose n-th operation fails or ends the process. It never waits for a disk.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
@@ -9,22 +9,101 @@ use rusqlite::ffi;
 /// The name of the file system.
 pub const NAME: &CStr = c"faulty";
 
-/// What happens at the n-th change.
+/// What happens at the n-th operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fault {
-    /// Nothing; changes are counted.
+    /// Nothing; operations are counted.
     None,
-    /// One error.
+    /// One I/O error. The operation is not done; half of the bytes of a write are written.
     Once,
-    /// Errors from then on.
+    /// I/O errors from then on.
     Sticky,
-    /// The process ends, after half of the bytes of a write.
+    /// One lock is held by somebody else, or the disk is full at one write. Other operations are not counted.
+    Refused,
+    /// One change or unlock is done, and reports an error. Other operations are not counted.
+    Done,
+    /// The process ends at a change, after half of the bytes of a write. Other operations are not counted.
     Kill,
+}
+
+/// What SQLite asks of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Open,
+    Access,
+    Read,
+    Size,
+    Write,
+    Truncate,
+    Sync,
+    Delete,
+    Lock,
+    CheckLock,
+    Unlock,
+    Map,
+    MapLock,
+    MapUnlock,
 }
 
 static FAULT: AtomicU8 = AtomicU8::new(0);
 static LEFT: AtomicI64 = AtomicI64::new(0);
+
+impl Operation {
+    fn is_change(self) -> bool {
+        matches!(self, Self::Write | Self::Truncate | Self::Sync | Self::Delete)
+    }
+
+    /// Whether a planned fault counts this operation.
+    fn counts(self, fault: u8) -> bool {
+        const REFUSED: u8 = Fault::Refused as u8;
+        const DONE: u8 = Fault::Done as u8;
+        const KILL: u8 = Fault::Kill as u8;
+        match fault {
+            REFUSED => matches!(self, Self::Write | Self::Lock | Self::MapLock),
+            DONE => self.is_change() || matches!(self, Self::Unlock | Self::MapUnlock),
+            KILL => self.is_change(),
+            _ => true,
+        }
+    }
+
+    /// The error, if this operation fails.
+    fn failure(self) -> Option<c_int> {
+        let fault = FAULT.load(Ordering::SeqCst);
+        if fault == Fault::None as u8 || !self.counts(fault) {
+            return None;
+        }
+        let left = LEFT.fetch_sub(1, Ordering::SeqCst);
+        let fails = left == 0 || (left < 0 && fault == Fault::Sticky as u8);
+        fails.then(|| match self {
+            Self::Write if fault == Fault::Refused as u8 => ffi::SQLITE_FULL,
+            Self::Lock | Self::MapLock if fault == Fault::Refused as u8 => ffi::SQLITE_BUSY,
+            Self::Open => ffi::SQLITE_CANTOPEN,
+            Self::Access => ffi::SQLITE_IOERR_ACCESS,
+            Self::Read => ffi::SQLITE_IOERR_READ,
+            Self::Size => ffi::SQLITE_IOERR_FSTAT,
+            Self::Write => ffi::SQLITE_IOERR_WRITE,
+            Self::Truncate => ffi::SQLITE_IOERR_TRUNCATE,
+            Self::Sync => ffi::SQLITE_IOERR_FSYNC,
+            Self::Delete => ffi::SQLITE_IOERR_DELETE,
+            Self::Lock => ffi::SQLITE_IOERR_LOCK,
+            Self::CheckLock => ffi::SQLITE_IOERR_CHECKRESERVEDLOCK,
+            Self::Unlock => ffi::SQLITE_IOERR_UNLOCK,
+            Self::Map => ffi::SQLITE_IOERR_SHMMAP,
+            Self::MapLock | Self::MapUnlock => ffi::SQLITE_IOERR_SHMLOCK,
+        })
+    }
+
+    /// Does the operation of the host, or fails as planned.
+    fn run(self, host: impl FnOnce() -> c_int) -> c_int {
+        let Some(code) = self.failure() else { return host() };
+        kill_if_planned();
+        if FAULT.load(Ordering::SeqCst) == Fault::Done as u8 {
+            host();
+        }
+        code
+    }
+}
 
 /// The host's own file system and the methods of its files.
 struct Host {
@@ -52,31 +131,22 @@ pub fn install() {
             copy.pNext = std::ptr::null_mut();
             copy.xOpen = Some(open);
             copy.xDelete = Some(delete);
+            copy.xAccess = Some(access);
             assert_eq!(ffi::sqlite3_vfs_register(copy, 0), ffi::SQLITE_OK);
             Host { files }
         }
     });
 }
 
-/// The fault at the change with this number, counted from now on.
+/// The fault at the operation with this number, counted from now on.
 pub fn plan(fault: Fault, at: usize) {
     LEFT.store(at as i64, Ordering::SeqCst);
     FAULT.store(fault as u8, Ordering::SeqCst);
 }
 
-/// Changes until the planned one; below 0 after it.
+/// Operations until the planned one; below 0 after it.
 pub fn left() -> i64 {
     LEFT.load(Ordering::SeqCst)
-}
-
-/// Whether this change fails.
-fn fails() -> bool {
-    let fault = FAULT.load(Ordering::SeqCst);
-    if fault == Fault::None as u8 {
-        return false;
-    }
-    let left = LEFT.fetch_sub(1, Ordering::SeqCst);
-    left == 0 || (left < 0 && fault == Fault::Sticky as u8)
 }
 
 fn kill_if_planned() {
@@ -93,9 +163,11 @@ unsafe extern "C" fn open(
     out: *mut c_int,
 ) -> c_int {
     let host = HOST.get().map_or(std::ptr::null_mut(), |host| host.files);
-    // SAFETY: the arguments are SQLite's; the host's own function opens the file.
+    // SAFETY: the arguments are SQLite's; the host's own function opens the file. A file without methods is not closed.
     unsafe {
-        let code = (*host).xOpen.map_or(ffi::SQLITE_ERROR, |open| open(host, name, file, flags, out));
+        (*file).pMethods = std::ptr::null();
+        let code = Operation::Open
+            .run(|| (*host).xOpen.map_or(ffi::SQLITE_ERROR, |open| open(host, name, file, flags, out)));
         if code == ffi::SQLITE_OK {
             replace_methods(&mut *file);
         }
@@ -103,17 +175,26 @@ unsafe extern "C" fn open(
     }
 }
 
-unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
-    if fails() {
-        kill_if_planned();
-        return ffi::SQLITE_IOERR_DELETE;
-    }
+unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, _: c_int) -> c_int {
     let host = HOST.get().map_or(std::ptr::null_mut(), |host| host.files);
     // SAFETY: as in `open`.
-    unsafe { (*host).xDelete.map_or(ffi::SQLITE_ERROR, |delete| delete(host, name, sync)) }
+    Operation::Delete
+        .run(|| unsafe { (*host).xDelete.map_or(ffi::SQLITE_ERROR, |delete| delete(host, name, 0)) })
 }
 
-/// Puts the functions below in place of those of the host, which are the same for all of its files.
+unsafe extern "C" fn access(
+    _: *mut ffi::sqlite3_vfs,
+    name: *const c_char,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    let host = HOST.get().map_or(std::ptr::null_mut(), |host| host.files);
+    // SAFETY: as in `open`.
+    Operation::Access
+        .run(|| unsafe { (*host).xAccess.map_or(ffi::SQLITE_ERROR, |access| access(host, name, flags, out)) })
+}
+
+/// Puts the functions below in place of those of the host. Files with locks share one table of functions.
 unsafe fn replace_methods(file: &mut ffi::sqlite3_file) {
     // SAFETY: an open file has methods, which live as long as the process.
     let methods = unsafe { *file.pMethods };
@@ -122,9 +203,16 @@ unsafe fn replace_methods(file: &mut ffi::sqlite3_file) {
     let address = file.pMethods as usize;
     if !replaced.iter().any(|(host, _)| *host == address) {
         let copy = ffi::sqlite3_io_methods {
+            xRead: Some(read),
             xWrite: Some(write),
             xTruncate: Some(truncate),
             xSync: Some(sync),
+            xFileSize: Some(size),
+            xLock: Some(lock),
+            xUnlock: Some(unlock),
+            xCheckReservedLock: Some(check_lock),
+            xShmMap: Some(map),
+            xShmLock: Some(map_lock),
             ..methods
         };
         replaced.push((address, std::ptr::from_ref(Box::leak(Box::new(copy))) as usize));
@@ -134,8 +222,26 @@ unsafe fn replace_methods(file: &mut ffi::sqlite3_file) {
     }
 }
 
+/// The methods of the first file, a database. Other files need no locks, and share its other functions.
 fn methods() -> &'static ffi::sqlite3_io_methods {
     METHODS.get().expect("an open file")
+}
+
+/// Calls a method of the host with the arguments of SQLite.
+macro_rules! host {
+    ($method:ident, $file:expr $(, $argument:expr)*) => {
+        // SAFETY: the arguments are SQLite's; the host's own function does the work.
+        unsafe { methods().$method.map_or(ffi::SQLITE_ERROR, |method| method($file $(, $argument)*)) }
+    };
+}
+
+unsafe extern "C" fn read(
+    file: *mut ffi::sqlite3_file,
+    bytes: *mut c_void,
+    length: c_int,
+    offset: ffi::sqlite3_int64,
+) -> c_int {
+    Operation::Read.run(|| host!(xRead, file, bytes, length, offset))
 }
 
 unsafe extern "C" fn write(
@@ -144,32 +250,56 @@ unsafe extern "C" fn write(
     length: c_int,
     offset: ffi::sqlite3_int64,
 ) -> c_int {
-    let fails = fails();
-    let written = if fails { length / 2 } else { length };
-    // SAFETY: the arguments are SQLite's; the host's own function writes.
-    let code =
-        unsafe { methods().xWrite.map_or(ffi::SQLITE_ERROR, |write| write(file, bytes, written, offset)) };
-    if fails {
-        kill_if_planned();
-        return ffi::SQLITE_IOERR_WRITE;
-    }
-    code
+    let failure = Operation::Write.failure();
+    let is_done = failure.is_none() || FAULT.load(Ordering::SeqCst) == Fault::Done as u8;
+    let written = if is_done { length } else { length / 2 };
+    let code = host!(xWrite, file, bytes, written, offset);
+    let Some(failure) = failure else { return code };
+    kill_if_planned();
+    failure
 }
 
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: ffi::sqlite3_int64) -> c_int {
-    if fails() {
-        kill_if_planned();
-        return ffi::SQLITE_IOERR_TRUNCATE;
-    }
-    // SAFETY: as in `write`.
-    unsafe { methods().xTruncate.map_or(ffi::SQLITE_ERROR, |truncate| truncate(file, size)) }
+    Operation::Truncate.run(|| host!(xTruncate, file, size))
 }
 
-unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
-    if fails() {
-        kill_if_planned();
-        return ffi::SQLITE_IOERR_FSYNC;
-    }
-    // SAFETY: as in `write`.
-    unsafe { methods().xSync.map_or(ffi::SQLITE_ERROR, |sync| sync(file, flags)) }
+unsafe extern "C" fn sync(_: *mut ffi::sqlite3_file, _: c_int) -> c_int {
+    Operation::Sync.run(|| ffi::SQLITE_OK)
+}
+
+unsafe extern "C" fn size(file: *mut ffi::sqlite3_file, size: *mut ffi::sqlite3_int64) -> c_int {
+    Operation::Size.run(|| host!(xFileSize, file, size))
+}
+
+unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
+    Operation::Lock.run(|| host!(xLock, file, level))
+}
+
+unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
+    Operation::Unlock.run(|| host!(xUnlock, file, level))
+}
+
+unsafe extern "C" fn check_lock(file: *mut ffi::sqlite3_file, out: *mut c_int) -> c_int {
+    Operation::CheckLock.run(|| host!(xCheckReservedLock, file, out))
+}
+
+unsafe extern "C" fn map(
+    file: *mut ffi::sqlite3_file,
+    page: c_int,
+    size: c_int,
+    extend: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    Operation::Map.run(|| host!(xShmMap, file, page, size, extend, out))
+}
+
+unsafe extern "C" fn map_lock(
+    file: *mut ffi::sqlite3_file,
+    first: c_int,
+    count: c_int,
+    flags: c_int,
+) -> c_int {
+    let unlocks = flags & ffi::SQLITE_SHM_UNLOCK != 0;
+    let operation = if unlocks { Operation::MapUnlock } else { Operation::MapLock };
+    operation.run(|| host!(xShmLock, file, first, count, flags))
 }

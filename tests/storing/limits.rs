@@ -151,6 +151,26 @@ fn an_interrupt_stops_a_ranking() {
     assert_eq!(code, Some(ErrorCode::OperationInterrupted));
 }
 
+/// Limits of SQL statements stop no computation whose own statements keep them.
+#[test]
+fn limits_of_statements_stop_no_training() {
+    let limits = [
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, 150),
+        (Limit::SQLITE_LIMIT_COLUMN, 10),
+        (Limit::SQLITE_LIMIT_EXPR_DEPTH, 4),
+        (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 1),
+        (Limit::SQLITE_LIMIT_VDBE_OP, 50),
+        (Limit::SQLITE_LIMIT_FUNCTION_ARG, 3),
+    ];
+    for (limit, value) in limits {
+        let connection = connect();
+        connection.execute_batch(&LARGE.replace("150000", "1500")).expect("a set");
+        connection.set_limit(limit, value).expect("a limit");
+        let fit = "SELECT hex(ltr_fit('rank_svm', 'judged', '{\"lambda\": 0.1}'))";
+        run(&connection, fit).unwrap_or_else(|problem| panic!("{limit:?}: {problem}"));
+    }
+}
+
 /// Statements that run for minutes before their first row: a filter, a sort and a recursion.
 const SILENT: [&str; 3] = [
     "SELECT a.* FROM judged a, judged b WHERE a.a + b.b < -1",

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::support::{Folder, MODES, ROWS, TRAIN, assert_intact, m, number, run};
+use crate::support::{Folder, MODES, ROWS, SCALARS, TRAIN, assert_intact, m, number, run};
 
 /// Longer than any call takes by itself.
 const HELD: Duration = Duration::from_millis(400);
@@ -127,7 +127,7 @@ fn waiting_ends_and_leaves_the_hosts_handler() {
         let waited = started.elapsed();
         assert!(waited > Duration::from_secs(5) && waited < Duration::from_secs(7), "{waited:?}");
         assert!(
-            problem.contains("held a lock for 5 seconds, so nothing was stored")
+            problem.contains("nothing was stored: another connection held a lock for 5 seconds")
                 && problem.contains("call again"),
             "{problem}"
         );
@@ -136,6 +136,26 @@ fn waiting_ends_and_leaves_the_hosts_handler() {
         writer.execute_batch("COMMIT").expect("the end");
         assert_eq!(m(&connection), (vec![1], vec![1]));
     }
+}
+
+/// A lock that does not end is an error that says so, whichever statement meets it.
+#[test]
+fn every_call_says_that_another_connection_holds_a_lock() {
+    let folder = Folder::new("delete");
+    run(&folder.open(), TRAIN).expect("a version");
+    let calls: Vec<_> = SCALARS.iter().map(|sql| (*sql, folder.open())).collect();
+    calls.iter().for_each(|(_, connection)| drop(m(connection)));
+    let writer = folder.open();
+    writer.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
+    std::thread::scope(|scope| {
+        for (sql, connection) in calls {
+            scope.spawn(move || {
+                let problem = run(&connection, sql).expect_err(sql);
+                let expected = "another connection held a lock for 5 seconds (";
+                assert!(problem.contains(expected) && problem.contains("call again"), "{sql}: {problem}");
+            });
+        }
+    });
 }
 
 /// A transaction that can no longer write is refused before the source is read.

@@ -1,7 +1,7 @@
 //! A call that reports success has stored the model; one that fails has changed nothing (rules 5.8, 5.9, 5.19).
 
 use crate::hooks::{Action, Hooks};
-use crate::support::{Folder, TRAIN, assert_intact, has_table, m, number, run};
+use crate::support::{Folder, SCALARS, TABLES, TRAIN, assert_intact, has_table, m, number, run};
 
 /// Success means a new active version, failure that nothing has changed.
 fn assert_all_or_nothing(
@@ -136,6 +136,60 @@ fn a_failed_first_training_leaves_no_table() {
 
 fn run_any(connection: &rusqlite::Connection, sql: &str) {
     connection.query_row(sql, [], |_| Ok(())).expect(sql);
+}
+
+/// What has the name of the table is named, by every call that looks for it.
+#[test]
+fn other_objects_named_ltr_models_are_refused() {
+    let columns = ["name", "version", "algorithm", "active", "created_at", "report", "model"];
+    let all = columns.join(", ");
+    let values = "'m' AS name, 1 AS version, '' AS algorithm, 1 AS active, '' AS created_at, '{}' AS report, x'' AS model";
+    let mut cases = vec![
+        (format!("CREATE VIEW ltr_models AS SELECT {values}"), "a view".to_owned()),
+        (format!("CREATE VIEW LTR_Models AS SELECT 1 AS rowid, {values}"), "a view".to_owned()),
+        (format!("CREATE VIRTUAL TABLE ltr_models USING fts5({all})"), "a virtual table".to_owned()),
+        (
+            format!("CREATE TABLE ltr_models({all}, PRIMARY KEY (name, version)) WITHOUT ROWID"),
+            "a table WITHOUT ROWID".to_owned(),
+        ),
+        ("CREATE INDEX ltr_models ON j(a)".to_owned(), "an index".to_owned()),
+    ];
+    for missing in ["name", "version", "active", "report", "model"] {
+        let others = columns.iter().filter(|name| **name != missing).copied().collect::<Vec<_>>().join(", ");
+        let found = format!("a table with other columns (no such column: {missing})");
+        cases.push((format!("CREATE TABLE ltr_models({others})"), found));
+    }
+    let mut calls = 0;
+    for (create, found) in &cases {
+        let folder = Folder::new("delete");
+        let connection = folder.open();
+        connection.execute_batch(create).expect(create);
+        for sql in SCALARS.iter().chain(TABLES) {
+            let problem = connection.prepare(sql).and_then(|mut statement| {
+                let mut rows = statement.query([])?;
+                while rows.next()?.is_some() {}
+                Ok(())
+            });
+            let problem = problem.expect_err(sql).to_string();
+            let expected = format!(
+                "'ltr_models' in the database 'main' is {found}, but models are stored in an ordinary table"
+            );
+            assert!(problem.contains(&expected), "{create}: {sql}: {problem}");
+            assert!(problem.contains("rename it") && problem.contains("the option 'schema'"), "{problem}");
+            calls += 1;
+        }
+    }
+    println!("{calls} calls with another ltr_models");
+    // Columns that only new versions need.
+    for missing in ["algorithm", "created_at"] {
+        let folder = Folder::new("delete");
+        let connection = folder.open();
+        run(&connection, TRAIN).expect("a version");
+        connection.execute_batch(&format!("ALTER TABLE ltr_models DROP COLUMN {missing}")).expect(missing);
+        run(&connection, "SELECT ltr_info('m')").expect("the model is read");
+        let problem = run(&connection, TRAIN).expect_err(missing);
+        assert!(problem.contains("the table ltr_models cannot take a new version"), "{problem}");
+    }
 }
 
 #[test]

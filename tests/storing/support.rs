@@ -67,6 +67,38 @@ pub fn open(path: &Path, files: Option<&std::ffi::CStr>) -> Connection {
     connection
 }
 
+/// Calls of scalar functions that use the table `ltr_models`.
+pub const SCALARS: &[&str] = &[
+    TRAIN,
+    "SELECT ltr_train('rank_svm', 'j', '{\"prior\": \"@m\"}')",
+    "SELECT ltr_update('m', 'j')",
+    "SELECT ltr_import('{}')",
+    "SELECT ltr_info('m')",
+    "SELECT ltr_export('m', 'json')",
+    "SELECT ltr_score('m', '[0.5, 0.5]')",
+    "SELECT ltr_score('m', '[0.5, 0.5]', '[1]')",
+    "SELECT ltr_prefer('m', '[0.5, 0.5]', '[0, 1]')",
+    "SELECT ltr_plot('weights', 'm')",
+    "SELECT ltr_report('m', 'j')",
+];
+
+/// Calls of table-valued functions that use the table `ltr_models`.
+pub const TABLES: &[&str] = &[
+    "SELECT * FROM ltr_rank('m', 'j')",
+    "SELECT * FROM ltr_rank('m@1', 'j')",
+    "SELECT * FROM ltr_evaluate('m', 'j')",
+    "SELECT * FROM ltr_compare('m', 'm', 'j')",
+    "SELECT * FROM ltr_monitor('m', 'j')",
+    "SELECT * FROM ltr_importance('m', 'j')",
+    "SELECT * FROM ltr_explain('m', '[0.5, 0.5]')",
+    "SELECT * FROM ltr_explain_rank('m', 'j', 1, 4, 5)",
+    "SELECT * FROM ltr_weights('m')",
+    "SELECT * FROM ltr_training_log('m')",
+    "SELECT * FROM ltr_neighbors('m', '[0.5]')",
+    "SELECT * FROM ltr_factors('m')",
+    "SELECT * FROM ltr_recommend('m', 1)",
+];
+
 pub fn run(connection: &Connection, sql: &str) -> Result<String, String> {
     connection.query_row(sql, [], |row| row.get(0)).map_err(|problem| problem.to_string())
 }

@@ -3,7 +3,7 @@
 use rusqlite::functions::FunctionFlags;
 use serde_json::json;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::Output;
@@ -28,15 +28,10 @@ pub const DEBUG: ScalarFunction = ScalarFunction {
 };
 
 fn debug(call: &ScalarCall<'_>) -> Result<Output> {
-    let (sqlite, fts5) = call.with_connection(|connection| {
-        let version = connection
-            .query_row("SELECT sqlite_version()", [], |row| row.get::<_, String>(0))
-            .map_err(|error| Error::Host(error.to_string()))?;
-        Ok((version, fts::status(connection, call.state)))
-    })?;
+    let fts5 = call.with_connection(|connection| Ok(fts::status(connection, call.state)))?;
     Ok(Output::Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "sqlite": sqlite,
+        "sqlite": rusqlite::version(),
         "fts5": fts5,
         "built": if cfg!(feature = "loadable") { "loadable" } else { "static" },
         "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),

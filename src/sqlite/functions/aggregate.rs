@@ -14,11 +14,13 @@ mod settings;
 mod state;
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::metric::{METRICS, MetricDef, SUBTOPIC_METRICS};
+use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::usage;
 use judgment::{Coverage, Kind, Relevance};
 use state::Measure;
@@ -29,12 +31,12 @@ pub use settings::metric_options;
 ///
 /// # Errors
 /// Those of the database.
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result<()> {
     for def in relevance_functions() {
-        register_kind(connection, Relevance(def))?;
+        register_kind(connection, state, Relevance(def))?;
     }
     for def in SUBTOPIC_METRICS {
-        register_kind(connection, Coverage(def))?;
+        register_kind(connection, state, Coverage(def))?;
     }
     Ok(())
 }
@@ -49,12 +51,12 @@ fn relevance_functions() -> impl Iterator<Item = &'static MetricDef> {
 }
 
 /// Registers one function with every number of arguments it takes.
-fn register_kind<K: Kind>(connection: &Connection, kind: K) -> rusqlite::Result<()> {
+fn register_kind<K: Kind>(connection: &Connection, state: &Arc<State>, kind: K) -> rusqlite::Result<()> {
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     let layout = kind.layout();
     for arguments in layout.least()..=layout.most() {
-        let measure = Measure::new(kind);
+        let measure = Measure::new(kind, state);
         connection.create_window_function(layout.function, arguments as c_int, flags, measure)?;
     }
     usage::answer_aggregate(connection, layout.function, &layout.parameters())

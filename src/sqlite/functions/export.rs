@@ -101,15 +101,14 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
             base: None,
         };
         let stored = store.put(&new, &limits)?;
-        let warnings: Vec<String> = stored.warning.into_iter().collect();
-        call.state.set_warnings(warnings.clone());
+        call.state.set_warnings(stored.warnings.clone());
         Ok(Output::Json(json!({
             "name": name,
             "version": stored.version,
             "active": activate,
             "algorithm": card.algorithm,
             "features": card.features,
-            "warnings": warnings,
+            "warnings": stored.warnings,
         })))
     })
 }

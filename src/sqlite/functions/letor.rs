@@ -4,7 +4,7 @@
 //! * 10.4: The BLOB of a line has `feature_count` features, by default up to the highest feature number in the file.
 //! * 10.5: `doc_id` is the comment's `docid`, otherwise the number of the line in its query.
 //! * 10.6: The file is read line by line. Errors name file and line.
-//! * 10.7: Only regular files are read.
+//! * 10.7: Only regular files are read, none of /proc and /sys.
 //! * 10.8: Errors quote a line only if it begins like LETOR text.
 
 use std::collections::HashMap;
@@ -66,15 +66,19 @@ fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<
     Ok(lines(BufReader::new(file)))
 }
 
+/// Directories of files that the system makes when they are read. They look like regular files.
+const MADE_BY_THE_SYSTEM: [&str; 2] = ["/proc", "/sys"];
+
 /// Opens a regular file. Opening a pipe could wait without end, and opening a device can have an effect.
 fn open_regular(path: &str) -> std::io::Result<File> {
-    let regular = |is_file: bool| {
-        let refusal =
-            || std::io::Error::other("not a regular file; ltr_letor reads no directories, pipes or devices");
-        if is_file { Ok(()) } else { Err(refusal()) }
+    let regular = |is_regular: bool| {
+        let refusal = "not a regular file; ltr_letor reads no directories, pipes or devices, and nothing of /proc and /sys";
+        if is_regular { Ok(()) } else { Err(std::io::Error::other(refusal)) }
     };
     // 1. By its name, before anything is opened.
     regular(std::fs::metadata(path)?.is_file())?;
+    let path = std::fs::canonicalize(path)?;
+    regular(!MADE_BY_THE_SYSTEM.iter().any(|root| path.starts_with(root)))?;
     // 2. By the open file: another one may have the name now.
     let file = without_waiting().read(true).open(path)?;
     regular(file.metadata()?.is_file())?;

@@ -6,6 +6,8 @@
 //! * 8.15: A NULL value counts as the option `undefined` says; with `skip` its row is left out. The options are the same in
 //!   every row.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
@@ -17,9 +19,9 @@ use crate::memory::Reservation;
 use crate::metric::{LARGEST_VALUE, Undefined};
 use crate::options::{self, Use};
 use crate::param::Params;
-use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::usage;
 use crate::sqlite::glue::value::{describe, number_of, optional_text};
 use crate::sqlite::glue::vtab::Parameter;
@@ -35,11 +37,11 @@ const FIRST_ROWS: usize = 64;
 ///
 /// # Errors
 /// Those of the database.
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result<()> {
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     for arguments in 2..=3 {
-        connection.create_aggregate_function(NAME, arguments, flags, Test)?;
+        connection.create_aggregate_function(NAME, arguments, flags, Test(Arc::clone(state)))?;
     }
     usage::answer_aggregate(connection, NAME, PARAMETERS)
 }
@@ -58,7 +60,7 @@ pub(super) fn test(options: &Params) -> Result<PairedTest> {
     })
 }
 
-struct Test;
+struct Test(Arc<State>);
 
 /// The rows of a group.
 struct Rows {
@@ -157,14 +159,14 @@ fn number(value: ValueRef<'_>, argument: &str, row: usize) -> Result<Option<f64>
 
 impl Aggregate<Rows, Option<String>> for Test {
     fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<Rows> {
-        guard(NAME, || Rows::new(context))
+        self.0.guard(NAME, || Rows::new(context))
     }
 
     fn step(&self, context: &mut Context<'_>, rows: &mut Rows) -> rusqlite::Result<()> {
-        guard(NAME, || rows.push(context))
+        self.0.guard(NAME, || rows.push(context))
     }
 
     fn finalize(&self, _: &mut Context<'_>, rows: Option<Rows>) -> rusqlite::Result<Option<String>> {
-        guard(NAME, || rows.map(|rows| rows.result()).transpose())
+        self.0.guard(NAME, || rows.map(|rows| rows.result()).transpose())
     }
 }

@@ -238,7 +238,7 @@ pub(super) fn keep(
     };
     let stored = store.put(&new, how.limits)?;
     (report.version, report.active) = (Some(stored.version), Some(activate));
-    report.training.warnings.extend(stored.warning);
+    report.training.warnings.extend(stored.warnings);
     how.state.set_warnings(report.training.warnings.clone());
     // Long lists stay in the stored report.
     report.training.log_seconds = None;

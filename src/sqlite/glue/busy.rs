@@ -33,6 +33,11 @@ pub fn retry_busy<T>(
         let last = *last.get_or_insert_with(|| Instant::now() + LONGEST_WAIT);
         match outcome {
             Err(Error::Busy(_)) if Instant::now() < last => {}
+            Err(Error::Busy(problem)) => {
+                return Err(Error::Busy(format!(
+                    "another connection held a lock for 5 seconds ({problem}); call again when its transaction has ended"
+                )));
+            }
             outcome => return outcome,
         }
         limits.check_interrupt(connection)?;

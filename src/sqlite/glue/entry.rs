@@ -5,10 +5,10 @@
 //! with the objects of another corrupts memory.
 #![allow(unsafe_code, reason = "the entry points of a shared library are C functions")]
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ptr::null;
+use std::sync::OnceLock;
 
 use rusqlite::{Connection, ffi};
 
@@ -17,16 +17,8 @@ use crate::sqlite::{Files, register_with};
 /// The oldest host, 3.38.0: the first that has everything the functions use.
 const OLDEST: c_int = 3_038_000;
 
-/// The function table of the SQLite library that this copy of the extension serves.
-static HOST: AtomicPtr<ffi::sqlite3_api_routines> = AtomicPtr::new(null_mut());
-
-/// Registers functions on a connection. True: the library stays loaded.
-type Register = fn(Connection) -> rusqlite::Result<bool>;
-
-/// After a registration the library stays loaded: threads may still be ending when the host closes its last connection.
-fn stay(registered: rusqlite::Result<()>) -> rusqlite::Result<bool> {
-    registered.map(|()| true)
-}
+/// The SQLite library that this copy of the extension serves: the address of its function table, and its version.
+static HOST: OnceLock<(usize, c_int)> = OnceLock::new();
 
 /// Entry point under the name that every host tries.
 ///
@@ -39,7 +31,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     api: *mut ffi::sqlite3_api_routines,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { load(db, message, api, |connection| stay(register_with(&connection, Files::Allowed))) }
+    unsafe { load(db, message, api, Files::Allowed) }
 }
 
 /// Entry point under the name that SQLite derives from the file's name.
@@ -67,7 +59,7 @@ pub unsafe extern "C" fn sqlite3_sqliteltr_nofiles_init(
     api: *mut ffi::sqlite3_api_routines,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { load(db, message, api, |connection| stay(register_with(&connection, Files::Denied))) }
+    unsafe { load(db, message, api, Files::Denied) }
 }
 
 /// Registers the functions; a panic becomes an error code.
@@ -78,10 +70,10 @@ unsafe fn load(
     db: *mut ffi::sqlite3,
     message: *mut *mut c_char,
     api: *mut ffi::sqlite3_api_routines,
-    register: Register,
+    files: Files,
 ) -> c_int {
     // SAFETY: the arguments are SQLite's, as this function's own contract says.
-    let load = || unsafe { init(db, message, api, register) };
+    let load = || unsafe { init(db, message, api, files) };
     catch_unwind(AssertUnwindSafe(load)).unwrap_or(ffi::SQLITE_ERROR)
 }
 
@@ -91,36 +83,94 @@ unsafe fn init(
     db: *mut ffi::sqlite3,
     message: *mut *mut c_char,
     api: *mut ffi::sqlite3_api_routines,
-    register: Register,
+    files: Files,
 ) -> c_int {
     if api.is_null() {
         return ffi::SQLITE_ERROR;
     }
     // SAFETY: `api` is the host's table.
     let version = unsafe { version_of(api) };
+    let outcome = match check_host(api as usize, version) {
+        // SAFETY: the database is open and calls this entry point; the table is at least as new as the bindings need.
+        Ok(()) => unsafe { register_into(db, api, files) },
+        refused => refused,
+    };
+    let Err(problem) = outcome else { return ffi::SQLITE_OK };
+    // SAFETY: `message` is null or writable, `api` is the host's table.
+    unsafe { refuse(&problem, message, api) };
+    ffi::SQLITE_ERROR
+}
+
+/// Refuses an old host, and a second host in this process.
+fn check_host(api: usize, version: c_int) -> Result<(), String> {
     if version < OLDEST {
-        let text = format!("sqlite_ltr needs SQLite 3.38.0 or newer, this is {}", dotted(version));
-        // SAFETY: `message` is null or writable, `api` is the host's table.
-        unsafe { refuse(&text, message, api) };
-        return ffi::SQLITE_ERROR;
+        return Err(format!("sqlite_ltr needs SQLite 3.38.0 or newer, this is {}", dotted(version)));
     }
-    if let Err(first) = HOST.compare_exchange(null_mut(), api, Ordering::SeqCst, Ordering::SeqCst)
-        && first != api
-    {
-        // SAFETY: the first host loaded this library, which stays loaded; so do the functions of the host.
-        let other = unsafe { version_of(first) };
-        let text = format!(
+    // An error of SQLite unloads a library, and with it the code of functions that are registered already.
+    if !pin() {
+        return Err("the system could not keep sqlite_ltr in memory; nothing was loaded".to_owned());
+    }
+    let (first, first_version) = *HOST.get_or_init(|| (api, version));
+    if first != api {
+        return Err(format!(
             "this process has loaded sqlite_ltr into another SQLite library ({}, this is {}); \
              copy the file to another folder and load the copy",
-            dotted(other),
+            dotted(first_version),
             dotted(version)
-        );
-        // SAFETY: as above.
-        unsafe { refuse(&text, message, api) };
-        return ffi::SQLITE_ERROR;
+        ));
     }
-    // SAFETY: the arguments are SQLite's; the table is at least as new as the bindings need.
-    unsafe { Connection::extension_init2(db, message, api, register) }
+    Ok(())
+}
+
+/// # Safety
+/// The arguments are those that SQLite gives to an entry point; the library stays in memory.
+unsafe fn register_into(
+    db: *mut ffi::sqlite3,
+    api: *mut ffi::sqlite3_api_routines,
+    files: Files,
+) -> Result<(), String> {
+    // SAFETY: `api` is the host's table, and `db` is open during this call. `from_handle` does not close it.
+    let connection = unsafe {
+        ffi::rusqlite_extension_init2(api).map_err(|problem| problem.to_string())?;
+        Connection::from_handle(db).map_err(|problem| problem.to_string())?
+    };
+    register_with(&connection, files).map_err(|problem| {
+        format!("{problem}; end the statements of this connection and load sqlite_ltr again, until then only functions of an earlier load work")
+    })
+}
+
+/// Keeps this library in memory until the process ends. Its functions may stay registered although a load fails, and its
+/// threads may still be ending when the last connection closes. Returns false if the system refuses.
+#[cfg(unix)]
+fn pin() -> bool {
+    const RTLD_LAZY: c_int = 1;
+    unsafe extern "C" {
+        /// Writes a `Dl_info`: four pointers, of which the first is the name of the file.
+        fn dladdr(address: *const c_void, info: *mut [*const c_char; 4]) -> c_int;
+        fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
+    }
+    let mut info = [null(); 4];
+    // SAFETY: the declarations are those of the system. `dladdr` finds the file of this function, a text of the loader. To open
+    // a loaded file again only counts it once more, and it is never closed.
+    unsafe {
+        dladdr((pin as fn() -> bool) as *const c_void, &raw mut info) != 0
+            && !dlopen(info[0], RTLD_LAZY).is_null()
+    }
+}
+
+/// As above.
+#[cfg(windows)]
+fn pin() -> bool {
+    const PIN_MODULE_OF_ADDRESS: u32 = 1 | 4;
+    unsafe extern "system" {
+        fn GetModuleHandleExW(flags: u32, address: *const c_void, module: *mut *mut c_void) -> c_int;
+    }
+    let mut module = std::ptr::null_mut();
+    // SAFETY: the declaration is that of the system; with these flags the second argument is an address in the library.
+    unsafe {
+        GetModuleHandleExW(PIN_MODULE_OF_ADDRESS, (pin as fn() -> bool) as *const c_void, &raw mut module)
+            != 0
+    }
 }
 
 /// # Safety

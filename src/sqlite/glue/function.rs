@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 
-use super::guard::guard;
+use super::guard::in_transaction;
 use super::probe::{Database, interruptible};
 use super::state::State;
 use super::value::Output;
@@ -44,7 +44,8 @@ impl ScalarCall<'_> {
         // SAFETY: the connection is used only during this call, on the thread that makes it.
         let connection =
             unsafe { self.context.get_connection() }.map_err(|error| Error::Host(error.to_string()))?;
-        interruptible(Database::from_connection(&connection), || body(&connection))
+        let database = Database::from_connection(&connection);
+        in_transaction(&connection, || interruptible(database, || body(&connection)))
     }
 
     /// Runs `body` as a call of a table-valued function with these arguments.
@@ -92,7 +93,7 @@ pub fn register(
         let state = Arc::clone(state);
         let flags = function.flags | FunctionFlags::SQLITE_UTF8;
         connection.create_scalar_function(function.name, *arity, flags, move |context| {
-            guard(function.name, || (function.execute)(&ScalarCall { state: &state, context }))
+            state.guard(function.name, || (function.execute)(&ScalarCall { state: &state, context }))
         })?;
     }
     Ok(())

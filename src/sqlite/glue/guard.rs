@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use rusqlite::ffi;
+use rusqlite::{Connection, ffi};
 
 use crate::error::{Error, Result};
 use crate::run::unwound;
@@ -11,6 +11,22 @@ use crate::run::unwound;
 pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(unwound(payload)));
     outcome.map_err(|error| to_sqlite(name, &error))
+}
+
+/// Runs the body of a call that uses its connection. Some errors make SQLite roll back the transaction of the caller, even if the
+/// call goes on. The call then fails and says so (rule 5.19).
+pub fn in_transaction<T>(connection: &Connection, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let alone = connection.is_autocommit();
+    let outcome = body();
+    if alone || !connection.is_autocommit() {
+        return outcome;
+    }
+    let problem = match outcome {
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) => error.to_string(),
+        Ok(_) => "an error of the database ended the transaction".to_owned(),
+    };
+    Err(Error::Host(format!("{problem}; SQLite has rolled back the transaction of the caller")))
 }
 
 /// The SQL error for an error of this crate. An interruption keeps its code, which hosts look for.

@@ -8,7 +8,7 @@
 )]
 
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::rc::Rc;
 use std::time::Instant;
@@ -16,12 +16,17 @@ use std::time::Instant;
 use rusqlite::functions::Context;
 use rusqlite::{Connection, ffi};
 
+use super::sql;
 use crate::control::stoppable;
 use crate::error::{Error, Result};
 use crate::run::POLL_INTERVAL;
 
-/// Rows of each of the three lists that the statement joins. Hosts may limit the terms of a compound SELECT.
-const ROWS: usize = 20;
+/// Steps of the virtual machine in a check. Progress handlers, which hosts use as time-outs, are called after a number of
+/// steps; those of a prepared statement add up over its runs.
+const STEPS: c_int = 10_000;
+
+/// Constants in the statement: a step each.
+const CONSTANTS: usize = 200;
 
 /// The database of a running callback. It may be used during this callback only, and during the callbacks of its table that
 /// fetch further rows, on their thread.
@@ -35,6 +40,11 @@ impl Database {
         let connection = unsafe { context.get_connection() };
         // SAFETY: the handle of an open connection.
         Self(connection.map_or(ptr::null_mut(), |connection| unsafe { connection.handle() }))
+    }
+
+    /// Its address, unique while it is open.
+    pub fn address(self) -> usize {
+        self.0 as usize
     }
 
     /// The database of a connection.
@@ -56,6 +66,8 @@ pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) ->
 /// Calls `check` once in [`POLL_INTERVAL`].
 pub fn at_intervals(check: impl Fn() -> Result<()>) -> impl Fn() -> Result<()> {
     let last = Cell::new(Instant::now());
+    #[cfg(test)]
+    last.set(last.get() - fault::since_last());
     move || {
         #[cfg(test)]
         fault::check()?;
@@ -71,13 +83,26 @@ pub fn at_intervals(check: impl Fn() -> Result<()>) -> impl Fn() -> Result<()> {
 /// Interruptions at a chosen check, for tests.
 #[cfg(test)]
 pub mod fault {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
+    use std::time::Duration;
 
     use crate::control::Control;
-    use crate::error::Result;
+    use crate::error::{Error, Result};
+    use crate::run::POLL_INTERVAL;
 
     thread_local! {
         static CONTROL: RefCell<Option<Control>> = const { RefCell::new(None) };
+        static AT_ONCE: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Whether the host is asked at the first checkpoint of each call, and not only after [`POLL_INTERVAL`].
+    pub fn ask_at_once(yes: bool) {
+        AT_ONCE.set(yes);
+    }
+
+    /// How long ago a call that begins now has asked the host.
+    pub(super) fn since_last() -> Duration {
+        if AT_ONCE.get() { POLL_INTERVAL } else { Duration::ZERO }
     }
 
     /// From now on the calls of this thread are interrupted after so many checks, of the calling thread and of its pool.
@@ -88,7 +113,8 @@ pub mod fault {
 
     /// A check of the calling thread.
     pub(super) fn check() -> Result<()> {
-        CONTROL.with_borrow(|control| control.as_ref().map_or(Ok(()), Control::check))
+        let is_now = CONTROL.with_borrow(|control| control.as_ref().is_some_and(Control::is_canceled));
+        if is_now { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// The control of a pool.
@@ -100,8 +126,7 @@ pub mod fault {
     }
 }
 
-/// A prepared statement that runs about 17,000 steps of the virtual machine. Progress handlers, which hosts use as
-/// time-outs, are called after a number of steps; those of a prepared statement add up over its runs.
+/// A prepared SELECT of constants, which a check runs until it has made [`STEPS`] steps.
 #[derive(Debug)]
 pub struct Probe {
     database: *mut ffi::sqlite3,
@@ -109,21 +134,13 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A probe that prepares its statement now.
+    /// A probe that has made its first check.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; [`Error::Host`] if the statement cannot be prepared.
-    pub fn new(connection: &Connection) -> Result<Self> {
-        Self::of(Database::from_connection(connection))
-    }
-
-    /// As [`Self::new`].
-    ///
-    /// # Errors
-    /// Those of [`Self::new`].
+    /// Those of [`Self::check`].
     pub fn of(database: Database) -> Result<Self> {
         let probe = Self::unprepared(database);
-        probe.prepare()?;
+        probe.check()?;
         Ok(probe)
     }
 
@@ -133,52 +150,63 @@ impl Probe {
     }
 
     /// Prepares the statement. An authorizer needs to allow SQLITE_SELECT only: the statement reads no table, is not
-    /// recursive and calls no function.
+    /// recursive and calls no function. It has no subquery: SQLite crashes in some of them if an authorizer ignores a SELECT.
     ///
-    /// It needs no schema, and so no lock of the database file. `VALUES` with several rows does: from SQLite 3.46 on it reads
-    /// the schema, if that in memory was dropped. The first statement of a connection reads it in any case.
-    fn prepare(&self) -> Result<()> {
-        if self.database.is_null() {
-            return Err(Error::Internal("the host gave no connection".to_owned()));
-        }
-        let list = format!("({})", ["SELECT 0"; ROWS].join(" UNION ALL "));
-        let rows = ROWS * ROWS * ROWS;
-        let sql = format!("SELECT 0 FROM {list}, {list}, {list} LIMIT 1 OFFSET {}", rows - 1);
-        let sql = CString::new(sql).map_err(|problem| Error::Internal(problem.to_string()))?;
-        let mut statement = ptr::null_mut();
-        // SAFETY: an open database, used on its thread; the text ends with a zero byte.
-        let code = unsafe {
-            ffi::sqlite3_prepare_v2(self.database, sql.as_ptr(), -1, &raw mut statement, ptr::null_mut())
+    /// It needs no schema, and so no lock of the database file. The first statement of a connection reads it in any case.
+    fn prepare(&self) -> c_int {
+        let attempt = |constants| {
+            // SAFETY: the database is open, and is used on its thread.
+            let (statement, code) = unsafe {
+                sql::prepare_raw(self.database, &format!("SELECT {}", vec!["0"; constants].join(",")))
+            };
+            self.statement.set(statement);
+            code
         };
-        self.statement.set(statement);
-        // Without a statement the next check tries again.
-        if code == ffi::SQLITE_OK || is_lock(code) { Ok(()) } else { Err(self.error(code)) }
+        let code = attempt(CONSTANTS);
+        // These codes can come from a limit of the host, such as that of the columns. One constant is always allowed.
+        let may_be_limit = matches!(code & 0xff, ffi::SQLITE_ERROR | ffi::SQLITE_TOOBIG | ffi::SQLITE_NOMEM);
+        if may_be_limit { attempt(1) } else { code }
     }
 
     /// An error if the host interrupts the call.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; [`Error::Host`] if the statement fails for another reason.
+    /// [`Error::Interrupted`]; [`Error::Host`] if the statement cannot be prepared, or fails for another reason.
     pub fn check(&self) -> Result<()> {
-        if self.statement.get().is_null() {
-            self.prepare()?;
+        if self.database.is_null() {
+            return Err(Error::Internal("the host gave no connection".to_owned()));
         }
-        if self.statement.get().is_null() {
-            return Ok(());
+        let mut code = if self.statement.get().is_null() { self.prepare() } else { ffi::SQLITE_OK };
+        if code == ffi::SQLITE_OK {
+            code = self.run();
         }
-        // SAFETY: the statement was prepared, is used on one thread, and its database is open during the call.
-        let code = unsafe {
-            let code = ffi::sqlite3_step(self.statement.get());
-            ffi::sqlite3_reset(self.statement.get());
-            code
-        };
         match code {
             ffi::SQLITE_ROW => Ok(()),
             // An authorizer that ignores SQLITE_SELECT leaves no row, and no step for a progress handler.
             ffi::SQLITE_DONE => Err(self.error(ffi::SQLITE_AUTH)),
-            // After a change of the schema SQLite prepares the statement again.
+            // The next check prepares or runs the statement. After a change of the schema SQLite prepares it again.
             code if is_lock(code) => Ok(()),
             _ => Err(self.error(code)),
+        }
+    }
+
+    /// Runs the statement until it has made [`STEPS`] steps. Returns the last code of SQLite.
+    fn run(&self) -> c_int {
+        let statement = self.statement.get();
+        // SAFETY: the statement was prepared, is used on one thread, and its database is open during the call.
+        let steps = || unsafe { ffi::sqlite3_stmt_status(statement, ffi::SQLITE_STMTSTATUS_VM_STEP, 0) };
+        let before = steps();
+        loop {
+            // SAFETY: as above.
+            let code = unsafe {
+                let code = ffi::sqlite3_step(statement);
+                ffi::sqlite3_reset(statement);
+                code
+            };
+            // The count has 32 bits and wraps around.
+            if code != ffi::SQLITE_ROW || steps().wrapping_sub(before) >= STEPS {
+                return code;
+            }
         }
     }
 
@@ -215,6 +243,8 @@ impl Drop for Probe {
 mod tests {
     use std::ffi::c_void;
 
+    use rusqlite::limits::Limit;
+
     use super::*;
 
     /// Calls `body` with two connections to a file with one table, in rollback-journal mode and without a busy handler.
@@ -237,12 +267,13 @@ mod tests {
     #[test]
     fn an_exclusive_lock_neither_fails_nor_hides_an_interrupt() {
         with_two_connections("rollback", |connection, other| {
-            let before = Probe::new(&connection).unwrap();
+            let probe = || Probe::of(Database::from_connection(&connection)).unwrap();
+            let before = probe();
             connection.execute_batch("BEGIN; CREATE TABLE u(x); ROLLBACK").unwrap();
             other.execute_batch("BEGIN EXCLUSIVE").unwrap();
             let problem = connection.prepare("SELECT * FROM t").unwrap_err();
             assert_eq!(problem.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{problem}");
-            let after = Probe::new(&connection).unwrap();
+            let after = probe();
             for probe in [before, after] {
                 probe.check().unwrap();
                 // SAFETY: an open connection; the handler needs no data.
@@ -257,13 +288,39 @@ mod tests {
         });
     }
 
+    /// Hosts may limit statements. The check then needs a shorter one, and makes as many steps.
+    #[test]
+    fn limits_of_statements_stop_no_check() {
+        let limits = [
+            (Limit::SQLITE_LIMIT_SQL_LENGTH, 8),
+            (Limit::SQLITE_LIMIT_COLUMN, 1),
+            (Limit::SQLITE_LIMIT_EXPR_DEPTH, 1),
+            (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 1),
+            (Limit::SQLITE_LIMIT_VDBE_OP, 50),
+            (Limit::SQLITE_LIMIT_FUNCTION_ARG, 0),
+        ];
+        for (limit, value) in limits {
+            let connection = Connection::open_in_memory().unwrap();
+            // The first statement of a connection reads the schema, by statements of SQLite.
+            connection.execute_batch("SELECT 1").unwrap();
+            connection.set_limit(limit, value).unwrap();
+            let probe = Probe::of(Database::from_connection(&connection)).unwrap();
+            for _ in 0..3 {
+                // SAFETY: an open connection; the handler needs no data.
+                unsafe {
+                    ffi::sqlite3_progress_handler(connection.handle(), STEPS, Some(stop), ptr::null_mut());
+                }
+                assert!(matches!(probe.check(), Err(Error::Interrupted)), "{limit:?}");
+            }
+        }
+    }
+
     /// The first statement of a connection may read the schema. The probe is prepared once the lock has gone.
     #[test]
     fn a_lock_at_the_first_statement_is_no_interrupt() {
         with_two_connections("first", |connection, other| {
             other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-            let probe = Probe::new(&connection).unwrap();
-            probe.check().unwrap();
+            let probe = Probe::of(Database::from_connection(&connection)).unwrap();
             other.execute_batch("COMMIT").unwrap();
             probe.check().unwrap();
             assert!(!probe.statement.get().is_null());

@@ -159,7 +159,8 @@ impl RunLimits {
     /// # Errors
     /// [`Error::Interrupted`], [`Error::TimeLimit`]; the host cannot be polled.
     pub fn check_interrupt(&self, connection: &Connection) -> Result<()> {
-        self.check(&Probe::new(connection)?)
+        self.check_time()?;
+        Probe::of(Database::from_connection(connection)).map(drop)
     }
 
     fn check(&self, probe: &Probe) -> Result<()> {

@@ -1,8 +1,12 @@
 //! The state of one connection: cached models and fits, the last warnings, a mark while training runs.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use rusqlite::Connection;
+
+use super::guard::guard;
+use super::probe::Database;
 use crate::cache::BoundedCache;
 use crate::error::{Error, Result};
 use crate::evaluate::FitCache;
@@ -41,9 +45,14 @@ pub struct BlobLocation {
     pub row: i64,
 }
 
+/// The states of all connections that have functions of this library, by the address of the database.
+static STATES: Mutex<Vec<(usize, Weak<State>)>> = Mutex::new(Vec::new());
+
 /// The state of one connection.
 #[derive(Debug)]
 pub struct State {
+    /// Whether all functions are registered.
+    complete: AtomicBool,
     /// Functions of new queries.
     pub fits: FitCache,
     models: BoundedCache<Key, Arc<Model>>,
@@ -66,6 +75,7 @@ impl State {
     /// The state of a new connection.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
+            complete: AtomicBool::new(false),
             fits: FitCache::new(MAX_FIT_BYTES),
             models: BoundedCache::new(MAX_MODELS),
             warnings: Mutex::default(),
@@ -74,6 +84,38 @@ impl State {
             fts5: Mutex::default(),
             fts5_was_late: AtomicBool::new(false),
             round: Mutex::default(),
+        })
+    }
+
+    /// The state of a connection. A connection that has functions already, after another load, keeps its state: if this load
+    /// fails half way, old and new functions work together. Functions drop their state before the connection is freed, so a
+    /// later connection at the same address has a new one.
+    pub fn of(connection: &Connection) -> Arc<Self> {
+        let database = Database::from_connection(connection).address();
+        let mut states = lock(&STATES);
+        states.retain(|(_, state)| state.strong_count() > 0);
+        let known = states.iter().find(|(known, _)| *known == database);
+        known.and_then(|(_, state)| state.upgrade()).unwrap_or_else(|| {
+            let state = Self::new();
+            states.push((database, Arc::downgrade(&state)));
+            state
+        })
+    }
+
+    /// All functions are registered.
+    pub fn complete(&self) {
+        self.complete.store(true, Ordering::SeqCst);
+    }
+
+    /// Runs the body of the SQL function `name` as [`guard`] does. After a load that failed half way it is an error: SQLite
+    /// cannot always remove what was registered.
+    pub fn guard<T>(&self, name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
+        guard(name, || {
+            if self.complete.load(Ordering::SeqCst) {
+                return body();
+            }
+            let problem = "sqlite_ltr was not loaded completely into this connection; end its statements and load it again";
+            Err(Error::Host(problem.to_owned()))
         })
     }
 

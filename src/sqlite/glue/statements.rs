@@ -1,8 +1,10 @@
 //! Prepared statements that a table-valued function keeps for its next call.
 //!
-//! The virtual table owns them. SQLite disconnects virtual tables before it checks that a closing connection has no
-//! statement left, so the table finalizes them in time; FTS5 does the same. A statement that itself uses a function of this
-//! crate would hold its virtual table, and with it itself, forever; such statements are not kept.
+//! The virtual table owns them. `sqlite3_close` disconnects virtual tables, eponymous ones too, before it checks that the
+//! connection has no statement left, so the table finalizes them in time; FTS5 does the same. A table that a statement of the
+//! host uses is disconnected when this statement is finalized: it still counts as a statement of the connection then, so
+//! `sqlite3_close_v2` frees the database later. A statement that itself uses a function of this crate would hold its virtual
+//! table, and with it itself, forever; such statements are not kept.
 //!
 //! What is known about a statement (which table a name means, the roles of its columns) is valid until the schema changes. A
 //! guard statement notices this: SQLite prepares it again after each change of the schemas `main` and `temp`, of functions,
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Statement, StatementStatus, ffi};
 
-use super::state::State;
+use super::{sql, state::State};
 use crate::error::{Error, Result};
 
 /// Largest number of statements.
@@ -93,8 +95,8 @@ impl Statements {
         });
         if !unchanged {
             self.clear();
-            let guard = self.connection.prepare(GUARD).ok();
-            // SAFETY: the statement is dropped before the connection.
+            let guard = sql::prepare(&self.connection, GUARD).ok();
+            // SAFETY: the field `guard` is dropped before `connection`, which does not move in its `Rc`.
             self.guard.replace(guard.map(|statement| unsafe { detached(statement) }));
         }
         Ticket { generation: self.generation.get(), planned: self.state.planned() }
@@ -103,7 +105,7 @@ impl Statements {
     /// Whether other databases are attached. A change of their schemas may change what a name means, and the guard does not
     /// notice it. (A name of `main` or `temp` means the same after ATTACH.)
     pub fn sees_attached(&self) -> bool {
-        let list = self.connection.prepare("PRAGMA database_list");
+        let list = sql::prepare(&self.connection, "PRAGMA database_list");
         let count = list.and_then(|mut list| list.query_map([], |row| row.get(0))?.collect());
         !count.is_ok_and(|numbers: Vec<i64>| numbers.iter().all(|number| *number < 2))
     }
@@ -129,7 +131,7 @@ impl Statements {
             return;
         }
         statement.clear_bindings();
-        // SAFETY: the statement was prepared on `connection` and is dropped before it.
+        // SAFETY: statements of `prepare` and `take` belong to `connection`; the field `kept` is dropped before it.
         let statement = unsafe { detached(statement) };
         let mut kept = self.kept.borrow_mut();
         kept.retain(|other| other.key != key);
@@ -148,8 +150,8 @@ pub fn is_first_version(statement: &Statement<'_>) -> bool {
 /// The statement without the lifetime of its connection.
 ///
 /// # Safety
-/// It must be dropped before its connection.
+/// It must be dropped before its connection, which must not move meanwhile.
 unsafe fn detached(statement: Statement<'_>) -> Statement<'static> {
-    // SAFETY: only the lifetime differs.
+    // SAFETY: only the lifetime differs; the caller guarantees that the connection outlives the statement.
     unsafe { std::mem::transmute::<Statement<'_>, Statement<'static>>(statement) }
 }

@@ -22,7 +22,7 @@ use rusqlite::vtab::{
 };
 use rusqlite::{Connection, ToSql, ffi};
 
-use super::guard::guard;
+use super::guard::{guard, in_transaction};
 use super::probe::{Database, interruptible};
 use super::state::State;
 use super::statements::Statements;
@@ -222,7 +222,7 @@ pub fn register(
 
 impl Aux {
     fn guard<T>(&self, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
-        guard(self.function.name, body)
+        self.state.guard(self.function.name, body)
     }
 
     fn declaration(&self) -> Result<CString> {
@@ -341,7 +341,8 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
         };
         let direct_only = aux.function.direct_only;
         db.config(if direct_only { VTabConfig::DirectOnly } else { VTabConfig::Innocuous })?;
-        // SAFETY: the statements are dropped with this table or its last cursor, and the database outlives both.
+        // SAFETY: the statements are dropped with this table or its last cursor. SQLite closes cursors and disconnects tables
+        // before it frees a database, also one that `sqlite3_close_v2` left open for its statements.
         let statements = aux.guard(|| unsafe { Statements::new(db.handle(), &aux.state) })?;
         let (declaration, statements) = (aux.guard(|| aux.declaration())?, Rc::new(statements));
         let base = ffi::sqlite3_vtab::default();
@@ -392,7 +393,8 @@ impl Cursor<'_> {
         self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
         let execute = self.aux.function.execute;
-        self.rows = Some(interruptible(Database::from_connection(connection), || execute(&call))?);
+        let database = Database::from_connection(connection);
+        self.rows = Some(in_transaction(connection, || interruptible(database, || execute(&call)))?);
         self.advance()
     }
 
@@ -473,7 +475,9 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_error_and_the_connection_stays_usable() {
         let connection = Connection::open_in_memory().unwrap();
-        register(&connection, &PANICS, &State::new()).unwrap();
+        let state = State::new();
+        state.complete();
+        register(&connection, &PANICS, &state).unwrap();
         let sum = |row: i64| {
             connection.query_row("SELECT sum(a) FROM panics(?1)", [row], |row| row.get::<_, i64>(0))
         };

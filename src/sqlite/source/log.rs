@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::value::{describe, id_of, number_of};
 use crate::sqlite::glue::watchdog::within_time;
 
@@ -33,7 +34,7 @@ pub(super) fn each_row(
     take: &mut dyn FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<()> {
     let host = |error: rusqlite::Error| source.host_error(&error);
-    let mut statement = retry_busy(connection, limits, || connection.prepare(select).map_err(host))?;
+    let mut statement = retry_busy(connection, limits, || sql::prepare(connection, select).map_err(host))?;
     bind(&mut statement, source, options, values, None)?;
     within_time(limits, connection, || {
         let (mut rows, mut count) = (statement.raw_query(), 0_usize);

@@ -27,6 +27,7 @@ use crate::model::Model;
 use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::value::{describe, id_of, number_of, query_value, query_values};
 use crate::sqlite::glue::watchdog::within_time;
 
@@ -186,7 +187,7 @@ pub fn prepare<'a>(
 ) -> Result<(Statement<'a>, Roles)> {
     let prepare = |select: &str| {
         retry_busy(connection, limits, || {
-            connection.prepare(select).map_err(|error| source.host_error(&error))
+            sql::prepare(connection, select).map_err(|error| source.host_error(&error))
         })
     };
     // 1. Roles: the statement is prepared to get the names of its columns.

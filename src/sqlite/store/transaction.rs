@@ -6,6 +6,7 @@ use rusqlite::{Connection, Statement};
 
 use super::host;
 use crate::error::{Error, Result};
+use crate::sqlite::glue::sql;
 
 /// Number of the next savepoint. A name is used once: an interrupt can leave a savepoint open.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -33,13 +34,16 @@ pub struct StoreTransaction<'a> {
 }
 
 impl<'a> StoreTransaction<'a> {
-    /// Opens the savepoint.
+    /// Opens the savepoint. `alone`: the call began outside of a transaction.
     ///
     /// # Errors
-    /// Those of the database; an authorizer that ignores savepoints.
-    pub fn begin(connection: &'a Connection) -> Result<Self> {
-        let prepare = |sql: String| connection.prepare(&sql).map_err(|error| host(&error));
-        let owner = if connection.is_autocommit() { Owner::Library } else { Owner::Caller };
+    /// Those of the database; an authorizer that ignores savepoints; the transaction of the call has ended.
+    pub fn begin(connection: &'a Connection, alone: bool) -> Result<Self> {
+        if connection.is_autocommit() != alone {
+            return Err(Error::Host("a transaction began or ended during the call".to_owned()));
+        }
+        let prepare = |sql: String| sql::prepare(connection, &sql).map_err(|error| host(&error));
+        let owner = if alone { Owner::Library } else { Owner::Caller };
         let name = format!("ltr_store_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let commit = prepare(format!("RELEASE {name}"))?;
         let undo = prepare(format!("ROLLBACK TO {name}"))?;
@@ -71,7 +75,7 @@ impl<'a> StoreTransaction<'a> {
     pub fn commit(&mut self) -> Result<()> {
         let released = self.commit.execute([]).map(drop).map_err(|error| host(&error));
         let committed = match &released {
-            Ok(()) => self.owner == Owner::Caller || self.connection.is_autocommit(),
+            Ok(()) => self.connection.is_autocommit() == (self.owner == Owner::Library),
             // A progress handler can report an interrupt after the commit.
             Err(Error::Interrupted) => self.is_released(),
             Err(_) => false,

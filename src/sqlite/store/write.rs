@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::BlobLocation;
 use crate::sqlite::source::quote;
 
@@ -70,8 +71,8 @@ pub struct BaseVersion {
 pub struct StoredVersion {
     /// The number of the version.
     pub version: i64,
-    /// Why older versions could not be deleted.
-    pub warning: Option<String>,
+    /// Older versions that could not be deleted; an error after the commit.
+    pub warnings: Vec<String>,
 }
 
 impl Store<'_> {
@@ -79,13 +80,23 @@ impl Store<'_> {
     /// lock, because later the transaction may be unable to write (rule 5.16).
     ///
     /// # Errors
-    /// A read-only database; a table `ltr_models` of another shape; an outer statement that reads or writes; another
-    /// connection that writes.
+    /// A database that is read-only or that SQLite could not roll back; a table `ltr_models` of another shape; an outer statement
+    /// that reads or writes; another connection that writes.
     pub fn prepare(&self, limits: &RunLimits) -> Result<()> {
         let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
-            || self.connection.query_row("PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
+            || sql::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
         if read_only {
             return Err(Error::Unsupported(format!("the database '{}' is read-only{ADVICE}", self.schema)));
+        }
+        let mode = format!("PRAGMA {}.journal_mode", quote(&self.schema));
+        if sql::query_row(self.connection, &mode, [], |row| row.get(0))
+            .is_ok_and(|mode: String| mode == "off")
+        {
+            return Err(Error::Unsupported(format!(
+                "the journal mode of the database '{}' is OFF, so SQLite could not undo a write that fails; choose another \
+                 one, such as PRAGMA journal_mode = MEMORY{ADVICE}",
+                self.schema
+            )));
         }
         if writing_statement_runs(self.connection) {
             return Err(Error::Unsupported(
@@ -95,7 +106,7 @@ impl Store<'_> {
             ));
         }
         let reads = self.transaction_state() == ffi::SQLITE_TXN_READ;
-        match (self.connection.is_autocommit(), reads) {
+        match (self.alone, reads) {
             (true, true) => {
                 return Err(Error::Unsupported(format!(
                     "an outer statement is reading this database, so the model could not be stored after training; \
@@ -122,14 +133,11 @@ impl Store<'_> {
         if !self.exists()? {
             return Ok(());
         }
-        let find = format!("SELECT rowid FROM {}", self.table());
-        [self.sql(INSERT), find].iter().try_for_each(|sql| {
-            self.connection.prepare(sql).map(drop).map_err(|error| match host(&error) {
-                Error::Host(problem) => Error::Host(format!(
-                    "the table ltr_models cannot take a new version ({problem}); rename it or use the option 'schema'"
-                )),
-                other => other,
-            })
+        sql::prepare(self.connection, &self.sql(INSERT)).map(drop).map_err(|error| match host(&error) {
+            Error::Host(problem) => Error::Host(format!(
+                "the table ltr_models cannot take a new version ({problem}); rename it or use the option 'schema'"
+            )),
+            other => other,
         })
     }
 
@@ -138,63 +146,67 @@ impl Store<'_> {
         if self.transaction_state() == ffi::SQLITE_TXN_WRITE {
             return Ok(());
         }
-        match self.lock_table() {
-            // The table does not exist: it is created, and the creation is undone.
-            Err(Error::Host(_)) => {
-                let _undone = StoreTransaction::begin(self.connection)?;
-                self.start_to_write()
-            }
-            locked => locked,
+        if self.lock_table()? {
+            return Ok(());
         }
+        // The table is created, and the creation is undone.
+        let _undone = StoreTransaction::begin(self.connection, self.alone)?;
+        self.start_to_write()
     }
 
     /// Takes the write lock of an open transaction, and creates the table if it does not exist.
     fn start_to_write(&self) -> Result<()> {
-        match self.lock_table() {
-            Err(Error::Host(_)) => {
-                self.connection.execute_batch(&self.sql(CREATE)).map_err(|error| host(&error))
-            }
-            locked => locked,
-        }
+        if self.lock_table()? { Ok(()) } else { self.run(&self.sql(CREATE), []) }
     }
 
-    /// Takes the write lock of an open transaction. No read comes first: after it SQLite may refuse the lock forever.
-    fn lock_table(&self) -> Result<()> {
+    /// Takes the write lock of an open transaction; false if the table does not exist. No read comes first: after it SQLite may
+    /// refuse the lock forever.
+    fn lock_table(&self) -> Result<bool> {
         let no_change = format!("UPDATE {} SET active = active WHERE 0", self.table());
-        self.run(&no_change, [])
+        match self.run(&no_change, []) {
+            Err(Error::Host(problem)) if problem.starts_with("no such table") => Ok(false),
+            locked => locked.map(|()| true),
+        }
     }
 
     /// Stores a new version.
     ///
     /// # Errors
-    /// Those of the database, [`Error::Conflict`]; nothing has changed then. Some errors of the database, and an interrupt, end
-    /// the transaction of the caller, too.
+    /// Those of the database, [`Error::Conflict`]; nothing has changed then, or the message says that this is not known. Some
+    /// errors of the database, and an interrupt, end the transaction of the caller, too.
     pub fn put(&self, new: &NewVersion<'_>, limits: &RunLimits) -> Result<StoredVersion> {
-        let in_transaction = !self.connection.is_autocommit();
+        let failed = |error| match error {
+            Error::Busy(problem) => Error::Busy(format!("nothing was stored: {problem}")),
+            Error::Host(problem) => Error::Host(format!("the model could not be stored: {problem}{ADVICE}")),
+            other => other,
+        };
         let written = retry_busy(self.connection, limits, || {
-            let transaction = StoreTransaction::begin(self.connection)?;
+            let transaction = StoreTransaction::begin(self.connection, self.alone)?;
             let stored = self.write(new)?;
             // The busy handler of the host may have waited for long. An interrupt makes the commit fail by itself.
             limits.check_time()?;
             Ok((stored, transaction))
         });
-        let outcome = written.and_then(|(stored, mut transaction)| {
-            retry_busy(self.connection, limits, || transaction.commit()).map(|()| stored)
-        });
-        let lost = if in_transaction && self.connection.is_autocommit() {
-            "; SQLite has rolled back the transaction of the caller"
-        } else {
-            ""
+        let (mut stored, mut transaction) = written.map_err(failed)?;
+        let committed = retry_busy(self.connection, limits, || transaction.commit());
+        drop(transaction);
+        // SQLite reports some errors after the commit, such as one of the lock that it gives back.
+        let Err(Error::Host(problem)) = committed else {
+            return committed.map(|()| stored).map_err(failed);
         };
-        let explained = |problem| format!("the model could not be stored: {problem}{lost}{ADVICE}");
-        outcome.map_err(|error| match error {
-            Error::Busy(problem) => Error::Busy(format!(
-                "another connection held a lock for 5 seconds, so nothing was stored ({problem}){lost}; call again when its \
-                 transaction has ended"
-            )),
-            Error::Host(problem) => Error::Host(explained(problem)),
-            other => other,
-        })
+        let is_stored = || Ok(self.exists()? && self.holds(new, stored.version)?);
+        match retry_busy(self.connection, limits, is_stored) {
+            Ok(true) => {
+                stored.warnings.push(format!("the version is stored, but its commit reported: {problem}"));
+                Ok(stored)
+            }
+            Ok(false) => Err(failed(Error::Host(problem))),
+            Err(error) => Err(Error::Host(format!(
+                "the commit failed ({problem}), and so did reading what is stored ({error}); look into ltr_models whether \
+                 version {} of '{}' is stored",
+                stored.version, new.name
+            ))),
+        }
     }
 
     /// Writes a new version in an open transaction, and reads back that it is complete: triggers and authorizers of the host
@@ -221,18 +233,20 @@ impl Store<'_> {
             self.execute(ACTIVATE, (new.name, version))?;
         }
         // 5. Older versions. The new version is stored even if they cannot be deleted.
-        let warning = match new.keep_versions.map_or(Ok(()), |keep| self.delete_older(new.name, keep)) {
-            Ok(()) => None,
-            Err(Error::Host(problem)) => Some(format!("older versions could not be deleted: {problem}")),
-            Err(other) => return Err(other),
-        };
+        let mut warnings = Vec::new();
+        match new.keep_versions.map_or(Ok(()), |keep| self.delete_older(new.name, keep)) {
+            Err(Error::Host(problem)) if !self.connection.is_autocommit() => {
+                warnings.push(format!("older versions could not be deleted: {problem}"));
+            }
+            deleted => deleted?,
+        }
         // 6. What is stored now.
         if !self.holds(new, version)? || !self.activated(new, version)? {
             return Err(Error::Host(
                 "a trigger or an authorizer of the host left out a change or altered it".to_owned(),
             ));
         }
-        Ok(StoredVersion { version, warning })
+        Ok(StoredVersion { version, warnings })
     }
 
     fn execute(&self, template: &str, values: impl rusqlite::Params) -> Result<()> {
@@ -246,16 +260,21 @@ impl Store<'_> {
             "SELECT version FROM {} WHERE name = ?1 ORDER BY version DESC LIMIT 1 OFFSET ?2",
             self.table()
         );
-        let oldest = self.connection.query_row(&sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
+        let oldest =
+            sql::query_row(self.connection, &sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
         match oldest.optional().map_err(|error| host(&error))? {
             Some(oldest) => self.execute(DELETE_OLDER, (name, oldest)),
             None => Ok(()),
         }
     }
 
-    /// Runs a statement. It may return rows: `PRAGMA count_changes` makes every change return one.
+    /// Runs a statement of an open transaction. It may return rows: `PRAGMA count_changes` makes every change return one.
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
-        let mut statement = self.connection.prepare(sql).map_err(|error| host(&error))?;
+        // After some errors SQLite has ended the transaction by itself. The statement would commit alone.
+        if self.connection.is_autocommit() {
+            return Err(Error::Host("SQLite has ended the transaction".to_owned()));
+        }
+        let mut statement = sql::prepare(self.connection, sql).map_err(|error| host(&error))?;
         let mut rows = statement.query(values).map_err(|error| host(&error))?;
         while rows.next().map_err(|error| host(&error))?.is_some() {}
         Ok(())
@@ -264,13 +283,13 @@ impl Store<'_> {
     /// The highest version of a name, or 0.
     fn newest(&self, name: &str) -> Result<i64> {
         let sql = format!("SELECT coalesce(max(version), 0) FROM {} WHERE name = ?1", self.table());
-        self.connection.query_row(&sql, [name], |row| row.get(0)).map_err(|error| host(&error))
+        sql::query_row(self.connection, &sql, [name], |row| row.get(0)).map_err(|error| host(&error))
     }
 
     /// Whether the version holds exactly this model.
     fn holds(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let find = format!("SELECT rowid FROM {} WHERE name = ?1 AND version = ?2", self.table());
-        let row = self.connection.query_row(&find, (new.name, version), |row| row.get(0));
+        let row = sql::query_row(self.connection, &find, (new.name, version), |row| row.get(0));
         let Some(row) = row.optional().map_err(|error| host(&error))? else { return Ok(false) };
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = match open_blob(self.connection, &location) {
@@ -295,7 +314,7 @@ impl Store<'_> {
     /// Whether the new version is the only active one; or not active, if it was not to become so.
     fn activated(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
-        let mut statement = self.connection.prepare(&sql).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, &sql).map_err(|error| host(&error))?;
         let active: Vec<i64> = statement
             .query_map([new.name], |row| row.get(0))
             .and_then(Iterator::collect)
@@ -340,7 +359,7 @@ impl Store<'_> {
             "SELECT rowid, version FROM {} WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1",
             self.table()
         );
-        let found = self.connection.query_row(&sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found = sql::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
         found.optional().map_err(|error| host(&error))
     }
 

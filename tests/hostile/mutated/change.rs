@@ -118,7 +118,7 @@ fn likely_reals(bytes: &[u8]) -> Vec<usize> {
 }
 
 /// JSON texts in these bytes: where their length stands, and their own bytes.
-fn json_texts(bytes: &[u8]) -> Vec<(usize, usize)> {
+pub fn json_texts(bytes: &[u8]) -> Vec<(usize, usize)> {
     let text = |(at, length): (usize, &u8)| {
         let length = usize::from(*length);
         let text = bytes.get(at + 1..at + 1 + length)?;
@@ -129,7 +129,7 @@ fn json_texts(bytes: &[u8]) -> Vec<(usize, usize)> {
 }
 
 /// Names of losses, solvers and kernels in these bytes, each after its length: where the length stands, and the class.
-fn names(bytes: &[u8]) -> Vec<(usize, usize, &'static [&'static str])> {
+pub fn names(bytes: &[u8]) -> Vec<(usize, usize, &'static [&'static str])> {
     let classes = [loss::NAMES, solve::NAMES, kernel::NAMES];
     let name = |at: usize| {
         let length = usize::from(bytes[at]);

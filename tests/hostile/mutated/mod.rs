@@ -9,9 +9,10 @@
 //!
 //! `LTR_FIRST_MUTATION` sets the number of the first one, to repeat a case.
 mod calls;
-mod change;
-mod models;
+pub mod change;
+pub mod models;
 mod numbers;
+mod statements;
 mod stored;
 mod walk;
 

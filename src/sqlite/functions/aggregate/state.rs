@@ -3,6 +3,7 @@
 //! Rows leave a frame in the order in which they entered it, so they are in a queue.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rusqlite::functions::{Aggregate, Context, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
@@ -10,27 +11,28 @@ use rusqlite::types::{Value, ValueRef};
 use super::judgment::{Kind, in_row, number};
 use super::settings::Settings;
 use crate::error::{Error, Result};
-use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
+use crate::sqlite::glue::state::State as ConnectionState;
 use crate::sqlite::glue::value::describe;
 
 /// One SQL function.
 pub(super) struct Measure<K> {
     kind: K,
+    connection: Arc<ConnectionState>,
 }
 
 impl<K: Kind> Measure<K> {
     /// The function of this kind.
-    pub(super) fn new(kind: K) -> Self {
-        Self { kind }
+    pub(super) fn new(kind: K, connection: &Arc<ConnectionState>) -> Self {
+        Self { kind, connection: Arc::clone(connection) }
     }
 
-    fn name(&self) -> &'static str {
-        self.kind.layout().function
+    fn guard<T>(&self, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
+        self.connection.guard(self.kind.layout().function, body)
     }
 
     fn value_of(&self, state: Option<&mut State<K>>) -> rusqlite::Result<Option<f64>> {
-        guard(self.name(), || match state {
+        self.guard(|| match state {
             None => Ok(None),
             Some(state) => interruptible(state.database, || state.value()),
         })
@@ -117,11 +119,11 @@ fn arguments<'a>(context: &'a Context<'_>) -> Vec<ValueRef<'a>> {
 
 impl<K: Kind> Aggregate<State<K>, Option<f64>> for Measure<K> {
     fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<State<K>> {
-        guard(self.name(), || State::new(self.kind, &arguments(context), Database::of(context)))
+        self.guard(|| State::new(self.kind, &arguments(context), Database::of(context)))
     }
 
     fn step(&self, context: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
-        guard(self.name(), || state.push(self.kind, &arguments(context)))
+        self.guard(|| state.push(self.kind, &arguments(context)))
     }
 
     fn finalize(&self, _: &mut Context<'_>, mut state: Option<State<K>>) -> rusqlite::Result<Option<f64>> {
@@ -135,6 +137,6 @@ impl<K: Kind> WindowAggregate<State<K>, Option<f64>> for Measure<K> {
     }
 
     fn inverse(&self, _: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
-        guard(self.name(), || state.pop())
+        self.guard(|| state.pop())
     }
 }

@@ -1,5 +1,7 @@
 //! `ltr_pack(query_id, doc_id, relevance, features [, query_features, weight, doc_weight])` and `ltr_merge(answer)`.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
@@ -8,8 +10,8 @@ use super::{PURE, blob};
 use crate::buckets::{Answer, pack};
 use crate::data::{DatasetBuilder, NewRow, QueryValues, is_weight};
 use crate::error::{Error, Result};
-use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
+use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::usage;
 use crate::sqlite::glue::value::{describe, id_of, number_of};
 use crate::sqlite::glue::vtab::Parameter;
@@ -31,17 +33,17 @@ const PACK_PARAMETERS: &[Parameter] = &[
 ///
 /// # Errors
 /// Those of the database.
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8.union(PURE);
     for arguments in 4..=PACK_PARAMETERS.len() {
-        connection.create_aggregate_function(PACK, arguments as i32, flags, Pack)?;
+        connection.create_aggregate_function(PACK, arguments as i32, flags, Pack(Arc::clone(state)))?;
     }
     usage::answer_aggregate(connection, PACK, PACK_PARAMETERS)?;
-    connection.create_aggregate_function(MERGE, 1, flags, Merge)?;
+    connection.create_aggregate_function(MERGE, 1, flags, Merge(Arc::clone(state)))?;
     usage::answer_aggregate(connection, MERGE, &[Parameter::required("answer")])
 }
 
-struct Pack;
+struct Pack(Arc<State>);
 
 /// The rows of a group.
 struct Rows {
@@ -116,15 +118,15 @@ impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
     }
 
     fn step(&self, context: &mut Context<'_>, rows: &mut Rows) -> rusqlite::Result<()> {
-        guard(PACK, || rows.push(context))
+        self.0.guard(PACK, || rows.push(context))
     }
 
     fn finalize(&self, _: &mut Context<'_>, rows: Option<Rows>) -> rusqlite::Result<Option<Vec<u8>>> {
-        guard(PACK, || rows.map(Rows::finish).transpose())
+        self.0.guard(PACK, || rows.map(Rows::finish).transpose())
     }
 }
 
-struct Merge;
+struct Merge(Arc<State>);
 
 impl Aggregate<Option<Answer>, Value> for Merge {
     fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Option<Answer>> {
@@ -132,7 +134,7 @@ impl Aggregate<Option<Answer>, Value> for Merge {
     }
 
     fn step(&self, context: &mut Context<'_>, merged: &mut Option<Answer>) -> rusqlite::Result<()> {
-        guard(MERGE, || {
+        self.0.guard(MERGE, || {
             let value = context.get_raw(0);
             if value == ValueRef::Null {
                 return Ok(());
@@ -148,6 +150,8 @@ impl Aggregate<Option<Answer>, Value> for Merge {
     }
 
     fn finalize(&self, _: &mut Context<'_>, merged: Option<Option<Answer>>) -> rusqlite::Result<Value> {
-        guard(MERGE, || Ok(merged.flatten().map_or(Value::Null, |merged| Value::Blob(merged.to_bytes()))))
+        self.0.guard(MERGE, || {
+            Ok(merged.flatten().map_or(Value::Null, |merged| Value::Blob(merged.to_bytes())))
+        })
     }
 }

@@ -200,8 +200,8 @@ fn state_bytes(value: ValueRef<'_>) -> Result<&[u8]> {
     blob("argument 'state'", value, "ltr_begin or ltr_step")
 }
 
-fn state(value: ValueRef<'_>) -> Result<State> {
-    State::from_bytes(state_bytes(value)?)
+fn state(call: &ScalarCall<'_>, value: ValueRef<'_>) -> Result<State> {
+    call.with_connection(|_| State::from_bytes(state_bytes(value)?))
 }
 
 fn partial(call: &ScalarCall<'_>) -> Result<Output> {
@@ -210,18 +210,19 @@ fn partial(call: &ScalarCall<'_>) -> Result<Output> {
         return Ok(Output::Null);
     }
     let (bucket, rows) = (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
-    let state = call.state.round(state_bytes(state_value)?)?;
+    let state = call.with_connection(|_| call.state.round(state_bytes(state_value)?))?;
     here(call, state.options(), |control| Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes())))
 }
 
 fn step(call: &ScalarCall<'_>) -> Result<Output> {
     let [state_value, answer] = [0, 1].map(|index| call.context.get_raw(index));
-    let mut state = state(state_value)?;
+    let mut state = state(call, state_value)?;
     if answer == ValueRef::Null {
         let problem = format!("round {} has no answer: there are no packs, or all are NULL", state.round());
         return Err(Error::Data(problem));
     }
-    let answer = Answer::from_bytes(blob("argument 'answer'", answer, "ltr_merge")?)?;
+    let answer = blob("argument 'answer'", answer, "ltr_merge")?;
+    let answer = call.with_connection(|_| Answer::from_bytes(answer))?;
     here(call, &state.options().clone(), |control| {
         state.step(answer, control)?;
         Ok(Output::Blob(state.to_bytes()?))
@@ -230,7 +231,7 @@ fn step(call: &ScalarCall<'_>) -> Result<Output> {
 
 fn finish(call: &ScalarCall<'_>) -> Result<Output> {
     let value = call.context.get_raw(0);
-    let state = state(value)?;
+    let state = state(call, value)?;
     here(call, &state.options().clone(), |control| {
         let finished = state.finish(control)?;
         call.state.set_warnings(finished.warnings);

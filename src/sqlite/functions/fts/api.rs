@@ -16,6 +16,7 @@ use std::ptr::{null, null_mut};
 use rusqlite::{Connection, ffi};
 
 use crate::error::{Error, Result};
+use crate::sqlite::glue::sql;
 use crate::text::Hit;
 
 /// The most hits of a row. Their places take 12 bytes each.
@@ -28,22 +29,21 @@ const MOST_TOKENS: i64 = c_int::MAX as i64;
 const UNKNOWN: c_int = -1;
 
 /// Statements that call `fts5(?1)`. The second reads the schema; it is for builds without VACUUM.
-const STATEMENTS: [&CStr; 2] = [c"VACUUM INTO (fts5(?1) IS NULL)", c"SELECT fts5(?1)"];
+const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1)"];
 
 /// The functions of FTS5 in a connection.
 ///
 /// # Errors
 /// Why there are none.
 fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, String> {
-    // SAFETY: the handle of an open connection, used during this call.
+    // SAFETY: the handle of an open connection, used during this call and not closed.
     let database = unsafe { connection.handle() };
     let mut problem = None;
-    for sql in STATEMENTS {
-        let (mut statement, mut api) = (null_mut(), null_mut::<ffi::fts5_api>());
+    for text in STATEMENTS {
+        let mut api = null_mut::<ffi::fts5_api>();
         // SAFETY: an open connection, on its thread. FTS5 writes the pointer during the step; others ignore its type.
         unsafe {
-            let prepared =
-                ffi::sqlite3_prepare_v2(database, sql.as_ptr(), -1, &raw mut statement, null_mut());
+            let (statement, prepared) = sql::prepare_raw(database, text);
             if prepared == ffi::SQLITE_OK {
                 let target = (&raw mut api).cast::<c_void>();
                 ffi::sqlite3_bind_pointer(statement, 1, target, c"fts5_api_ptr".as_ptr(), None);
@@ -193,7 +193,7 @@ impl<'a> Match<'a> {
     /// The match of a running call of an auxiliary function.
     ///
     /// # Safety
-    /// FTS5 gave both pointers for a call that runs for `'a`.
+    /// FTS5 gave both pointers for a call that runs for `'a`. [`Self::with_kept`] is used with one type only.
     pub unsafe fn new(api: *const ffi::Fts5ExtensionApi, context: *mut ffi::Fts5Context) -> Self {
         Self { api, context, call: PhantomData }
     }
@@ -301,21 +301,25 @@ impl<'a> Match<'a> {
         Ok(())
     }
 
-    /// The value that this query keeps for the function; `make` makes it for the first row. It is not in use by another call.
-    pub fn kept<T>(&self, make: impl FnOnce() -> Result<T>) -> Result<&'a mut T> {
-        let mut value = call!(self.xGetAuxdata(0)).cast::<T>();
-        if value.is_null() {
-            value = Box::into_raw(Box::new(make()?));
-            // On failure FTS5 has called the destructor.
-            checked(call!(self.xSetAuxdata(value.cast::<c_void>(), Some(free::<T>))))?;
-        }
-        // SAFETY: only this function sets the value, always with this type; FTS5 keeps it while the statement runs.
-        Ok(unsafe { &mut *value })
+    /// Runs `body` with the value that this query keeps for the function; `make` makes it for the first row. Meanwhile FTS5 does
+    /// not have it: the texts of a table may come from a view that calls the function for the same cursor.
+    pub fn with_kept<T>(
+        &self,
+        make: impl FnOnce() -> Result<T>,
+        body: impl FnOnce(&mut T) -> Result<()>,
+    ) -> Result<()> {
+        let kept = call!(self.xGetAuxdata(1)).cast::<T>();
+        // SAFETY: only this function sets the value, a box of this type, and FTS5 has just given it up.
+        let mut value = if kept.is_null() { Box::new(make()?) } else { unsafe { Box::from_raw(kept) } };
+        let outcome = body(&mut value);
+        // On failure FTS5 has called the destructor.
+        checked(call!(self.xSetAuxdata(Box::into_raw(value).cast::<c_void>(), Some(free::<T>))))?;
+        outcome
     }
 }
 
 /// # Safety
-/// `value` is a `Box<T>`.
+/// `value` is a `Box<T>` that FTS5 gives up.
 unsafe extern "C" fn free<T>(value: *mut c_void) {
     // SAFETY: as above.
     drop(unsafe { Box::from_raw(value.cast::<T>()) });

@@ -48,33 +48,32 @@ pub unsafe extern "C" fn ltr_fts(
     arguments: c_int,
     _: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: FTS5 gave the pointers for this call.
+    // SAFETY: FTS5 gave the pointers for this call; what is kept is always `Kept`.
     let row = unsafe { Match::new(api, context) };
     let body = || {
         if arguments > 0 {
             let found = arguments + 1;
             return Err(Error::Unsupported(format!("got {found} arguments; call ltr_fts(fts_table)")));
         }
-        // SAFETY: the database of the running call.
-        let kept = row.kept(|| with_checks(result, || Kept::new(row)))?;
-        kept.read(row)?;
-        if kept.hits.len() > MANY_HITS {
-            with_checks(result, || {
+        let make = || with_checks(result, || Kept::new(row));
+        row.with_kept(make, |kept| {
+            kept.read(row)?;
+            if kept.hits.len() > MANY_HITS {
+                with_checks(result, || {
+                    kept.compute();
+                    Ok(())
+                })?;
+            } else {
                 kept.compute();
-                Ok(())
-            })?;
-        } else {
-            kept.compute();
-        }
-        Ok(&kept.bytes)
+            }
+            let (bytes, length) = (kept.bytes.as_ptr().cast(), kept.bytes.len() as ffi::sqlite3_uint64);
+            // SAFETY: SQLite copies the bytes.
+            unsafe { ffi::sqlite3_result_blob64(result, bytes, length, ffi::SQLITE_TRANSIENT()) };
+            Ok(())
+        })
     };
-    match guard("ltr_fts", body) {
-        // SAFETY: SQLite copies the bytes.
-        Ok(bytes) => unsafe {
-            let length = bytes.len() as ffi::sqlite3_uint64;
-            ffi::sqlite3_result_blob64(result, bytes.as_ptr().cast(), length, ffi::SQLITE_TRANSIENT());
-        },
-        Err(error) => refuse(result, &error),
+    if let Err(error) = guard("ltr_fts", body) {
+        refuse(result, &error);
     }
 }
 

@@ -23,6 +23,7 @@ use serde_json::json;
 use crate::error::{Error, Result, shorten};
 use crate::options::{self, Use};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, from_host, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
@@ -56,16 +57,21 @@ pub const FTS_QUERY: ScalarFunction = ScalarFunction {
     execute: query,
 };
 
-/// Adds `ltr_fts` to FTS5, unless that is done. The state remembers why it failed.
+/// Adds `ltr_fts` to FTS5. The state remembers why it failed.
 pub fn register(connection: &Connection, state: &State) {
+    state.set_fts5(api::register(connection, c"ltr_fts", Some(features::ltr_fts)));
+}
+
+/// Adds `ltr_fts` to FTS5, unless that is done.
+fn try_again(connection: &Connection, state: &State) {
     if state.fts5() != Some(Ok(())) {
-        state.set_fts5(api::register(connection, c"ltr_fts", Some(features::ltr_fts)));
+        register(connection, state);
     }
 }
 
 /// FTS5 for `ltr_debug`: `true`, or why it cannot be used.
 pub fn status(connection: &Connection, state: &State) -> serde_json::Value {
-    register(connection, state);
+    try_again(connection, state);
     match state.fts5() {
         Some(Err(problem)) => json!(problem),
         found => json!(found.is_some()),
@@ -74,7 +80,7 @@ pub fn status(connection: &Connection, state: &State) -> serde_json::Value {
 
 fn outside_of_a_match(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
-        register(connection, call.state);
+        try_again(connection, call.state);
         Ok(())
     })?;
     let example = "call it as in SELECT ltr_fts(docs) FROM docs WHERE docs MATCH 'words', with the name of a full-text table; \
@@ -92,7 +98,7 @@ fn outside_of_a_match(call: &ScalarCall<'_>) -> Result<Output> {
 fn names(call: &ScalarCall<'_>) -> Result<Output> {
     let table = text_argument("argument 1", call.context.get_raw(0))?;
     let columns = call.with_connection(|connection| {
-        register(connection, call.state);
+        try_again(connection, call.state);
         columns_of(connection, &table)
     })?;
     Ok(Output::Json(json!(feature_names(&columns))))
@@ -105,7 +111,7 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         return Err(problem("a zero byte in the name".to_owned()));
     }
     for name in name_forms(table) {
-        let statement = match connection.prepare(&format!("SELECT * FROM {} LIMIT 0", name.sql)) {
+        let statement = match sql::prepare(connection, &format!("SELECT * FROM {} LIMIT 0", name.sql)) {
             Ok(statement) => statement,
             Err(error) if is_missing(&error, &name.plain) => continue,
             Err(error) => return Err(from_host(&error, problem)),
@@ -113,7 +119,7 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         // FTS5 tables have two hidden columns: one with the name of the table, and `rank`.
         let table = quote(&name.table);
         let hidden = format!("SELECT {table}.{table}, {table}.rank FROM {} LIMIT 0", name.sql);
-        if connection.prepare(&hidden).is_err() {
+        if sql::prepare(connection, &hidden).is_err() {
             return Err(problem("it is no FTS5 table".to_owned()));
         }
         return Ok(statement.column_names().into_iter().map(str::to_owned).collect());
@@ -134,7 +140,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     // A lock at load time can have hidden FTS5; the statements that follow use it.
     if !matches!(call.state.fts5(), Some(Ok(()))) {
         call.with_connection(|connection| {
-            register(connection, call.state);
+            try_again(connection, call.state);
             Ok(())
         })?;
     }

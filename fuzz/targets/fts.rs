@@ -1,0 +1,67 @@
+//! What a user types. The first byte chooses options of `ltr_fts_query`, or that FTS5 gets the text as it is. FTS5 accepts
+//! every query of `ltr_fts_query` (rule 17.4), and the features of its matches are NaN or finite.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rusqlite::Connection;
+use sqlite_ltr_fuzz::{Database, check_message};
+
+const TABLES: [&str; 3] = ["words", "stems", "triples"];
+
+const SCHEMA: &str = "
+CREATE VIRTUAL TABLE words USING fts5(title, body);
+CREATE VIRTUAL TABLE stems USING fts5(title, body, tokenize = 'porter', prefix = '1 2');
+CREATE VIRTUAL TABLE triples USING fts5(title, body, tokenize = 'trigram', columnsize = 0);
+INSERT INTO words VALUES ('red shoes', 'shoes for running, red and light'), ('running shoes', 'blue shoes'), ('', 'a b c a b c'),
+  ('NEAR AND', 'or not'), (char(228, 8220, 26085, 26412, 8221), 'Stra' || char(223) || 'e 1 2 3');
+INSERT INTO stems SELECT * FROM words;
+INSERT INTO triples SELECT * FROM words;";
+
+thread_local! {
+    static DATABASE: Database = {
+        let connection = Connection::open_in_memory().expect("a database");
+        sqlite_ltr::register(&connection).expect("registration");
+        connection.execute_batch(SCHEMA).expect("the tables");
+        Database::new(connection)
+    };
+}
+
+/// Matches, and which of the features are infinite.
+fn check(database: &Database, query: &str, is_made: bool) {
+    for table in TABLES {
+        let sql = format!("SELECT ltr_fts({table}) FROM {table} WHERE {table} MATCH ?1");
+        let outcome = database.watched(|| -> rusqlite::Result<()> {
+            let mut statement = database.connection.prepare(&sql)?;
+            let mut rows = statement.query([query])?;
+            while let Some(row) = rows.next()? {
+                let features: Vec<u8> = row.get(0)?;
+                let mut features = features.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+                assert!(!features.any(f32::is_infinite), "infinite features");
+            }
+            Ok(())
+        });
+        if let Err(problem) = outcome {
+            check_message(&sql, &problem);
+            // A query of a made text can take too long, but not be wrong.
+            let is_stopped = problem.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted);
+            assert!(!is_made || is_stopped, "{query}: {problem}");
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [options, text @ ..] = data else { return };
+    let text = String::from_utf8_lossy(text);
+    DATABASE.with(|database| {
+        let words = if options & 1 == 0 { "any" } else { "all" };
+        let prefix = options & 2 != 0;
+        if options & 4 != 0 {
+            return check(database, &text, false);
+        }
+        let options = format!("{{\"words\": \"{words}\", \"prefix\": {prefix}}}");
+        let query: Option<String> = database.answer("SELECT ltr_fts_query(?1, ?2)", |statement| {
+            statement.query_row((&text, options), |row| row.get(0))
+        });
+        check(database, &query.expect("a query of every text"), true);
+    });
+});
