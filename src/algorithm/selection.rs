@@ -299,16 +299,11 @@ impl SelectionReport {
         let Some((best, error)) = number("best").zip(number("error")) else { return Ok(None) };
         let factor = number("error_factor").unwrap_or(1.0);
         let queries = report["queries"].as_u64().unwrap_or(0);
-        let error = StandardError { error: error / factor, factor, queries: queries as usize };
-        require(
-            "validation",
-            &[
-                ((0.0..=MOST_ERROR).contains(&error.error), "an error from 0 to 1e145"),
-                ((1.0..=MOST_FACTOR).contains(&factor), "a factor from 1 to 1e8"),
-                ((2..=MOST_QUERIES).contains(&queries), "2 queries or more"),
-            ],
-        )?;
-        Ok(Some((best, error)))
+        let is_written = (0.0..=MOST_ERROR).contains(&error)
+            && (1.0..=MOST_FACTOR).contains(&factor)
+            && (2..=MOST_QUERIES).contains(&queries);
+        require("validation", &[(is_written, "an error from 0, a factor from 1, and 2 queries or more")])?;
+        Ok(Some((best, StandardError { error: error / factor, factor, queries: queries as usize })))
     }
 }
 

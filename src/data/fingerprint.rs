@@ -160,17 +160,11 @@ impl Fingerprint {
         with_relevance(data, |values| self.relevance.observe(values))
     }
 
-    /// Checks a fingerprint that was read from bytes, for a model of `n` features that reads these query features and keeps
-    /// so many training queries and documents.
+    /// Checks a fingerprint that was read from bytes, for a model of `n` features that reads these query features.
     ///
     /// # Errors
     /// A reason why it does not fit.
-    pub fn validate(
-        &self,
-        n: usize,
-        query_features: &[String],
-        [queries, documents]: [u64; 2],
-    ) -> Result<()> {
+    pub fn validate(&self, n: usize, query_features: &[String]) -> Result<()> {
         let all = [self.rows, self.queries];
         let mut features = self.features.iter().chain([&self.relevance]);
         let of_queries = |profile: &Profile| profile.is_valid([self.queries; 2]) || profile.is_valid([0; 2]);
@@ -180,7 +174,6 @@ impl Fingerprint {
             &[
                 ((1..=MOST_ROWS).contains(&self.rows), "rows, and fewer than 2^53"),
                 ((1..=self.rows).contains(&self.queries), "queries, and no more than rows"),
-                (queries <= self.queries && documents <= self.rows, "the rows that the model keeps"),
                 (self.features.len() == n, "the features of the model"),
                 (query_features.iter().all(has), "the query features of the model"),
                 (features.all(|profile| profile.is_valid(all)), "bins of all rows"),

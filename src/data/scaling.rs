@@ -22,7 +22,7 @@ use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::Quantiles;
 use crate::control::{Control, Ticks};
 use crate::error::{Error, Result, require};
-use crate::math::bounds::{are_bounded, is_positive};
+use crate::math::bounds::{LARGEST, is_positive};
 use crate::math::dense::{Element, dot, dot_by};
 use crate::math::simd::simd;
 use crate::parallel;
@@ -158,15 +158,14 @@ impl Scaling {
     /// # Errors
     /// A reason why it does not fit.
     pub fn validate(&self, n: usize) -> Result<()> {
+        let is_factor = |factor: &f64| (0.0..=LARGEST).contains(factor);
         let valid = match self {
             Self::None | Self::QueryMinmax => true,
             Self::Quantile(features) | Self::QuantileMinmax(features) => {
                 features.iter().all(Quantiles::is_valid)
             }
-            Self::Standard(moments) => {
-                moments.iter().all(|(m, f)| m.is_finite() && *f >= 0.0 && are_bounded([f]))
-            }
-            Self::MaxNorm(factor) => *factor >= 0.0 && are_bounded([factor]),
+            Self::Standard(moments) => moments.iter().all(|(m, f)| m.is_finite() && is_factor(f)),
+            Self::MaxNorm(factor) => is_factor(factor),
         };
         require(
             "scaling",

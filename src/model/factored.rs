@@ -400,6 +400,7 @@ impl Factored {
         let ascend = |ids: &[Id]| ids.windows(2).all(|pair| pair[0] < pair[1]);
         let (n_users, n_items) = (self.users.len(), self.items.len());
         let numbers = [&users[..], items, &self.user_biases, &self.item_biases];
+        let all_items = matches!(self.implicit, Some(Implicit::AllItems { .. }));
         let bounded = numbers.iter().all(|list| are_bounded(*list));
         require(
             "factors",
@@ -415,23 +416,18 @@ impl Factored {
                 (bounded && are_bounded(&[self.scale, self.unknown_bias]), BOUNDED),
                 (self.rated_items_are_valid(), "ascending indices of rated items"),
                 (self.implicit.is_none_or(Implicit::is_valid), "a weight of counts or a number of negatives"),
-                (self.shares_are_valid(), "the shares of users of each item"),
+                (!all_items || self.shares_are_valid(), "the shares of users of each item"),
             ],
         )?;
         self.fold_in.validate()
     }
 
-    /// Whether biases that are shares of users are those of the rated items.
+    /// Whether the biases are the shares of users that have rated each item.
     fn shares_are_valid(&self) -> bool {
-        let Some(Implicit::AllItems { .. }) = self.implicit else { return true };
-        let mut users = vec![0_u32; self.items.len()];
-        for &item in &self.rated {
-            users.get_mut(item as usize).into_iter().for_each(|users| *users += 1);
-        }
-        let share =
-            |(users, bias): (&u32, &f64)| (f64::from(*users) - bias * self.users.len() as f64).abs() < 0.5;
-        [self.scale, self.unknown_bias].iter().all(|number| *number == 0.0)
-            && users.iter().zip(&self.item_biases).all(share)
+        let (mut users, n) = (vec![0.0; self.items.len()], self.users.len() as f64);
+        self.rated.iter().for_each(|item| users.get_mut(*item as usize).map_or((), |users| *users += 1.0));
+        let is_share = |(users, bias): (&f64, &f64)| (users - n * bias).abs() < 0.5;
+        self.scale == 0.0 && users.iter().zip(&self.item_biases).all(is_share)
     }
 
     fn rated_items_are_valid(&self) -> bool {

@@ -8,7 +8,7 @@
 //! | `envelope` | version; blocks fill the bytes after the header |
 //! | `Model` | names differ; scaling, means and ranker have the features of the names; blocks only where a ranker has them |
 //! | `Scaling`, `Quantiles` | values of quantiles ascend, scores do not fall |
-//! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker, and no fewer rows and queries than the ranker keeps |
+//! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker |
 //! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension |
 //! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
 //! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
@@ -36,7 +36,7 @@ mod ranker;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::{Fingerprint, Missing, Scaling, position_names, repeated_name};
+use crate::data::{ColumnSummary, Fingerprint, Missing, Scaling, position_names, repeated_name};
 use crate::error::{Error, Result, require, shorten};
 use crate::fit::Loading;
 use crate::space::Scorer;
@@ -293,9 +293,11 @@ impl Model {
         let Self { card, scaling, ranker, .. } = self;
         let n = card.features.len();
         let width = ranker.scorer().map_or(0, Scorer::width);
+        let means = |online: &Online| -> Vec<f64> {
+            online.state().summaries.iter().map(ColumnSummary::mean).collect()
+        };
         scaling.validate(n)?;
-        let query_features = ranker.named_query_features();
-        let fits = |fingerprint: &Fingerprint| fingerprint.validate(n, query_features, ranker.kept());
+        let fits = |fingerprint: &Fingerprint| fingerprint.validate(n, ranker.named_query_features());
         self.fingerprint.as_ref().map_or(Ok(()), fits)?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
         require(
@@ -307,8 +309,8 @@ impl Model {
                     "a finite mean per feature",
                 ),
                 (
-                    ranker.summarized_means().is_none_or(|means| means == card.means),
-                    "means of its sums of features",
+                    !matches!(ranker, Ranker::Online(online) if means(online) != card.means),
+                    "means of its features",
                 ),
                 (scaling.width(n) == width, "a weight per scaled feature"),
                 (repeated_name(&card.features).is_none(), "features of different names"),

@@ -82,12 +82,6 @@ impl QueryDependent {
             + rule
     }
 
-    /// Numbers of queries and of their documents in blocks.
-    pub(super) fn kept(&self) -> [u64; 2] {
-        let sizes = self.neighborhood.blocks.sizes();
-        [sizes.len() as u64, sizes.iter().map(|size| u64::from(*size)).sum()]
-    }
-
     /// Bytes of all blocks.
     pub fn block_bytes(&self) -> u64 {
         self.neighborhood.blocks.block_bytes()

@@ -8,7 +8,7 @@ use super::linear::{self, Linear};
 use super::online::{self, Online, RoundRecord};
 use super::query_dependent::{self, QueryDependent};
 use super::query_trees::{self, QueryTrees};
-use crate::data::{ColumnSummary, QueryFeatureKind, QueryFeatureRule};
+use crate::data::{QueryFeatureKind, QueryFeatureRule};
 use crate::error::{Error, Result};
 use crate::fit::Loading;
 use crate::memory::{bytes_of, matrix_bytes};
@@ -120,21 +120,6 @@ impl Ranker {
     pub fn named_query_features(&self) -> &[String] {
         let rule = self.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named);
         rule.map_or(&[], |rule| &rule.names)
-    }
-
-    /// Numbers of queries and documents of the training that it keeps, in the forms that keep any.
-    pub fn kept(&self) -> [u64; 2] {
-        match self {
-            Self::QueryDependent(ranker) => ranker.kept(),
-            Self::Factored(factored) => [factored.users.len() as u64, factored.rated.len() as u64],
-            Self::Linear(_) | Self::Online(_) | Self::QueryTrees(_) => [0, 0],
-        }
-    }
-
-    /// Means of the features, in the form that keeps their sums.
-    pub fn summarized_means(&self) -> Option<Vec<f64>> {
-        let Self::Online(online) = self else { return None };
-        Some(online.state().summaries.iter().map(ColumnSummary::mean).collect())
     }
 
     /// What it can do before scaling is taken into account.

@@ -310,9 +310,8 @@ impl State {
         reader.end()?;
         let spec = algorithm.spec(&options)?;
         spec.in_buckets()?;
-        if !(1..=u64::from(u32::MAX)).contains(&round.number)
-            || (round.number == 1) != round.present.is_none()
-        {
+        let is_first = round.present.is_none();
+        if !(1..=u64::from(u32::MAX)).contains(&round.number) || (round.number == 1) != is_first {
             return Err(reader.forged("rounds from 1, and the buckets of the first one"));
         }
         Ok(Self {
@@ -332,12 +331,9 @@ impl State {
 
 /// Refuses packs of the first round that are not those of its buckets.
 fn check_packs(packs: &[(u32, u64)], present: &[u32]) -> Result<()> {
-    if packs.iter().map(|(bucket, _)| bucket).eq(present) {
-        return Ok(());
-    }
-    Err(Error::Data(
-        "not the packs of a first round: they need one of each bucket with rows, in order".to_owned(),
-    ))
+    let problem = "not the packs of a first round: they need one of each bucket with rows, in order";
+    let are_same = packs.iter().map(|(bucket, _)| bucket).eq(present);
+    are_same.then_some(()).ok_or_else(|| Error::Data(problem.to_owned()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! Rule 17.7: numbers of a damaged full-text index are refused.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -219,7 +218,7 @@ fn features(connection: &Connection, number: usize, query: &str, order: &str) ->
 #[test]
 fn damaged_indexes_give_features_or_errors() {
     let writer = database();
-    let long = env::var_os("LTR_LONG").is_some();
+    let long = crate::is_long();
     let trials = TRIALS[usize::from(long)];
     let (mut statements, mut answered, mut most, mut longest) = (0, 0, 0, Duration::ZERO);
     let (mut problems, mut errors) = (Vec::new(), BTreeMap::<String, usize>::new());

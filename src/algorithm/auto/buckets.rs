@@ -123,15 +123,11 @@ impl Tried {
             _ => None,
         };
         let queries = facts.count(Count::Queries, Part::All) as usize;
-        let is_error = |error: &StandardError| {
-            error.error >= 0.0 && error.error.is_finite() && error.factor >= 1.0 && error.queries >= 2
-        };
-        if !lambdas.iter().all(|lambda| is_positive(*lambda))
-            || !curve.iter().all(|(candidate, _)| candidate.is_finite())
-            || held_out > queries
-            || !error.iter().all(is_error)
-        {
-            return Err(reader.forged("positive lambdas, and a choice among held-out queries"));
+        let mut numbers =
+            error.iter().flat_map(|of| [of.error, of.factor]).chain(curve.iter().map(|(lambda, _)| *lambda));
+        let is_finite = numbers.all(f64::is_finite) && lambdas.iter().all(|lambda| is_positive(*lambda));
+        if !is_finite || held_out > queries {
+            return Err(reader.forged("positive lambdas, and a choice by some of the queries"));
         }
         let split = split(spec.effort.partitions, held_out, queries);
         let selection = LambdaSelection {

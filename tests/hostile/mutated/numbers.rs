@@ -3,8 +3,6 @@
 //!
 //! By default some of the changes are tried, with `LTR_LONG=1` all of them.
 
-use std::env;
-
 use serde_json::{Value, json};
 use sqlite_ltr::internals::data::{Fingerprint, Id, QueryFeatureRule, Scaling};
 use sqlite_ltr::internals::fit::FitSpec;
@@ -165,7 +163,7 @@ fn each_number_is_checked() {
         .collect();
     let numbers: usize = models.iter().flat_map(|(_, _, places)| places).map(Vec::len).sum();
     // About ten changes a number.
-    let step = if env::var_os("LTR_LONG").is_some() { 1 } else { (10 * numbers / SHORT).max(1) };
+    let step = if crate::is_long() { 1 } else { (10 * numbers / SHORT).max(1) };
     let mut number = 0;
     for (name, mut pieces, places) in models {
         for (piece, places) in places.iter().enumerate() {

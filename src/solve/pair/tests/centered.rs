@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{PairProblem, blocks, fit, problem, reference, shapes, weights};
+use super::{PairProblem, blocks, cases, fit, problem, reference, shapes, weights};
 use crate::control::Control;
 use crate::math::random::Random;
 use crate::solve::{Solution, SolveOptions, Stop, certificate, pair_path};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{PairBlock, PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
+use super::{PairBlock, PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
 use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::math::random::Random;

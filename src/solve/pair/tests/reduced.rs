@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::centered::shifted;
-use super::{Shape, blocks, fit, problem, weights};
+use super::{Shape, blocks, cases, fit, problem, weights};
 use crate::control::Control;
 use crate::loss::PairLoss;
 use crate::solve::{Solution, SolveOptions, Stop, certificate};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::centered::{shifted, vector};
-use super::{PairProblem, Shape, blocks, canceled, fit, problem, shapes, weights};
+use super::{PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
 use crate::control::Control;
 use crate::loss::{Loss, PairLoss, PairWeights};
 use crate::solve::{Solution, SolveOptions, Stop, certificate, pair_path, solve};

@@ -25,8 +25,8 @@ const MAX_HITS: usize = 1 << 25;
 /// More tokens than a text can have.
 const MOST_TOKENS: i64 = c_int::MAX as i64;
 
-/// The column after the last one.
-const END: c_int = -1;
+/// The column after the last one; the size of a text that the table does not know.
+const UNKNOWN: c_int = -1;
 
 /// Statements that call `fts5(?1)`. The second reads the schema; it is for builds without VACUUM.
 const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1)"];
@@ -231,11 +231,8 @@ impl<'a> Match<'a> {
     pub fn length(&self, column: usize) -> Result<Option<u32>> {
         let mut tokens = 0;
         checked(call!(self.xColumnSize(column as c_int, &raw mut tokens)))?;
-        if tokens == -1 {
-            Ok(None)
-        } else {
-            below("the number of tokens of a text", tokens, MOST_TOKENS).map(Some)
-        }
+        let known = tokens != UNKNOWN;
+        known.then(|| below("the number of tokens of a text", tokens, MOST_TOKENS)).transpose()
     }
 
     /// Where the tokens of a text begin and end, by the tokenizer of the table.
@@ -259,8 +256,8 @@ impl<'a> Match<'a> {
         let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
         let mut column = -1;
         checked(call!(self.xPhraseFirstColumn(term as c_int, &raw mut places, &raw mut column)))?;
-        let (is_known, columns) = (column != END, self.columns()?);
-        while column != END {
+        let (is_known, columns) = (column != UNKNOWN, self.columns()?);
+        while column != UNKNOWN {
             body(below("the number of a column", column, columns)?);
             call!(self.xPhraseNextColumn(&raw mut places, &raw mut column));
         }
@@ -273,7 +270,7 @@ impl<'a> Match<'a> {
         let (mut column, mut offset) = (-1, -1);
         let code = call!(self.xPhraseFirst(term as c_int, &raw mut places, &raw mut column, &raw mut offset));
         checked(code)?;
-        Ok(column != END)
+        Ok(column != UNKNOWN)
     }
 
     /// The places of all `terms` in the row, in the order of columns, offsets and terms.
@@ -288,17 +285,15 @@ impl<'a> Match<'a> {
             let code =
                 call!(self.xPhraseFirst(term as c_int, &raw mut places, &raw mut column, &raw mut offset));
             checked(code)?;
-            while column != END {
+            while column != UNKNOWN {
                 if hits.len() == MAX_HITS || hits.try_reserve(1).is_err() {
                     return Err(Error::Host(format!(
                         "the row has too many hits of the query; at most {MAX_HITS}"
                     )));
                 }
-                hits.push(Hit {
-                    column: below("the number of a column", column, columns)?,
-                    offset: below("the position of a token", offset, MOST_TOKENS)?,
-                    term: term as u32,
-                });
+                let at = below("the position of a token", offset, MOST_TOKENS)?;
+                let inside = below("the number of a column", column, columns)?;
+                hits.push(Hit { column: inside, offset: at, term: term as u32 });
                 call!(self.xPhraseNext(&raw mut places, &raw mut column, &raw mut offset));
             }
         }
