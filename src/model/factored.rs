@@ -548,7 +548,11 @@ mod tests {
             (Implicit::Sampled { negatives: usize::MAX, seed: 5 }, false),
         ];
         for (implicit, valid) in kinds {
-            let factored = Factored { implicit: Some(implicit), ..example() };
+            let mut factored = Factored { implicit: Some(implicit), ..example() };
+            if matches!(implicit, Implicit::AllItems { .. }) {
+                // Each item is known to one of the two users.
+                (factored.scale, factored.item_biases) = (0.0, vec![0.5; 3]);
+            }
             let read = Ranker::decode(factored.tag(), &factored.encode().unwrap(), 0, Loading::All);
             match read {
                 Ok(Ranker::Factored(read)) => assert!(valid && *read == factored, "{implicit:?}"),

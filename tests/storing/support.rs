@@ -59,10 +59,6 @@ pub fn open(path: &Path, files: Option<&std::ffi::CStr>) -> Connection {
     };
     let connection = connection.expect("a database");
     connection.busy_timeout(Duration::ZERO).expect("no waiting");
-    if files.is_none() {
-        // No test cuts the power; the file system of `files` counts the writes that reach the disk.
-        connection.pragma_update(None, "synchronous", "off").expect("no waiting for the disk");
-    }
     sqlite_ltr::register(&connection).expect("registration");
     connection
 }
