@@ -95,7 +95,8 @@ unsafe fn init(
         Ok(()) => unsafe { register_into(db, api, files) },
         refused => refused,
     };
-    let Err(problem) = outcome else { return ffi::SQLITE_OK };
+    // With SQLITE_OK SQLite would allocate a place for the library, and fail without memory.
+    let Err(problem) = outcome else { return ffi::SQLITE_OK_LOAD_PERMANENTLY };
     // SAFETY: `message` is null or writable, `api` is the host's table.
     unsafe { refuse(&problem, message, api) };
     ffi::SQLITE_ERROR

@@ -189,11 +189,11 @@ unsafe extern "C" fn on_token(
     ffi::SQLITE_OK
 }
 
-impl<'a> Match<'a> {
+impl Match<'_> {
     /// The match of a running call of an auxiliary function.
     ///
     /// # Safety
-    /// FTS5 gave both pointers for a call that runs for `'a`. [`Self::with_kept`] is used with one type only.
+    /// FTS5 gave both pointers for a call that runs while the value is used. [`Self::with_kept`] is used with one type only.
     pub unsafe fn new(api: *const ffi::Fts5ExtensionApi, context: *mut ffi::Fts5Context) -> Self {
         Self { api, context, call: PhantomData }
     }
