@@ -74,18 +74,20 @@ fn forged_states_never_panic() {
     }
 }
 
+type Change = (&'static str, fn(&mut State));
+
 #[test]
 fn states_whose_parts_contradict_each_other_are_refused() {
     let packs = pack::split(&data(), 8);
     let mut begun = begin("rank_svm", r#"{"lambda": [0.1, 0.01]}"#);
     begun.packs.push((0, 1));
     assert!(State::from_bytes(&begun.to_bytes().unwrap()).is_err(), "packs before the first round");
-    let wrong: [(&str, fn(&mut State)); 6] = [
+    let wrong: [Change; 6] = [
         ("a pack too few", |state| state.packs.truncate(1)),
         ("a pack twice", |state| state.packs[1] = state.packs[0]),
         ("packs out of order", |state| state.packs.swap(0, 1)),
         ("a bucket without rows", |state| {
-            state.round.present.iter_mut().for_each(|present| present.truncate(1))
+            state.round.present.iter_mut().for_each(|present| present.truncate(1));
         }),
         ("the first round again", |state| state.round.number = 1),
         ("no buckets", |state| {
