@@ -14,6 +14,7 @@ const HUGE: &str = "SELECT 78 AS query_id, doc_id, 5e307 * (doc_id - 2) AS a, 5e
 const METRICS: &str = r#"{"metric": ["ndcg@3", "dcg", "map", "err", "eru", "kendall_tau", "mre"]}"#;
 
 /// Statements of a model ?1 that return the number of wrong values: function, column with its check.
+#[allow(clippy::too_many_lines, reason = "one list")]
 pub fn statements() -> Vec<String> {
     let from = |column: &str, check: &str, table: &str| {
         format!("SELECT coalesce(sum({}), 0) FROM {table}", check.replace('X', column))

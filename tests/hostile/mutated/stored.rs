@@ -80,10 +80,10 @@ fn write(connection: &Connection) {
     for sample in samples {
         let algorithm = sample.name.split(' ').next().expect("a name");
         let file = format!("{algorithm}_{:04x}.bin", xxh3_64(sample.name.as_bytes()) as u16);
-        if !all.contains_key(&file) {
-            fs::write(folder.join(&file), &sample.bytes).expect("a model");
-            all.insert(file, Stored { scores: scores(connection, &sample.bytes), model: sample.name });
-        }
+        all.entry(file).or_insert_with_key(|file| {
+            fs::write(folder.join(file), &sample.bytes).expect("a model");
+            Stored { scores: scores(connection, &sample.bytes), model: sample.name }
+        });
     }
     let line = |(file, stored): (&String, &Stored)| {
         format!("{file:?}: {}", serde_json::to_string(stored).expect("JSON"))
