@@ -48,7 +48,7 @@ const LONGEST_FILE: usize = 600;
 
 /// The code of `src` without tests, blank lines and comments is at most so long (lines). Who adds a feature removes what it
 /// replaces.
-const MOST_LINES: usize = 54_900;
+const MOST_LINES: usize = 55_020;
 
 struct Source {
     path: String,
@@ -246,7 +246,8 @@ fn the_code_does_not_grow_without_a_decision() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let is_code = |file: &PathBuf| {
         let path = file.to_string_lossy().replace('\\', "/");
-        path.ends_with(".rs") && !path.ends_with("tests.rs") && !path.contains("/tests/")
+        let is_rust = file.extension().is_some_and(|extension| extension == "rs");
+        is_rust && !path.ends_with("tests.rs") && !path.contains("/tests/")
     };
     let texts = files_under(&root).into_iter().filter(is_code);
     let lines: usize = texts.map(|file| lines_of_code(&std::fs::read_to_string(file).expect("a file"))).sum();
