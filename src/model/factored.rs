@@ -548,11 +548,8 @@ mod tests {
             (Implicit::Sampled { negatives: usize::MAX, seed: 5 }, false),
         ];
         for (implicit, valid) in kinds {
-            let mut factored = Factored { implicit: Some(implicit), ..example() };
-            if matches!(implicit, Implicit::AllItems { .. }) {
-                // Each item is known to one of the two users.
-                (factored.scale, factored.item_biases) = (0.0, vec![0.5; 3]);
-            }
+            let item_biases = vec![0.5; 3]; // Each item is known to one of the two users.
+            let factored = Factored { implicit: Some(implicit), scale: 0.0, item_biases, ..example() };
             let read = Ranker::decode(factored.tag(), &factored.encode().unwrap(), 0, Loading::All);
             match read {
                 Ok(Ranker::Factored(read)) => assert!(valid && *read == factored, "{implicit:?}"),
@@ -570,8 +567,7 @@ mod tests {
             change(&mut factored);
             assert!(matches!(read(&factored), Err(Error::Corrupt(_))), "{what}");
         }
-        let header = example().encode().unwrap();
-        assert!(Ranker::decode(TAG, &header, 1, Loading::All).is_err(), "a block");
+        assert!(Ranker::decode(TAG, &example().encode().unwrap(), 1, Loading::All).is_err(), "a block");
     }
 
     #[test]
