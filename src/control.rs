@@ -208,7 +208,8 @@ pub fn each_in_memory<T: Sync, U: Send>(
     items.iter().zip(outcomes).map(alone).collect()
 }
 
-/// The check of the innermost [`stoppable`] work of this thread.
+/// The check of the innermost [`stoppable`] work of this thread. Compiled once: hundreds of loops call it.
+#[inline(never)]
 fn check_thread() -> Result<()> {
     CHECK.with_borrow(Clone::clone).map_or(Ok(()), |check| check())
 }
