@@ -127,10 +127,10 @@ static mut SYSTEM: Option<ffi::sqlite3_mem_methods> = None;
 unsafe extern "C" fn allocate(bytes: c_int) -> *mut c_void {
     // SAFETY: set before the first use of SQLite, and then only read.
     let system = unsafe { SYSTEM }.and_then(|methods| methods.xMalloc);
-    // SAFETY: a method of SQLite with its own argument.
     if is_refused() {
         std::ptr::null_mut()
     } else {
+        // SAFETY: a method of SQLite with its own argument.
         system.map_or(std::ptr::null_mut(), |system| unsafe { system(bytes) })
     }
 }
@@ -138,10 +138,10 @@ unsafe extern "C" fn allocate(bytes: c_int) -> *mut c_void {
 unsafe extern "C" fn reallocate(memory: *mut c_void, bytes: c_int) -> *mut c_void {
     // SAFETY: as above.
     let system = unsafe { SYSTEM }.and_then(|methods| methods.xRealloc);
-    // SAFETY: as above.
     if is_refused() {
         std::ptr::null_mut()
     } else {
+        // SAFETY: a method of SQLite with its own arguments.
         system.map_or(std::ptr::null_mut(), |system| unsafe { system(memory, bytes) })
     }
 }

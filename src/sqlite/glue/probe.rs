@@ -67,7 +67,7 @@ pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) ->
 pub fn at_intervals(check: impl Fn() -> Result<()>) -> impl Fn() -> Result<()> {
     let last = Cell::new(Instant::now());
     #[cfg(test)]
-    last.set(last.get() - fault::since_last());
+    last.set(fault::last_check(last.get()));
     move || {
         #[cfg(test)]
         fault::check()?;
@@ -84,7 +84,7 @@ pub fn at_intervals(check: impl Fn() -> Result<()>) -> impl Fn() -> Result<()> {
 #[cfg(test)]
 pub mod fault {
     use std::cell::{Cell, RefCell};
-    use std::time::Duration;
+    use std::time::Instant;
 
     use crate::control::Control;
     use crate::error::{Error, Result};
@@ -100,9 +100,9 @@ pub mod fault {
         AT_ONCE.set(yes);
     }
 
-    /// How long ago a call that begins now has asked the host.
-    pub(super) fn since_last() -> Duration {
-        if AT_ONCE.get() { POLL_INTERVAL } else { Duration::ZERO }
+    /// When a call that begins now has asked the host.
+    pub(super) fn last_check(now: Instant) -> Instant {
+        if AT_ONCE.get() { now.checked_sub(POLL_INTERVAL).unwrap_or(now) } else { now }
     }
 
     /// From now on the calls of this thread are interrupted after so many checks, of the calling thread and of its pool.
