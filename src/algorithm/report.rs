@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::feature_checks::FeatureChecks;
 use super::short_report::significant;
 use super::{ALGORITHMS, AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
 use crate::arrange::ListConstraint;
@@ -11,7 +10,7 @@ use crate::column_advice::ColumnAdvice;
 use crate::data::{Dataset, QueryFeatureRule};
 use crate::error::Result;
 use crate::loss;
-use crate::model::{Card, QueryDependent, Ranker, TrainingColumns};
+use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
 
 /// The type of features in double precision.
 const DOUBLE: &str = "f64";
@@ -138,33 +137,84 @@ fn largest_relative_gap(trained: &Trained) -> f64 {
     trained.log[steps..].iter().map(relative).fold(0.0, f64::max)
 }
 
-/// The card of a model, without columns of a source.
-///
-/// # Errors
-/// None that types do not exclude.
-pub fn card(
-    algorithm: &AlgorithmDef,
-    spec: &dyn TrainingSpec,
-    (features, means): (Vec<String>, Vec<f64>),
-    summary: &Summary,
-    trained: &Trained,
-) -> Result<Card> {
-    let input = spec.input();
-    Ok(Card {
-        algorithm: algorithm.name.to_owned(),
-        settings: Value::Object(spec.settings()?),
-        missing: input.missing,
-        slots: input.constraint == ListConstraint::Slots,
-        features,
-        columns: TrainingColumns::default(),
-        means,
-        summary: Value::Object(entries(summary)?),
-        log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
-    })
+/// The feature columns of a training.
+#[derive(Debug)]
+pub struct FeatureColumns {
+    /// Names of the features.
+    pub names: Vec<String>,
+    /// Mean of each feature over the rows that have it.
+    pub means: Vec<f64>,
+    /// The columns that the caller names for roles.
+    pub roles: TrainingColumns,
+}
+
+/// A finished training: the model, and what reports say about it.
+#[derive(Debug)]
+pub struct Finished {
+    /// The model.
+    pub model: Model,
+    /// Its results.
+    pub summary: Summary,
+    /// More entries of the report that the model does not keep.
+    pub volatile: Map<String, Value>,
+    /// Number of missing features that were replaced.
+    pub missing_filled: usize,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+    /// Seconds since training began of each entry of the model's log.
+    pub log_seconds: Vec<f64>,
+}
+
+impl Finished {
+    /// The model of a training with its report. `facts`: counts of the rows.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::error::Error::Internal) for a report that is no JSON object.
+    pub fn new(
+        algorithm: &AlgorithmDef,
+        spec: &dyn TrainingSpec,
+        facts: DataFacts,
+        columns: FeatureColumns,
+        trained: Trained,
+    ) -> Result<Self> {
+        let (input, settings) = (spec.input(), Value::Object(spec.settings()?));
+        let other = other_preset(algorithm, &settings);
+        let card = Card {
+            algorithm: algorithm.name.to_owned(),
+            settings,
+            missing: input.missing,
+            slots: input.constraint == ListConstraint::Slots,
+            features: columns.names,
+            columns: columns.roles,
+            means: columns.means,
+            summary: Value::Null,
+            log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
+        };
+        let mut finished = Self::with_card(card, facts, trained)?;
+        finished.warnings.extend(other);
+        Ok(finished)
+    }
+
+    /// The model of a training that continues one with this card. `facts`: counts of the rows of both.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn continued(card: &Card, facts: DataFacts, means: Vec<f64>, trained: Trained) -> Result<Self> {
+        Self::with_card(Card { means, ..card.clone() }, facts, trained)
+    }
+
+    fn with_card(card: Card, facts: DataFacts, trained: Trained) -> Result<Self> {
+        let summary = Summary::new(facts, &trained);
+        let card = Card { summary: Value::Object(entries(&summary)?), ..card };
+        let warnings = fit_warnings(&trained);
+        let log_seconds = trained.log.iter().map(|step| step.seconds).collect();
+        let model = Model::new(card, trained.scaling, trained.ranker);
+        Ok(Self { model, summary, volatile: trained.volatile, missing_filled: 0, warnings, log_seconds })
+    }
 }
 
 /// What the caller should know about the fits.
-pub fn fit_warnings(trained: &Trained) -> Vec<String> {
+fn fit_warnings(trained: &Trained) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
         let (stopped, all) = (trained.unconverged, trained.functions.max(trained.unconverged));
@@ -177,22 +227,8 @@ pub fn fit_warnings(trained: &Trained) -> Vec<String> {
     warnings
 }
 
-/// Everything the caller should know: from the training, and signs of leakage and of useless features in the data.
-pub fn warnings(
-    trained: &Trained,
-    checks: &FeatureChecks,
-    leakage: Vec<String>,
-    advice: ColumnAdvice<'_>,
-) -> Vec<String> {
-    let mut warnings = fit_warnings(trained);
-    let query_features = trained.ranker.query_rule().map_or(&[][..], |rule| &rule.names);
-    warnings.extend(checks.warnings(trained.ranker.capabilities().linear, query_features, advice));
-    warnings.extend(leakage);
-    warnings
-}
-
 /// A warning if the options make a preset another one, such as `list_net` with the loss hinge.
-pub fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
+fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     let axes = ["smoothing", "loss", "penalty", "prior"];
     // Settings leave out the penalty ridge and the prior zero.
     let chosen =

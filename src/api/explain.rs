@@ -1,10 +1,13 @@
 //! Explanations in Rust: contributions of features to scores, and their importance.
 
+use super::answer::Answer;
 use super::dataset::Dataset;
 use super::model::{Model, RankOptions, run};
 use crate::data::{Matrix, QueryValue, shaped};
 use crate::error::{Error, Result};
-use crate::evaluate::{self, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain_document};
+use crate::evaluate::{
+    self, Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind, explain_document,
+};
 use crate::metric::{Metric, Undefined};
 
 /// What a feature adds to a score.
@@ -87,7 +90,7 @@ impl Model {
     ///
     /// # Errors
     /// A row that does not exist; those of [`rank`](Self::rank).
-    pub fn explain_row(&self, data: &Dataset, row: usize) -> Result<Vec<Contribution>> {
+    pub fn explain_row(&self, data: &Dataset, row: usize) -> Result<Answer<Contribution>> {
         self.explain_in(data, row, None)
     }
 
@@ -107,7 +110,7 @@ impl Model {
     ///
     /// # Errors
     /// Rows of two queries; those of [`explain_row`](Self::explain_row).
-    pub fn explain_rank(&self, data: &Dataset, row_a: usize, row_b: usize) -> Result<Vec<Contribution>> {
+    pub fn explain_rank(&self, data: &Dataset, row_a: usize, row_b: usize) -> Result<Answer<Contribution>> {
         self.explain_in(data, row_a, Some(row_b))
     }
 
@@ -127,12 +130,12 @@ impl Model {
     ///
     /// # Errors
     /// A model without features; those of [`evaluate`](Self::evaluate).
-    pub fn importance(&self, data: &Dataset, metrics: &[&str]) -> Result<Vec<Importance>> {
+    pub fn importance(&self, data: &Dataset, metrics: &[&str]) -> Result<Answer<Importance>> {
         let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
         let options = RankOptions::default();
         self.inner().scorer()?;
         let (data, _) = data.ordered(self.needs(self.constraint(&options)?, true))?;
-        let functions = self.scored(&data, &options)?.functions;
+        let Scored { functions, warnings, .. } = self.scored(&data, &options)?;
         let test = PairedTest { kind: TestKind::T, ..PairedTest::default() };
         let spec = ImportanceSpec { metrics: &metrics, undefined: Undefined::Skip, seed: test.seed, test };
         let measure = |control: &_| evaluate::importance(self.inner(), &functions, &data, &spec, control);
@@ -148,10 +151,10 @@ impl Model {
             };
             metrics.iter().zip(found).map(row).collect::<Vec<_>>()
         });
-        Ok(rows.collect())
+        Ok(Answer { rows: rows.collect(), warnings })
     }
 
-    fn explain_in(&self, data: &Dataset, row: usize, base: Option<usize>) -> Result<Vec<Contribution>> {
+    fn explain_in(&self, data: &Dataset, row: usize, base: Option<usize>) -> Result<Answer<Contribution>> {
         let options = RankOptions::default();
         // 1. The documents of the query.
         let query = data.query_of(row)?;
@@ -169,12 +172,13 @@ impl Model {
             ));
         };
         // 2. Contributions.
-        let functions = self.scored(&documents, &options)?.functions;
+        let Scored { functions, warnings, .. } = self.scored(&documents, &options)?;
         let found = run(&options, |control| {
             let pair = (document, found.1.flatten());
             explain_document(self.inner(), &functions, &documents, pair, Sampling::default(), control)
         })?;
-        Ok(self.contributions(&documents.features.row_f64(document), &found))
+        let rows = self.contributions(&documents.features.row_f64(document), &found);
+        Ok(Answer { rows, warnings })
     }
 
     /// The rows of an explanation. `values`: those of the features; empty without features.

@@ -1,5 +1,6 @@
 //! The Rust API: data from arrays or rows, training, ranking, measuring. Everything here is re-exported at the crate root.
 
+mod answer;
 mod dataset;
 mod explain;
 mod features;
@@ -9,6 +10,7 @@ mod recommend;
 mod trainer;
 
 pub use crate::evaluate::FeatureWeight;
+pub use answer::Answer;
 pub use dataset::{Dataset, Document};
 pub use explain::{Contribution, Importance};
 pub use features::Features;

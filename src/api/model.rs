@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::answer::Answer;
 use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use crate::arrange::ListConstraint;
@@ -84,6 +85,8 @@ pub struct Evaluation {
     pub values: Vec<Vec<Option<f64>>>,
     /// For each metric the mean over the queries for which it is defined.
     pub means: Vec<Option<f64>>,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
 }
 
 /// What a model tells about itself.
@@ -236,7 +239,7 @@ impl Model {
     /// # Errors
     /// Features of the model that the data set lacks; missing values, unless the model was trained with the option
     /// `missing`; a score beyond the range of numbers.
-    pub fn rank(&self, data: &Dataset) -> Result<Vec<Ranked>> {
+    pub fn rank(&self, data: &Dataset) -> Result<Answer<Ranked>> {
         self.rank_with(data, &RankOptions::default())
     }
 
@@ -257,13 +260,13 @@ impl Model {
     ///
     /// # Errors
     /// Those of [`rank`](Self::rank); groups that the data set lacks; [`Error::Interrupted`].
-    pub fn rank_with(&self, data: &Dataset, options: &RankOptions) -> Result<Vec<Ranked>> {
+    pub fn rank_with(&self, data: &Dataset, options: &RankOptions) -> Result<Answer<Ranked>> {
         let constraint = self.constraint(options)?;
         let (data, read_report) = data.ordered(self.needs(constraint, false))?;
         if data.n_docs() == 0 {
-            return Ok(Vec::new());
+            return Ok(Answer { rows: Vec::new(), warnings: Vec::new() });
         }
-        let scores = self.scored(&data, options)?.scores;
+        let Scored { scores, warnings, .. } = self.scored(&data, options)?;
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
             let max_per_value = options.max_per_value.unwrap_or(1);
@@ -281,7 +284,7 @@ impl Model {
                 });
             }
         }
-        Ok(ranked)
+        Ok(Answer { rows: ranked, warnings })
     }
 
     /// The score of one document; higher is better. Query-dependent models need the features of its query.
@@ -368,12 +371,15 @@ impl Model {
         if data.n_docs() == 0 {
             return Err(Error::Data("0 rows; there is nothing to evaluate".to_owned()));
         }
-        let scores = constrained_scores(&data, self.scored(&data, &options)?.scores, constraint, 1)?;
+        let Scored { scores, mut warnings, .. } = self.scored(&data, &options)?;
+        let scores = constrained_scores(&data, scores, constraint, 1)?;
+        warnings.extend(evaluate::without_relevant(&data, "the data set"));
         let measure = |control: &control::Control| {
             evaluate::evaluate(&data, &scores, &metrics, Undefined::Skip, control)
         };
         let measured = run(&options, measure)?;
-        Ok(Evaluation { query_ids: data.query_ids.clone(), values: measured.values, means: measured.means })
+        let evaluate::Evaluation { values, means } = measured;
+        Ok(Evaluation { query_ids: data.query_ids.clone(), values, means, warnings })
     }
 
     pub(super) fn constraint(&self, options: &RankOptions) -> Result<ListConstraint> {

@@ -1,8 +1,10 @@
 //! Recommendations in Rust, by models of users and items (`cofi_rank`).
 
+use super::answer::Answer;
 use super::model::{Model, RankOptions, run};
 use crate::data::Id;
 use crate::error::{Error, Result};
+use crate::evaluate::{candidate_items, new_users, user_of_ratings};
 use crate::model::{Candidates, Ranker};
 
 /// What is recommended.
@@ -12,8 +14,7 @@ pub struct RecommendOptions {
     pub k: usize,
     /// Whether items that the user has rated are recommended, too; false by default.
     pub include_seen: bool,
-    /// The items to choose from; all items of the model by default. Items that are not in the model are left out;
-    /// `ltr_recommend` in SQL warns of their number.
+    /// The items to choose from; all items of the model by default. Items that are not in the model are left out.
     pub candidates: Option<Vec<Id>>,
     /// Ratings of the user, in place of those of the training; counts, for a model of pairs without ratings. The user is fitted to them; items that are not in the model are
     /// left out, as candidates are.
@@ -59,20 +60,27 @@ impl Model {
     /// # Errors
     /// A model without users and items; an id of another type than in the training, such as the text `"1"` for 1; an item that
     /// is rated twice; a rating that is too large.
-    pub fn recommend(&self, user: impl Into<Id>, options: &RecommendOptions) -> Result<Vec<Recommended>> {
+    pub fn recommend(&self, user: impl Into<Id>, options: &RecommendOptions) -> Result<Answer<Recommended>> {
         let Ranker::Factored(factored) = &self.inner().ranker else {
             let name = &self.inner().card.algorithm;
             return Err(Error::Unsupported(format!("a model of '{name}' has no users and items")));
         };
+        let mut warnings = Vec::new();
         let among = options.candidates.as_ref();
-        let among = among.map(|ids| factored.candidates(ids, "candidates")).transpose()?;
-        let among = among.as_ref().map(|(items, _)| &items[..]);
+        let among =
+            among.map(|ids| candidate_items(factored, ids, "candidates", &mut warnings)).transpose()?;
         let user = match &options.ratings {
-            Some(ratings) => factored.user_of_ratings(ratings.clone(), "ratings")?.0,
-            None => factored.user(factored.user_indices(&[user.into()], "user")?[0]),
+            Some(ratings) => user_of_ratings(factored, ratings.clone(), "ratings", &mut warnings)?,
+            None => {
+                let ids = [user.into()];
+                let indices = factored.user_indices(&ids, "user")?;
+                warnings.extend(new_users(&ids, &indices));
+                factored.user(indices[0])
+            }
         };
         let rated = if options.include_seen { Candidates::All } else { Candidates::Unrated };
-        let best = run(&RankOptions::default(), |_| factored.best(&user, options.k, rated, among))?;
+        let best =
+            run(&RankOptions::default(), |_| factored.best(&user, options.k, rated, among.as_deref()))?;
         let new_user = user.is_new;
         let item = |((item, score), rank): ((usize, f64), usize)| Recommended {
             doc_id: factored.items[item].clone(),
@@ -80,6 +88,6 @@ impl Model {
             rank,
             new_user,
         };
-        Ok(best.into_iter().zip(1..).map(item).collect())
+        Ok(Answer { rows: best.into_iter().zip(1..).map(item).collect(), warnings })
     }
 }

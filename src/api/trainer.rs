@@ -7,19 +7,19 @@ use serde_json::{Map, Value};
 use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use super::model::Model;
-use crate::algorithm::feature_checks::FeatureChecks;
-use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
-use crate::algorithm::{self, ALGORITHMS, AlgorithmDef, Columns, Input, TrainingSet};
+use crate::algorithm::report::Finished;
+use crate::algorithm::{self, ALGORITHMS, Columns, Input};
 use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control;
-use crate::data::{self, Fingerprint, ReadReport, RowOrder};
+use crate::data::{self, ReadReport, RowOrder};
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation, matrix_bytes};
-use crate::model::{self, LinearPrior};
+use crate::model::{LinearPrior, TrainingColumns};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::run::{cores, on_pool};
-use crate::tuning::{Choice, Search, SearchRows};
+use crate::train::{Encoded, Rows, Training, check_rows};
+use crate::tuning::{Search, SearchRows};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] = &[
@@ -225,39 +225,29 @@ impl Trainer {
         // 1. Checks that need no data.
         let started = Instant::now();
         let algorithm = algorithm::find(&self.algorithm)?;
-        let options = self.parsed_options(Use::Train)?;
-        let mut search = Search::of_training(algorithm, &options)?;
-        let mut spec = search.as_ref().map_or_else(|| algorithm.spec(&options), Search::first)?;
-        if spec.input().prior.is_some() {
-            let prior = self.stored_prior()?;
-            spec.set_prior(prior.clone());
-            search.iter_mut().for_each(|search| search.set_prior(prior.clone()));
+        let mut training = Training::new(algorithm, self.parsed_options(Use::Train)?)?;
+        if training.input().prior.is_some() {
+            training.set_prior(self.stored_prior()?);
         }
-        if validation.is_some() && spec.input().validation.is_none() {
+        if validation.is_some() && training.input().validation.is_none() {
             let reason = format!("the algorithm '{}' takes no validation data", algorithm.name);
             return Err(Error::Unsupported(reason));
         }
-        let input = search.as_ref().map_or_else(|| spec.input(), Search::input);
-        check_judged(data, input)?;
+        check_weights(data, training.input())?;
 
         // 2. The training.
         // Trainings that share a handle have limits of their own.
-        let memory = Memory::limited(options.get("max_memory").and_then(Value::as_u64));
+        let memory = Memory::limited(training.options().get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
-        let search = search.as_ref().map(|search| (search, &options));
-        let train =
-            |control: &control::Control| train(algorithm, (&*spec, search), data, validation, control);
-        let result = within_time(&options, started, &control, train);
-        let (model, warnings, found) = result.map_err(|problem| match search {
-            Some((search, _)) => search.error(problem),
-            None => problem,
-        })?;
+        let train = |control: &control::Control| train(&training, data, validation, control);
+        let finished = within_time(training.options(), started, &control, train);
+        let Finished { model, mut volatile, warnings, .. } =
+            finished.map_err(|problem| training.error(problem))?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
-        let (bytes, what) = (model.encoding_bytes(), "encoding the model");
-        let _memory = control.reserve(bytes, what, "use fewer factors, landmarks or queries")?;
-        let mut model = Model::from_bytes(&model.to_bytes()?)?;
-        (model.warnings, model.search) = (warnings, found);
+        let encoded = Encoded::new(model, u64::MAX, control.memory())?;
+        let mut model = Model::from_bytes(&encoded.bytes)?;
+        (model.warnings, model.search) = (warnings, volatile.remove("search"));
         Ok(model)
     }
 
@@ -287,7 +277,7 @@ impl Trainer {
         if search.input().prior.is_some() {
             search.set_prior(self.stored_prior()?);
         }
-        check_judged(data, search.input())?;
+        check_weights(data, search.input())?;
         let memory = Memory::limited(options.get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
         within_time(&options, started, &control, |control| fold_scores(&search, data, &options, control))
@@ -311,16 +301,11 @@ impl Trainer {
     }
 }
 
-/// Refuses data that this training cannot read.
-fn check_judged(data: &Dataset, input: Input<'_>) -> Result<()> {
-    let refused = input.doc_weights.problem();
-    if let Some(problem) = refused.filter(|_| data.doc_weights.is_some()) {
-        return Err(Error::Unsupported(format!("data with weights of documents: {problem}")));
-    }
-    if data.rows() == 0 {
-        return Err(Error::Data("0 rows; training needs judged documents".to_owned()));
-    }
-    Ok(())
+/// Refuses weights of documents that this training does not take.
+fn check_weights(data: &Dataset, input: Input<'_>) -> Result<()> {
+    let refused = input.doc_weights.problem().filter(|_| data.doc_weights.is_some());
+    let problem = |problem| Error::Unsupported(format!("data with weights of documents: {problem}"));
+    refused.map_or(Ok(()), |refused| Err(problem(refused)))
 }
 
 /// Runs work on the threads of the options. The calling thread checks the time limit.
@@ -350,9 +335,7 @@ fn judged_rows(
     let what = "a sorted copy of the data set";
     let memory = control.reserve(bytes, what, "use fewer rows, or f32 features")?;
     let (mut data, read_report) = data.ordered(needs(input))?;
-    if input.columns == Columns::Pairs {
-        data.duplicates = 0; // Each row of a pair counts.
-    }
+    check_rows(&mut data, input).map_err(|problem| Error::Data(problem.to_owned()))?;
     Ok(((data, read_report), memory))
 }
 
@@ -392,54 +375,21 @@ fn fold_scores(
     Ok(found)
 }
 
-/// Trains in the current thread pool. Returns the model, its warnings, and the table of a search.
+/// Trains in the current thread pool.
 fn train(
-    algorithm: &AlgorithmDef,
-    (mut spec, search): (&dyn algorithm::TrainingSpec, Option<(&Search, &Params)>),
+    training: &Training,
     data: &Dataset,
     validation: Option<&Dataset>,
     control: &control::Control,
-) -> Result<(model::Model, Vec<String>, Option<Value>)> {
-    // 1. Rows in the order that the algorithm needs.
-    let (input, doc) = (spec.input(), data.doc_name());
-    let ((mut data, mut read_report), _memory) =
-        judged_rows(data, input, validation.map_or(0, Dataset::rows), control)?;
-    let validation = validation
-        .map(|validation| {
-            let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs(input) })?;
-            other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
-        })
-        .transpose()?;
-
-    // 2. The best setting, if there are several.
-    let chosen;
-    let (mut found, mut table, mut value) = (Vec::new(), None, None);
-    if let Some((search, options)) = search {
-        let folds = search.folds(&data, None, options)?;
-        let rows = SearchRows { data, folds, summaries: read_report.summaries };
-        let Choice { spec: best, report, validation, warnings } = search.best(&rows, control)?;
-        (found, table, value) = (warnings, Some(report), Some(validation));
-        chosen = best;
-        spec = &*chosen;
-        (data, read_report.summaries) = (rows.data, rows.summaries);
-    }
-
-    // 3. Fit, with everything that the model tells about its training.
-    let facts = DataFacts::of(&data);
-    let advice = ColumnAdvice { origin: Origin::DataSet, doc };
-    let leakage = signs_of_leakage(&data, advice);
-    let checks = FeatureChecks::of(&data, &read_report.rows, &spec.settings()?, control)?;
-    let features = data.names.clone();
-    let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
-    let fingerprint = (input.order == RowOrder::Canonical).then(fingerprint).transpose()?;
-    let set = TrainingSet { data, validation, summaries: read_report.summaries };
-    let trained = spec.fit(set, control)?;
-    let mut summary = Summary::new(facts, &trained);
-    summary.validation = value.or(summary.validation);
-    let card = card(algorithm, spec, (features, read_report.means), &summary, &trained)?;
-    let mut warnings = warnings(&trained, &checks, leakage, advice);
-    warnings.extend(other_preset(algorithm, &card.settings));
-    warnings.extend(found);
-    let model = model::Model::new(card, trained.scaling, trained.ranker).with_fingerprint(fingerprint);
-    Ok((model, warnings, table))
+) -> Result<Finished> {
+    let (input, more) = (training.input(), validation.map_or(0, Dataset::rows));
+    let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name() };
+    let ((data, read_report), _memory) = judged_rows(data, input, more, control)?;
+    let matched = |validation: &Dataset| {
+        let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs(input) })?;
+        other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
+    };
+    let validation = validation.map(matched).transpose()?;
+    let (roles, warnings) = (TrainingColumns::default(), Vec::new());
+    training.run(Rows { data, read_report, validation, roles, advice, warnings }, u64::MAX, control)
 }

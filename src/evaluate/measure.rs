@@ -1,5 +1,7 @@
 //! Metrics of scored queries and their means.
 
+use std::fmt;
+
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -16,6 +18,15 @@ pub struct Evaluation {
     pub values: Vec<Vec<Option<f64>>>,
     /// The mean of each metric; `None` if it is undefined for all queries.
     pub means: Vec<Option<f64>>,
+}
+
+/// A warning if no document is relevant. `source`: where they come from.
+pub fn without_relevant(data: &Dataset, source: impl fmt::Display) -> Option<String> {
+    data.relevance.iter().all(|relevance| *relevance <= 0.0).then(|| {
+        format!(
+            "no query of {source} has a relevant document (a grade above 0), so metrics such as ndcg and map have no value"
+        )
+    })
 }
 
 /// Evaluates scores (one per document) by metrics, queries in parallel.

@@ -12,6 +12,7 @@ mod measure;
 mod monitor;
 mod paired;
 mod point;
+mod recommend;
 mod rows;
 mod score;
 
@@ -22,9 +23,10 @@ pub use contributions::{Contribution, Explanation, Sampling, explain, explain_do
 pub use fit_cache::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};
 pub use importance::{ImportanceSpec, importance};
-pub use measure::{Evaluation, METRIC_COST, evaluate};
+pub use measure::{Evaluation, METRIC_COST, evaluate, without_relevant};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
+pub use recommend::{candidate_items, new_users, user_of_ratings};
 pub use rows::{RowScorer, check_scores};
 pub use score::{Scored, ScoringJob, Step};

@@ -6,13 +6,13 @@
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::algorithm::report::{Summary, card, fit_warnings, other_preset};
+use crate::algorithm::report::{FeatureColumns, Finished};
 use crate::algorithm::{self, AlgorithmDef, BucketTraining, InProcess, TrainedInBuckets, TrainingSpec};
 use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
 use crate::control::Control;
 use crate::data::position_names;
 use crate::error::{Error, Result};
-use crate::model::{Card, Model, TrainingColumns, decode_header, encode_header};
+use crate::model::{TrainingColumns, decode_header, encode_header};
 use crate::options::{self, Use};
 use crate::param::Params;
 
@@ -41,19 +41,6 @@ pub struct Columns {
     pub names: Vec<String>,
     /// Those of the roles that the caller names.
     pub roles: TrainingColumns,
-}
-
-/// The result of a training.
-#[derive(Debug)]
-pub struct Finished {
-    /// The model.
-    pub model: Model,
-    /// Its results, for a report.
-    pub summary: Summary,
-    /// Number of missing features that were replaced.
-    pub missing_filled: usize,
-    /// What the caller should know.
-    pub warnings: Vec<String>,
 }
 
 impl State {
@@ -243,16 +230,13 @@ impl State {
             );
             return Err(Error::Unsupported(problem));
         };
-        let summary = Summary::new(facts, &trained);
         let Columns { names, roles } = self.columns;
         let names = if names.is_empty() { position_names(means.len()) } else { names };
-        let card = card(self.algorithm, &*self.spec, (names, means), &summary, &trained)?;
-        let mut card = Card { columns: roles, ..card };
-        let mut warnings = fit_warnings(&trained);
-        warnings.extend(other_preset(self.algorithm, &card.settings));
-        card.settings["buckets"] = json!(self.round.buckets);
-        let model = Model::new(card, trained.scaling, trained.ranker);
-        Ok(Finished { model, summary, missing_filled, warnings })
+        let columns = FeatureColumns { names, means, roles };
+        let mut finished = Finished::new(self.algorithm, &*self.spec, facts, columns, trained)?;
+        finished.model.card.settings["buckets"] = json!(self.round.buckets);
+        finished.missing_filled = missing_filled;
+        Ok(finished)
     }
 
     /// Its options.

@@ -14,7 +14,7 @@ mod settings;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::algorithm::report::{DataFacts, Summary, card};
+use crate::algorithm::report::{DataFacts, FeatureColumns, Finished};
 use crate::algorithm::{AlgorithmDef, CandidatePath, Input, TrainingSet, TrainingSpec, metric};
 use crate::control::{Control, each_in_memory};
 use crate::data::{ColumnSummary, Dataset, Id};
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::{FitCache, ScoringJob, Step, constrained_scores, evaluate};
 use crate::math::order::sort_items;
 use crate::metric::{Mean, Metric, Undefined};
-use crate::model::{Key, LinearPrior, Model};
+use crate::model::{Key, LinearPrior, Model, TrainingColumns};
 use crate::param::Params;
 
 pub use choice::Choice;
@@ -138,14 +138,6 @@ impl Search {
         &self.groups
     }
 
-    /// The training with the first setting.
-    ///
-    /// # Errors
-    /// None that the search has not refused.
-    pub fn first(&self) -> Result<Box<dyn TrainingSpec>> {
-        self.spec(&self.groups[0].settings[0])
-    }
-
     /// What is read.
     pub fn input(&self) -> Input<'_> {
         let inputs = self.groups.iter().map(|group| group.spec.input());
@@ -200,9 +192,12 @@ impl Search {
 
     /// An error during the search. One of the time limit tells how many fits were finished.
     pub fn error(&self, problem: Error) -> Error {
-        let Error::TimeLimit { seconds, .. } = problem else { return problem };
         let settings: usize = self.groups.iter().map(|group| group.settings.len()).sum();
         let (finished, all) = (self.finished.load(Ordering::Relaxed), settings * self.folds);
+        let Error::TimeLimit { seconds, .. } = problem else { return problem };
+        if finished == all {
+            return Error::time_limit(seconds);
+        }
         let progress = format!("; {finished} of {all} fits of the cross-validation were finished");
         Error::TimeLimit { seconds, progress }
     }
@@ -288,12 +283,11 @@ impl Search {
         control: &Control,
     ) -> Result<Model> {
         let (facts, names) = (DataFacts::of(&data), data.names.clone());
+        let means = summaries.iter().map(ColumnSummary::mean).collect();
         let set = TrainingSet { data, validation: None, summaries: summaries.to_vec() };
         let trained = spec.fit(set, control)?;
-        let summary = Summary::new(facts, &trained);
-        let means = summaries.iter().map(ColumnSummary::mean).collect();
-        let card = card(self.algorithm, spec, (names, means), &summary, &trained)?;
-        Ok(Model::new(card, trained.scaling, trained.ranker))
+        let columns = FeatureColumns { names, means, roles: TrainingColumns::default() };
+        Finished::new(self.algorithm, spec, facts, columns, trained).map(|finished| finished.model)
     }
 
     /// The metric of each held-out query.

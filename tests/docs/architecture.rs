@@ -39,6 +39,7 @@ const MODULES: &[&str] = &[
     "rounds",
     "plot",
     "tuning",
+    "train",
     "api",
     "sqlite",
 ];

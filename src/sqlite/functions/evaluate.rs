@@ -14,7 +14,7 @@ use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::control::Control;
 use crate::data::{Dataset, Id};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, METRIC_COST, constrained_scores, evaluate};
+use crate::evaluate::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::memory::{Reservation, bytes_of};
 use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::options::Use;
@@ -84,12 +84,7 @@ pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: Source
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let mut warnings = scored.warnings;
-    if data.relevance.iter().all(|relevance| *relevance <= 0.0) {
-        warnings.push(format!(
-            "no query of source {} has a relevant document (a grade above 0), so metrics such as ndcg and map have no value",
-            request.source.shown
-        ));
-    }
+    warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
     Ok(Judged { data, scores, warnings, memory: read_report.memory })
 }
 

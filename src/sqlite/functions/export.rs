@@ -9,7 +9,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::train::{Encoded, check_model_bytes};
+use super::train::most_bytes;
 use crate::error::{Error, Result};
 use crate::export::{self, Format};
 use crate::model::Card;
@@ -19,6 +19,7 @@ use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::store::{Activation, NewVersion, Store, check_name, model};
+use crate::train::Encoded;
 
 /// The definition of `ltr_export`.
 pub const EXPORT: ScalarFunction = ScalarFunction {
@@ -87,8 +88,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;
-        let encoded = Encoded::new(model, limits.memory())?;
-        check_model_bytes(connection, encoded.bytes.len() as u64)?;
+        let encoded = Encoded::new(model, most_bytes(connection), limits.memory())?;
         // 3. A new version.
         let activate = options.switch("activate").unwrap_or(true);
         let new = NewVersion {

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use crate::arrange::ListConstraint;
 use crate::data::Id;
 use crate::error::{Error, Result};
+use crate::evaluate::{candidate_items, new_users, user_of_ratings};
 use crate::memory::{Reservation, bytes_of};
-use crate::model::{Candidates, Factored, Model, Ranker, User};
+use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::probe::{Database, interruptible};
@@ -78,7 +79,10 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
                 allowed,
             ));
         }
-        Some(ratings) => (vec![None; ids.len()], Some(fold_in(factored, ratings, &mut warnings)?)),
+        Some(ratings) => (
+            vec![None; ids.len()],
+            Some(user_of_ratings(factored, ratings, "option 'ratings'", &mut warnings)?),
+        ),
         None => {
             let users = factored.user_indices(&ids, "argument 'user'")?;
             warnings.extend(new_users(&ids, &users));
@@ -199,11 +203,7 @@ fn candidates(
             .collect::<Result<_>>()?,
         _ => return Ok(None),
     };
-    let (items, unknown) = factored.candidates(&ids, "option 'candidates'")?;
-    if unknown > 0 {
-        warnings.push(format!("{unknown} candidates are not in the model; they are left out"));
-    }
-    Ok(Some(items))
+    candidate_items(factored, &ids, "option 'candidates'", warnings).map(Some)
 }
 
 /// k and the options. Options may follow the user directly.
@@ -222,35 +222,6 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
         (Some(found), None) => Err(Error::value("argument 'k'", describe(found), allowed)),
         (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' besides", allowed)),
     }
-}
-
-/// A warning about users that the model does not have.
-fn new_users(ids: &[Id], users: &[Option<usize>]) -> Option<String> {
-    let mut new = ids.iter().zip(users).filter(|(_, index)| index.is_none());
-    let (first, _) = new.next()?;
-    Some(match new.count() {
-        0 => format!("user {first} is not in the model and has no ratings; items are ranked by their biases"),
-        more => format!(
-            "{} users, such as {first}, are not in the model and have no ratings; items are ranked by their biases",
-            more + 1
-        ),
-    })
-}
-
-/// The user of the option `ratings`.
-fn fold_in(factored: &Factored, ratings: Vec<(Id, f64)>, warnings: &mut Vec<String>) -> Result<User> {
-    let (user, unknown) = factored.user_of_ratings(ratings, "option 'ratings'")?;
-    if unknown > 0 {
-        warnings.push(format!("{unknown} ratings are of items that are not in the model; they are left out"));
-    }
-    if user.is_new {
-        let problem = match factored.implicit {
-            Some(_) => "no item of the option 'ratings' is in the model",
-            None => "fewer than two ratings of known items determine no order",
-        };
-        warnings.push(format!("{problem}; items are ranked by their biases"));
-    }
-    Ok(user)
 }
 
 /// The option `ratings` (rule 11.2).

@@ -15,15 +15,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::buckets;
-use crate::algorithm::feature_checks::FeatureChecks;
-use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
+use crate::algorithm::report::{DataFacts, Finished, Summary};
 use crate::algorithm::short_report::{ReportLength, short_report};
-use crate::algorithm::{self, AlgorithmDef, Columns, Input, SelectionReport, TrainingSet, TrainingSpec};
+use crate::algorithm::{self, AlgorithmDef, Columns, Input};
 use crate::column_advice::{ColumnAdvice, Origin};
-use crate::data::{Dataset, Fingerprint, ReadReport, RowOrder};
+use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result, shorten};
-use crate::memory::{Memory, Reservation};
-use crate::model::{Card, LinearPrior, Model};
+use crate::memory::Reservation;
+use crate::model::{LinearPrior, Model};
 use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -34,7 +33,7 @@ use crate::sqlite::glue::vtab::{Parameter, with_values};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
-use crate::tuning::{Choice, Search, SearchRows};
+use crate::train::{Encoded, Rows, Training, check_rows};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &[Parameter] = &with_values::<3, 11>([
@@ -66,43 +65,14 @@ pub const FIT: ScalarFunction = ScalarFunction {
 
 /// The checked arguments of a training.
 struct Request<'a> {
-    algorithm: &'static AlgorithmDef,
-    plan: Plan,
+    training: Training,
     source: String,
-    options: Params,
     /// Values for the statement of the source.
     values: Vec<ValueRef<'a>>,
     limits: RunLimits,
     /// The prior, if it is a stored model.
     prior: Option<StoredPrior>,
 }
-
-/// What is trained.
-enum Plan {
-    /// A setting.
-    One(Box<dyn TrainingSpec>),
-    /// The best of several settings.
-    Best(Box<Search>),
-}
-
-impl Plan {
-    fn input(&self) -> Input<'_> {
-        match self {
-            Self::One(spec) => spec.input(),
-            Self::Best(search) => search.input(),
-        }
-    }
-
-    fn set_prior(&mut self, prior: LinearPrior) {
-        match self {
-            Self::One(spec) => spec.set_prior(prior),
-            Self::Best(search) => search.set_prior(prior),
-        }
-    }
-}
-
-/// The table of all settings, the value of the chosen one, and warnings.
-type Chosen = (Value, SelectionReport, Vec<String>);
 
 /// The stored model that a penalty shrinks to.
 pub(super) struct StoredPrior {
@@ -141,29 +111,6 @@ impl Start {
     }
 }
 
-/// What to do about a model that takes too much memory.
-const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
-
-/// A model as it is stored.
-pub(super) struct Encoded {
-    pub bytes: Vec<u8>,
-    /// Counts them until they are stored.
-    _memory: Reservation,
-}
-
-impl Encoded {
-    /// # Errors
-    /// Those of [`Model::to_bytes`]; too much memory.
-    pub fn new(model: Model, memory: &Memory) -> Result<Self> {
-        let what = "encoding the model";
-        let mut memory = memory.reserve(model.encoding_bytes(), what, SMALLER_MODEL)?;
-        let bytes = model.to_bytes()?;
-        drop(model);
-        memory.resize(bytes.len() as u64, what, SMALLER_MODEL)?;
-        Ok(Self { bytes, _memory: memory })
-    }
-}
-
 /// What a training read and found.
 #[derive(Serialize)]
 pub(super) struct TrainingReport {
@@ -186,6 +133,54 @@ pub(super) struct TrainingReport {
     pub log_seconds: Option<Vec<f64>>,
 }
 
+impl TrainingReport {
+    /// The report of a finished training and its model.
+    pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
+        let Finished { model, summary, volatile, missing_filled, warnings, log_seconds } = finished;
+        let report = Self {
+            algorithm: about.algorithm.name,
+            source: about.source.to_owned(),
+            roles: about.roles,
+            settings: model.card.settings.clone(),
+            added: about.added,
+            summary,
+            volatile,
+            missing_filled,
+            warnings,
+            seconds: Seconds { reading: about.reading, all: 0.0 },
+            log_seconds: Some(log_seconds),
+        };
+        (model, report)
+    }
+
+    /// The bytes of the model. Both take part in the seconds.
+    ///
+    /// # Errors
+    /// Those of [`Encoded::new`].
+    pub fn encode(
+        mut self,
+        connection: &Connection,
+        model: Model,
+        limits: &RunLimits,
+    ) -> Result<(Encoded, Self)> {
+        let encoded = Encoded::new(model, most_bytes(connection), limits.memory())?;
+        self.seconds.all = limits.seconds();
+        Ok((encoded, self))
+    }
+}
+
+/// What a call knows about its training.
+pub(super) struct About<'a> {
+    pub algorithm: &'static AlgorithmDef,
+    pub source: &'a str,
+    /// The columns of the roles; null for packs.
+    pub roles: Value,
+    /// Counts of the rows of an update.
+    pub added: Option<DataFacts>,
+    /// Seconds for reading.
+    pub reading: f64,
+}
+
 /// Seconds since the call began.
 #[derive(Serialize)]
 pub(super) struct Seconds {
@@ -195,17 +190,18 @@ pub(super) struct Seconds {
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
     let mut request = Request::new(call, Use::Train)?;
-    let name = request.options.text("name").unwrap_or(request.algorithm.name).to_owned();
+    let options = request.training.options().clone();
+    let name = options.text("name").unwrap_or(request.training.algorithm().name).to_owned();
     check_name(&name)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        let store = Store::new(connection, request.options.text("schema"), &request.limits)?;
+        let store = Store::new(connection, options.text("schema"), &request.limits)?;
         store.prepare(&request.limits)?;
         request.read_prior(connection, call.state)?;
         let (model, training) = request.limits.run_here(connection, || request.execute(connection))?;
         let report = StoredReport { name, version: None, active: None, from: Start::New, training };
-        let Request { options, limits, .. } = &request;
-        keep(&store, report, &model, &Keep { state: call.state, options, limits, base: None })
+        let keep_how = Keep { state: call.state, options: &options, limits: &request.limits, base: None };
+        keep(&store, report, &model, &keep_how)
     })
 }
 
@@ -273,140 +269,55 @@ impl<'a> Request<'a> {
         let (algorithm, source) = algorithm_and_source(call.argument(0), call.argument(1))?;
         let options = optional_text("argument 'options'", call.argument(2))?;
         let options = options::parse(options.as_deref(), used)?;
-        let plan = match Search::of_training(algorithm, &options)? {
-            Some(search) => Plan::Best(Box::new(search)),
-            None => Plan::One(algorithm.spec(&options)?),
-        };
-        let values = (3..).map_while(|index| call.argument(index)).collect();
         let limits = RunLimits::new(&options);
-        Ok(Self { algorithm, plan, source, options, values, limits, prior: None })
+        let training = Training::new(algorithm, options)?;
+        let values = (3..).map_while(|index| call.argument(index)).collect();
+        Ok(Self { training, source, values, limits, prior: None })
     }
 
     /// Reads the stored model that is the prior, if one is named.
     fn read_prior(&mut self, connection: &Connection, state: &State) -> Result<()> {
-        self.prior = stored_prior(connection, state, self.plan.input(), &self.options, &self.limits)?;
+        let training = &mut self.training;
+        self.prior = stored_prior(connection, state, training.input(), training.options(), &self.limits)?;
         if let Some(prior) = &self.prior {
-            self.plan.set_prior(prior.function.clone());
+            training.set_prior(prior.function.clone());
         }
         Ok(())
     }
 
-    /// Reads, fits and encodes: the model, and the report.
+    /// Reads, trains and encodes: the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
-        let source = Source::resolve(connection, &self.source, &self.limits)?;
-        let (named, given) = ((&source, &*self.source), (&self.options, &*self.values));
-        let in_buckets = buckets::train(connection, self.algorithm, named, given, &self.limits)?;
-        if let Some(trained) = in_buckets {
+        // 1. The rows.
+        let Self { training, limits, .. } = self;
+        let (options, input) = (training.options(), training.input());
+        let source = Source::resolve(connection, &self.source, limits)?;
+        let named = (&source, &*self.source);
+        if let Some(trained) = buckets::train(connection, training, named, &self.values, limits)? {
             return Ok(trained);
         }
-        let rows = self.rows(connection, &source)?;
-        let read_seconds = self.limits.seconds();
-        match &self.plan {
-            Plan::One(spec) => self.fit(connection, rows, (&**spec, None), read_seconds),
-            Plan::Best(search) => {
-                let (rows, choice) = self.best(connection, search, rows)?;
-                let spec = &*choice.spec;
-                self.fit(
-                    connection,
-                    rows,
-                    (spec, Some((choice.report, choice.validation, choice.warnings))),
-                    read_seconds,
-                )
-            }
-        }
-    }
-
-    /// The judged rows of the source.
-    fn rows(&self, connection: &Connection, source: &Source) -> Result<SourceRows> {
-        read_judged(connection, source, self.plan.input(), (&self.options, &self.values), &self.limits)
-    }
-
-    /// Chooses a setting by cross-validation.
-    fn best(
-        &self,
-        connection: &Connection,
-        search: &Search,
-        rows: SourceRows,
-    ) -> Result<(SourceRows, Choice)> {
-        let SourceRows { data, roles, mut read_report } = rows;
-        let folds = search.folds(&data, read_report.split.take().as_deref(), &self.options)?;
-        let rows = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
-        let choice = self.limits.run(connection, |control| search.best(&rows, control));
-        let choice = choice.map_err(|problem| search.error(problem))?;
-        let SearchRows { data, summaries, .. } = rows;
-        let read_report = ReadReport { summaries, ..read_report };
-        Ok((SourceRows { data, roles, read_report }, choice))
-    }
-
-    /// Fits on all rows.
-    fn fit(
-        &self,
-        connection: &Connection,
-        rows: SourceRows,
-        (training, chosen): (&dyn TrainingSpec, Option<Chosen>),
-        read_seconds: f64,
-    ) -> Result<(Encoded, TrainingReport)> {
-        // 1. What is needed besides the rows.
+        let rows = read_judged(connection, &source, input, (options, &self.values), limits)?;
         let SourceRows { data, roles, read_report } = rows;
-        let input = training.input();
+        let reading = limits.seconds();
         let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
-        check_model_bytes(connection, training.bytes_kept(&data))?;
-        // 2. The fit. No row can be read later, so what reports need of the data is kept here.
-        let (facts, features) = (DataFacts::of(&data), data.names.clone());
-        let columns = self.options.get("columns").and_then(Value::as_object);
-        let advice = ColumnAdvice { origin: Origin::Source(columns), doc: roles.doc_name() };
-        let mut leakage = signs_of_leakage(&data, advice);
-        leakage.extend(validation.as_ref().and_then(|validation| repeated_documents(&data, validation)));
-        let roles_warnings = roles.warnings(&read_report, advice);
-        let settings = training.settings()?;
-        let (checks, fingerprint) = self.limits.run(connection, |control| {
-            let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
-            Ok((
-                FeatureChecks::of(&data, &read_report.rows, &settings, control)?,
-                (input.order == RowOrder::Canonical).then(fingerprint).transpose()?,
-            ))
-        })?;
-        let set = TrainingSet { data, validation, summaries: read_report.summaries };
-        let trained = self.limits.run(connection, |control| training.fit(set, control))?;
+        let advice = advice(options, roles.doc_name());
+        let warnings = roles.warnings(&read_report, advice);
+        let (columns, roles) =
+            (roles.training_columns(&read_report.ignored), roles.report(&read_report.ignored));
+        let rows = Rows { data, read_report, validation, roles: columns, advice, warnings };
+        // 2. The training.
+        let most = most_bytes(connection);
+        let finished = limits.run(connection, |control| training.run(rows, most, control));
+        let finished = finished.map_err(|problem| training.error(problem))?;
         // 3. The report and the model.
-        let mut summary = Summary::new(facts, &trained);
-        let (table, found) = chosen.map_or((None, Vec::new()), |(table, validation, found)| {
-            summary.validation = Some(validation);
-            (Some(table), found)
-        });
-        let columns = roles.training_columns(&read_report.ignored);
-        let card = card(self.algorithm, training, (features, read_report.means), &summary, &trained)?;
-        let card = Card { columns, ..card };
-        let mut settings = card.settings.clone();
-        let mut warnings = warnings(&trained, &checks, leakage, advice);
-        warnings.extend(roles_warnings);
-        warnings.extend(other_preset(self.algorithm, &settings));
-        let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
-        let model = Model::new(card, trained.scaling, trained.ranker).with_fingerprint(fingerprint);
-        let encoded = Encoded::new(model, self.limits.memory())?;
-        check_model_bytes(connection, encoded.bytes.len() as u64)?;
-        let mut volatile = trained.volatile;
+        let algorithm = training.algorithm();
+        let about = About { algorithm, source: &self.source, roles, added: None, reading };
+        let (model, mut report) = TrainingReport::new(finished, about);
         if let (Some(text), Some(prior)) = (input.prior, &self.prior) {
-            settings["prior"] = json!(format!("@{text}"));
+            report.settings["prior"] = json!(format!("@{text}"));
             let model = json!({ "name": prior.name, "version": prior.version });
-            volatile.insert("prior_model".to_owned(), model);
+            report.volatile.insert("prior_model".to_owned(), model);
         }
-        volatile.extend(table.map(|table| ("search".to_owned(), table)));
-        warnings.extend(found);
-        let report = TrainingReport {
-            algorithm: self.algorithm.name,
-            source: self.source.clone(),
-            roles: roles.report(&read_report.ignored),
-            settings,
-            added: None,
-            summary,
-            volatile,
-            missing_filled: read_report.imputed,
-            warnings,
-            seconds: Seconds { reading: read_seconds, all: self.limits.seconds() },
-            log_seconds,
-        };
-        Ok((encoded, report))
+        report.encode(connection, model, limits)
     }
 
     /// The judged documents of the source to validate on, if there is one.
@@ -420,7 +331,7 @@ impl<'a> Request<'a> {
         let source = Source::resolve(connection, text, &self.limits)?;
         let spec = ReadSpec { feature_set: FeatureSet::Known, ..read_spec(input, RowOrder::Canonical) };
         let SourceRows { data: other, read_report, .. } =
-            read(connection, &source, spec, &self.options, &self.limits)?;
+            read(connection, &source, spec, self.training.options(), &self.limits)?;
         // Its features are copied in the order of the training.
         let what = "a copy of the validation data";
         let copy = self.limits.memory().reserve(other.features.bytes(), what, "use fewer rows")?;
@@ -428,6 +339,11 @@ impl<'a> Request<'a> {
         drop(copy);
         Ok(Some((matched, read_report.memory)))
     }
+}
+
+/// How messages propose other roles for the columns of a source. `doc`: the column of the documents.
+pub(super) fn advice<'a>(options: &'a Params, doc: Option<&'a str>) -> ColumnAdvice<'a> {
+    ColumnAdvice { origin: Origin::Source(options.get("columns").and_then(Value::as_object)), doc }
 }
 
 /// The stored model that the options name as the prior, if they name one.
@@ -466,12 +382,7 @@ pub(super) fn read_judged(
 ) -> Result<SourceRows> {
     let spec = ReadSpec { values, ..read_spec(input, input.order) };
     let mut rows = read(connection, source, spec, options, limits)?;
-    if input.columns == Columns::Pairs {
-        rows.data.duplicates = 0; // Each row of a pair counts.
-    }
-    if rows.data.n_docs() == 0 {
-        return Err(source.error("0 rows; training needs judged documents"));
-    }
+    check_rows(&mut rows.data, input).map_err(|problem| source.error(problem))?;
     Ok(rows)
 }
 
@@ -503,35 +414,15 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
     }
 }
 
-/// A warning if documents of the validation source are in the training too.
-fn repeated_documents(training: &Dataset, validation: &Dataset) -> Option<String> {
-    let repeated = validation.documents_also_in(training);
-    (repeated > 0).then(|| {
-        format!(
-            "{repeated} documents of the validation source are in the training too, so the validation value is too good"
-        )
-    })
-}
-
 pub(super) fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
     let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
     let judgments = if input.columns == Columns::Pairs { Judgments::Count } else { judged.judgments };
     ReadSpec { doc_weights: input.doc_weights, judgments, not_allowed: input.missing, ..judged }
 }
 
-/// Refuses a model that is too long for one value of the database: before training by the bytes that are known, after it by
-/// all bytes.
-pub(super) fn check_model_bytes(connection: &Connection, bytes: u64) -> Result<()> {
-    let limit = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64);
-    if bytes <= limit {
-        return Ok(());
-    }
-    Err(Error::Unsupported(format!(
-        "the model would take {bytes} bytes, but a value in this database has at most {limit} \
-         (SQLITE_LIMIT_LENGTH). A query-dependent model keeps the documents of all training queries and, unless \
-         \"fit_at\" is \"query_time\", a function for each: give features as BLOBs of ltr_vec, which take half of REAL \
-         columns; leave out features or less relevant documents; or use rank_svm, which keeps neither"
-    )))
+/// Largest number of bytes of a value of the database.
+pub(super) fn most_bytes(connection: &Connection) -> u64 {
+    connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64)
 }
 
 #[cfg(test)]

@@ -15,17 +15,13 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use super::train::{
-    Encoded, Keep, Seconds, Start, StoredReport, TrainingReport, check_model_bytes, keep, to_json,
-};
-use crate::algorithm::feature_checks::FeatureChecks;
-use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
-use crate::algorithm::{self, AlgorithmDef, DocWeights, PreviousFit, ResumeFn, TrainingSet};
+use super::train::{About, Keep, Start, StoredReport, TrainingReport, advice, keep};
+use crate::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
 use crate::arrange::ListConstraint;
-use crate::column_advice::{ColumnAdvice, Origin};
+use crate::control::Control;
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
-use crate::model::{Card, Key, Model, Ranker};
+use crate::model::{Key, Model, Ranker};
 use crate::options::{self, OnConflict, Use};
 use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -35,6 +31,7 @@ use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, Store, check_name, model};
+use crate::train::{self, Encoded, Rows};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {
@@ -166,37 +163,22 @@ impl Request<'_> {
         };
         let SourceRows { data, roles, read_report } =
             read(connection, &source, spec, self.options, self.limits)?;
-        let read_seconds = self.limits.seconds();
+        let reading = self.limits.seconds();
         if data.n_docs() == 0 {
             return Err(source.error("0 rows; an update needs judged documents"));
         }
         // 2. The fit.
-        let columns = self.options.get("columns").and_then(serde_json::Value::as_object);
-        let advice = ColumnAdvice { origin: Origin::Source(columns), doc: roles.doc_name() };
-        let (added, leakage) = (DataFacts::of(&data), signs_of_leakage(&data, advice));
-        let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
-        let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
-        let trained = self.limits.run(connection, |control| (self.resume)(previous, set, control))?;
+        let advice = advice(self.options, roles.doc_name());
+        let warnings = roles.warnings(&read_report, advice);
+        let (columns, roles) =
+            (roles.training_columns(&read_report.ignored), roles.report(&read_report.ignored));
+        let rows = Rows { data, read_report, validation: None, roles: columns, advice, warnings };
+        let resume = |control: &Control| train::update(model, self.resume, rows, control);
+        let (added, finished) = self.limits.run(connection, resume)?;
         // 3. The report and the model. Counts are those of all rows.
-        let summary = Summary::new(added.added_to(&model.card.summary), &trained);
-        let warnings = warnings(&trained, &FeatureChecks::default(), leakage, advice);
-        let card = Card { means: read_report.means, summary: to_json(&summary)?, ..model.card.clone() };
-        let updated = Model::new(card, trained.scaling, trained.ranker);
-        let encoded = Encoded::new(updated, self.limits.memory())?;
-        check_model_bytes(connection, encoded.bytes.len() as u64)?;
-        let report = TrainingReport {
-            algorithm: self.algorithm.name,
-            source: self.source.to_owned(),
-            roles: roles.report(&read_report.ignored),
-            settings: model.card.settings.clone(),
-            added: Some(added),
-            summary,
-            volatile: trained.volatile,
-            missing_filled: read_report.imputed,
-            warnings,
-            seconds: Seconds { reading: read_seconds, all: self.limits.seconds() },
-            log_seconds: None,
-        };
-        Ok((encoded, report))
+        let (algorithm, source, added) = (self.algorithm, self.source, Some(added));
+        let about = About { algorithm, source, roles, added, reading };
+        let (model, report) = TrainingReport::new(finished, about);
+        report.encode(connection, model, self.limits)
     }
 }

@@ -2,22 +2,22 @@
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{blob, columns, named, refuse_search, whole};
-use crate::algorithm::report::signs_of_leakage;
+use crate::algorithm::report::Finished;
 use crate::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::buckets::{Answer, check_buckets, pack};
-use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control::Control;
 use crate::data::{RowOrder, position_names};
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation};
+use crate::model::TrainingColumns;
 use crate::parallel;
 use crate::param::Params;
-use crate::rounds::{Columns, Finished, State};
+use crate::rounds::{Columns, State};
 use crate::run::cores;
-use crate::sqlite::functions::train::{Encoded, Seconds, TrainingReport, check_model_bytes, read_spec};
+use crate::sqlite::functions::train::{About, TrainingReport, advice, read_spec};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::sql;
@@ -25,6 +25,7 @@ use crate::sqlite::glue::watchdog::within_time;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::params::bind;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
+use crate::train::{self, Encoded, Signs, Training, check_rows};
 
 /// What to do about packs that take too much memory.
 const SMALLER: &str = "use more buckets or fewer threads";
@@ -38,11 +39,12 @@ const PACK_FACTOR: u64 = 15;
 /// Those of the training.
 pub fn train(
     connection: &Connection,
-    algorithm: &'static AlgorithmDef,
+    training: &Training,
     (source, text): (&Source, &str),
-    (options, values): (&Params, &[ValueRef<'_>]),
+    values: &[ValueRef<'_>],
     limits: &RunLimits,
 ) -> Result<Option<(Encoded, TrainingReport)>> {
+    let (algorithm, options) = (training.algorithm(), training.options());
     let columns = source.columns(connection, limits)?;
     let is = |index: usize, name: &str| columns[index].eq_ignore_ascii_case(name);
     let has_packs =
@@ -72,24 +74,10 @@ pub fn train(
         (false, None) => return Ok(None),
     };
     let TrainedOnSource { finished, roles, reading } = trained;
-    let Finished { model, summary, missing_filled, warnings } = finished;
-    let settings = model.card.settings.clone();
-    let report = TrainingReport {
-        algorithm: algorithm.name,
-        source: text.to_owned(),
-        roles,
-        settings,
-        added: None,
-        summary,
-        volatile: Map::new(),
-        missing_filled,
-        warnings,
-        seconds: Seconds { reading, all: limits.seconds() },
-        log_seconds: None,
-    };
-    let encoded = Encoded::new(model, limits.memory())?;
-    check_model_bytes(connection, encoded.bytes.len() as u64)?;
-    Ok(Some((encoded, report)))
+    let about = About { algorithm, source: text, roles, added: None, reading };
+    let (model, mut report) = TrainingReport::new(finished, about);
+    report.log_seconds = None; // Those of one replay.
+    report.encode(connection, model, limits).map(Some)
 }
 
 /// A training, and what its report says of the source.
@@ -112,17 +100,17 @@ fn train_rows(
     let read_spec = ReadSpec { keep_missing: true, values, ..read_spec(spec.input(), RowOrder::Canonical) };
     let SourceRows { data, roles, read_report } = read(connection, source, read_spec, options, limits)?;
     let reading = limits.seconds();
-    if data.n_docs() == 0 {
-        return Err(source.error("0 rows; training needs judged documents"));
-    }
-    let advice = ColumnAdvice {
-        origin: Origin::Source(options.get("columns").and_then(Value::as_object)),
-        doc: roles.doc_name(),
-    };
-    let mut warnings = signs_of_leakage(&data, advice);
-    warnings.extend(roles.warnings(&read_report, advice));
-    let names = if data.names == position_names(data.names.len()) { Vec::new() } else { data.names.clone() };
-    let columns = Columns { names, roles: named(roles.training_columns(&read_report.ignored)) };
+    let mut data = data;
+    check_rows(&mut data, spec.input()).map_err(|problem| source.error(problem))?;
+    let (names, advice) = (data.names.clone(), advice(options, roles.doc_name()));
+    let warnings = roles.warnings(&read_report, advice);
+    let (ignored, settings) = (read_report.ignored.clone(), spec.settings()?);
+    let roles_of_packs = TrainingColumns::default();
+    let rows = train::Rows { data, read_report, validation: None, roles: roles_of_packs, advice, warnings };
+    let signs = limits.run(connection, |control| Signs::of(&rows, &settings, control))?;
+    let train::Rows { data, read_report: _read_report, .. } = rows;
+    let names = if names == position_names(names.len()) { Vec::new() } else { names };
+    let columns = Columns { names, roles: named(roles.training_columns(&ignored)) };
     let what = format_args!("packing {} documents", data.n_docs());
     let _packs =
         limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
@@ -142,8 +130,8 @@ fn train_rows(
         state.finish(control)
     };
     let mut finished = limits.run(connection, train)?;
-    finished.warnings.extend(warnings);
-    Ok(TrainedOnSource { finished, roles: roles.report(&read_report.ignored), reading })
+    finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
+    Ok(TrainedOnSource { finished, roles: roles.report(&ignored), reading })
 }
 
 /// The options without those that are about the source.
