@@ -11,13 +11,13 @@
 
 use serde_json::{Map, Value};
 
-use super::short_report::significant;
 use crate::column_advice::ColumnAdvice;
 use crate::control::{Control, checkpoint};
 use crate::data::{Dataset, ScalingKind};
 use crate::error::Result;
 use crate::math::order::sort_indices;
 use crate::parallel;
+use crate::select::significant;
 
 /// Numbers that increase in fewer rows may do so by chance.
 const FEWEST_ROWS: usize = 8;

@@ -11,7 +11,6 @@ pub mod feature_checks;
 mod grid;
 pub mod perceptron;
 pub mod report;
-mod selection;
 pub mod short_report;
 pub mod single_feature;
 
@@ -28,12 +27,12 @@ use crate::error::{Error, Result};
 use crate::memory::Reservation;
 use crate::model::{LinearPrior, Ranker};
 use crate::param::{Defaults, Params};
+use crate::select::{CandidatePath, Selection};
 
 use report::DataFacts;
 
 pub use cofi_rank::Feedback;
 pub use grid::Weighting;
-pub use selection::{Curve, LambdaSelection, Searched, SelectionReport, Split, metric};
 
 /// One named algorithm.
 #[derive(Debug)]
@@ -194,22 +193,6 @@ pub struct TrainedInBuckets {
     pub missing_filled: usize,
 }
 
-/// Measures several candidates of one training on held-out queries.
-pub trait CandidatePath: Sync {
-    /// The metric of each held-out query (outer) with each candidate. Without candidates the training chooses its own, and
-    /// there is one value per query.
-    ///
-    /// # Errors
-    /// Those of [`TrainingSpec::fit`] on the training data; documents that have no scores.
-    fn values(
-        &self,
-        training: Dataset,
-        held_out: Dataset,
-        candidates: &[f64],
-        control: &Control,
-    ) -> Result<Vec<Vec<Option<f64>>>>;
-}
-
 /// What cross-validation holds out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldUnit {
@@ -310,7 +293,7 @@ pub struct Trained {
     /// The lambda of the function that others shrink to or start at.
     pub prior_lambda: Option<f64>,
     /// How lambda was chosen.
-    pub selection: Option<LambdaSelection>,
+    pub selection: Option<Selection>,
     /// Steps of the solver if one function was fitted, otherwise one entry per function.
     pub log: Vec<LogStep>,
     /// Number of fitted functions.

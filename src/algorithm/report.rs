@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::short_report::significant;
-use super::{ALGORITHMS, AlgorithmDef, LogStep, SelectionReport, Trained, TrainingSpec, entries};
+use super::{ALGORITHMS, AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
 use crate::arrange::ListConstraint;
 use crate::column_advice::ColumnAdvice;
 use crate::data::{Dataset, QueryFeatureRule};
 use crate::error::Result;
 use crate::loss;
 use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
+use crate::select::{Selection, SelectionReport, significant};
 
 /// The type of features in double precision.
 const DOUBLE: &str = "f64";
@@ -118,7 +118,7 @@ impl Summary {
             prior_lambda: trained.prior_lambda,
             kernel: kernel.map(|(kernel, _)| kernel.to_json()),
             pivots: kernel.map(|(_, dim)| dim),
-            validation: trained.selection.as_ref().map(super::LambdaSelection::report),
+            validation: trained.selection.as_ref().map(Selection::report),
             query_features,
             functions: trained.functions,
             unconverged: trained.unconverged,

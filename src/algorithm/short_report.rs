@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::param::named;
+use crate::select::significant;
 
 /// How much `ltr_train` and `ltr_update` return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,11 +59,6 @@ pub fn short_report(report: &Value) -> String {
 /// A number of things, such as `2 columns ignored`.
 fn counted(count: u64, thing: &str, rest: &str) -> String {
     format!("{count} {thing}{}{rest}", if count == 1 { "" } else { "s" })
-}
-
-/// A number with four significant digits.
-pub(in crate::algorithm) fn significant(number: f64) -> String {
-    format!("{number:.3e}").parse().map_or_else(|_| number.to_string(), |rounded: f64| rounded.to_string())
 }
 
 #[cfg(test)]

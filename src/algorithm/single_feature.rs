@@ -2,15 +2,13 @@
 //!
 //! Every feature ranks the queries, ascending and descending. Cost: O(documents log documents) per feature.
 
-use super::LambdaSelection;
-use super::selection::ValidationSpec;
 use crate::arrange::{ListConstraint, push_down_unselected};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::metric::{Mean, Metric, Undefined};
 use crate::parallel;
-use crate::select::argmax;
+use crate::select::{Selection, ValidationSpec, argmax};
 
 /// Queries that judge.
 pub struct Judge<'a> {
@@ -69,7 +67,7 @@ impl Direction {
 /// # Errors
 /// An interruption.
 pub(super) fn warning(
-    selection: &LambdaSelection,
+    selection: &Selection,
     judges: &[Judge<'_>],
     validation: &ValidationSpec,
     constraint: ListConstraint,

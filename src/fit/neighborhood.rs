@@ -44,8 +44,6 @@ pub struct Neighborhood {
     pub weights: Arc<Vec<f64>>,
     /// The judgments.
     pub blocks: Arc<TrainingBlocks>,
-    /// Queries held out for validation, which are not used (`n_queries`).
-    pub held_out: Arc<Vec<bool>>,
 }
 
 impl Neighborhood {
@@ -59,7 +57,7 @@ impl Neighborhood {
     pub fn neighbors_of_all(&self, targets: &[(&[f64], Target)]) -> Vec<Vec<Neighbor>> {
         match self.smoothing.kind {
             SmoothingKind::Uniform => {
-                let all: Vec<Neighbor> = self.not_held_out().map(Neighbor::with_full_weight).collect();
+                let all: Vec<Neighbor> = (0..self.blocks.len()).map(Neighbor::with_full_weight).collect();
                 return vec![all; targets.len()];
             }
             SmoothingKind::Individual => return vec![Vec::new(); targets.len()],
@@ -67,7 +65,6 @@ impl Neighborhood {
         }
         // The bandwidth is computed from all queries, the neighbors are informative ones.
         let role = |query: usize| match () {
-            () if self.held_out[query] => QueryRole::LeftOut,
             () if self.blocks.is_informative(query) => QueryRole::Candidate,
             () => QueryRole::Counted,
         };
@@ -101,25 +98,12 @@ impl Neighborhood {
     /// # Errors
     /// Judgments of a model, for another loss than its own.
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
-        let mut neighborhood = self.with_loss(loss)?;
-        neighborhood.smoothing.kind = SmoothingKind::Uniform;
-        Ok(neighborhood)
-    }
-
-    /// The same data with this loss.
-    ///
-    /// # Errors
-    /// As [`Self::uniform`].
-    pub fn with_loss(&self, loss: &Loss) -> Result<Self> {
         let mut neighborhood = self.clone();
+        neighborhood.smoothing.kind = SmoothingKind::Uniform;
         if self.blocks.loss() != loss {
             neighborhood.blocks = Arc::new(self.blocks.for_loss(loss.clone())?);
         }
         Ok(neighborhood)
-    }
-
-    fn not_held_out(&self) -> impl Iterator<Item = usize> {
-        (0..self.blocks.len()).filter(|query| !self.held_out[*query])
     }
 
     /// The informative neighbors with the weights of their losses, in the order of the training queries.
@@ -132,11 +116,7 @@ impl Neighborhood {
     /// [`Self::query_weights`] before they are divided by a number, and this number.
     pub(super) fn query_terms(&self, neighbors: &[Neighbor]) -> (Vec<(usize, f64)>, f64) {
         let Self { blocks, weights, smoothing, .. } = self;
-        let n = if smoothing.kind == SmoothingKind::Individual {
-            1.0
-        } else {
-            self.not_held_out().count() as f64
-        };
+        let n = if smoothing.kind == SmoothingKind::Individual { 1.0 } else { self.blocks.len() as f64 };
         let informative = |index: &usize| blocks.is_informative(neighbors[*index].query);
         let mut order: Vec<usize> = (0..neighbors.len()).filter(informative).collect();
         sort_indices(&mut order, &|a, b| neighbors[a].query.cmp(&neighbors[b].query));

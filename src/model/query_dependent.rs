@@ -213,7 +213,6 @@ impl QueryDependent {
             .map_err(|problem| Error::Corrupt(format!("query features: {problem}")))?;
         // 3. Training blocks, to be loaded.
         let (loss, space) = (header.spec.loss.clone(), Arc::new(header.space));
-        let held_out = vec![false; header.documents.len()];
         let format =
             BlockFormat { element_bytes: header.element_bytes, has_doc_weights: header.has_doc_weights };
         let blocks = TrainingBlocks::from_blocks(space, loss, header.documents, format, loading);
@@ -223,7 +222,6 @@ impl QueryDependent {
             features: Arc::new(features.into()),
             weights: Arc::new(header.weights),
             blocks: Arc::new(blocks),
-            held_out: Arc::new(held_out),
         };
         let training = TrainingQueries { rule: header.rule, ids: header.ids, functions };
         Ok(Self::new(neighborhood, header.spec, training))

@@ -1,8 +1,17 @@
-//! Selection by held-out data: which queries or documents are held out, and which candidate is best.
+//! Selection by held-out data: which queries or documents are held out, how candidates are measured, which one is chosen, and
+//! what reports say about the choice.
 
+mod choose;
+mod report;
 mod split;
+mod validation;
+mod values;
 
-pub use split::{Folds, MAX_CROSS_VALIDATED, fold_numbers, held_out_documents, parts_in_order, rating_folds};
+pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, choose};
+pub use report::{Curve, Searched, Selection, SelectionReport, Split, significant};
+pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
+pub use validation::{TunedValue, Validation, ValidationSpec, metric};
+pub use values::{Rule, Values};
 
 use crate::math::order::compare;
 use crate::metric::Better;

@@ -6,8 +6,15 @@ use crate::control::{Ticks, checkpoint};
 use crate::data::{Dataset, Id};
 use crate::math::order::sort_items;
 
-/// Up to this many judged queries are cross-validated; for more, a single split is used.
-pub const MAX_CROSS_VALIDATED: usize = 200;
+/// Numbers (documents times weights of a function, times fits of a part) up to which one part of the queries is not enough.
+/// More data have a smaller error of the validated value, and take longer.
+const MOST_CROSS_VALIDATED: f64 = 8e6;
+
+/// Whether one part of the queries is enough to choose on. `numbers`: documents times weights of a function, times the
+/// functions that are fitted for a part of as many documents.
+pub fn is_enough_data(numbers: f64) -> bool {
+    numbers > MOST_CROSS_VALIDATED
+}
 
 /// Held-out sets of queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,18 +24,19 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time.
+    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time, each query once, or only the first part
+    /// if `one` is enough.
     ///
     /// Only `judged` queries, which have documents of different relevance, are held out. There is no fold with fewer than
     /// two of them.
-    pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, seed: u64) -> Self {
+    pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, one: bool, seed: u64) -> Self {
         let candidates = shuffled(ids, judged, seed);
         if candidates.len() < 2 {
             return Self { held_out: Vec::new() };
         }
         let size =
             (fraction * candidates.len() as f64).ceil().clamp(1.0, candidates.len() as f64 - 1.0) as usize;
-        let folds = if candidates.len() <= MAX_CROSS_VALIDATED { candidates.len().div_ceil(size) } else { 1 };
+        let folds = if one { 1 } else { candidates.len().div_ceil(size) };
         let fold = |number: usize| {
             let mut held_out = vec![false; ids.len()];
             candidates.iter().skip(number * size).take(size).for_each(|&query| held_out[query] = true);
@@ -156,7 +164,7 @@ mod tests {
 
     #[test]
     fn few_queries_are_each_held_out_once() {
-        let folds = Folds::by_query(&ids(32), &[true; 32], 0.2, 0).held_out;
+        let folds = Folds::by_query(&ids(32), &[true; 32], 0.2, false, 0).held_out;
         assert_eq!(folds.len(), 5);
         for query in 0..32 {
             assert_eq!(folds.iter().filter(|fold| fold[query]).count(), 1);
@@ -164,11 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn many_queries_are_split_once_and_the_seed_matters() {
-        let first = Folds::by_query(&ids(1000), &[true; 1000], 0.2, 0).held_out;
+    fn one_part_is_split_off_and_the_seed_matters() {
+        let first = Folds::by_query(&ids(1000), &[true; 1000], 0.2, true, 0).held_out;
         assert_eq!(first.len(), 1);
         assert_eq!(first[0].iter().filter(|held| **held).count(), 200);
-        assert_ne!(first, Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1).held_out);
+        assert_ne!(first, Folds::by_query(&ids(1000), &[true; 1000], 0.2, true, 1).held_out);
     }
 
     #[test]
@@ -224,8 +232,8 @@ mod tests {
     fn queries_without_judgments_are_never_held_out() {
         let mut judged = [true; 10];
         judged[3] = false;
-        let folds = Folds::by_query(&ids(10), &judged, 0.5, 0).held_out;
+        let folds = Folds::by_query(&ids(10), &judged, 0.5, false, 0).held_out;
         assert!(folds.iter().all(|fold| !fold[3]));
-        assert!(Folds::by_query(&ids(1), &[true], 0.2, 0).held_out.is_empty());
+        assert!(Folds::by_query(&ids(1), &[true], 0.2, false, 0).held_out.is_empty());
     }
 }

@@ -43,8 +43,6 @@ impl Deref for QueryRows {
 /// What a training query is for the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryRole {
-    /// It does not exist.
-    LeftOut,
     /// Its distance counts for the bandwidth.
     Counted,
     /// It counts, and can be a neighbor.
@@ -92,7 +90,6 @@ impl QueryRows {
 
 /// The training queries by their roles, each list ascending.
 struct Roles {
-    left_out: Vec<usize>,
     /// Those that count and are no candidates.
     counted: Vec<usize>,
     candidates: Vec<usize>,
@@ -100,12 +97,11 @@ struct Roles {
 
 impl Roles {
     fn new(queries: usize, role: &impl Fn(usize) -> QueryRole) -> Self {
-        let mut roles = Self { left_out: Vec::new(), counted: Vec::new(), candidates: Vec::new() };
+        let mut roles = Self { counted: Vec::new(), candidates: Vec::new() };
         let mut ticks = Ticks::default();
         for query in 0..queries {
             ticks.add(1);
             match role(query) {
-                QueryRole::LeftOut => roles.left_out.push(query),
                 QueryRole::Counted => roles.counted.push(query),
                 QueryRole::Candidate => roles.candidates.push(query),
             }
@@ -170,7 +166,6 @@ impl Search<'_> {
         let Self { distance, smoothing, roles, .. } = self;
         Ticks::default().add(8 * squares.len());
         // 1. The bandwidth. Infinite distances are behind all others.
-        roles.left_out.iter().for_each(|&query| squares[query] = f32::INFINITY);
         let exact = |query: u32| distance.numbers_between(&self.rows.row(query as usize).to_vec(), features);
         let n = roles.count();
         let median = || {
@@ -226,10 +221,9 @@ mod tests {
         {
             let features = Array2::from_shape_fn((queries, 3), |_| random.below(different) as f64 / 3.0);
             let rows = QueryRows::from(features);
-            let roles: Vec<usize> = (0..queries).map(|_| random.below(5)).collect();
+            let roles: Vec<usize> = (0..queries).map(|_| random.below(4)).collect();
             let role = |query: usize| match roles[query] {
-                0 => QueryRole::LeftOut,
-                1 => QueryRole::Counted,
+                0 => QueryRole::Counted,
                 _ => QueryRole::Candidate,
             };
             let plain = numbers(3);

@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::settings::PATHS;
 use super::{Search, SearchRows, Setting};
-use crate::algorithm::{Curve, LambdaSelection, Searched, SelectionReport, Split, TrainingSpec};
+use crate::algorithm::TrainingSpec;
 use crate::control::Control;
 use crate::error::Result;
 use crate::math::order::compare;
 use crate::metric::StandardError;
 use crate::options::OPTIONS;
-use crate::select::argmax;
+use crate::select::{Curve, Searched, Selection, SelectionReport, Split, argmax};
 
 /// The result of a search.
 #[derive(Debug)]
@@ -115,8 +115,16 @@ impl Search {
             ..Searched::new(option, used)
         };
         let (metric, curve) = (self.metric.name(), curve.clone());
-        LambdaSelection { metric, split: Split::Nothing, curve, chosen, option: None, error: None }
-            .end_warning(&searched)
+        Selection {
+            metric,
+            split: Split::Nothing,
+            curve,
+            chosen,
+            screened: Vec::new(),
+            option: None,
+            error: None,
+        }
+        .end_warning(&searched)
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::algorithm::report::{DataFacts, FeatureColumns, Finished};
-use crate::algorithm::{AlgorithmDef, CandidatePath, Input, TrainingSet, TrainingSpec, metric};
+use crate::algorithm::{AlgorithmDef, Input, TrainingSet, TrainingSpec};
 use crate::control::{Control, each_in_memory};
 use crate::data::{ColumnSummary, Dataset, Id};
 use crate::error::{Error, Result};
@@ -24,6 +24,7 @@ use crate::math::order::sort_items;
 use crate::metric::{Mean, Metric, Undefined};
 use crate::model::{Key, LinearPrior, Model, TrainingColumns};
 use crate::param::Params;
+use crate::select::{CandidatePath, Precision, metric};
 
 pub use choice::Choice;
 pub use folds::Folds;
@@ -239,7 +240,7 @@ impl Search {
         let (training, held_out) = Self::parts(rows, fold);
         let labels: Vec<Vec<f64>> =
             (0..held_out.n_queries()).map(|query| held_out.labels(query).to_vec()).collect();
-        let values = path.values(training, held_out, candidates, control)?;
+        let values = path.values(training, held_out, candidates, Precision::Returned, control)?;
         let count = candidates.len().max(1);
         let seconds = started.elapsed().as_secs_f64() / count as f64;
         let score = |setting: usize| {

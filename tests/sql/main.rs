@@ -50,6 +50,7 @@ mod regressions;
 mod repeated_rankings;
 mod roles;
 mod scored_rows;
+mod selection;
 mod slt;
 mod support;
 mod trees;

@@ -15,13 +15,14 @@ use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_ju
 use crate::algorithm::grid::buckets::{
     Count, FACTS, Facts, First, JUDGED, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
-use crate::algorithm::{BucketTraining, Curve, LambdaSelection, Split, TrainedInBuckets, scale};
+use crate::algorithm::{BucketTraining, TrainedInBuckets, scale};
 use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit, Writer};
 use crate::control::Control;
 use crate::data::{Dataset, position_names};
 use crate::error::{Error, Result};
 use crate::math::bounds::is_positive;
 use crate::metric::StandardError;
+use crate::select::{Curve, Selection, Split};
 use crate::solve::{Gram, fits_single_precision};
 use crate::space::{Member, Scorer};
 
@@ -130,14 +131,7 @@ impl Tried {
             return Err(reader.forged("positive lambdas, and a choice by some of the queries"));
         }
         let split = split(spec.effort.partitions, held_out, queries);
-        let selection = LambdaSelection {
-            metric: spec.validation.metric.name(),
-            split,
-            curve,
-            chosen,
-            option: None,
-            error,
-        };
+        let selection = Selection { error, ..Selection::new(&spec.validation, split, curve, chosen) };
         let [lambda] = reader.numbers()?[..] else { return Err(reader.forged("a lambda")) };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let warnings =

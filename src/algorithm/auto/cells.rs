@@ -2,9 +2,8 @@
 
 use super::trial::FOLDS;
 use super::{AutoSpec, judged_queries};
-use crate::algorithm::Split;
 use crate::data::Dataset;
-use crate::select::fold_numbers;
+use crate::select::{Split, fold_numbers};
 
 /// Several partitions of the queries into folds.
 pub(super) struct Partitions {

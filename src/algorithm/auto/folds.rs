@@ -6,13 +6,12 @@ use super::AutoSpec;
 use super::cells::Cells;
 use super::documents::{Parts, Sums};
 use super::trial::FOLDS;
-use crate::algorithm::Curve;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::metric::Mean;
 use crate::parallel;
-use crate::select::{argmax_smoothed, smoothed};
+use crate::select::{Curve, argmax_smoothed, smoothed};
 
 /// The queries that a fold holds out, and for each lambda their values; none for lambdas that were not tried.
 pub(super) type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);

@@ -30,11 +30,10 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::selection::{Searched, ValidationSpec};
 use super::single_feature::{self, Judge};
 use super::{
-    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LambdaSelection, LogStep, Trained, TrainingSet,
-    TrainingSpec, entries, grid,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LogStep, Trained, TrainingSet, TrainingSpec,
+    entries, grid,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -45,7 +44,7 @@ use crate::kernel;
 use crate::math::order::sort_indices;
 use crate::model::{Linear, Ranker};
 use crate::param::Params;
-use crate::select::{fold_numbers, is_below};
+use crate::select::{Searched, Selection, ValidationSpec, fold_numbers, is_below};
 use crate::space::{Function, SumSpace};
 
 use cells::Partitions;
@@ -232,7 +231,7 @@ struct Choice {
     /// That of the best kernel; none if there are only trees.
     lambda: Option<f64>,
     /// Of the best candidate.
-    selection: LambdaSelection,
+    selection: Selection,
     warnings: Vec<String>,
     details: Map<String, Value>,
 }
@@ -311,10 +310,8 @@ impl AutoSpec {
                 (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
             }
             _ => {
-                let (metric, curve) = (self.validation.metric.name(), first.curve.clone());
                 let split = cells::split(self.effort.partitions, held_out.len(), queries);
-                let selection =
-                    LambdaSelection { metric, split, curve, chosen: first.chosen, option: None, error: None };
+                let selection = Selection::new(&self.validation, split, first.curve.clone(), first.chosen);
                 let searched = Searched {
                     advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
                     ..Searched::new("lambda", first.lambda())

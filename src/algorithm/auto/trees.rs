@@ -10,12 +10,12 @@
 use super::AutoSpec;
 use super::refit::{Fitted, normalizer};
 use crate::algorithm::boosted_trees::measure::{HeldOut, Measured, Pace, measure};
-use crate::algorithm::{LambdaSelection, Split};
 use crate::control::Control;
 use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::error::Result;
 use crate::memory::bytes_of;
 use crate::parallel;
+use crate::select::{Selection, Split};
 use crate::space::{Member, Space};
 use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
@@ -39,7 +39,7 @@ pub(super) struct Grown {
     /// The validated value; `None` if no value is defined.
     pub value: Option<f64>,
     /// What is known about the choice of the number of trees.
-    pub selection: LambdaSelection,
+    pub selection: Selection,
     /// The held-out queries.
     pub held_out: Vec<usize>,
     /// The value of each query (`n_queries`), negated if lower ones are better.
@@ -113,8 +113,8 @@ pub(super) fn grow(
     // 4. What validation tells.
     let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
     let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
-    let metric = spec.validation.metric.name();
-    let selection = LambdaSelection { metric, split, curve, chosen, option: Some("trees"), error: None };
+    let selection =
+        Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) };
     let sign = spec.validation.metric.def().better.sign();
     let mut values = vec![None; data.n_queries()];
     for (query, value) in held_out.iter().zip(&best.values) {

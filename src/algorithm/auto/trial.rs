@@ -14,7 +14,6 @@ use super::cells::Partitions;
 use super::documents::Parts;
 use super::folds::{FoldRun, chosen, curve, means, of_queries};
 use super::prepared::Scaled;
-use crate::algorithm::Curve;
 use crate::algorithm::grid::default_lambdas;
 use crate::control::Control;
 use crate::data::Dataset;
@@ -24,7 +23,7 @@ use crate::loss::{Loss, least_squares};
 use crate::math::lanes::LANES;
 use crate::memory::{Reservation, matrix_bytes};
 use crate::parallel;
-use crate::select::is_below;
+use crate::select::{Curve, is_below};
 use crate::solve::{ListBlock, Rows, least_squares_bytes};
 use crate::space::{Scorer, Space};
 

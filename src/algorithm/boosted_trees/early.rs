@@ -4,15 +4,14 @@
 
 use super::measure::{Best, HeldOut, Measured, Pace, measure};
 use super::query_columns::QueryColumns;
-use super::{DEFAULT_TREES, LambdaSelection, Searched, TreeCount, TreesSpec, single_feature};
-use crate::algorithm::selection::{Curve, Split, Validation};
+use super::{DEFAULT_TREES, TreeCount, TreesSpec, single_feature};
 use crate::algorithm::single_feature::Judge;
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::memory::{Reservation, bytes_of};
-use crate::select::Folds;
+use crate::select::{Curve, Folds, Searched, Selection, Split, Validation, is_enough_data};
 use crate::trees::{Binned, Prepared};
 
 /// Trees between two measurements.
@@ -25,7 +24,7 @@ pub(super) const MOST_TREES: usize = 1000;
 /// The number of trees that validation found.
 pub(super) struct Found {
     pub trees: usize,
-    pub selection: LambdaSelection,
+    pub selection: Selection,
     pub warnings: Vec<String>,
     /// Value and weight of each held-out query that counts, with that number of trees.
     values: Vec<(f64, f64)>,
@@ -93,7 +92,7 @@ pub(super) fn find(
             let split = Split::SourceQueries(queries.len());
             (vec![Measured { data: other, queries }], split, vec![vec![false; data.n_queries()]])
         }
-        None => folds(spec, data),
+        None => folds(spec, data, prepared.borders.len()),
     };
     if measured.is_empty() {
         let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
@@ -134,13 +133,19 @@ pub(super) fn find(
 }
 
 /// Held-out queries of each fold, and for each query whether it is held out.
-fn folds<'a>(spec: &TreesSpec, data: &'a Dataset) -> (Vec<Measured<'a>>, Split, Vec<Vec<bool>>) {
+fn folds<'a>(
+    spec: &TreesSpec,
+    data: &'a Dataset,
+    width: usize,
+) -> (Vec<Measured<'a>>, Split, Vec<Vec<bool>>) {
     let Validation::Queries(fraction) = spec.validation.data else {
         return (Vec::new(), Split::Nothing, Vec::new());
     };
     let judged: Vec<bool> =
         (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query)) > 0).collect();
-    let Folds { held_out } = Folds::by_query(&data.query_ids, &judged, fraction, spec.options.seed);
+    let numbers = data.n_docs() as f64 * width as f64;
+    let (is_enough, seed) = (is_enough_data(numbers), spec.options.seed);
+    let Folds { held_out } = Folds::by_query(&data.query_ids, &judged, fraction, is_enough, seed);
     let queries = |held_out: &Vec<bool>| (0..data.n_queries()).filter(|query| held_out[*query]).collect();
     let measured: Vec<Measured<'_>> =
         held_out.iter().map(|held_out| Measured { data, queries: queries(held_out) }).collect();
@@ -150,10 +155,9 @@ fn folds<'a>(spec: &TreesSpec, data: &'a Dataset) -> (Vec<Measured<'a>>, Split, 
 }
 
 /// The choice, with the largest numbers of trees first.
-fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> LambdaSelection {
+fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> Selection {
     curve.reverse();
     let chosen = best.at.map(|(at, _)| curve.len() - 1 - at);
-    let metric = spec.validation.metric.name();
-    LambdaSelection { metric, split, curve, chosen, option: Some("trees"), error: None }
+    Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) }
         .with_error(|_| best.values.into_iter().flatten().collect())
 }

@@ -2,12 +2,12 @@
 //!
 //! Trainings of several folds add their trees together, and the metric is the mean over all held-out queries.
 
-use crate::algorithm::selection::{Curve, ValidationSpec};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::metric::Mean;
 use crate::parallel;
+use crate::select::{Curve, ValidationSpec};
 use crate::trees::{Binned, Boosting};
 
 /// Held-out queries of a fold, with their documents.

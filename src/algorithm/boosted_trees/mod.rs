@@ -12,10 +12,9 @@ mod settings;
 
 use serde_json::{Map, Value};
 
-use super::selection::{Searched, Validation, ValidationSpec};
 use super::{
-    AlgorithmDef, BucketTraining, Columns, DocWeights, InProcess, Input, LambdaSelection, Trained,
-    TrainingSet, TrainingSpec, entries, grid, scale, single_feature,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, InProcess, Input, Trained, TrainingSet, TrainingSpec,
+    entries, grid, scale, single_feature,
 };
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -27,6 +26,7 @@ use crate::math::random::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
 use crate::parallel;
 use crate::param::Params;
+use crate::select::{Validation, ValidationSpec};
 use crate::space::{Function, Space};
 use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 

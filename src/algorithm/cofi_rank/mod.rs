@@ -18,10 +18,9 @@ use self::factors::{Fit, Purpose};
 use self::implicit::ImplicitSpec;
 use self::select_lambda::Selected;
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
-use super::selection::{LambdaChoice, Searched, ValidationSpec};
 use super::{
-    AlgorithmDef, BucketTraining, Columns, DocWeights, FoldUnit, Input, LambdaSelection, Trained,
-    TrainingSet, TrainingSpec, entries,
+    AlgorithmDef, BucketTraining, Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec,
+    entries,
 };
 use crate::arrange::ListConstraint;
 use crate::column_advice::columns_text;
@@ -35,6 +34,7 @@ use crate::math::dense::dot;
 use crate::memory::matrix_bytes;
 use crate::model::{Factored, FoldIn, Implicit, Ranker, RatingTransform};
 use crate::param::{Params, named};
+use crate::select::{Searched, Selection, TunedValue, ValidationSpec};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -107,7 +107,7 @@ struct CofiRankSpec {
     max_rounds: usize,
     /// Relative gap of a half round.
     tolerance: f64,
-    lambda: LambdaChoice,
+    lambda: TunedValue,
     validation: ValidationSpec,
     missing: Missing,
     seed: u64,
@@ -123,8 +123,8 @@ impl CofiRankSpec {
         check_loss_parameters(def, params, &["target"])?;
         let target = params.choice("target")?.unwrap_or(Target::Gain);
         let loss = convex_loss(def, params, target)?;
-        let lambda = LambdaChoice::parse(params.get("lambda"), || default_lambdas(&loss));
-        if lambda == LambdaChoice::Rate {
+        let lambda = TunedValue::parse(params.get("lambda"), || default_lambdas(&loss));
+        if lambda == TunedValue::Rate {
             return Err(no_rate());
         }
         Ok(Self {
@@ -237,8 +237,8 @@ impl TrainingSpec for CofiRankSpec {
 
     fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
         match &self.lambda {
-            LambdaChoice::Among(lambdas) => Some(("lambda", lambdas)),
-            LambdaChoice::Fixed(_) | LambdaChoice::Rate | LambdaChoice::Fractions(_) => None,
+            TunedValue::Among(lambdas) => Some(("lambda", lambdas)),
+            TunedValue::Fixed(_) | TunedValue::Rate | TunedValue::Fractions(_) => None,
         }
     }
 
@@ -350,7 +350,7 @@ fn factored_model(
     })
 }
 
-fn warnings(lambda: f64, selection: Option<&LambdaSelection>, ratings: &Ratings) -> Vec<String> {
+fn warnings(lambda: f64, selection: Option<&Selection>, ratings: &Ratings) -> Vec<String> {
     let searched = Searched { center: Some("the biases"), ..Searched::new("lambda", lambda) };
     let mut warnings: Vec<String> =
         selection.and_then(|selection| selection.warning(&searched)).into_iter().collect();

@@ -7,16 +7,15 @@ use std::ops::Range;
 
 use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Session, no_rate};
-use crate::algorithm::selection::{LambdaChoice, Validation};
-use crate::algorithm::{Curve, LambdaSelection, Split};
 use crate::control::checkpoint;
 use crate::data::{Dataset, Id, Ratings};
 use crate::error::Result;
 use crate::loss::Shape;
 use crate::math::random::Random;
-use crate::metric::{Better, Mean};
+use crate::metric::Better;
 use crate::parallel;
-use crate::select::{argmax, is_below, one_standard_error, rating_folds};
+use crate::select::{Rule, Selection, Split, Values, is_below, rating_folds};
+use crate::select::{TunedValue, Validation};
 
 /// At each lambda, smallest first, the metric of each list; `None` if it is undefined. No lists at lambdas that were left out.
 type ListValues = Vec<Vec<Option<f64>>>;
@@ -114,17 +113,13 @@ impl Judged {
         self.lists.iter().map(of_list).collect()
     }
 
-    fn add(&self, values: &[Option<f64>], mean: &mut Mean) {
-        for (list, value) in self.lists.iter().zip(values) {
+    /// Adds the values of each list. `values`: those of all lists at each lambda, smallest first.
+    fn add(&self, values: &[Vec<Option<f64>>], table: &mut Values<'_>) {
+        for (index, list) in self.lists.iter().enumerate() {
             checkpoint();
-            mean.add(*value, &labels(list));
+            let of_list: Vec<Option<f64>> = values.iter().rev().map(|values| values[index]).collect();
+            table.add(&of_list, &labels(list));
         }
-    }
-
-    /// Value and weight of each list that counts.
-    fn weighted(&self, values: &[Option<f64>], mean: &Mean) -> Vec<(f64, f64)> {
-        let of_list = |(list, value): (&Vec<Rated>, &Option<f64>)| mean.weighted(*value, &labels(list));
-        self.lists.iter().zip(values).filter_map(of_list).collect()
     }
 }
 
@@ -164,7 +159,7 @@ pub(super) struct Selected {
     /// The lambdas to fit one after the other, smallest first; the chosen one is the last.
     pub(super) path: Vec<f64>,
     /// How lambda was chosen.
-    pub(super) selection: Option<LambdaSelection>,
+    pub(super) selection: Option<Selection>,
 }
 
 impl Session<'_> {
@@ -176,36 +171,24 @@ impl Session<'_> {
         judged: Option<&Judged>,
     ) -> Result<Selected> {
         let lambdas = match &self.spec.lambda {
-            LambdaChoice::Fixed(lambda) => {
+            TunedValue::Fixed(lambda) => {
                 return Ok(Selected { lambda: *lambda, path: vec![*lambda], selection: None });
             }
-            LambdaChoice::Rate | LambdaChoice::Fractions(_) => return Err(no_rate()),
-            LambdaChoice::Among(lambdas) => lambdas,
+            TunedValue::Rate | TunedValue::Fractions(_) => return Err(no_rate()),
+            TunedValue::Among(lambdas) => lambdas,
         };
         let Trials { folds: trials, left_out } = self.trials(ratings, folds, judged, lambdas)?;
         let validation = &self.spec.validation;
-        // 1. The curve: the mean over all lists at each lambda, none at lambdas that not all folds tried. Trials begin with the
-        // smallest lambda.
-        let tried = lambdas.len() - left_out;
-        let mean_at = |index: usize| {
-            let mut mean = Mean::new(validation.metric.def(), validation.undefined);
-            for (own, values) in &trials {
-                judged.unwrap_or(own).add(&values[lambdas.len() - 1 - index], &mut mean);
-            }
-            mean.value()
-        };
-        let value_at = |index: usize| if index < tried { mean_at(index) } else { None };
-        let curve: Curve =
-            lambdas.iter().enumerate().map(|(index, lambda)| (*lambda, value_at(index))).collect();
+        // 1. The values of all lists at each lambda that all folds tried. Trials begin with the smallest lambda.
+        let tried = &lambdas[..lambdas.len() - left_out];
+        let mut table = Values::new(validation, tried);
+        for (own, values) in &trials {
+            judged.unwrap_or(own).add(&values[left_out..], &mut table);
+        }
         // 2. The best. With the largest lambda the biases alone rank; factors need a clear advantage.
-        let values: Vec<Option<f64>> = curve.iter().map(|(_, value)| *value).collect();
-        let better = validation.metric.def().better;
-        let paired: Vec<Vec<f64>> =
-            trials.iter().flat_map(|(_, values)| self.paired(&values[left_out..])).collect();
-        let chosen = argmax(&values, better)
-            .map(|best| if one_standard_error(&paired, best, better) == 0 { 0 } else { best });
+        let chosen = table.best(Rule::FirstUnlessBetter);
         let lambda = chosen.map_or(FALLBACK_LAMBDA, |chosen| lambdas[chosen]);
-        // 3. The report.
+        // 3. The report. Lists of held-out ratings are not those of one user.
         let nothing = trials.iter().all(|(own, _)| judged.unwrap_or(own).is_empty());
         let split = match (judged, trials.len()) {
             _ if nothing => Split::Nothing,
@@ -213,26 +196,12 @@ impl Session<'_> {
             (None, 1) => Split::RatingFraction,
             (None, folds) => Split::RatingFolds(folds),
         };
-        // 4. The error of the mean over users. Lists of held-out ratings are not those of one user.
-        let of_users = |chosen: usize| {
-            let mean = Mean::new(validation.metric.def(), validation.undefined);
-            let values = |(own, values): &(Judged, ListValues)| {
-                judged.unwrap_or(own).weighted(&values[lambdas.len() - 1 - chosen], &mean)
-            };
-            trials.iter().flat_map(values).collect()
-        };
-        let selection = LambdaSelection {
-            metric: validation.metric.name(),
-            split,
-            curve,
-            chosen,
-            option: None,
-            error: None,
-        };
-        // 5. The path of the model begins where those of the folds do.
-        let begins = lambdas[..tried].iter().rev().copied();
+        let mut selection = table.selection(split, chosen);
+        selection.curve.extend(lambdas[tried.len()..].iter().map(|lambda| (*lambda, None)));
+        // 4. The path of the model begins where those of the folds do.
+        let begins = tried.iter().rev().copied();
         let path = begins.filter(|other| *other < lambda).chain([lambda]).collect();
-        Ok(Selected { lambda, path, selection: Some(selection.with_error(of_users)) })
+        Ok(Selected { lambda, path, selection: Some(selection) })
     }
 
     /// The values of all folds, or on the lists of a source.

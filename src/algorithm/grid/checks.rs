@@ -2,7 +2,6 @@
 
 use super::spec::GridSpec;
 use super::train::Fit;
-use crate::algorithm::short_report::significant;
 use crate::arrange::ListConstraint;
 use crate::control::Control;
 use crate::data::{Dataset, QueryValue};
@@ -10,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::fit::{Neighborhood, Penalty, Prior};
 use crate::loss::{self, Loss, PairLoss, PairWeights, Shape};
 use crate::memory::{Reservation, matrix_bytes};
+use crate::select::significant;
 use crate::smoothing::Comparison;
 use crate::solve::STOCHASTIC;
 use crate::space::{Form, Scorer, Space};

@@ -1,21 +1,19 @@
 //! Algorithms over one grid of loss, kernel, penalty, prior, solver and weights of queries.
 //!
 //! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `session` prepares data,
-//! `train` fits functions, `choose` and `select_lambda` choose `decoder_power` and lambda on `validation_rounds`.
+//! `train` fits functions, `choose` chooses lambda and `decoder_power`, `measure` measures held-out queries.
 
 pub(super) mod buckets;
 mod checks;
 mod choose;
 mod generalization;
-mod held_out;
 mod lambdas;
+mod measure;
 mod penalty;
 mod presets;
-mod select_lambda;
 mod session;
 mod spec;
 mod train;
-mod validation_rounds;
 
 pub use spec::Weighting;
 

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::lambdas::default_components;
 use super::spec::GridSpec;
 use super::train::Fit;
-use crate::algorithm::selection::LambdaChoice;
 use crate::fit::Penalty;
+use crate::select::TunedValue;
 use crate::solve::Stop;
 
 /// Eigenfunctions of which the report has eigenvalues and coefficients: the leading ones.
@@ -41,7 +41,7 @@ pub(super) fn report(spec: &GridSpec, value: f64, fits: &[Fit]) -> (Option<f64>,
 /// A warning if fewer eigenfunctions exist than `asked`, the number in use. The default candidates may be larger than any
 /// data set needs.
 pub(super) fn warning(spec: &GridSpec, asked: f64, fits: &[Fit]) -> Option<String> {
-    if spec.penalty != Penalty::Components || spec.lambda == LambdaChoice::Among(default_components()) {
+    if spec.penalty != Penalty::Components || spec.lambda == TunedValue::Among(default_components()) {
         return None;
     }
     let fewest = fits.iter().map(kept).min().filter(|fewest| (*fewest as f64) < asked)?;

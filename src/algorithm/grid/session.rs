@@ -69,7 +69,6 @@ impl<'a> Session<'a> {
             distance,
             features: Arc::new(features.into()),
             weights: Arc::new(weights(&data, spec.weighting)),
-            held_out: Arc::new(vec![false; data.n_queries()]),
             blocks: Arc::new(blocks),
         };
         if spec.smoothing.kind.uses_distance() {
@@ -79,31 +78,6 @@ impl<'a> Session<'a> {
             memory.extend(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
         }
         Ok(Self { spec, data, scaling, rule, neighborhood, center, learned, control, _memory: memory })
-    }
-
-    /// The same data with another loss.
-    pub fn with_spec<'s>(&self, spec: &'s GridSpec) -> Result<Session<'s>>
-    where
-        'a: 's,
-    {
-        let neighborhood = self.neighborhood.with_loss(&spec.loss)?;
-        let mut memory = Vec::new();
-        if !Arc::ptr_eq(&neighborhood.blocks, &self.neighborhood.blocks)
-            && spec.smoothing.kind != SmoothingKind::Uniform
-        {
-            memory.extend(neighborhood.reserve_cache(self.data.n_queries(), self.control.memory())?);
-        }
-        Ok(Session {
-            spec,
-            data: Arc::clone(&self.data),
-            scaling: self.scaling.clone(),
-            rule: self.rule.clone(),
-            neighborhood,
-            center: self.center.clone(),
-            learned: self.learned,
-            control: self.control,
-            _memory: memory,
-        })
     }
 }
 

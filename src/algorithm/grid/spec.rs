@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii};
-use crate::algorithm::selection::{LambdaChoice, ValidationSpec};
 use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::error::{Error, Result};
 use crate::fit::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
@@ -12,6 +11,7 @@ use crate::loss::{self, LOSSES, Loss, LossDef};
 use crate::metric::METRIC_ARGUMENTS;
 use crate::model::LinearPrior;
 use crate::param::{Params, Rule, named, stored_model};
+use crate::select::{TunedValue, ValidationSpec};
 use crate::smoothing::{Bandwidth, Comparison, Smoothing, SmoothingKind};
 use crate::solve::{self, SolverDef};
 use crate::space::Form;
@@ -94,7 +94,11 @@ pub(super) struct GridSpec {
     pub prior_name: Option<String>,
     /// Its function, once it was read.
     pub prior_model: Option<LinearPrior>,
-    pub lambda: LambdaChoice,
+    /// The lambda of the prior that is fitted, once it was chosen.
+    pub prior_lambda: Option<f64>,
+    /// Whether this is the training of a prior, which starts at 0.
+    pub is_prior: bool,
+    pub lambda: TunedValue,
     pub lambda_scope: LambdaScope,
     pub fit_at: FitAt,
     pub validation: ValidationSpec,
@@ -151,6 +155,8 @@ impl GridSpec {
             prior,
             prior_name: params.get("prior").and_then(stored_model).map(str::to_owned),
             prior_model: None,
+            prior_lambda: None,
+            is_prior: false,
             lambda,
             lambda_scope: params.choice("lambda_scope")?.unwrap_or_default(),
             fit_at: params.choice("fit_at")?.unwrap_or_default(),
@@ -197,9 +203,9 @@ impl GridSpec {
             lambda_scope: self.lambda_scope,
             held_out: self.validation.data.held_out(),
             lambda: match self.lambda {
-                LambdaChoice::Fixed(_) => LambdaBy::Number,
-                LambdaChoice::Rate => LambdaBy::Rate,
-                LambdaChoice::Among(_) | LambdaChoice::Fractions(_) => LambdaBy::Validation,
+                TunedValue::Fixed(_) => LambdaBy::Number,
+                TunedValue::Rate => LambdaBy::Rate,
+                TunedValue::Among(_) | TunedValue::Fractions(_) => LambdaBy::Validation,
             },
         }
     }
@@ -212,16 +218,12 @@ impl GridSpec {
 
     /// Whether a function of all queries is fitted first, as the prior or as the start of the solver.
     pub(super) fn fits_prior(&self) -> bool {
-        match self.prior {
-            Prior::Zero => self.starts_at_regression(),
-            Prior::Global | Prior::Regression => true,
-            Prior::Model => false,
-        }
+        self.prior_loss().is_some()
     }
 
     /// Whether the solver starts at the least-squares function: local minima near 0 are poor.
     pub(super) fn starts_at_regression(&self) -> bool {
-        matches!(self.loss, Loss::List(_)) && !self.loss.shape().is_convex()
+        matches!(self.loss, Loss::List(_)) && !self.loss.shape().is_convex() && !self.is_prior
     }
 
     /// The choices as JSON.
@@ -276,7 +278,7 @@ impl GridSpec {
             };
             set("bandwidth", bandwidth);
         }
-        if self.lambda == LambdaChoice::Rate {
+        if self.lambda == TunedValue::Rate {
             set("lambda", json!("rate"));
         }
         settings
@@ -423,22 +425,16 @@ fn parse_prior(params: &Params, penalty: Penalty) -> Result<Prior> {
 }
 
 /// Lambda, or what takes its place.
-fn parse_lambda(
-    params: &Params,
-    loss: &Loss,
-    is_linear: bool,
-    penalty: Penalty,
-    prior: Prior,
-) -> LambdaChoice {
+fn parse_lambda(params: &Params, loss: &Loss, is_linear: bool, penalty: Penalty, prior: Prior) -> TunedValue {
     match penalty {
-        Penalty::Ball | Penalty::Sphere if !params.has("radius") => LambdaChoice::Fixed(1.0),
-        Penalty::Ball | Penalty::Sphere => LambdaChoice::parse(params.get("radius"), default_radii),
-        Penalty::Components => LambdaChoice::parse(params.get("components"), default_components),
+        Penalty::Ball | Penalty::Sphere if !params.has("radius") => TunedValue::Fixed(1.0),
+        Penalty::Ball | Penalty::Sphere => TunedValue::parse(params.get("radius"), default_radii),
+        Penalty::Components => TunedValue::parse(params.get("components"), default_components),
         Penalty::L1 if params.get("lambda").is_none_or(|lambda| lambda == "auto") => {
-            LambdaChoice::Fractions(default_l1_fractions())
+            TunedValue::Fractions(default_l1_fractions())
         }
         Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
-            LambdaChoice::parse(params.get("lambda"), || default_lambdas(loss, is_linear, prior))
+            TunedValue::parse(params.get("lambda"), || default_lambdas(loss, is_linear, prior))
         }
     }
 }

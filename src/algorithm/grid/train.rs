@@ -11,32 +11,25 @@ use serde_json::{Map, Value, json};
 
 use super::buckets;
 use super::checks;
-use super::choose::Chosen;
+use super::choose::FALLBACK_LAMBDA;
 use super::generalization::{self, Generalization};
-use super::lambdas::default_lambdas;
 use super::penalty;
-use super::select_lambda::{Candidates, Tendency};
 use super::session::Session;
 use super::spec::{DECODER_POWER, GridSpec};
-use super::validation_rounds::Round;
-use crate::algorithm::selection::{LambdaChoice, Searched};
-use crate::algorithm::single_feature::{self, Judge};
 use crate::algorithm::{
-    BucketTraining, CandidatePath, Columns, DocWeights, FoldUnit, Input, LambdaSelection, LogStep, Trained,
-    TrainingSet, TrainingSpec, entries,
+    BucketTraining, Columns, DocWeights, FoldUnit, Input, LogStep, Trained, TrainingSet, TrainingSpec,
+    entries,
 };
 use crate::control::{Control, each_in_memory};
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
 use crate::error::Result;
 use crate::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior};
-use crate::loss::{Loss, Shape, least_squares};
+use crate::loss::Loss;
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
+use crate::select::{CandidatePath, Searched, Selection, TunedValue};
 use crate::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate};
 use crate::solve::{self, SolveReport, Step, Stop};
 use crate::space::{Function, Scorer, Space};
-
-/// Lambda if no judged query can be held out to choose it.
-pub(super) const FALLBACK_LAMBDA: f64 = 0.01;
 
 impl TrainingSpec for GridSpec {
     fn input(&self) -> Input<'_> {
@@ -63,19 +56,24 @@ impl TrainingSpec for GridSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let started = Instant::now();
         let mut warnings = checks::informative(self, &set.data)?;
-        let all = Session::new(self, set.data, control)?;
-        warnings.extend(all.space().warning());
-        warnings.extend(all.query_warnings()?);
-        // 1. Lambda, for each loss among which validation chooses. The best of them.
-        let rounds = all.rounds(set.validation)?;
-        let candidates = self.candidates();
-        let Chosen { session, power, powers, prior, lambdas, warnings: found } =
-            all.choose(&candidates, &rounds)?;
-        warnings.extend(found);
-        warnings.extend(session.single_feature_warning(&rounds, &lambdas)?);
-        drop(rounds);
+        let TrainingSet { data, validation, .. } = set;
+        // 1. What validation chooses.
+        let held_out = self.held_out(&data, validation.as_ref());
+        let chosen = self.choose(&held_out, control)?;
+        let single_feature = chosen.single_feature_warning(&held_out, control)?;
+        drop(held_out);
+        drop(validation);
         control.check()?;
         // 2. The functions, on all rows.
+        let session = Session::new(&chosen.spec, data, control)?;
+        warnings.extend(session.space().warning());
+        warnings.extend(session.query_warnings()?);
+        warnings.extend(chosen.warnings);
+        let lambdas = chosen.lambdas.unwrap_or_else(|| Lambdas::given(session.rate()));
+        let searched = session.searched(lambdas.all);
+        warnings.extend(lambdas.selection.as_ref().and_then(|selection| selection.warning(&searched)));
+        warnings.extend(single_feature);
+        let prior = session.prior();
         let spec = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
         let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;
         // 3. The report.
@@ -89,16 +87,16 @@ impl TrainingSpec for GridSpec {
         warnings.extend(checks::uncertified(self));
         let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
         let (log, functions) = (log(&fits), fits.len());
-        let bandwidth = session.bandwidth_report();
+        let (bandwidth, learned) = (session.bandwidth_report(), session.learned);
         let generalization = session.generalization(&spec, &fits)?;
         let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
         details.extend(bandwidth);
         if let Some(bound) = generalization {
             details.insert("generalization".to_owned(), Value::Object(entries(&bound)?));
         }
-        details.extend(power.map(|power| (DECODER_POWER.to_owned(), power)));
-        details.extend(powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
-        details.extend(all.learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
+        details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
+        details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
+        details.extend(learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
         Ok(Trained {
             lambda,
             prior_lambda: prior.map(|prior| prior.lambda),
@@ -126,8 +124,8 @@ impl TrainingSpec for GridSpec {
 
     fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
         match &self.lambda {
-            LambdaChoice::Among(lambdas) => Some((self.candidate_option(), lambdas)),
-            LambdaChoice::Fixed(_) | LambdaChoice::Rate | LambdaChoice::Fractions(_) => None,
+            TunedValue::Among(lambdas) => Some((self.candidate_option(), lambdas)),
+            TunedValue::Fixed(_) | TunedValue::Rate | TunedValue::Fractions(_) => None,
         }
     }
 
@@ -187,12 +185,12 @@ pub(super) struct Lambdas {
     pub all: f64,
     /// Lambda of each training query, if chosen separately.
     pub each: Option<Vec<f64>>,
-    pub selection: Option<LambdaSelection>,
+    pub selection: Option<Selection>,
 }
 
 impl Lambdas {
     /// The same lambda for every function, without validation.
-    fn given(lambda: f64) -> Self {
+    pub fn given(lambda: f64) -> Self {
         Self { all: lambda, each: None, selection: None }
     }
 }
@@ -260,73 +258,19 @@ impl Session<'_> {
     }
 
     /// The prior with its lambda, if one is needed.
-    pub(super) fn prior_fit(&self, rounds: &[Round], warnings: &mut Vec<String>) -> Result<Option<PriorFit>> {
-        let regression = || Loss::List(least_squares());
-        let (loss, role) = match self.spec.prior {
-            Prior::Global => (self.spec.loss.clone(), PriorRole::Center),
-            Prior::Regression => (regression(), PriorRole::Center),
-            Prior::Zero if self.spec.starts_at_regression() => (regression(), PriorRole::Start),
-            Prior::Zero | Prior::Model => return Ok(None),
-        };
-        let rounds = rounds.iter().map(|round| round.uniform(&loss)).collect::<Result<Vec<Round>>>()?;
-        let lambdas = default_lambdas(&loss, self.spec.kernel.is_linear(), Prior::Zero);
-        let mut prior = PriorFit { loss, lambda: lambdas[0], role };
-        let spec = self.prior_spec(&prior, selection_tolerance(&prior.loss));
-        let candidates = Candidates {
-            lambdas: &lambdas,
-            spec: &|_| Ok(spec.clone()),
-            tendency: Tendency::Best,
-            searched: Searched {
-                advice: Some("its candidates are fixed, but \"prior\": \"zero\" needs none"),
-                ..Searched::new("prior_lambda", prior.lambda)
-            },
-        };
-        prior.lambda = self.select(&rounds, &candidates, warnings)?.all;
-        Ok(Some(prior))
+    pub(super) fn prior(&self) -> Option<PriorFit> {
+        let loss = self.spec.prior_loss()?;
+        let role = if self.spec.prior == Prior::Zero { PriorRole::Start } else { PriorRole::Center };
+        Some(PriorFit { loss, lambda: self.spec.prior_lambda?, role })
     }
 
-    /// The lambdas to fit with, and how they were chosen.
-    pub(super) fn lambdas(
-        &self,
-        rounds: &[Round],
-        prior: Option<&PriorFit>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Lambdas> {
-        match &self.spec.lambda {
-            LambdaChoice::Fixed(lambda) => Ok(Lambdas::given(*lambda)),
-            LambdaChoice::Rate => {
-                Ok(Lambdas::given(lambda_rate(self.data.n_queries(), self.query_features())))
-            }
-            LambdaChoice::Among(lambdas) => self.among(lambdas, rounds, prior, warnings),
-            LambdaChoice::Fractions(fractions) => {
-                let largest = self.largest_l1_lambda()?;
-                let lambdas: Vec<f64> = fractions.iter().map(|fraction| fraction * largest).collect();
-                self.among(&lambdas, rounds, prior, warnings)
-            }
-        }
-    }
-
-    /// The best of these lambdas, largest first.
-    fn among(
-        &self,
-        lambdas: &[f64],
-        rounds: &[Round],
-        prior: Option<&PriorFit>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Lambdas> {
-        let tolerance = selection_tolerance(&self.spec.loss);
-        let spec = |round: &Round| self.fit_spec(&round.neighborhood, lambdas[0], tolerance, prior);
-        // The largest lambda gives the prior. Functions depart from it only if that is clearly better.
-        // A stored model is other data: both departures from it and its own weights need evidence.
-        let shrinks = matches!(self.spec.prior, Prior::Global | Prior::Regression)
-            && self.spec.smoothing.kind != SmoothingKind::Uniform;
-        let tendency = if shrinks { Tendency::LargestNearBest } else { Tendency::Best };
-        let searched = self.searched(lambdas[0]);
-        self.select(rounds, &Candidates { lambdas, spec: &spec, tendency, searched }, warnings)
+    /// The rate of lambda for these queries.
+    pub(super) fn rate(&self) -> f64 {
+        lambda_rate(self.data.n_queries(), self.query_features())
     }
 
     /// The lambda of the L1 penalty at which all weights of the function of all queries are 0; 1 if there is none.
-    fn largest_l1_lambda(&self) -> Result<f64> {
+    pub(super) fn largest_l1_lambda(&self) -> Result<f64> {
         let neighborhood = self.neighborhood.uniform(&self.spec.loss)?;
         let neighbors = neighborhood.neighbors(&[], Target::Observed);
         let _memory = neighborhood.reserve(&neighbors, self.control)?;
@@ -406,18 +350,6 @@ impl Session<'_> {
         Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
     }
 
-    /// A warning if a single feature ranks as well as the model on the rows that chose lambda.
-    fn single_feature_warning(&self, rounds: &[Round], lambdas: &Lambdas) -> Result<Option<String>> {
-        // With a lambda for each query the values of the model are not known.
-        let Some(selection) = lambdas.selection.as_ref().filter(|_| lambdas.each.is_none()) else {
-            return Ok(None);
-        };
-        let judges: Vec<Judge<'_>> =
-            rounds.iter().map(|round| Judge { data: &round.judge, queries: &round.queries }).collect();
-        let (validation, constraint) = (&self.spec.validation, self.spec.loss.constraint());
-        single_feature::warning(selection, &judges, validation, constraint, self.control)
-    }
-
     /// The bound of Theorem 8, if the model has one linear function, every query the same weight, and the loss is convex.
     fn generalization(&self, spec: &FitSpec, fits: &[Fit]) -> Result<Option<Generalization>> {
         let (Loss::List(loss), [fit], None) = (&spec.loss, fits, &self.rule) else { return Ok(None) };
@@ -443,15 +375,5 @@ impl Session<'_> {
             }
         };
         (ranker, self.scaling)
-    }
-}
-
-/// The relative gap of fits that only serve the choice of lambda.
-pub(super) fn selection_tolerance(loss: &Loss) -> f64 {
-    match (loss, loss.shape()) {
-        // Cutting planes that stop early rank like their start point, and would validate that.
-        (Loss::Pair(..), _) | (_, Shape::Convex) => 1e-4,
-        (_, Shape::Quadratic | Shape::Smooth) => 1e-3,
-        _ => 1e-2,
     }
 }

@@ -239,7 +239,7 @@ pub(super) fn keep(
     // Long lists stay in the stored report.
     report.training.log_seconds = None;
     if let Some(validation) = &mut report.training.summary.validation {
-        validation.curve = None;
+        (validation.curve, validation.measured) = (None, None);
     }
     let report = to_json(&report)?;
     Ok(match length {

@@ -16,7 +16,6 @@ use self::select::Held;
 use super::biases::Biases;
 use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Known, Session, UseBiases, check_weights, factored_model};
-use crate::algorithm::selection::{LambdaChoice, Searched};
 use crate::algorithm::{BucketTraining, Columns, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
 use crate::control::Control;
 use crate::data::{Dataset, Id, Ratings};
@@ -24,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::memory::matrix_bytes;
 use crate::model::{Implicit, RatingTransform};
 use crate::param::Params;
+use crate::select::{Searched, TunedValue};
 
 /// alpha, chosen on validation pairs of MovieLens-100k (NDCG@10, 8 factors, one split: 1 .2151, 3 .2181, 5 .2177, 10 .2142).
 const COUNT_WEIGHT: f64 = 3.0;
@@ -54,7 +54,7 @@ pub(super) struct ImplicitSpec {
     /// Loss, factors, validation and seed.
     ranking: CofiRankSpec,
     implicit: Implicit,
-    lambda: LambdaChoice,
+    lambda: TunedValue,
 }
 
 /// Refuses options of pairs in a training on ratings.
@@ -87,7 +87,7 @@ impl ImplicitSpec {
             }
             let count_weight = params.number("count_weight").unwrap_or(COUNT_WEIGHT);
             let is_auto = params.get("lambda").is_none_or(Value::is_string);
-            let lambda = if is_auto { LambdaChoice::Fractions(fractions()) } else { ranking.lambda.clone() };
+            let lambda = if is_auto { TunedValue::Fractions(fractions()) } else { ranking.lambda.clone() };
             return Ok(Self { ranking, implicit: Implicit::AllItems { count_weight }, lambda });
         };
         if params.has("count_weight") {
@@ -166,12 +166,12 @@ impl ImplicitSpec {
     /// Candidates for lambda, largest first; one if it is given.
     fn candidates(&self, largest: Option<f64>) -> Vec<f64> {
         match &self.lambda {
-            LambdaChoice::Fixed(lambda) => vec![*lambda],
-            LambdaChoice::Among(lambdas) => lambdas.clone(),
-            LambdaChoice::Fractions(fractions) => {
+            TunedValue::Fixed(lambda) => vec![*lambda],
+            TunedValue::Among(lambdas) => lambdas.clone(),
+            TunedValue::Fractions(fractions) => {
                 fractions.iter().map(|fraction| fraction * largest.unwrap_or(1.0)).collect()
             }
-            LambdaChoice::Rate => Vec::new(),
+            TunedValue::Rate => Vec::new(),
         }
     }
 
@@ -240,7 +240,7 @@ impl TrainingSpec for ImplicitSpec {
     }
 
     fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
-        self.ranking.lambda_candidates().filter(|_| matches!(self.lambda, LambdaChoice::Among(_)))
+        self.ranking.lambda_candidates().filter(|_| matches!(self.lambda, TunedValue::Among(_)))
     }
 
     fn in_buckets(&self) -> Result<&dyn BucketTraining> {

@@ -3,8 +3,6 @@
 use super::super::factors::{Fit, Purpose};
 use super::super::{Session, UseBiases, select_lambda};
 use super::ImplicitSpec;
-use crate::algorithm::selection::LambdaChoice;
-use crate::algorithm::{Curve, LambdaSelection, Split};
 use crate::control::Ticks;
 use crate::data::{Dataset, Id, Ratings};
 use crate::error::Result;
@@ -13,7 +11,8 @@ use crate::memory::matrix_bytes;
 use crate::metric::Mean;
 use crate::model::Implicit;
 use crate::parallel;
-use crate::select::{argmax, one_standard_error};
+use crate::select::TunedValue;
+use crate::select::{Rule, Selection, Split, Values};
 
 /// Most users with held-out pairs whose lists are measured.
 const MOST_USERS: usize = 2000;
@@ -101,7 +100,7 @@ pub(super) struct Found {
     pub(super) lambda: f64,
     /// The lambdas of the last fit, smallest first.
     pub(super) path: Vec<f64>,
-    pub(super) selection: Option<LambdaSelection>,
+    pub(super) selection: Option<Selection>,
     left_out: usize,
 }
 
@@ -127,7 +126,7 @@ impl ImplicitSpec {
         lambdas: Vec<f64>,
     ) -> Result<Found> {
         let left_out = source.as_ref().map_or(0, |held| held.left_out);
-        if let (LambdaChoice::Fixed(lambda), _) | (_, [lambda]) = (&self.lambda, &lambdas[..]) {
+        if let (TunedValue::Fixed(lambda), _) | (_, [lambda]) = (&self.lambda, &lambdas[..]) {
             return Ok(Found { lambda: *lambda, path: lambdas, selection: None, left_out });
         }
         // 1. The pairs that candidates are fitted to, and those that judge them.
@@ -136,7 +135,7 @@ impl ImplicitSpec {
             None => self.hold_out(users, items, pairs),
         };
         let held = held.of_users(self.ranking.seed);
-        // 2. The values at each lambda, smallest first.
+        // 2. The values of each user at each lambda.
         let ascending: Vec<f64> = lambdas.iter().rev().copied().collect();
         let mut values = Vec::with_capacity(lambdas.len());
         if !held.users.is_empty() {
@@ -147,38 +146,21 @@ impl ImplicitSpec {
             };
             self.fit_pairs(session, &known, &ascending, Purpose::Validation(&mut observe))?;
         }
-        values.reverse();
-        let (curve, chosen) = self.choose(&lambdas, &values);
-        // 3. The report.
+        let mut table = Values::new(&self.ranking.validation, &lambdas);
+        for user in 0..held.users.len() {
+            let of_user: Vec<Option<f64>> =
+                values.iter().rev().map(|of| of[user].map(|(value, _)| value)).collect();
+            table.add_weighted(of_user, values[0][user].map_or(1.0, |(_, weight)| weight));
+        }
+        // 3. The best. With a loss the largest lambda leaves the biases alone to rank; factors need a clear advantage.
+        let biases_rank = self.draws() && self.ranking.biases == UseBiases::Yes;
+        let chosen = table.best(if biases_rank { Rule::FirstUnlessBetter } else { Rule::Best });
         let lambda = lambdas[chosen.unwrap_or(FALLBACK.min(lambdas.len() - 1))];
         let split = if held.users.is_empty() { Split::Nothing } else { held.split };
-        let metric = self.ranking.validation.metric.name();
-        let of_users = |chosen: usize| values[chosen].iter().copied().flatten().collect();
-        let selection =
-            LambdaSelection { metric, split, curve, chosen, option: None, error: None }.with_error(of_users);
+        let selection = table.selection(split, chosen);
         let mut path: Vec<f64> = ascending.into_iter().filter(|other| *other < lambda).collect();
         path.push(lambda);
         Ok(Found { lambda, path, selection: Some(selection), left_out })
-    }
-
-    /// The mean at each candidate, largest first, and the best. With a loss the largest lambda leaves the biases alone to rank;
-    /// factors need a clear advantage.
-    fn choose(&self, lambdas: &[f64], values: &[Vec<Option<(f64, f64)>>]) -> (Curve, Option<usize>) {
-        let mean = |at: usize| {
-            let counted = || values.get(at).into_iter().flatten().flatten();
-            let weights: f64 = counted().map(|(_, weight)| weight).sum();
-            (weights > 0.0).then(|| counted().map(|(value, weight)| value * weight).sum::<f64>() / weights)
-        };
-        let means: Vec<Option<f64>> = (0..lambdas.len()).map(mean).collect();
-        let curve = lambdas.iter().copied().zip(means.iter().copied()).collect();
-        let better = self.ranking.validation.metric.def().better;
-        let lists = values.first().map_or(0, Vec::len);
-        let of_list = |list: usize| values.iter().map(|of| of[list].map(|(value, _)| value)).collect();
-        let paired: Vec<Vec<f64>> = (0..lists).filter_map(of_list).collect();
-        let biases_rank = self.draws() && self.ranking.biases == UseBiases::Yes;
-        let chosen = argmax(&means, better)
-            .map(|best| if biases_rank && one_standard_error(&paired, best, better) == 0 { 0 } else { best });
-        (curve, chosen)
     }
 
     /// The pairs that stay, and those that are held out of every user.

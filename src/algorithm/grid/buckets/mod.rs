@@ -17,11 +17,12 @@ mod risk;
 use serde_json::Map;
 
 use super::checks;
+use super::choose::FALLBACK_LAMBDA;
+use super::measure::selection_tolerance;
 use super::penalty;
 use super::spec::GridSpec;
-use super::train::{FALLBACK_LAMBDA, Fit, log, selection_tolerance};
-use crate::algorithm::selection::{Curve, LambdaChoice, Searched};
-use crate::algorithm::{BucketTraining, LambdaSelection, Split, Trained, TrainedInBuckets};
+use super::train::{Fit, log};
+use crate::algorithm::{BucketTraining, Trained, TrainedInBuckets};
 use crate::arrange::ListConstraint;
 use crate::buckets::{Decoded, FOLDS, Part, Question, Reader, Replay, Sums, Writer};
 use crate::control::Control;
@@ -32,7 +33,7 @@ use crate::loss::{Loss, PairLoss, Shape};
 use crate::memory::matrix_bytes;
 use crate::model::{Linear, Ranker};
 use crate::optim::{Ridge, newton_cg};
-use crate::select::{MAX_CROSS_VALIDATED, argmax_smoothed};
+use crate::select::{Curve, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data};
 use crate::smoothing::{SmoothingKind, lambda_rate};
 use crate::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::space::{Form, Function, Scorer};
@@ -164,7 +165,7 @@ impl BucketTraining for GridSpec {
 /// The lambda to fit with.
 struct Choice {
     lambda: f64,
-    selection: Option<LambdaSelection>,
+    selection: Option<Selection>,
     warnings: Vec<String>,
 }
 
@@ -192,19 +193,20 @@ impl Fits<'_> {
         let given = |lambda| Ok(Some(Choice { lambda, selection: None, warnings: Vec::new() }));
         let facts = &self.prepared.facts;
         let lambdas = match &spec.lambda {
-            LambdaChoice::Fixed(lambda) => return given(*lambda),
-            LambdaChoice::Rate => {
+            TunedValue::Fixed(lambda) => return given(*lambda),
+            TunedValue::Rate => {
                 return given(lambda_rate(facts.count(Count::Queries, Part::All) as usize, 0));
             }
-            LambdaChoice::Among(lambdas) | LambdaChoice::Fractions(lambdas) => lambdas,
+            TunedValue::Among(lambdas) | TunedValue::Fractions(lambdas) => lambdas,
         };
         // 1. A path for each fold. They ask in the same rounds, as long as their answers take little memory.
         let informative = |part: Part| facts.count(Count::Informative, part);
         let can_judge =
             |fold: &u32| informative(Part::Only(*fold)) > 0.0 && informative(Part::Without(*fold)) > 0.0;
         let mut folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
-        // Folds of least squares cost nothing. Of others one is enough, as in memory, if there are many queries.
-        if spec.loss.shape() != Shape::Quadratic && informative(Part::All) > MAX_CROSS_VALIDATED as f64 {
+        // Folds of least squares cost nothing. Of others one is enough, as in memory, if there are many rows.
+        let numbers = facts.documents() * self.prepared.space.dim() as f64;
+        if spec.loss.shape() != Shape::Quadratic && is_enough_data(numbers) {
             folds.truncate(1);
         }
         let mut paths = Vec::new();
@@ -256,8 +258,7 @@ impl Fits<'_> {
                 Split::Queries { held_out: held_out as usize, all, folds }
             }
         };
-        let selection =
-            LambdaSelection { metric: metric.name(), split, curve, chosen, option: None, error: None };
+        let selection = Selection::new(&spec.validation, split, curve, chosen);
         let searched = match spec.penalty {
             Penalty::Components => Searched {
                 limits: (1.0, self.prepared.space.dim() as f64),

@@ -1,21 +1,14 @@
-//! Choosing lambda by validation: what algorithms are told, and what they report.
+//! What a choice on held-out data reports: the curve, the chosen candidate, warnings.
 
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::short_report::significant;
-use crate::error::{Error, Result, require};
-use crate::fit::HeldOut;
-use crate::math::order::sort_ascending;
-use crate::metric::{
-    Better, DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, StandardError, Undefined,
-};
-use crate::param::Params;
+use super::validation::ValidationSpec;
+use crate::error::{Result, require};
+use crate::metric::{Better, Metric, StandardError};
 
-/// Fraction of the queries that validation holds out by default.
-const HELD_OUT_QUERIES: f64 = 0.2;
 /// Largest standard error, factor and number of queries in a report: products of their squares are finite.
 const MOST_ERROR: f64 = 1e145;
 const MOST_FACTOR: f64 = 1e8;
@@ -23,138 +16,6 @@ const MOST_QUERIES: u64 = 1 << 53;
 
 /// Candidates (largest first) with the mean of the metric; `None` where it is undefined.
 pub type Curve = Vec<(f64, Option<f64>)>;
-
-/// Where lambda, or what takes its place, comes from.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LambdaChoice {
-    /// The caller.
-    Fixed(f64),
-    /// The rate of theorem 1 of Dai & Wang (2019) for the training queries and their features.
-    Rate,
-    /// Validation of these candidates, largest first.
-    Among(Vec<f64>),
-    /// Validation of these fractions, largest first, of the lambda of the data at which all weights are 0.
-    Fractions(Vec<f64>),
-}
-
-impl LambdaChoice {
-    /// Whether validation chooses.
-    pub fn is_validated(&self) -> bool {
-        matches!(self, Self::Among(_) | Self::Fractions(_))
-    }
-
-    /// The choice by an option: a number, "rate", several numbers, or `default` candidates.
-    pub(super) fn parse(given: Option<&Value>, default: impl FnOnce() -> Vec<f64>) -> Self {
-        if let Some(number) = given.and_then(Value::as_f64) {
-            return Self::Fixed(number);
-        }
-        if given.and_then(Value::as_str) == Some("rate") {
-            return Self::Rate;
-        }
-        let Some(list) = given.and_then(Value::as_array) else { return Self::Among(default()) };
-        let mut candidates: Vec<f64> = list.iter().filter_map(Value::as_f64).collect();
-        sort_ascending(&mut candidates);
-        candidates.reverse();
-        candidates.dedup_by(|a, b| a.to_bits() == b.to_bits());
-        Self::Among(candidates)
-    }
-}
-
-/// Data on which candidates are validated.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Validation {
-    /// This fraction of the queries.
-    Queries(f64),
-    /// A fifth of the documents of every query.
-    Documents,
-    /// A source of the caller.
-    Source(String),
-}
-
-impl Validation {
-    /// What it holds out.
-    pub fn held_out(&self) -> HeldOut {
-        match self {
-            Self::Queries(_) => HeldOut::Queries,
-            Self::Documents => HeldOut::Documents,
-            Self::Source(_) => HeldOut::Source,
-        }
-    }
-
-    /// The source, if it is one.
-    pub fn source(&self) -> Option<&str> {
-        match self {
-            Self::Source(source) => Some(source),
-            Self::Queries(_) | Self::Documents => None,
-        }
-    }
-}
-
-/// How candidates are compared.
-#[derive(Debug, Clone)]
-pub struct ValidationSpec {
-    /// What is maximized, or minimized if lower is better.
-    pub metric: Metric,
-    /// Value of a query for which the metric is undefined.
-    pub undefined: Undefined,
-    /// The parameters of the metric and `undefined`, as the caller gave them.
-    pub given: Map<String, Value>,
-    /// Data to validate on.
-    pub data: Validation,
-}
-
-impl ValidationSpec {
-    /// The options `metric`, `undefined` and `validation`. `default` holds if the last one is not given.
-    ///
-    /// # Errors
-    /// An unknown metric, or more than one.
-    pub(super) fn parse(params: &Params, default: HeldOut) -> Result<Self> {
-        let metric = metric(params)?;
-        check_parameters(params, &metric)?;
-        let data = match (params.number("validation"), params.text("validation")) {
-            (Some(fraction), _) => Validation::Queries(fraction),
-            (None, Some("documents")) => Validation::Documents,
-            (None, Some(source)) => Validation::Source(source.to_owned()),
-            (None, None) if default == HeldOut::Documents => Validation::Documents,
-            (None, None) => Validation::Queries(HELD_OUT_QUERIES),
-        };
-        let keys = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
-        let given = keys.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))).collect();
-        Ok(Self { metric, undefined: params.choice("undefined")?.unwrap_or_default(), given, data })
-    }
-}
-
-/// The metric of the option `metric`, with its parameters.
-///
-/// # Errors
-/// An unknown metric, or more than one.
-pub fn metric(params: &Params) -> Result<Metric> {
-    let metric = match params.get("metric") {
-        None => Metric::parse(DEFAULT_METRIC),
-        Some(Value::String(name)) => Metric::parse(name),
-        Some(other) => {
-            Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\""))
-        }
-    }?;
-    metric.with_options(MetricOptions::default().with_arguments(params))
-}
-
-/// Refuses parameters of metrics that are neither the option `metric` nor the option `measure`.
-fn check_parameters(params: &Params, metric: &Metric) -> Result<()> {
-    let measure = params.text("measure").and_then(|name| Metric::parse(name).ok());
-    let read = |key: &str| {
-        [Some(metric), measure.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|metric| metric.def().arguments.contains(&key))
-    };
-    match METRIC_ARGUMENTS.iter().find(|key| params.has(key) && !read(key)) {
-        Some(key) => Err(Error::Unsupported(format!(
-            "option '{key}': it has no meaning unless the option measure or metric is eru or neru"
-        ))),
-        None => Ok(()),
-    }
-}
 
 /// What was held out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +92,7 @@ impl fmt::Display for Split {
 
 /// How lambda was chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LambdaSelection {
+pub struct Selection {
     /// Name of the metric.
     pub metric: String,
     /// What was held out.
@@ -240,6 +101,8 @@ pub struct LambdaSelection {
     pub curve: Curve,
     /// Index of the chosen candidate; `None` if no value is defined.
     pub chosen: Option<usize>,
+    /// Whether the value of each candidate is that of a coarser fit; empty if none is.
+    pub screened: Vec<bool>,
     /// The option whose values the candidates are; `None` for lambda and what takes its place.
     pub option: Option<&'static str>,
     /// The standard error of its value; `None` if the value is not that of whole queries, so that later ones cannot be
@@ -267,6 +130,10 @@ pub struct SelectionReport {
     /// Left out of the report of `ltr_train`; the stored report has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
+    /// The candidates whose values are those of trained models, if coarser fits screened the others. Left out where the curve
+    /// is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Vec<f64>>,
 }
 
 impl SelectionReport {
@@ -287,6 +154,7 @@ impl SelectionReport {
             error_factor: error.map(|error| error.factor),
             queries: error.map(|error| error.queries),
             curve,
+            measured: None,
         }
     }
 
@@ -307,10 +175,16 @@ impl SelectionReport {
     }
 }
 
-impl LambdaSelection {
+impl Selection {
+    /// A choice among candidates. `chosen`: index of the chosen one.
+    pub fn new(validation: &ValidationSpec, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
+        let metric = validation.metric.name();
+        Self { metric, split, curve, chosen, screened: Vec::new(), option: None, error: None }
+    }
+
     /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with
     /// the chosen candidate.
-    pub(super) fn with_error(mut self, values: impl FnOnce(usize) -> Vec<(f64, f64)>) -> Self {
+    pub fn with_error(mut self, values: impl FnOnce(usize) -> Vec<(f64, f64)>) -> Self {
         let chosen = self.chosen.filter(|_| self.split.is_of_queries());
         let error = chosen.and_then(|chosen| StandardError::of(&values(chosen)));
         let factor = self.split.error_factor();
@@ -323,16 +197,21 @@ impl LambdaSelection {
         let curve = Some(self.curve.clone());
         let (metric, held_out) = (self.metric.clone(), self.split.to_string());
         let report = SelectionReport::new(metric, held_out, self.value(), self.error, curve);
-        SelectionReport { option: self.option, ..report }
+        let is_exact = |index: &usize| !self.screened[*index];
+        let measured =
+            self.screened.iter().any(|screened| *screened).then(|| {
+                (0..self.screened.len()).filter(is_exact).map(|index| self.curve[index].0).collect()
+            });
+        SelectionReport { option: self.option, measured, ..report }
     }
 
     /// The value of the metric with the chosen candidate.
-    pub(super) fn value(&self) -> Option<f64> {
+    pub fn value(&self) -> Option<f64> {
         self.chosen.and_then(|chosen| self.curve[chosen].1)
     }
 
     /// What the caller should know about the choice: candidates that could not be compared, or a chosen one at an end.
-    pub(super) fn warning(&self, searched: &Searched) -> Option<String> {
+    pub fn warning(&self, searched: &Searched) -> Option<String> {
         // Values that cannot be better are no problem, except for the short lists of ratings.
         if self.is_perfect() && !self.split.is_of_ratings() {
             return None;
@@ -454,14 +333,27 @@ impl Searched {
     }
 }
 
+/// A number with four significant digits.
+pub fn significant(number: f64) -> String {
+    format!("{number:.3e}").parse().map_or_else(|_| number.to_string(), |rounded: f64| rounded.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn selection(curve: &[(f64, f64)], chosen: usize) -> LambdaSelection {
+    fn selection(curve: &[(f64, f64)], chosen: usize) -> Selection {
         let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });
         let curve = curve.iter().map(|(candidate, value)| (*candidate, Some(*value))).collect();
-        LambdaSelection { metric, split, curve, chosen: Some(chosen), option: None, error: None }
+        Selection {
+            metric,
+            split,
+            curve,
+            chosen: Some(chosen),
+            screened: Vec::new(),
+            option: None,
+            error: None,
+        }
     }
 
     #[test]
@@ -508,7 +400,7 @@ mod tests {
         );
         let perfect = selection(&[(1.0, 1.0), (0.1, 1.0)], 0);
         assert_eq!(perfect.warning(&Searched::new("lambda", 1.0)), None);
-        let ratings = LambdaSelection { split: Split::RatingFraction, ..perfect };
+        let ratings = Selection { split: Split::RatingFraction, ..perfect };
         assert!(ratings.warning(&searched).is_some());
     }
 
