@@ -119,8 +119,8 @@ impl Training {
         let SearchRows { data, summaries, .. } = all;
         let read_report = ReadReport { summaries, split: None, ..read_report };
         // 2. The fit.
-        let mut finished = self.fit(&*spec, Rows { data, read_report, ..rows }, most_bytes, control)?;
-        finished.summary.validation = Some(validation);
+        let rows = Rows { data, read_report, ..rows };
+        let mut finished = self.fit(&*spec, rows, most_bytes, control)?.with_validation(validation)?;
         finished.volatile.insert("search".to_owned(), report);
         finished.warnings.extend(warnings);
         Ok(finished)

@@ -109,6 +109,11 @@ pub trait TrainingSpec: Send + Sync {
         None
     }
 
+    /// Whether it chooses numbers of its own, such as trees, in the folds of the option `folds`.
+    fn chooses_in_folds(&self) -> bool {
+        false
+    }
+
     /// How candidates are measured on held-out queries together, if that is faster than one by one.
     fn path(&self) -> Option<&dyn CandidatePath> {
         None

@@ -203,6 +203,16 @@ impl Finished {
         Self::with_card(Card { means, ..card.clone() }, facts, trained)
     }
 
+    /// Replaces what the report tells about the choice.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn with_validation(mut self, validation: SelectionReport) -> Result<Self> {
+        self.summary.validation = Some(validation);
+        self.model.card.summary = Value::Object(entries(&self.summary)?);
+        Ok(self)
+    }
+
     fn with_card(card: Card, facts: DataFacts, trained: Trained) -> Result<Self> {
         let summary = Summary::new(facts, &trained);
         let card = Card { summary: Value::Object(entries(&summary)?), ..card };

@@ -62,12 +62,12 @@ pub struct HeldOut<'a> {
 
 impl<'a> HeldOut<'a> {
     /// What a training holds out. `judged`: whether a query of a data set can be learned from; `source`: the data to validate
-    /// on, if the caller gives some; `one`: whether one part is enough.
+    /// on, if the caller gives some; `numbers`: see [`is_enough_data`](super::is_enough_data).
     pub fn new(
         validation: &ValidationSpec,
         (data, source): (&'a Dataset, Option<&'a Dataset>),
         judged: impl Fn(&Dataset, usize) -> bool,
-        one: bool,
+        numbers: f64,
         seed: u64,
     ) -> Self {
         let all = data.n_queries();
@@ -78,7 +78,7 @@ impl<'a> HeldOut<'a> {
         match validation.data {
             Validation::Queries(fraction) => {
                 let judged: Vec<bool> = (0..all).map(|query| judged(data, query)).collect();
-                let folds = Folds::by_query(&data.query_ids, &judged, fraction, one, seed).held_out;
+                let folds = Folds::by_query(&data.query_ids, &judged, fraction, numbers, seed).held_out;
                 let held_out: usize = folds.iter().flatten().filter(|held_out| **held_out).count();
                 let split = match folds.len() {
                     0 => Split::Nothing,

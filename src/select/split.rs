@@ -6,14 +6,15 @@ use crate::control::{Ticks, checkpoint};
 use crate::data::{Dataset, Id};
 use crate::math::order::sort_items;
 
-/// Numbers (documents times weights of a function, times fits of a part) up to which one part of the queries is not enough.
-/// More data have a smaller error of the validated value, and take longer.
-const MOST_CROSS_VALIDATED: f64 = 8e6;
+/// Up to so many judged queries, or so many numbers, all queries are held out in turn. More have a smaller error of the
+/// validated value, and take longer (docs/adr/0024).
+const FEW_QUERIES: usize = 200;
+const FEW_NUMBERS: f64 = 8e6;
 
-/// Whether one part of the queries is enough to choose on. `numbers`: documents times weights of a function, times the
-/// functions that are fitted for a part of as many documents.
-pub fn is_enough_data(numbers: f64) -> bool {
-    numbers > MOST_CROSS_VALIDATED
+/// Whether one part of the queries is enough to choose on. `numbers`: documents times weights of a function, times the passes
+/// over them of the fits of a part, relative to those of one convex function.
+pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
+    judged > FEW_QUERIES && numbers > FEW_NUMBERS
 }
 
 /// Held-out sets of queries.
@@ -24,18 +25,19 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time, each query once, or only the first part
-    /// if `one` is enough.
+    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or the first part alone
+    /// if one is enough for so many `numbers` ([`is_enough_data`]).
     ///
     /// Only `judged` queries, which have documents of different relevance, are held out. There is no fold with fewer than
     /// two of them.
-    pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, one: bool, seed: u64) -> Self {
+    pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, numbers: f64, seed: u64) -> Self {
         let candidates = shuffled(ids, judged, seed);
         if candidates.len() < 2 {
             return Self { held_out: Vec::new() };
         }
         let size =
             (fraction * candidates.len() as f64).ceil().clamp(1.0, candidates.len() as f64 - 1.0) as usize;
+        let one = is_enough_data(candidates.len(), numbers);
         let folds = if one { 1 } else { candidates.len().div_ceil(size) };
         let fold = |number: usize| {
             let mut held_out = vec![false; ids.len()];
@@ -43,6 +45,14 @@ impl Folds {
             held_out
         };
         Self { held_out: (0..folds).map(fold).collect() }
+    }
+
+    /// Holds out each judged query once, in so many folds of about the same size.
+    pub fn of_number(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Self {
+        let numbers = fold_numbers(ids, judged, folds, seed);
+        let fold = |fold: usize| numbers.iter().map(|number| *number == Some(fold)).collect();
+        let held_out = (0..folds).map(fold).filter(|fold: &Vec<bool>| fold.contains(&true)).collect();
+        Self { held_out }
     }
 }
 
@@ -164,7 +174,7 @@ mod tests {
 
     #[test]
     fn few_queries_are_each_held_out_once() {
-        let folds = Folds::by_query(&ids(32), &[true; 32], 0.2, false, 0).held_out;
+        let folds = Folds::by_query(&ids(32), &[true; 32], 0.2, 1e9, 0).held_out;
         assert_eq!(folds.len(), 5);
         for query in 0..32 {
             assert_eq!(folds.iter().filter(|fold| fold[query]).count(), 1);
@@ -172,11 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn one_part_is_split_off_and_the_seed_matters() {
-        let first = Folds::by_query(&ids(1000), &[true; 1000], 0.2, true, 0).held_out;
+    fn of_much_data_one_part_is_held_out_and_the_seed_matters() {
+        assert_eq!(Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1e6, 0).held_out.len(), 5);
+        let first = Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1e9, 0).held_out;
         assert_eq!(first.len(), 1);
         assert_eq!(first[0].iter().filter(|held| **held).count(), 200);
-        assert_ne!(first, Folds::by_query(&ids(1000), &[true; 1000], 0.2, true, 1).held_out);
+        assert_ne!(first, Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1e9, 1).held_out);
     }
 
     #[test]
@@ -232,8 +243,8 @@ mod tests {
     fn queries_without_judgments_are_never_held_out() {
         let mut judged = [true; 10];
         judged[3] = false;
-        let folds = Folds::by_query(&ids(10), &judged, 0.5, false, 0).held_out;
+        let folds = Folds::by_query(&ids(10), &judged, 0.5, 1.0, 0).held_out;
         assert!(folds.iter().all(|fold| !fold[3]));
-        assert!(Folds::by_query(&ids(1), &[true], 0.2, false, 0).held_out.is_empty());
+        assert!(Folds::by_query(&ids(1), &[true], 0.2, 1.0, 0).held_out.is_empty());
     }
 }

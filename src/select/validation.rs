@@ -88,6 +88,8 @@ pub struct ValidationSpec {
     pub given: Map<String, Value>,
     /// Data to validate on.
     pub data: Validation,
+    /// Number of folds of the queries, if the caller gives one.
+    pub folds: Option<usize>,
 }
 
 impl ValidationSpec {
@@ -107,7 +109,8 @@ impl ValidationSpec {
         };
         let keys = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
         let given = keys.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))).collect();
-        Ok(Self { metric, undefined: params.choice("undefined")?.unwrap_or_default(), given, data })
+        let (undefined, folds) = (params.choice("undefined")?.unwrap_or_default(), params.count("folds"));
+        Ok(Self { metric, undefined, given, data, folds })
     }
 }
 

@@ -88,6 +88,11 @@ impl Search {
         }
         refuse_validation(options, |_| false)?;
         let groups = settings::groups(algorithm, options, Lambdas::AreSettings)?;
+        if asked == Some("folds")
+            && matches!(&groups[..], [group] if group.settings.len() < 2 && group.spec.chooses_in_folds())
+        {
+            return Ok(None);
+        }
         match asked {
             Some(key) if groups.iter().map(|group| group.settings.len()).sum::<usize>() < 2 => {
                 Err(Error::Unsupported(format!(

@@ -156,7 +156,7 @@ fn folds_measure_models_of_the_other_queries() {
             value(&connection, sql, [query])
         })
         .collect();
-    let folds = Folds::by_query(&ids, &judged, 0.2, false, 0).held_out;
+    let folds = Folds::by_query(&ids, &judged, 0.2, 1.0, 0).held_out;
     assert_eq!(folds.len(), 5);
     // The lambda of a prior is chosen on all rows, so those with a prior are left out.
     let has_prior = |algorithm: &str, text: &str| {

@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::memory::{Reservation, bytes_of};
-use crate::select::{Curve, Folds, Searched, Selection, Split, Validation, is_enough_data};
+use crate::select::{Curve, Folds, Searched, Selection, Split, Validation};
 use crate::trees::{Binned, Prepared};
 
 /// Trees between two measurements.
@@ -144,8 +144,11 @@ fn folds<'a>(
     let judged: Vec<bool> =
         (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query)) > 0).collect();
     let numbers = data.n_docs() as f64 * width as f64;
-    let (is_enough, seed) = (is_enough_data(numbers), spec.options.seed);
-    let Folds { held_out } = Folds::by_query(&data.query_ids, &judged, fraction, is_enough, seed);
+    let seed = spec.options.seed;
+    let Folds { held_out } = match spec.validation.folds {
+        Some(folds) => Folds::of_number(&data.query_ids, &judged, folds, seed),
+        None => Folds::by_query(&data.query_ids, &judged, fraction, numbers, seed),
+    };
     let queries = |held_out: &Vec<bool>| (0..data.n_queries()).filter(|query| held_out[*query]).collect();
     let measured: Vec<Measured<'_>> =
         held_out.iter().map(|held_out| Measured { data, queries: queries(held_out) }).collect();

@@ -357,6 +357,10 @@ impl TrainingSpec for TreesSpec {
         self.boost((prepared, scaling), &data, held, control)
     }
 
+    fn chooses_in_folds(&self) -> bool {
+        self.trees == TreeCount::Auto || self.query_columns == Use::Auto
+    }
+
     fn in_process(&self) -> Result<Option<InProcess>> {
         PackTrees::new(self).map(|trees| Some(Box::new(trees) as InProcess))
     }

@@ -17,13 +17,15 @@ use crate::math::order::descending;
 use crate::metric::Better;
 use crate::select::{
     Candidates, Choice, Curve, HeldOut, Precision, Rule, Searched, Selection, TunedValue, argmax, choose,
-    is_enough_data,
 };
 use crate::smoothing::SmoothingKind;
 use crate::solve;
 
 /// Lambda if no judged query can be held out to choose it.
 pub(super) const FALLBACK_LAMBDA: f64 = 0.01;
+
+/// Passes of a fit of a loss that is not convex, relative to a convex one, about.
+const PASSES_OF_NONCONVEX: usize = 16;
 
 /// The largest value that the option `decoder_power` allows.
 const LARGEST_POWER: f64 = 3.0;
@@ -98,17 +100,17 @@ impl GridSpec {
         let judged = |data: &Dataset, query: usize| {
             self.loss.is_informative(data.labels(query), data.doc_weights(query))
         };
-        let is_enough = is_enough_data(self.numbers(data));
-        HeldOut::new(&self.validation, (data, source), judged, is_enough, self.seed)
+        HeldOut::new(&self.validation, (data, source), judged, self.numbers(data), self.seed)
     }
 
-    /// Numbers of the fits of one part: documents times weights of a function, times functions. A local function has the
-    /// documents of its neighbors, about twice for a path of candidates.
+    /// Documents times weights of a function, times passes over them. A local function passes over the documents of its
+    /// neighbors.
     fn numbers(&self, data: &Dataset) -> f64 {
         let weights = if self.kernel.is_linear() { data.features.columns() } else { self.landmarks };
         let is_local = self.smoothing.kind != SmoothingKind::Uniform;
         let functions = if is_local { 2 * self.smoothing.neighbors.min(data.n_queries()) } else { 1 };
-        data.n_docs() as f64 * weights as f64 * functions as f64
+        let passes = if self.loss.shape().is_convex() { functions } else { PASSES_OF_NONCONVEX * functions };
+        data.n_docs() as f64 * weights as f64 * passes as f64
     }
 
     /// The best of the candidates, the first of equal ones.

@@ -104,7 +104,7 @@ fn space(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<Space> {
 }
 
 /// The query features of a training set.
-struct EncodedQueries {
+pub(super) struct EncodedQueries {
     rule: Option<QueryFeatureRule>,
     distance: QueryDistance,
     /// (`n_queries`, width of a row).
@@ -113,7 +113,7 @@ struct EncodedQueries {
 }
 
 /// Encodes the query features if the smoothing needs them.
-fn encode_queries(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<EncodedQueries> {
+pub(super) fn encode_queries(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<EncodedQueries> {
     let fit =
         || QueryFeatureRule::fit(data, spec.query_features, spec.query_scale, spec.query_distance.given());
     let is_local = spec.smoothing.kind != SmoothingKind::Uniform;

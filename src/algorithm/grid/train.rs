@@ -14,7 +14,7 @@ use super::checks;
 use super::choose::FALLBACK_LAMBDA;
 use super::generalization::{self, Generalization};
 use super::penalty;
-use super::session::Session;
+use super::session::{Session, encode_queries};
 use super::spec::{DECODER_POWER, GridSpec};
 use crate::algorithm::{
     BucketTraining, Columns, DocWeights, FoldUnit, Input, LogStep, Trained, TrainingSet, TrainingSpec,
@@ -57,7 +57,8 @@ impl TrainingSpec for GridSpec {
         let started = Instant::now();
         let mut warnings = checks::informative(self, &set.data)?;
         let TrainingSet { data, validation, .. } = set;
-        // 1. What validation chooses.
+        // 1. What validation chooses. Wrong query features are told of all rows first.
+        encode_queries(self, &data, control)?;
         let held_out = self.held_out(&data, validation.as_ref());
         let chosen = self.choose(&held_out, control)?;
         let single_feature = chosen.single_feature_warning(&held_out, control)?;

@@ -206,7 +206,7 @@ impl Fits<'_> {
         let mut folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
         // Folds of least squares cost nothing. Of others one is enough, as in memory, if there are many rows.
         let numbers = facts.documents() * self.prepared.space.dim() as f64;
-        if spec.loss.shape() != Shape::Quadratic && is_enough_data(numbers) {
+        if spec.loss.shape() != Shape::Quadratic && is_enough_data(informative(Part::All) as usize, numbers) {
             folds.truncate(1);
         }
         let mut paths = Vec::new();
