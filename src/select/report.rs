@@ -341,6 +341,7 @@ pub fn significant(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn selection(curve: &[(f64, f64)], chosen: usize) -> Selection {
         let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });

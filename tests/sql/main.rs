@@ -16,6 +16,7 @@ mod conformance;
 mod cross_validation;
 mod direct;
 mod doc_weight;
+mod doors;
 mod effort;
 mod eru;
 mod evaluate_clicks;
