@@ -312,7 +312,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades").searchable(),
     def("label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents").searchable(),
     def("slot_costs", Rule::NumbersBetween(1e-9, 1e9), "null", TRAIN, "cost of a wrong document at each slot in the loss matching, slots in ascending order"),
-    def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "regularization: ridge, spectral, ball, sphere or l1; see docs/reference/options.md").searchable(),
+    def("penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "regularization: ridge, spectral, ball, sphere or l1").searchable(),
     def("components", Rule::PositivesOr(&["auto"]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda").searchable(),
     def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda").searchable(),
     def("budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel").searchable(),
