@@ -70,7 +70,6 @@ const FITS: &[(&str, &str, &str)] = &[
     ("q_svm", "many", ""),
     ("knn_svm", "many", ""),
     ("rank_svm", "many", ""),
-    ("rank_svm", "many", r#""lambda": 1e-4, "solver": "dual_descent", "tolerance": 1e-9"#),
     ("rank_svm", "many", r#""lambda": 1e-4, "solver": "admm", "tolerance": 1e-9"#),
     ("rank_svm", "SELECT * FROM many WHERE query_id < 400", r#""kernel": "gaussian", "landmarks": 3000"#),
     ("rank_svm", "SELECT * FROM many WHERE query_id < 400", r#""kernel": "gaussian", "form": "ranking""#),

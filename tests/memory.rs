@@ -157,7 +157,7 @@ fn large(size: usize) -> Vec<Case> {
             "long query, dual",
             "rank_svm",
             judged(2, 600 * size, 3),
-            "\"lambda\": 1, \"solver\": \"dual_descent\", \"time_limit\": 5,",
+            "\"lambda\": 1, \"solver\": \"admm\", \"time_limit\": 5,",
         ),
         training("validation", "knn_svm", judged(20 * size, 10, 20), ""),
     ]

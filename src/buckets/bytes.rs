@@ -25,6 +25,23 @@ const BODY: usize = 32;
 /// No more than 64 bits: 9 groups of 7 and one of 1.
 const LONGEST_COUNT: u32 = 63;
 
+/// Largest number of bytes of a state.
+const MOST_BYTES: usize = 128 << 20;
+
+/// Refuses so many bytes of a state, or of an answer for it.
+///
+/// # Errors
+/// More bytes than a state may have.
+pub fn check_bytes(bytes: usize) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
+        "the state of the training would take {bytes} bytes, more than {MOST_BYTES}; use fewer features, fewer landmarks, or \
+         fewer values of lambda"
+    )))
+}
+
 /// What a BLOB holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

@@ -11,9 +11,9 @@ mod replay;
 mod sample;
 mod sums;
 
-pub use bytes::{Kind, Reader, Writer};
+pub use bytes::{Kind, Reader, Writer, check_bytes};
 pub use number::{bucket_of, check_buckets};
-pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay, check_bytes};
+pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay};
 pub use sample::{Sample, Unit};
 pub use sums::{Answer, Round, Sums};
 

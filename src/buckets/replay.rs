@@ -9,27 +9,10 @@ use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Reader, Writer, check_bytes};
 use super::sums::Sums;
 use crate::control::{stopped, unwind};
 use crate::error::{Error, Result};
-
-/// Largest number of bytes of a state.
-const MOST_BYTES: usize = 128 << 20;
-
-/// Refuses so many bytes of a state, or of an answer for it.
-///
-/// # Errors
-/// More bytes than a state may have.
-pub fn check_bytes(bytes: usize) -> Result<()> {
-    if bytes <= MOST_BYTES {
-        return Ok(());
-    }
-    Err(Error::Unsupported(format!(
-        "the state of the training would take {bytes} bytes, more than {MOST_BYTES}; use fewer features, fewer landmarks, or \
-         fewer values of lambda"
-    )))
-}
 
 /// Number of folds.
 pub const FOLDS: u32 = 5;

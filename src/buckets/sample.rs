@@ -5,10 +5,9 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Reader, Writer, check_bytes};
 use super::number::hash;
 use super::pack::judged;
-use super::replay::check_bytes;
 use crate::control::Ticks;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result};

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use ndarray::Array2;
 
-use super::finish::Missing;
 use super::id::Id;
 use super::matrix::Matrix;
+use super::missing::Missing;
 use super::query_value::QueryValue;
 use crate::arrange::{ListConstraint, RowGroup};
 use crate::control::Ticks;

@@ -10,7 +10,7 @@ use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
-use super::missing::MissingValues;
+use super::missing::{Missing, MissingValues};
 use super::query_value::QueryValue;
 use crate::arrange::ListConstraint;
 use crate::control::Ticks;
@@ -19,7 +19,6 @@ use crate::math::dense::Element;
 use crate::math::order::{compare, sort_indices, sort_items};
 use crate::math::simd::simd;
 use crate::memory::{Reservation, bytes_of};
-use crate::param::named;
 
 /// The order of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,22 +28,6 @@ pub enum RowOrder {
     /// Queries by first appearance, the documents of each in the order of their rows.
     Stream,
 }
-
-/// What a missing feature counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]
-pub enum Missing {
-    /// An error.
-    #[default]
-    Error,
-    /// 0.
-    Zero,
-    /// The mean of the training documents.
-    Mean,
-    /// NaN; each split of a tree chooses its side.
-    Branch,
-}
-
-named!(Missing { Error = "error", Zero = "zero", Mean = "mean", Branch = "branch" });
 
 /// What happens to columns without any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,24 @@
-//! Which values of features were missing before they were filled.
+//! What missing values of features count as, and which values were missing before they were filled.
+
+use serde::{Deserialize, Serialize};
+
+use crate::param::named;
+
+/// What a missing feature counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]
+pub enum Missing {
+    /// An error.
+    #[default]
+    Error,
+    /// 0.
+    Zero,
+    /// The mean of the training documents.
+    Mean,
+    /// NaN; each split of a tree chooses its side.
+    Branch,
+}
+
+named!(Missing { Error = "error", Zero = "zero", Mean = "mean", Branch = "branch" });
 
 /// The rows without a value, for each feature.
 #[derive(Debug, Default)]

@@ -23,15 +23,15 @@ pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{
-    ColumnSummary, FinishOptions, Missing, ReadReport, RowOrder, TextColumns, position_names, repeated_name,
+    ColumnSummary, FinishOptions, ReadReport, RowOrder, TextColumns, position_names, repeated_name,
 };
-pub use id::Id;
+pub use id::{Id, text_number};
 pub(crate) use matrix::shaped;
 pub use matrix::{Matrix, Slice};
-pub use missing::MissingValues;
+pub use missing::{Missing, MissingValues};
 pub use negatives::negatives;
 pub use quantiles::Quantiles;
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
-pub use query_value::{QueryValue, text_number};
+pub use query_value::QueryValue;
 pub use ratings::Ratings;
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::finish::Missing;
 use super::id::Id;
+use super::missing::Missing;
 use super::query_value::Cell;
 use crate::control::Ticks;
 use crate::error::{Error, Result};

@@ -12,8 +12,8 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
-use super::finish::Missing;
 use super::matrix::shaped;
+use super::missing::Missing;
 use super::query_columns::{Encoding, READING, Refused, refuse_value};
 use super::query_value::{Cell, QueryValue};
 use crate::control::Ticks;

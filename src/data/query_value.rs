@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::id::Id;
+use super::id::{Id, text_number};
 use crate::error::shorten;
 
 /// A query feature of one query.
@@ -72,13 +72,6 @@ impl From<String> for QueryValue {
     fn from(text: String) -> Self {
         Self::Text(text.into())
     }
-}
-
-/// The number in a text (rule 3.1). Words such as `inf` and `nan` are not numbers.
-pub fn text_number(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    if numeric { text.parse().ok() } else { None }
 }
 
 /// A borrowed [`QueryValue`].

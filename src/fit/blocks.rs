@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::judgments::{BlockLayout, Judged, Judgments};
-use super::streamed::KeptSums;
+use super::kept_sums::KeptSums;
 use crate::arrange::ListConstraint;
 use crate::cache::BoundedCache;
 use crate::control::Control;

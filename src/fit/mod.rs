@@ -5,6 +5,7 @@ mod choices;
 mod column_weights;
 mod conflicts;
 mod judgments;
+mod kept_sums;
 mod neighborhood;
 mod number_weights;
 mod problem;

@@ -50,7 +50,7 @@ fn write_solver<S: serde::Serializer>(solver: &&'static SolverDef, to: S) -> Res
 
 fn read_solver<'de, D: serde::Deserializer<'de>>(from: D) -> Result<&'static SolverDef, D::Error> {
     let name = String::deserialize(from)?;
-    solve::find(&name).map_err(serde::de::Error::custom)
+    solve::find_stored(&name).map_err(serde::de::Error::custom)
 }
 
 impl FitSpec {

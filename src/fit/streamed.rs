@@ -3,6 +3,7 @@
 //! The sums of least squares are made from slabs of documents in single precision (`solve::Slabs`). One system for each
 //! lambda gives the functions. Small training sets are fitted in double precision.
 
+use super::kept_sums::KeptSums;
 use super::neighborhood::{Neighbor, Neighborhood};
 use super::problem::FitSpec;
 use super::{Penalty, TrainingBlocks};
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::kernel::SingleMap;
 use crate::loss::{Loss, QueryLoss, Shape};
 use crate::math::single_sums::SingleSums;
-use crate::memory::{Reservation, matrix_bytes};
+use crate::memory::matrix_bytes;
 use crate::parallel;
 use crate::smoothing::SmoothingKind;
 use crate::solve::{self, Gram, Slabs, Solution, SolveReport, Stop, check_lambda, fits_single_precision};
@@ -132,34 +133,6 @@ impl Neighborhood {
         let gram = Gram::of_single(&sums);
         *self.blocks.kept_sums() = Some(KeptSums { terms, n, sums, _memory: memory });
         Ok(gram)
-    }
-}
-
-/// The sums of least squares over some queries. The choice of lambda leaves them to the last fit, so that documents pass once.
-#[derive(Debug)]
-pub(super) struct KeptSums {
-    /// The queries, ascending, and their weights before they are divided by `n`.
-    terms: Vec<(usize, f64)>,
-    n: f64,
-    sums: SingleSums,
-    _memory: Reservation,
-}
-
-impl KeptSums {
-    fn find(&self, query: usize) -> Option<f64> {
-        let found = self.terms.binary_search_by_key(&query, |(query, _)| *query).ok()?;
-        Some(self.terms[found].1)
-    }
-
-    fn has(&self, query: usize) -> bool {
-        self.find(query).is_some()
-    }
-
-    /// Whether all queries are among these, with the same weights.
-    fn is_part_of(&self, terms: &[(usize, f64)]) -> bool {
-        let same =
-            |(query, term): &&(usize, f64)| self.find(*query).is_some_and(|own| own.total_cmp(term).is_eq());
-        terms.iter().filter(same).count() == self.terms.len()
     }
 }
 

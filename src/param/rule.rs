@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+/// Values of options that were removed, and what to use instead.
+const REMOVED: [(&str, &str); 1] = [("dual_descent", "\"auto\"")];
+
 /// Longest array of numbers.
 const MAX_NUMBERS: usize = 1000;
 
@@ -163,6 +166,9 @@ impl Rule {
     pub fn allowed_for(&self, value: &Value) -> String {
         if is_too_small(value) {
             return format!("{self}; the smallest number above 0 is {:e}", f64::MIN_POSITIVE);
+        }
+        if let Some((name, instead)) = REMOVED.iter().find(|(name, _)| value == name) {
+            return format!("{self}; \"{name}\" was removed, use {instead}");
         }
         match self {
             Self::OneOrSeveral(_) if value.is_array() => {

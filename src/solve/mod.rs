@@ -153,7 +153,6 @@ const AUTO: SolverDef = SolverDef {
 pub const SOLVERS: &[&SolverDef] = &[
     &AUTO,
     &pair::NEWTON,
-    &pair::DUAL_DESCENT,
     &pair::ADMM,
     &list::LBFGS,
     &list::BUNDLE,
@@ -161,6 +160,9 @@ pub const SOLVERS: &[&SolverDef] = &[
     &list::STOCHASTIC,
     &list::CONSTRAINT_GENERATION,
 ];
+
+/// Name of a solver that was removed.
+const REMOVED: &str = "dual_descent";
 
 /// Names of all solvers, in the order of [`SOLVERS`].
 pub const NAMES: &[&str] = &{
@@ -172,6 +174,14 @@ pub const NAMES: &[&str] = &{
     }
     names
 };
+
+/// The solver that a stored model names. `dual_descent`, which was removed, is the default (docs/adr/0023-dual-descent.md).
+///
+/// # Errors
+/// An unknown name.
+pub fn find_stored(name: &str) -> Result<&'static SolverDef> {
+    if name == REMOVED { Ok(SOLVERS[0]) } else { find(name) }
+}
 
 /// The solver of this name.
 ///

@@ -34,9 +34,9 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         both.saturating_mul(2)
     };
     let vectors = vectors_bytes(documents, dim);
-    let method = if solver.name == "dual_descent" || solver.name == "admm" {
-        // 2. Dual methods: a multiplier of each pair, and the active pairs.
-        pairs.saturating_mul(16)
+    let method = if solver.name == "admm" {
+        // 2. A multiplier of each pair.
+        pairs.saturating_mul(8)
     } else {
         // 3. Newton: Hessians of chunks, the product of a graph of pairs and the documents, products of documents, and
         // curvatures of the pairs of a query.

@@ -5,13 +5,10 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::columns::Column;
-use super::levels::{LevelSplits, levels};
+use super::levels::{LevelSplits, MAX_DEPTH, levels};
 use crate::error::{Result, require};
 use crate::math::order::{compare, sort_items};
 use crate::memory::bytes_of;
-
-/// Largest depth of a tree: the number of a leaf is a byte.
-pub const MAX_DEPTH: usize = 8;
 
 /// Largest number of different borders of a column.
 const MOST_BORDERS: usize = 255;

@@ -2,7 +2,8 @@
 
 use crate::math::simd::{BYTES, PART};
 
-use super::forest::MAX_DEPTH;
+/// Largest depth of a tree: the number of a leaf is a byte.
+pub const MAX_DEPTH: usize = 8;
 
 /// Columns that a comparison can choose from.
 pub const MOST_COLUMNS: usize = PART * 16;

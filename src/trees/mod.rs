@@ -23,6 +23,7 @@ mod tests;
 
 pub use bins::{Binned, MAX_BINS};
 pub use boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions};
-pub use forest::{Forest, MAX_DEPTH, Split};
+pub use forest::{Forest, Split};
+pub use levels::MAX_DEPTH;
 pub use parts::{BinnedParts, BorderSample};
 pub use rows::Judged;

@@ -6,7 +6,7 @@
 //! so all sets of them are evaluated, and the values are exact.
 
 use super::Forest;
-use super::forest::MAX_DEPTH;
+use super::levels::MAX_DEPTH;
 use crate::control::Ticks;
 
 /// A feature whose splits in a tree separate the document from the base.

@@ -51,10 +51,11 @@ const LONGEST_FILE: usize = 600;
 /// replaces.
 const MOST_LINES: usize = 55_020;
 
-struct Source {
-    path: String,
-    module: String,
-    code: String,
+pub struct Source {
+    pub path: String,
+    pub module: String,
+    /// Without comments.
+    pub code: String,
 }
 
 fn files_under(directory: &Path) -> Vec<PathBuf> {
@@ -67,7 +68,7 @@ fn files_under(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Every source file without its comments.
-fn sources() -> Vec<Source> {
+pub fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = files_under(&root).into_iter().filter(|file| file.extension().is_some_and(|e| e == "rs"));
     files

@@ -5,11 +5,13 @@
 //! * `rules` checks that every rule cited in code and tests is on the page of rules.
 //! * `papers` checks the table of what each paper has and where it is.
 //! * `architecture` checks which modules use which, sizes of files, and versions.
+//! * `circles` checks that files of one module use each other in one direction.
 //! * `hosts` compares the table of `docs/hosts.md` with the examples of `examples/hosts/`.
 //! * `reference_pages` compares the generated tables of `docs/reference/` with the library.
 #![allow(clippy::print_stderr, reason = "tests print why they are skipped and which tables lag behind")]
 
 mod architecture;
+mod circles;
 #[path = "../../examples/common/mod.rs"]
 mod common;
 mod hosts;

@@ -62,48 +62,80 @@ fn metrics(connection: &Connection) -> Vec<String> {
     head.map(str::to_owned).into_iter().chain(listed.iter().map(line)).collect()
 }
 
-/// Options whose other values give other options an effect.
-const CHOICES: &[&str] = &["smoothing", "loss", "measure", "decoder", "kernel", "penalty"];
+/// The options of an algorithm with the summary, its own default and the allowed values.
+fn parameters(connection: &Connection, algorithm: &str) -> Vec<[String; 4]> {
+    let sql = format!(
+        "SELECT o.name, o.summary || coalesce(' (with ' || (SELECT group_concat('`' || w.key || '` ' || json_quote(w.value)) \
+                FROM json_each(p.value, '$.with') AS w) || ')', ''), \
+                nullif(p.value -> 'default', 'null'), o.range \
+           FROM ltr_algorithms AS a, json_each(a.parameters) AS p JOIN ltr_options AS o ON o.name = p.key \
+          WHERE a.name = '{algorithm}'"
+    );
+    rows(connection, &sql)
+}
 
-/// Whether an option of an algorithm has an effect with the defaults of the others: training refuses it otherwise.
-fn acts(connection: &Connection, algorithm: &str, [option, default, range]: &[String; 3]) -> bool {
-    // 1. A value of the option: its default, else the first name that it allows, else a number or a metric.
-    let first_name = range.strip_prefix("one of ").and_then(|names| names.split(", ").next());
-    let number = match range.as_str() {
-        "a text" => "\"ndcg\"",
-        range if range.starts_with("an array of") => "[1]",
-        _ => "1",
+/// A table of options of trainings.
+fn training(options: &[[String; 4]]) -> Vec<String> {
+    let head = ["| option | meaning | default | allowed |", "|---|---|---|---|"];
+    let line = |[name, summary, default, range]: &[String; 4]| {
+        let default = if default.is_empty() { String::new() } else { format!("`{default}`") };
+        format!("| `{name}` | {} | {default} | {} |", cell(summary), cell(range))
     };
-    let value = if default == "null" { first_name.unwrap_or(number) } else { default };
-    // 2. Options are checked before the source, which has no rows to train on.
-    let options = format!("{{\"{option}\": {value}}}");
-    let fit = connection.query_row("SELECT ltr_fit(?1, 'SELECT 1', ?2)", [algorithm, &options], |_| Ok(()));
-    let error = fit.expect_err("a source without relevance").to_string();
-    let without_effect = error.contains("has no effect with") || error.contains("has no meaning without");
-    !(error.contains(&format!("option '{option}'")) && without_effect)
+    head.map(str::to_owned).into_iter().chain(options.iter().map(line)).collect()
+}
+
+/// The algorithms with a smoothing, and their options.
+fn presets(connection: &Connection) -> Vec<(String, Vec<[String; 4]>)> {
+    let names: Vec<[String; 1]> =
+        rows(connection, "SELECT name FROM ltr_algorithms WHERE parameters -> 'smoothing' NOTNULL");
+    names.into_iter().map(|[name]| (name.clone(), parameters(connection, &name))).collect()
+}
+
+/// The options that all of them have. A default that is not the same in all is left out.
+fn shared(connection: &Connection) -> Vec<[String; 4]> {
+    let presets = presets(connection);
+    let mut shared = presets[0].1.clone();
+    for (_, others) in &presets {
+        shared.retain(|[name, ..]| others.iter().any(|[other, ..]| other == name));
+        for [name, _, default, _] in &mut shared {
+            if !others.iter().any(|[other, _, value, _]| other == name && value == default) {
+                default.clear();
+            }
+        }
+    }
+    shared
+}
+
+/// For each of them its defaults, and the options that not all have.
+fn differences(connection: &Connection) -> Vec<String> {
+    const CHOICES: [&str; 4] = ["loss", "smoothing", "penalty", "prior"];
+    let shared = shared(connection);
+    let mut lines = vec![
+        format!("| algorithm | `{}` | more options |", CHOICES.join("` | `")),
+        "|---|---|---|---|---|---|".to_owned(),
+    ];
+    for (algorithm, options) in presets(connection) {
+        let default = |choice: &str| {
+            options
+                .iter()
+                .find(|[name, ..]| name == choice)
+                .map_or("", |[_, _, default, _]| default)
+                .replace('"', "")
+        };
+        let own = options.iter().filter(|[name, ..]| !shared.iter().any(|[other, ..]| other == name));
+        let own: Vec<String> = own.map(|[name, ..]| format!("`{name}`")).collect();
+        lines.push(format!("| `{algorithm}` | {} | {} |", CHOICES.map(default).join(" | "), own.join(", ")));
+    }
+    lines
 }
 
 /// One section for each algorithm.
 fn algorithms(connection: &Connection) -> Vec<String> {
     let listed = rows(connection, "SELECT name, summary, objective, source FROM ltr_algorithms");
-    let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let section = |[name, summary, objective, source]: &[String; 4]| {
-        let parameters: Vec<[String; 3]> = rows(
-            connection,
-            &format!(
-                "SELECT key, value -> 'default', value ->> 'range' FROM ltr_algorithms, json_each(parameters) WHERE name = '{name}'"
-            ),
-        );
-        let (active, idle): (Vec<_>, Vec<_>) =
-            parameters.iter().partition(|parameter| acts(connection, name, parameter));
-        let active: Vec<&str> = active.iter().map(|[option, ..]| option.as_str()).collect();
-        let choices: Vec<&str> = CHOICES.iter().copied().filter(|choice| active.contains(choice)).collect();
-        let mut options = if active.is_empty() { "none".to_owned() } else { quoted(&active) };
-        if !idle.is_empty() {
-            options.push_str(". With another choice of ");
-            options.push_str(&quoted(&choices));
-            options.push_str(": the options of that choice");
-        }
+        let options = parameters(connection, name);
+        let options: Vec<String> = options.iter().map(|[option, ..]| format!("`{option}`")).collect();
+        let options = options.join(", ");
         let lines = [
             &format!("## {name}"),
             "",
@@ -130,10 +162,15 @@ fn generated(connection: &Connection, page: &Page, header: &str) -> Vec<String> 
         (Some("algorithms"), []) => algorithms(connection),
         (Some("hosts"), []) => hosts::table(),
         (Some("searchable"), []) => searchable(connection),
-        (Some("options"), ["others"]) => {
-            let headers = page.text.lines().filter(|line| line.starts_with(START));
-            let named: Vec<&str> = headers.flat_map(str::split_whitespace).collect();
-            options(connection, |name| !named.contains(&name))
+        (Some("shared"), []) => training(&shared(connection)),
+        (Some("presets"), []) => differences(connection),
+        (Some("algorithm"), [name]) => training(&parameters(connection, name)),
+        (Some("training"), names) => {
+            let listed: Vec<[String; 4]> =
+                rows(connection, "SELECT name, summary, \"default\", range FROM ltr_options");
+            training(
+                &listed.into_iter().filter(|[name, ..]| names.contains(&name.as_str())).collect::<Vec<_>>(),
+            )
         }
         (Some("options"), names) => options(connection, |name| names.contains(&name)),
         _ => panic!("{}: unknown generated part '{header}'", page.path),
@@ -200,4 +237,13 @@ fn reference_pages_agree_with_the_library() {
         }
     }
     assert!(bless || found >= 3, "only {found} generated parts found");
+}
+
+#[test]
+fn every_option_has_a_row() {
+    let page = pages().into_iter().find(|page| page.path == "docs/reference/options.md").expect("the page");
+    let names: Vec<[String; 1]> = rows(&connect(), "SELECT name FROM ltr_options");
+    for [name] in names {
+        assert!(page.text.contains(&format!("\n| `{name}` |")), "no row of the option '{name}'");
+    }
 }

@@ -144,7 +144,7 @@ fn equal_weights_change_no_bit() {
     for (algorithm, options) in [
         ("rank_svm", json!({"lambda": 0.01})),
         ("rank_svm", json!({"lambda": 0.01, "loss": "logistic", "solver": "newton"})),
-        ("rank_svm", json!({"lambda": 0.1, "loss": "squared_hinge", "solver": "dual_descent"})),
+        ("rank_svm", json!({"lambda": 0.1, "loss": "hinge", "solver": "admm"})),
         ("rank_svm", json!({"lambda": 0.01, "kernel": "gaussian"})),
         ("list_net", json!({"lambda": 0.01})),
         ("regression", json!({})),
@@ -220,7 +220,7 @@ fn weights_by_grades_scale_lambda_if_all_differences_are_equal() {
         let options = json!({"pair_weights": by, "lambda": lambda, "solver": solver, "tolerance": 1e-9});
         weights(&connection, &fit(&connection, "rank_svm", source, &options).unwrap())
     };
-    for solver in ["newton", "dual_descent"] {
+    for solver in ["newton", "admm"] {
         assert!(near(&weights("grade", 0.2, solver), &weights("equal", 0.1, solver), 1e-4));
         assert!(near(&weights("gain", 0.3, solver), &weights("equal", 0.1, solver), 1e-4));
     }

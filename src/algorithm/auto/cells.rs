@@ -1,9 +1,11 @@
 //! Folds of the queries, and the cells of queries that share their folds in some partitions.
 
-use super::trial::FOLDS;
 use super::{AutoSpec, judged_queries};
 use crate::data::Dataset;
 use crate::select::{Split, fold_numbers};
+
+/// Folds of each partition.
+pub(super) const FOLDS: usize = 5;
 
 /// Several partitions of the queries into folds.
 pub(super) struct Partitions {

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
+use super::blocks::{FEWER, block, reserve_blocks};
 use super::prepared::Prepared;
-use super::trial::{FEWER, block, reserve_blocks};
 use crate::control::Control;
 use crate::error::Result;
 use crate::loss::{QueryLoss, least_squares};

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use super::AutoSpec;
-use super::cells::Cells;
+use super::cells::{Cells, FOLDS};
 use super::documents::{Parts, Sums};
-use super::trial::FOLDS;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;

@@ -13,6 +13,7 @@
 //!
 //! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
 
+mod blocks;
 mod buckets;
 mod candidate;
 mod cells;

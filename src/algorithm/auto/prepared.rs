@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::AutoSpec;
+use super::blocks::FEWER;
 use super::candidate::Candidate;
-use super::trial::FEWER;
 use crate::algorithm::scale;
 use crate::control::Control;
 use crate::data::{Dataset, Matrix, Scaling, ScalingKind, shaped};

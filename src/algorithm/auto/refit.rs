@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::AutoSpec;
+use super::blocks::{block, reserve_blocks};
 use super::documents::{queries, query_loss};
 use super::prepared::Scaled;
-use super::trial::{Trial, block, reserve_blocks};
+use super::trial::Trial;
 use crate::control::Control;
 use crate::data::{Dataset, Scaling};
 use crate::error::{Error, Result};

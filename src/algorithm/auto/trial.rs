@@ -6,11 +6,9 @@
 //! After the first partition, the others try lambdas near the best one only. They are left out if the first shows that the
 //! candidate is clearly worse than those that would be averaged: by a paired test over queries against the last of these.
 
-use std::sync::Arc;
-
 use super::AutoSpec;
 use super::candidate::Candidate;
-use super::cells::Partitions;
+use super::cells::{FOLDS, Partitions};
 use super::documents::Parts;
 use super::folds::{FoldRun, chosen, curve, means, of_queries};
 use super::prepared::Scaled;
@@ -20,15 +18,9 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::fit::Prior;
 use crate::loss::{Loss, least_squares};
-use crate::math::lanes::LANES;
-use crate::memory::{Reservation, matrix_bytes};
-use crate::parallel;
 use crate::select::{Curve, is_below};
-use crate::solve::{ListBlock, Rows, least_squares_bytes};
-use crate::space::{Scorer, Space};
+use crate::space::Scorer;
 
-/// Folds of each partition.
-pub(super) const FOLDS: usize = 5;
 /// Partitions whose sums are made together.
 const TOGETHER: usize = 2;
 /// Lambdas on each side of the best one of the first partition that further partitions try.
@@ -41,9 +33,6 @@ pub(super) const CLEARLY: f64 = 2.0;
 
 /// Sums of cells, and of the folds of a partition.
 const CELLS_AND_FOLDS: usize = (FOLDS + 1) * (FOLDS + 1);
-
-/// What to do if a candidate takes too much memory.
-pub(super) const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
 
 /// A candidate with its validated values.
 pub(super) struct Trial {
@@ -66,43 +55,6 @@ impl Trial {
     pub fn lambda(&self) -> f64 {
         self.curve[self.chosen.unwrap_or(0)].0
     }
-}
-
-/// One query for least squares, with its weight: its number of documents.
-pub(super) fn block(
-    space: &Space,
-    data: &Arc<Dataset>,
-    query: usize,
-    control: &Control,
-) -> Result<(ListBlock, f64)> {
-    control.check()?;
-    let range = data.rows(query);
-    let n = range.len() as f64;
-    let rows = if space.is_linear() {
-        Rows::Of(Arc::clone(data), range)
-    } else {
-        Rows::Own(space.rows(&data.features, range, control)?)
-    };
-    Ok((ListBlock::new(rows, data.labels(query), &[], &least_squares())?, n))
-}
-
-/// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.
-pub(super) fn reserve_blocks(
-    space: &Space,
-    documents: usize,
-    sums: usize,
-    control: &Control,
-) -> Result<Reservation> {
-    let dim = space.dim();
-    // Queries that are being prepared have a copy. Linear functions use the documents of the data set.
-    let copied = if space.is_linear() { 0 } else { matrix_bytes(documents, dim) };
-    let square = matrix_bytes(dim + 2 * LANES, dim + 2 * LANES);
-    let solutions = square.saturating_mul(1 + parallel::threads() as u64);
-    let sums = (square / 2).saturating_mul(sums as u64);
-    let parts = [copied, solutions, sums, least_squares_bytes(dim, documents)];
-    let bytes = parts.into_iter().fold(0, u64::saturating_add);
-    let what = format_args!("fitting {documents} documents in a space of {dim} landmarks");
-    control.reserve(bytes, what, FEWER)
 }
 
 /// Cross-validates a candidate. `before`: the trials of candidates before it.

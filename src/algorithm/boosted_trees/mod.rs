@@ -113,9 +113,10 @@ struct TreesSpec {
 fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
     let name = params.text("loss").unwrap_or(loss::list::SQUARED.name);
     let def = loss::find(name)?;
-    let useless = LOSS_OPTIONS.iter().find(|key| params.has(key) && !def.parameters.contains(key));
-    if let Some(key) = useless {
-        return Err(Error::Unsupported(format!("option '{key}' has no effect with loss \"{name}\"")));
+    let useless = LOSS_OPTIONS.into_iter().find(|key| params.has(key) && !def.parameters.contains(key));
+    if let Some(option) = useless {
+        let reason = format!("loss \"{name}\"");
+        return Err(Error::NoEffect { option, reason, because_of: "loss" });
     }
     if def.name == loss::list::SQUARED.name {
         return Ok(None);

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::ListProblem;
 use super::block::ListBlock;
+use super::problem::Group;
 use super::product::{add_columns_times, rows_times};
 use crate::control::checkpoint;
 use crate::loss::QueryLoss;
@@ -15,16 +16,6 @@ use crate::optim::Objective;
 use crate::optim::vector::{axpy, moved};
 use crate::parallel;
 
-/// Least number of documents of a group, if more queries follow.
-const GROUP: usize = 2048;
-
-/// Consecutive queries that one thread processes.
-#[derive(Debug, Clone)]
-pub(super) struct Group {
-    queries: Range<usize>,
-    documents: Range<usize>,
-}
-
 /// One query in a pass.
 struct Query<'p> {
     block: &'p ListBlock,
@@ -32,20 +23,6 @@ struct Query<'p> {
     weight: f64,
     /// Its documents among those of the group.
     documents: Range<usize>,
-}
-
-/// Splits queries into groups.
-pub(super) fn groups(blocks: &[(&ListBlock, f64)]) -> Vec<Group> {
-    let mut groups = Vec::new();
-    let (mut first_query, mut first_document, mut documents) = (0, 0, 0);
-    for (query, (block, _)) in blocks.iter().enumerate() {
-        documents += block.n_docs();
-        if documents - first_document >= GROUP || query + 1 == blocks.len() {
-            groups.push(Group { queries: first_query..query + 1, documents: first_document..documents });
-            (first_query, first_document) = (query + 1, documents);
-        }
-    }
-    groups
 }
 
 impl Objective for ListProblem<'_> {

@@ -1,9 +1,9 @@
 //! The problem.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::block::ListBlock;
-use super::pass::{Group, groups};
 use crate::error::Result;
 use crate::loss::{ListLoss, QueryLoss, Shape};
 use crate::optim::Ridge;
@@ -111,4 +111,30 @@ impl<'a> ListProblem<'a> {
     pub(super) fn groups(&self) -> &[Group] {
         &self.groups
     }
+}
+
+/// Least number of documents of a group, if more queries follow.
+const GROUP: usize = 2048;
+
+/// Consecutive queries that one thread processes.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// The queries, by their position in the problem.
+    pub queries: Range<usize>,
+    /// Their documents.
+    pub documents: Range<usize>,
+}
+
+/// Splits queries into groups.
+fn groups(blocks: &[(&ListBlock, f64)]) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let (mut first_query, mut first_document, mut documents) = (0, 0, 0);
+    for (query, (block, _)) in blocks.iter().enumerate() {
+        documents += block.n_docs();
+        if documents - first_document >= GROUP || query + 1 == blocks.len() {
+            groups.push(Group { queries: first_query..query + 1, documents: first_document..documents });
+            (first_query, first_document) = (query + 1, documents);
+        }
+    }
+    groups
 }

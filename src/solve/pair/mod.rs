@@ -29,7 +29,7 @@
 //! ```
 //!
 //! `newton` is Newton's method on scores: a pass over all pairs reads no feature and stores nothing per pair. `dual`
-//! has the solvers that store a number per pair. For any solver, `reduce` shrinks problems with fewer documents than
+//! has ADMM, which stores a number per pair. For any solver, `reduce` shrinks problems with fewer documents than
 //! features, and `psi` solves the nonconvex psi loss by a sequence of hinge problems.
 
 mod block;
@@ -42,7 +42,7 @@ mod weights;
 
 pub use block::PairBlock;
 pub use certificate::certificate;
-pub use dual::{ADMM, DUAL_DESCENT};
+pub use dual::ADMM;
 pub use newton::{
     AskHinge, NEWTON, NEWTON_ON_PAIRS, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len,
     hinge_sums_pairs, largest_chunk_count, product_bytes, solve_hinge,

@@ -154,11 +154,6 @@ impl Weights {
         self.documents[a] * (self.better[a] - lanes::get(&self.worse, b))
     }
 
-    /// v and k of a document as the better one of a pair, and its h as the worse one.
-    pub(super) fn of_document(&self, document: usize) -> (f64, f64, f64) {
-        (self.documents[document], self.better[document], lanes::get(&self.worse, document))
-    }
-
     /// For each document a the sum of `w_ab x_b` over its worse documents; x has n rows of `width` blocks.
     fn of_worse(&self, start: &[u32], x: &[Lanes], width: usize) -> Vec<Lanes> {
         let mut out = vec![Lanes::ZERO; x.len()];

@@ -28,14 +28,18 @@ fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
     let row = |algorithm: &&crate::algorithm::AlgorithmDef| {
         let parameters: Map<String, Value> = OPTIONS
             .iter()
-            .filter(|option| (algorithm.reads)(option.key))
+            .filter(|option| option.acts_in(algorithm))
             .map(|option| {
                 let own = algorithm.defaults.iter().find(|(key, _)| *key == option.key);
                 let default = own.map_or_else(
                     || serde_json::from_str(option.default).unwrap_or_default(),
                     |(_, name)| json!(name),
                 );
-                (option.key.to_owned(), json!({ "default": default, "range": option.rule.to_string() }))
+                let mut entry = json!({ "default": default, "range": option.rule.to_string() });
+                if let Some((other, value)) = option.companion() {
+                    entry["with"] = json!({ other: value });
+                }
+                (option.key.to_owned(), entry)
             })
             .collect();
         vec![

@@ -7,9 +7,9 @@ use rusqlite::functions::{Context, FunctionFlags};
 
 use super::guard::in_transaction;
 use super::probe::{Database, interruptible};
+use super::signature::Parameter;
 use super::state::State;
 use super::value::Output;
-use super::vtab::Parameter;
 use crate::error::{Error, Result};
 
 /// One scalar function.

@@ -8,6 +8,7 @@ pub mod guard;
 pub mod probe;
 mod progress;
 pub mod run_limits;
+pub mod signature;
 pub mod sql;
 pub mod state;
 pub mod statements;

@@ -9,31 +9,14 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 
 use super::function::ScalarFunction;
 use super::guard::guard;
-use super::vtab::{Parameter, TableFunction};
+use super::signature::{Parameter, usage};
+use super::vtab::TableFunction;
 use crate::error::{Error, Result};
 
 /// Nothing happens in a call of a wrong form.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_INNOCUOUS)
     .union(FunctionFlags::SQLITE_DETERMINISTIC);
-
-/// A call as documentation writes it: `name(a, b [, c] [, value1, ...])`.
-pub fn usage(name: &str, parameters: &[Parameter]) -> String {
-    let mut text = String::new();
-    for parameter in parameters.iter().filter(|parameter| !parameter.is_value) {
-        text += match (parameter.required, text.is_empty()) {
-            (true, true) => "",
-            (true, false) => ", ",
-            (false, true) => "[",
-            (false, false) => " [, ",
-        };
-        text += parameter.name;
-        text += if parameter.required { "" } else { "]" };
-    }
-    let values = parameters.iter().find(|parameter| parameter.is_value);
-    let values = values.map(|first| format!(" [, {}, ...]", first.name)).unwrap_or_default();
-    format!("{name}({text}{values})")
-}
 
 fn wrong_number(found: usize, usage: &str) -> Error {
     let plural = if found == 1 { "" } else { "s" };

@@ -9,6 +9,7 @@ mod column_choice;
 pub mod interleaved;
 pub mod log;
 pub mod params;
+mod read_spec;
 pub mod reader;
 pub mod roles;
 

@@ -12,18 +12,16 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 
 use super::params::bind;
-use super::roles::{FeatureColumns, Roles};
+use super::read_spec::FeatureColumns;
+use super::roles::Roles;
 use super::{Source, quote};
-use crate::algorithm::DocWeights;
 use crate::arrange::ListConstraint;
 use crate::data::{
-    ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues,
-    ReadReport, RowOrder, TextColumns, is_weight,
+    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues, ReadReport,
+    TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
-use crate::evaluate::RowScorer;
 use crate::memory::matrix_bytes;
-use crate::model::Model;
 use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
@@ -31,120 +29,10 @@ use crate::sqlite::glue::sql;
 use crate::sqlite::glue::value::{describe, id_of, number_of, query_value, query_values};
 use crate::sqlite::glue::watchdog::within_time;
 
+pub use super::read_spec::{FeatureSet, Judgments, ReadSpec};
+
 /// Rows between two checks of the time limit; they are scored together.
 const TOGETHER: usize = 256;
-
-/// Which columns of judgments are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Judgments {
-    /// None: documents are ranked.
-    Unread,
-    /// The relevance if there is any: data are monitored.
-    RelevanceIfAny,
-    /// The relevance as a count of pairs; each row counts 1 if there is none.
-    Count,
-    /// The relevance, which must exist: rankings are measured, a user is fitted.
-    Relevance,
-    /// The relevance, and the weights of queries if there are any: a model is trained.
-    RelevanceAndWeight,
-}
-
-/// What the features of a source are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FeatureSet {
-    /// Whatever columns it has: a training learns them.
-    New,
-    /// Those that a model or a training set already has. Further columns are not read.
-    Known,
-}
-
-/// What to read from a source.
-#[derive(Debug, Clone, Copy)]
-pub struct ReadSpec<'a> {
-    /// The model whose features are needed; `None` in training.
-    pub model: Option<&'a Model>,
-    /// What the features are.
-    pub feature_set: FeatureSet,
-    /// Which judgments are read.
-    pub judgments: Judgments,
-    /// Scores the rows as they are read, if they have document ids and BLOBs of features. The data set has no features then.
-    pub scorer: Option<&'a RowScorer<'a>>,
-    /// Whether a query column is needed.
-    pub query: bool,
-    /// Whether features are needed. Without them documents need ids.
-    pub features: bool,
-    /// Only the rows of this query.
-    pub only: Option<&'a Id>,
-    /// Values for the parameters of the statement that the option `params` leaves.
-    pub values: &'a [ValueRef<'a>],
-    /// The constraint whose groups are read.
-    pub constraint: ListConstraint,
-    /// Whether documents may have weights.
-    pub doc_weights: DocWeights,
-    /// What missing features count as if they are not allowed: an error, or a value where rows are only counted.
-    pub not_allowed: Missing,
-    /// Whether missing features stay missing, as NaN.
-    pub keep_missing: bool,
-    /// The order of the data set.
-    pub order: RowOrder,
-    /// Summaries of the features in the rows of earlier calls; may be empty.
-    pub previous: &'a [ColumnSummary],
-}
-
-impl<'a> ReadSpec<'a> {
-    /// Judged rows for training.
-    pub fn judged(constraint: ListConstraint, order: RowOrder, features: bool) -> Self {
-        Self {
-            model: None,
-            feature_set: FeatureSet::New,
-            judgments: Judgments::RelevanceAndWeight,
-            scorer: None,
-            query: true,
-            features,
-            only: None,
-            values: &[],
-            constraint,
-            doc_weights: DocWeights::Taken,
-            not_allowed: Missing::Error,
-            keep_missing: false,
-            order,
-            previous: &[],
-        }
-    }
-
-    /// Rows to be ranked by a model.
-    pub fn ranked(model: &'a Model, constraint: ListConstraint) -> Self {
-        let features = model.capabilities().has_features;
-        let judged = Self::judged(constraint, RowOrder::Canonical, features);
-        Self {
-            model: Some(model),
-            feature_set: FeatureSet::Known,
-            judgments: Judgments::Unread,
-            query: false,
-            ..judged
-        }
-    }
-
-    /// Whether relevance is read, if the source has it.
-    pub fn reads_relevance(&self) -> bool {
-        self.judgments >= Judgments::RelevanceIfAny
-    }
-
-    /// Whether a model learns from the rows.
-    fn learns(&self) -> bool {
-        self.judgments == Judgments::RelevanceAndWeight || !self.previous.is_empty()
-    }
-
-    /// Whether relevance is needed.
-    pub fn needs_relevance(&self) -> bool {
-        self.judgments >= Judgments::Relevance
-    }
-
-    /// Whether every row needs a document id: without features, and if a document has one row per slot.
-    pub fn needs_doc_ids(&self) -> bool {
-        !self.features || self.constraint == ListConstraint::Slots
-    }
-}
 
 /// What was read.
 #[derive(Debug)]

@@ -11,31 +11,13 @@ use serde_json::{Map, Value, json};
 
 use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
-use super::reader::ReadSpec;
+use super::read_spec::{FeatureColumns, ReadSpec};
 use crate::arrange::ListConstraint;
 use crate::column_advice::{ColumnAdvice, columns_text};
 use crate::data::ReadReport;
 use crate::error::Result;
 use crate::model::TrainingColumns;
 use crate::param::Params;
-
-/// Where features come from; column numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub enum FeatureColumns {
-    /// One column of vectors.
-    Vector(usize),
-    /// One column per feature.
-    Wide(Vec<usize>),
-}
-
-impl FeatureColumns {
-    fn all(&self) -> &[usize] {
-        match self {
-            Self::Vector(column) => std::slice::from_ref(column),
-            Self::Wide(columns) => columns,
-        }
-    }
-}
 
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]

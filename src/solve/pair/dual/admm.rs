@@ -158,7 +158,7 @@ impl<'a> Admm<'a> {
         update: impl Fn(f64, f64, f64) -> f64 + Copy,
     ) -> (f64, f64) {
         let scores = self.pairs.scores(&self.w);
-        let (sums, alpha_z) = self.pairs.pass(PairLoss::Hinge, &scores, &mut self.alpha, update);
+        let (sums, alpha_z) = self.pairs.pass(&scores, &mut self.alpha, update);
         if self.pairs.canceled() {
             return (0.0, 0.0);
         }

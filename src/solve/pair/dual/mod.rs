@@ -1,19 +1,17 @@
-//! Solvers that keep a number per pair of documents.
+//! ADMM, which keeps a number per pair of documents.
 //!
-//! Both use the passes over pairs in `pairs` and the record of a fit in `progress`. They share no optimization code
-//! with Newton's method, so tests compare them with it.
+//! `pairs` has the passes over pairs and `progress` the record of a fit. The method shares no optimization code with
+//! Newton's method, so tests compare both.
 
 mod admm;
-mod dual_descent;
 mod pairs;
 mod progress;
 
 pub use admm::ADMM;
-pub use dual_descent::DUAL_DESCENT;
 
 #[cfg(test)]
 mod tests {
-    use super::{ADMM, DUAL_DESCENT};
+    use super::ADMM;
     use crate::control::Control;
     use crate::math::lanes;
     use crate::math::random::Random;
@@ -83,19 +81,12 @@ mod tests {
                 let nearby: Vec<f64> = w.iter().zip(vector(0.01)).map(|(w, d)| w + d).collect();
                 assert!(plain(&nearby) >= reference.objective - reference.gap, "{lambda}");
             }
-            for solver in [&DUAL_DESCENT, &ADMM] {
-                let Solution { w, report } = fit(solver, 1e-6);
-                let difference = (report.objective - reference.objective).abs();
-                assert!(difference <= report.gap.max(reference.gap) + 1e-10, "{} {report:?}", solver.name);
-                assert!((plain(&w) - report.objective).abs() < 1e-10, "{}", solver.name);
-                let SolveReport { stop, iterations, objective, gap, .. } = report;
-                assert_eq!(
-                    stop,
-                    Stop::Converged,
-                    "{} {lambda} {iterations} {gap:e} {objective}",
-                    solver.name
-                );
-            }
+            let Solution { w, report } = fit(&ADMM, 1e-6);
+            let difference = (report.objective - reference.objective).abs();
+            assert!(difference <= report.gap.max(reference.gap) + 1e-10, "{report:?}");
+            assert!((plain(&w) - report.objective).abs() < 1e-10);
+            let SolveReport { stop, iterations, objective, gap, .. } = report;
+            assert_eq!(stop, Stop::Converged, "{lambda} {iterations} {gap:e} {objective}");
         }
     }
 }

@@ -1,22 +1,17 @@
-//! Score space of a problem for solvers that store a number per pair: positions, scores and sums over all pairs.
+//! Score space of a hinge problem for solvers that store a number per pair: positions, scores and sums over all pairs.
 //!
 //! Arrays over documents and over pairs are ordered by query. The pairs of a document a are the contiguous range of its
 //! lower documents b. All loops run on the calling thread.
 //!
 //! ```text
 //! u = 1 - (s_a - s_b)      violation of a pair
-//! hinge:          c max(u, 0)      conjugate alpha                        0 <= alpha <= c
-//! squared hinge:  c max(u, 0)^2    conjugate alpha - alpha^2 / (4 c)      0 <= alpha
+//! c max(u, 0)              loss, the largest alpha u with 0 <= alpha <= c
 //! ```
-//!
-//! The conjugate of the squared hinge follows from c max(u, 0)^2 = max over alpha >= 0 of alpha u - alpha^2 / (4 c),
-//! reached at alpha = 2 c max(u, 0).
 #![allow(clippy::inline_always)]
 
 use std::ops::Range;
 
 use crate::control::Control;
-use crate::loss::PairLoss;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::simd::{Registers, SimdTask, dispatch, simd};
 use crate::solve::{PairBlock, PairProblem};
@@ -53,12 +48,10 @@ pub(super) struct Row {
 pub(super) struct Sums<T = f64> {
     /// Sum of the losses, times c.
     pub loss: T,
-    /// Sum of loss - (alpha u - conjugate's alpha^2 / (4 c)), no term of which is negative.
+    /// Sum of loss - alpha u, no term of which is negative.
     pub slack: T,
     /// Sum of alpha u.
     pub work: T,
-    /// Sum of alpha^2 / (4 c) for the squared hinge, else 0.
-    pub alpha_squares: T,
 }
 
 /// Queries with a positive weight and at least one pair.
@@ -176,11 +169,9 @@ impl<'a> Pairs<'a> {
         self.transpose_times(&g)
     }
 
-    /// Replaces the alpha of every pair by `update(c, u, alpha)`; returns the sums and X'g with the new alpha. `loss`
-    /// is the hinge or the squared hinge.
+    /// Replaces the alpha of every pair by `update(c, u, alpha)`; returns the sums and X'g with the new alpha.
     pub(super) fn pass(
         &self,
-        loss: PairLoss,
         scores: &[f64],
         alpha: &mut [f64],
         update: impl Fn(f64, f64, f64) -> f64 + Copy,
@@ -191,11 +182,7 @@ impl<'a> Pairs<'a> {
             let (c, shift) = (row.weight, 1.0 - scores[row.high]);
             let (scores, alpha) = (&scores[row.low.clone()], &mut alpha[row.pairs]);
             let (columns, totals) = (&mut g[row.low], &mut totals);
-            g[row.high] += if loss == PairLoss::SquaredHinge {
-                dispatch(RowPass::<_, true> { c, shift, scores, alpha, columns, update, totals })
-            } else {
-                dispatch(RowPass::<_, false> { c, shift, scores, alpha, columns, update, totals })
-            };
+            g[row.high] += dispatch(RowPass { c, shift, scores, alpha, columns, update, totals });
         }
         (totals.fold(), self.transpose_times(&g))
     }
@@ -235,30 +222,22 @@ impl Part<'_> {
 
 impl Sums<Lanes> {
     fn fold(self) -> Sums {
-        let Self { loss, slack, work, alpha_squares } = self;
-        let [loss, slack, work, alpha_squares] = [loss, slack, work, alpha_squares].map(Lanes::fold);
-        Sums { loss, slack, work, alpha_squares }
+        let Self { loss, slack, work } = self;
+        Sums { loss: loss.fold(), slack: slack.fold(), work: work.fold() }
     }
 
     #[inline(always)]
-    fn add<const SQUARED: bool>(&mut self, lane: usize, c: f64, u: f64, alpha: f64) {
+    fn add(&mut self, lane: usize, c: f64, u: f64, alpha: f64) {
         let violation = if u > 0.0 { u } else { 0.0 };
         let at_rest = alpha * (violation - u);
         self.work.0[lane] += alpha * u;
-        if SQUARED {
-            let missing = 2.0 * c * violation - alpha;
-            self.loss.0[lane] += c * violation * violation;
-            self.slack.0[lane] += 0.25 / c * (missing * missing) + at_rest;
-            self.alpha_squares.0[lane] += 0.25 / c * (alpha * alpha);
-        } else {
-            self.loss.0[lane] += c * violation;
-            self.slack.0[lane] += (c - alpha) * violation + at_rest;
-        }
+        self.loss.0[lane] += c * violation;
+        self.slack.0[lane] += (c - alpha) * violation + at_rest;
     }
 }
 
 /// A pass over the pairs of one document; returns the sum of their alpha.
-struct RowPass<'r, F, const SQUARED: bool> {
+struct RowPass<'r, F> {
     c: f64,
     /// 1 - `s_a`.
     shift: f64,
@@ -271,7 +250,7 @@ struct RowPass<'r, F, const SQUARED: bool> {
     totals: &'r mut Sums<Lanes>,
 }
 
-impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> SimdTask for RowPass<'_, F, SQUARED> {
+impl<F: Fn(f64, f64, f64) -> f64> SimdTask for RowPass<'_, F> {
     type Output = f64;
 
     #[inline(always)]
@@ -288,7 +267,7 @@ impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> SimdTask for RowPass<'_, 
                 alpha[lane] = next;
                 columns[lane] -= next;
                 row.0[lane] += next;
-                sums.add::<SQUARED>(lane, c, u, next);
+                sums.add(lane, c, u, next);
             }
         }
         for (lane, score) in last_scores.iter().enumerate() {
@@ -297,7 +276,7 @@ impl<F: Fn(f64, f64, f64) -> f64, const SQUARED: bool> SimdTask for RowPass<'_, 
             last_alpha[lane] = next;
             last_columns[lane] -= next;
             row.0[lane] += next;
-            sums.add::<SQUARED>(lane, c, u, next);
+            sums.add(lane, c, u, next);
         }
         *totals = sums;
         row.fold()
@@ -364,31 +343,26 @@ mod tests {
         let problem = problem(&blocks);
         let control = Control::default();
         let pairs = Pairs::new(&problem, &control);
-        for loss in [PairLoss::Hinge, PairLoss::SquaredHinge] {
-            let squared = loss == PairLoss::SquaredHinge;
-            let mut random = Random::new(6);
-            let before: Vec<f64> = (0..pairs.count).map(|_| 0.25 * random.symmetric().abs()).collect();
-            let mut alpha = before.clone();
-            let update = |c: f64, u: f64, alpha: f64| (alpha + 0.1 * u).clamp(0.0, c);
-            let (sums, alpha_z) = pairs.pass(loss, &pairs.scores(&point()), &mut alpha, update);
-            let (mut expected, mut alpha_z_sum, mut pair) = ([0.0; 4], [0.0; 5], 0);
-            each_pair(&problem, |c, z, u| {
-                let next = update(c, u, before[pair]);
-                assert!((alpha[pair] - next).abs() < 1e-12);
-                let cost = if squared { c * u.max(0.0) * u.max(0.0) } else { c * u.max(0.0) };
-                let alpha_squares = if squared { next * next / (4.0 * c) } else { 0.0 };
-                let terms = [cost, cost - next * u + alpha_squares, next * u, alpha_squares];
-                expected.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
-                alpha_z_sum.iter_mut().zip(z).for_each(|(sum, z)| *sum += next * z);
-                pair += 1;
-            });
-            assert_eq!(pair, pairs.count);
-            let found = [sums.loss, sums.slack, sums.work, sums.alpha_squares];
-            for (found, expected) in found.into_iter().zip(expected) {
-                assert!((found - expected).abs() < 1e-11, "{loss:?}: {found} {expected}");
-            }
-            (0..5).for_each(|j| assert!((lanes::get(&alpha_z, j) - alpha_z_sum[j]).abs() < 1e-11));
+        let mut random = Random::new(6);
+        let before: Vec<f64> = (0..pairs.count).map(|_| 0.25 * random.symmetric().abs()).collect();
+        let mut alpha = before.clone();
+        let update = |c: f64, u: f64, alpha: f64| (alpha + 0.1 * u).clamp(0.0, c);
+        let (sums, alpha_z) = pairs.pass(&pairs.scores(&point()), &mut alpha, update);
+        let (mut expected, mut alpha_z_sum, mut pair) = ([0.0; 3], [0.0; 5], 0);
+        each_pair(&problem, |c, z, u| {
+            let next = update(c, u, before[pair]);
+            assert!((alpha[pair] - next).abs() < 1e-12);
+            let cost = c * u.max(0.0);
+            let terms = [cost, cost - next * u, next * u];
+            expected.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            alpha_z_sum.iter_mut().zip(z).for_each(|(sum, z)| *sum += next * z);
+            pair += 1;
+        });
+        assert_eq!(pair, pairs.count);
+        for (found, expected) in [sums.loss, sums.slack, sums.work].into_iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-11, "{found} {expected}");
         }
+        (0..5).for_each(|j| assert!((lanes::get(&alpha_z, j) - alpha_z_sum[j]).abs() < 1e-11));
     }
 
     #[test]

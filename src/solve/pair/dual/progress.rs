@@ -1,20 +1,18 @@
 //! The record of a fit: the best w, the best value of the dual, the certified gap and the stop rule.
 //!
-//! Let p = X'g of an alpha. For 0 <= theta (<= 1 for the hinge, whose alpha has an upper bound) theta alpha is feasible
-//! too, and
+//! Let p = X'g of an alpha. For 0 <= theta <= 1 theta alpha is feasible too, and
 //!
 //! ```text
-//! P(w) - D(theta alpha) = loss - theta work + theta^2 alpha_squares + |2 lambda w - t - theta p|^2 / (4 lambda)
+//! P(w) - D(theta alpha) = loss - theta work + |2 lambda w - t - theta p|^2 / (4 lambda)
 //! ```
 //!
-//! with the sums of `pairs`. The best theta is (work + p.(2 lambda w - t) / (2 lambda)) / (|p|^2 / (2 lambda) +
-//! 2 alpha_squares). At theta = 1 the first three terms are the slack, a sum without cancellation. D is computed as P
-//! minus this gap, so a large center causes no cancellation.
+//! with the sums of `pairs`. The best theta is (work + p.(2 lambda w - t) / (2 lambda)) / (|p|^2 / (2 lambda)). At
+//! theta = 1 the first two terms are the slack, a sum without cancellation. D is computed as P minus this gap, so a
+//! large center causes no cancellation.
 
 use std::time::Instant;
 
 use super::pairs::{Pairs, Sums};
-use crate::loss::PairLoss;
 use crate::math::lanes::{self, Lanes};
 use crate::optim::solve_path;
 use crate::solve::PairProblem;
@@ -43,7 +41,7 @@ pub(super) struct Progress<'p> {
 }
 
 impl<'p> Progress<'p> {
-    /// The record of w = 0 and the alpha that belongs to it: c for the hinge, 2 c for the squared hinge.
+    /// The record of w = 0 and the alpha that belongs to it, c.
     pub(super) fn new(problem: &'p PairProblem<'p>, lambda: f64, pairs: &Pairs<'_>, rule: StopRule) -> Self {
         let mut progress = Self {
             problem,
@@ -59,11 +57,9 @@ impl<'p> Progress<'p> {
             steps: Vec::new(),
         };
         let total = pairs.total_weight;
-        let (factor, alpha_squares) =
-            if problem.loss() == PairLoss::SquaredHinge { (2.0, total) } else { (1.0, 0.0) };
-        let sums = Sums { loss: total, slack: 0.0, work: factor * total, alpha_squares };
+        let sums = Sums { loss: total, slack: 0.0, work: total };
         let zero = vec![Lanes::ZERO; pairs.width];
-        (progress.first_theta, _) = progress.offer(&zero, &sums, &lanes::scaled(&pairs.pair_sum, factor));
+        (progress.first_theta, _) = progress.offer(&zero, &sums, &pairs.pair_sum);
         progress
     }
 
@@ -76,11 +72,9 @@ impl<'p> Progress<'p> {
         // 1. q = 2 lambda w - t, and the theta that maximizes D(theta alpha).
         let mut q = lanes::scaled(w, 2.0 * lambda);
         lanes::axpy(-1.0, &self.center_term, &mut q);
-        let size = lanes::dot(alpha_z, alpha_z);
-        let curvature = size / (2.0 * lambda) + 2.0 * sums.alpha_squares;
+        let curvature = lanes::dot(alpha_z, alpha_z) / (2.0 * lambda);
         let best = (sums.work + lanes::dot(alpha_z, &q) / (2.0 * lambda)) / curvature;
-        let largest = if self.problem.loss() == PairLoss::SquaredHinge { f64::MAX } else { 1.0 };
-        let theta = if best.is_finite() { best.clamp(0.0, largest) } else { 1.0 };
+        let theta = if best.is_finite() { best.clamp(0.0, 1.0) } else { 1.0 };
         // 2. The gaps of alpha and of theta alpha.
         let gradient_gap = |theta: f64| {
             let mut residual = q.clone();
@@ -88,10 +82,10 @@ impl<'p> Progress<'p> {
             lanes::dot(&residual, &residual) / (4.0 * lambda)
         };
         let plain = sums.slack + gradient_gap(1.0);
-        let curved = theta * theta * sums.alpha_squares + gradient_gap(theta);
-        let shortened = sums.loss - theta * sums.work + curved;
+        let gradient = gradient_gap(theta);
+        let shortened = sums.loss - theta * sums.work + gradient;
         // Sum of alpha |u| <= loss + slack.
-        let size = sums.loss + theta * (sums.loss + sums.slack) + curved;
+        let size = sums.loss + theta * (sums.loss + sums.slack) + gradient;
         // 3. Better values are kept; D is lowered by its rounding.
         for (gap, size) in [(plain, plain), (shortened, size)] {
             let dual = primal - gap - ROUNDING * (primal.abs() + size);
@@ -148,11 +142,6 @@ impl<'p> Progress<'p> {
         } else {
             (self.steps.len() >= self.rule.max_iterations as usize).then_some(Stop::IterationLimit)
         }
-    }
-
-    /// Whether the current iteration is the last one allowed.
-    pub(super) fn is_last(&self) -> bool {
-        self.steps.len() + 1 >= self.rule.max_iterations as usize
     }
 
     /// The solution.

@@ -8,6 +8,7 @@
 use super::chunk::Sums;
 use super::hessian::Precision;
 use super::hinge::Hinge;
+use super::rows::{HingeRows, Rows, Totals};
 use super::space::Space;
 use super::state::{State, run};
 use crate::control::Control;
@@ -46,9 +47,10 @@ fn matrix_of(entries: &[f64], dim: usize) -> Vec<Lanes> {
 /// diagonal.
 pub fn hinge_origin(problem: &PairProblem<'_>, control: &Control) -> Vec<f64> {
     let mut space = Space::new(problem, control);
-    let (moment, dim) = (space.moment(Precision::Double), space.dim);
-    let pair_sum = lanes::to_vec(&space.pair_sum, dim);
-    [space.total_weight].into_iter().chain(pair_sum).chain(upper(&moment, dim)).collect()
+    let moment = space.moment(Precision::Double);
+    let Totals { dim, total_weight, pair_sum, .. } = space.totals();
+    let (dim, pair_sum) = (*dim, lanes::to_vec(pair_sum, *dim));
+    [*total_weight].into_iter().chain(pair_sum).chain(upper(&moment, dim)).collect()
 }
 
 /// Number of numbers of [`hinge_origin`].
@@ -99,16 +101,17 @@ pub fn solve_hinge(
 ) -> Result<Solution> {
     let problem = PairProblem::new(dim, Vec::new(), lambda)?;
     let (head, moment) = origin.split_at(1 + dim);
-    let asked = Asked::new(dim, ask, matrix_of(moment, dim));
-    let space = Space::asked(asked, (head[0], pairs, lanes::from_slice(&head[1..])), control);
-    let mut state = State::in_space(&problem, *rule, space, control);
+    let (width, pair_sum) = (lanes::blocks_for(dim), lanes::from_slice(&head[1..]));
+    let totals = Totals { width, dim, total_weight: head[0], pairs, pair_sum };
+    let asked = Asked::new(totals, ask, matrix_of(moment, dim));
+    let mut state = State::new(&problem, *rule, asked, control);
     state.start = start.map(lanes::from_slice);
     Ok(run(&mut Hinge::new(state), lambda))
 }
 
 /// The rows as answers.
-pub(super) struct Asked<'a> {
-    dim: usize,
+struct Asked<'a> {
+    totals: Totals,
     ask: AskHinge<'a>,
     accepted: Vec<Lanes>,
     direction: Vec<Lanes>,
@@ -122,14 +125,14 @@ pub(super) struct Asked<'a> {
     /// The width after the current one.
     expected: Option<f64>,
     /// Sum of c z z'.
-    pub moment: Vec<Lanes>,
+    moment: Vec<Lanes>,
 }
 
 impl<'a> Asked<'a> {
-    fn new(dim: usize, ask: AskHinge<'a>, moment: Vec<Lanes>) -> Self {
-        let zero = vec![Lanes::ZERO; lanes::blocks_for(dim)];
+    fn new(totals: Totals, ask: AskHinge<'a>, moment: Vec<Lanes>) -> Self {
+        let zero = vec![Lanes::ZERO; totals.width];
         Self {
-            dim,
+            totals,
             ask,
             accepted: zero.clone(),
             direction: zero.clone(),
@@ -143,33 +146,6 @@ impl<'a> Asked<'a> {
         }
     }
 
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
-    pub fn set_point(&mut self, w: &[Lanes]) {
-        self.accepted = w.to_vec();
-    }
-
-    pub fn set_direction(&mut self, d: &[Lanes]) {
-        self.direction = d.to_vec();
-    }
-
-    pub fn accept(&mut self) {
-        self.accepted.clone_from(&self.point);
-    }
-
-    /// Tells the width that is likely to follow the current one.
-    pub fn expect(&mut self, width: f64) {
-        self.expected = Some(width);
-    }
-
-    /// A width near this one whose sums at the accepted point are known; otherwise this one.
-    pub fn near(&self, width: f64) -> f64 {
-        let known = self.widths[1];
-        if self.knows(&self.accepted) && NEAR.contains(&(known / width)) { known } else { width }
-    }
-
     fn knows(&self, point: &[Lanes]) -> bool {
         let is_same = |(a, b): (&Lanes, &Lanes)| a.0.iter().zip(b.0).all(|(a, b)| a.to_bits() == b.to_bits());
         !self.answer.is_empty() && self.point.iter().zip(point).all(is_same)
@@ -178,11 +154,44 @@ impl<'a> Asked<'a> {
     fn ask(&mut self, point: Vec<Lanes>, width: f64) {
         let expected = self.expected.unwrap_or(FIRST_SHRINK * width);
         self.widths = [width, expected.min(width)];
-        self.answer = (self.ask)(&lanes::to_vec(&point, self.dim), self.widths);
+        self.answer = (self.ask)(&lanes::to_vec(&point, self.totals.dim), self.widths);
         (self.point, self.last, self.used) = (point, 0, false);
     }
 
-    pub fn pass(&mut self, step: f64, width: f64) -> Sums {
+    fn alpha_z(&self) -> &[f64] {
+        let start = self.last * (HEAD + self.totals.dim) + HEAD;
+        &self.answer[start..start + self.totals.dim]
+    }
+}
+
+impl Rows for Asked<'_> {
+    fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    fn set_point(&mut self, w: &[Lanes]) {
+        self.accepted = w.to_vec();
+    }
+
+    fn set_direction(&mut self, d: &[Lanes]) {
+        self.direction = d.to_vec();
+    }
+
+    fn accept(&mut self) {
+        self.accepted.clone_from(&self.point);
+    }
+
+    fn transpose_times(&mut self) -> Vec<Lanes> {
+        lanes::from_slice(self.alpha_z())
+    }
+
+    fn moment(&mut self, _precision: Precision) -> Vec<Lanes> {
+        self.moment.clone()
+    }
+}
+
+impl HingeRows for Asked<'_> {
+    fn pass(&mut self, step: f64, width: f64) -> Sums {
         let mut point = self.accepted.clone();
         if step.abs() > 0.0 {
             lanes::axpy(step, &self.direction, &mut point);
@@ -192,9 +201,13 @@ impl<'a> Asked<'a> {
             Some(known) => self.last = known,
             None => self.ask(point, width),
         }
-        let products: Vec<f64> =
-            self.alpha_z().iter().zip(lanes::to_vec(&self.direction, self.dim)).map(|(z, d)| z * d).collect();
-        let sums = &self.answer[self.last * (HEAD + self.dim)..];
+        let products: Vec<f64> = self
+            .alpha_z()
+            .iter()
+            .zip(lanes::to_vec(&self.direction, self.totals.dim))
+            .map(|(z, d)| z * d)
+            .collect();
+        let sums = &self.answer[self.last * (HEAD + self.totals.dim)..];
         Sums {
             loss: sums[0],
             alpha: sums[1],
@@ -204,26 +217,25 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn alpha_z(&self) -> &[f64] {
-        let start = self.last * (HEAD + self.dim) + HEAD;
-        &self.answer[start..start + self.dim]
-    }
-
-    /// X'g of the last pass.
-    pub fn transpose_times(&self) -> Vec<Lanes> {
-        lanes::from_slice(self.alpha_z())
-    }
-
     /// The Hessian at the accepted point, and about how many pairs are in the zone. A Hessian of the first width serves for
     /// the second one, once.
-    pub fn hessian_at(&mut self, width: f64) -> (Vec<Lanes>, u64) {
+    fn hessian(&mut self, width: f64, _precision: Precision) -> (Vec<Lanes>, u64) {
         let near = self.widths.iter().any(|known| known.to_bits() == width.to_bits());
         if self.used || !near || !self.knows(&self.accepted) {
             self.ask(self.accepted.clone(), width);
         }
         self.used = true;
-        let pairs = hinge_sums_pairs(self.dim);
+        let pairs = hinge_sums_pairs(self.totals.dim);
         let zone_pairs = self.answer[pairs] * (width / self.widths[0]);
-        (matrix_of(&self.answer[pairs + 1..], self.dim), zone_pairs as u64)
+        (matrix_of(&self.answer[pairs + 1..], self.totals.dim), zone_pairs as u64)
+    }
+
+    fn expect_width(&mut self, width: f64) {
+        self.expected = Some(width);
+    }
+
+    fn near_width(&self, width: f64) -> f64 {
+        let known = self.widths[1];
+        if self.knows(&self.accepted) && NEAR.contains(&(known / width)) { known } else { width }
     }
 }

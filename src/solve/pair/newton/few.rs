@@ -11,8 +11,7 @@
 //! The products of documents, n^2 b / 2 operations, are computed once for all steps and all lambdas of a path.
 #![allow(clippy::inline_always)]
 
-use super::hessian::difference;
-use super::state::regularized_solve;
+use super::hessian::{difference, regularized_solve};
 use crate::control::{Ticks, checkpoint};
 use crate::math::gram;
 use crate::math::lanes::{self, LANES, Lanes};

@@ -6,14 +6,34 @@
 #![allow(clippy::inline_always)]
 
 use super::long;
-use crate::math::gram;
 use crate::math::lanes::{self, LANES, Lanes};
 use crate::math::single_products::SingleProducts;
+use crate::math::{cholesky, gram};
 use crate::solve::PairBlock;
 use crate::solve::pair::weights::Weights;
 
 /// Rows z collected before they are multiplied.
 const BATCH: usize = 128;
+
+/// Solves (H + 2 lambda I) x = b, H given by its blocks on and above the diagonal. If rounding has made the matrix
+/// indefinite, the diagonal is raised step by step. `None` if that does not help.
+pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes]) -> Option<Vec<Lanes>> {
+    let width = b.len();
+    let largest = (0..dim).map(|i| lanes::get(&h[i * width..], i)).fold(0.0, f64::max);
+    let mut shift = 0.0;
+    for _ in 0..8 {
+        let mut matrix = h.to_vec();
+        for i in 0..dim {
+            *lanes::get_mut(&mut matrix[i * width..], i) += 2.0 * lambda + shift;
+        }
+        let mut x = b.to_vec();
+        if cholesky::factor_and_solve(&mut matrix, dim, &mut x) && lanes::dot(&x, &x).is_finite() {
+            return Some(x);
+        }
+        shift = if shift > 0.0 { 30.0 * shift } else { 1e-14 * largest };
+    }
+    None
+}
 
 /// h += weight / delta * sum of z z' over the zone of a long query; returns the number of pairs in the zone.
 pub(super) fn add_long_zone(

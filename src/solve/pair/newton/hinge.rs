@@ -29,6 +29,7 @@
 use super::chunk::Sums;
 use super::few::{ZonePair, add_scaled};
 use super::hessian::Precision;
+use super::rows::{HingeRows, Totals};
 use super::space::MANY_FEATURES;
 use super::state::{Best, Newton, State};
 use crate::math::lanes::{self, Lanes};
@@ -120,8 +121,8 @@ struct Counters {
 }
 
 /// A fit; kept from one lambda of a path to the next.
-pub(super) struct Hinge<'a> {
-    pub(super) state: State<'a>,
+pub(super) struct Hinge<'a, R> {
+    pub(super) state: State<'a, R>,
     /// sum of c max(u, 0) - sum of alpha u at w.
     smoothing_gap: f64,
     /// Width of the zone.
@@ -149,8 +150,10 @@ pub(super) struct Hinge<'a> {
     counters: Counters,
 }
 
-impl<'a> Newton<'a> for Hinge<'a> {
-    fn state(&mut self) -> &mut State<'a> {
+impl<'a, R: HingeRows> Newton<'a> for Hinge<'a, R> {
+    type Rows = R;
+
+    fn state(&mut self) -> &mut State<'a, R> {
         &mut self.state
     }
 
@@ -189,14 +192,18 @@ impl<'a> Newton<'a> for Hinge<'a> {
     }
 }
 
-impl<'a> Hinge<'a> {
-    pub(super) fn new(state: State<'a>) -> Self {
+impl<'a, R: HingeRows> Hinge<'a, R> {
+    pub(super) fn new(state: State<'a, R>) -> Self {
         Self {
             smoothing_gap: 0.0,
             delta: 1.0,
             last_width: 1.0,
             multipliers: false,
-            precision: if state.space.dim < MANY_FEATURES { Precision::Double } else { Precision::Single },
+            precision: if state.space.totals().dim < MANY_FEATURES {
+                Precision::Double
+            } else {
+                Precision::Single
+            },
             zone_pairs: 0,
             pair_systems: PairSystems::Unused,
             hessian: None,
@@ -219,9 +226,10 @@ impl<'a> Hinge<'a> {
         self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
         let State { space, penalty, best, .. } = &mut self.state;
         penalty.lambda = lambda;
-        let w = vec![Lanes::ZERO; space.width];
-        let primal = space.total_weight + penalty.value(&w);
-        let dual = penalty.dual(space.total_weight, &space.pair_sum);
+        let Totals { width, total_weight, pair_sum, .. } = space.totals();
+        let w = vec![Lanes::ZERO; *width];
+        let primal = total_weight + penalty.value(&w);
+        let dual = penalty.dual(*total_weight, pair_sum);
         *best = Best { w, primal, dual, is_fresh: false };
     }
 
@@ -329,7 +337,7 @@ impl<'a> Hinge<'a> {
     }
 
     fn is_vertex_problem(&self) -> bool {
-        self.zone_pairs < VERTEX_FACTOR * self.state.space.dim as u64
+        self.zone_pairs < VERTEX_FACTOR * self.state.space.totals().dim as u64
     }
 
     /// Widens the zone, so that more pairs shape the next step, and returns to the best w: short steps often lead to
@@ -391,8 +399,8 @@ impl<'a> Hinge<'a> {
 
     fn needs_multipliers(&self) -> bool {
         let State { space, best, .. } = &self.state;
-        let tiny = best.primal.abs() < TINY_OBJECTIVE * space.total_weight;
-        let needed = self.is_vertex_problem() || space.pairs < SMALL_PROBLEM || tiny;
+        let tiny = best.primal.abs() < TINY_OBJECTIVE * space.totals().total_weight;
+        let needed = self.is_vertex_problem() || space.totals().pairs < SMALL_PROBLEM || tiny;
         needed && space.center_bytes() <= CENTER_BYTES
     }
 

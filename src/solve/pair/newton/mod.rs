@@ -1,7 +1,7 @@
 //! Newton's method on scores, for the hinge (`hinge`, smoothed) and for losses with a curvature (`smooth`).
 //!
 //! A query costs a pass over its pairs, which reads scores only (`pass`, `curve`), and products with its feature
-//! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`).
+//! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`). For the hinge the rows may be elsewhere (`asked`).
 
 mod asked;
 mod chunk;
@@ -13,6 +13,7 @@ mod line;
 mod long;
 mod pass;
 mod penalty;
+mod rows;
 mod smooth;
 mod space;
 mod start;
@@ -27,6 +28,7 @@ pub use space::largest_chunk_count;
 use self::curve::{Curve, Logistic, SquaredHinge};
 use self::hinge::Hinge;
 use self::smooth::Smooth;
+use self::space::Space;
 use self::state::{Newton, State, run};
 use super::PairProblem;
 use crate::control::Control;
@@ -50,10 +52,10 @@ fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &C
     fn all<'a>(mut method: impl Newton<'a>, lambdas: &[f64]) -> Vec<Solution> {
         solve_path(lambdas, |lambda, _| run(&mut method, lambda))
     }
-    fn smooth(curve: impl Curve, state: State<'_>, lambdas: &[f64]) -> Vec<Solution> {
+    fn smooth(curve: impl Curve, state: State<'_, Space<'_>>, lambdas: &[f64]) -> Vec<Solution> {
         all(Smooth::new(curve, state), lambdas)
     }
-    let state = State::new(problem, *rule, control);
+    let state = State::new(problem, *rule, Space::new(problem, control), control);
     match problem.loss() {
         PairLoss::SquaredHinge => smooth(SquaredHinge::default(), state, lambdas),
         PairLoss::Logistic => smooth(Logistic, state, lambdas),

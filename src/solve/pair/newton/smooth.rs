@@ -18,8 +18,10 @@
 
 use super::chunk::Sums;
 use super::curve::Curve;
-use super::hessian::Precision;
-use super::state::{Newton, State, regularized_solve};
+use super::hessian::{Precision, regularized_solve};
+use super::rows::Rows;
+use super::space::Space;
+use super::state::{Newton, State};
 use crate::math::lanes::{self, Lanes};
 
 /// Factor of the gap in one step up to which the Hessian is kept.
@@ -36,7 +38,7 @@ const REACH_SHRINK: f64 = 0.25;
 /// A fit; kept from one lambda of a path to the next.
 pub(super) struct Smooth<'a, C> {
     curve: C,
-    state: State<'a>,
+    state: State<'a, Space<'a>>,
     /// Distance beyond the kink up to which pairs count in H.
     reach: f64,
     /// X' L X, while it is kept.
@@ -49,7 +51,9 @@ pub(super) struct Smooth<'a, C> {
 }
 
 impl<'a, C: Curve> Newton<'a> for Smooth<'a, C> {
-    fn state(&mut self) -> &mut State<'a> {
+    type Rows = Space<'a>;
+
+    fn state(&mut self) -> &mut State<'a, Space<'a>> {
         &mut self.state
     }
 
@@ -93,7 +97,7 @@ impl<'a, C: Curve> Newton<'a> for Smooth<'a, C> {
 }
 
 impl<'a, C: Curve> Smooth<'a, C> {
-    pub(super) fn new(curve: C, state: State<'a>) -> Self {
+    pub(super) fn new(curve: C, state: State<'a, Space<'a>>) -> Self {
         let last = (f64::INFINITY, f64::INFINITY);
         Self { curve, state, reach: 0.0, hessian: None, solved: false, last, idle: 0 }
     }
@@ -105,13 +109,14 @@ impl<'a, C: Curve> Smooth<'a, C> {
             return;
         }
         let center = self.state.penalty.center.clone();
-        let bound = self.evaluate_at(&center.unwrap_or_else(|| vec![Lanes::ZERO; self.state.space.width]));
+        let bound =
+            self.evaluate_at(&center.unwrap_or_else(|| vec![Lanes::ZERO; self.state.space.totals().width]));
         let (slope, curvature) = self.curve.at_zero();
         let (space, penalty) = (&mut self.state.space, &self.state.penalty);
         let hessian = lanes::scaled(&space.moment(Precision::Double), curvature);
-        let mut right = lanes::scaled(&space.pair_sum, slope);
+        let mut right = lanes::scaled(&space.totals().pair_sum, slope);
         penalty.add_center_term(&mut right);
-        if let Some(w) = regularized_solve(&hessian, space.dim, penalty.lambda, &right)
+        if let Some(w) = regularized_solve(&hessian, space.totals().dim, penalty.lambda, &right)
             && self.evaluate_at(&w) > bound
         {
             let best = self.state.best.w.clone();
@@ -157,7 +162,7 @@ impl<'a, C: Curve> Smooth<'a, C> {
         let direction = self.state.newton_direction(&hessian);
         self.hessian = Some(hessian);
         let curve = self.curve;
-        let pass = |space: &mut super::space::Space<'a>, step: f64| space.curve_pass(curve, step);
+        let pass = |space: &mut Space<'a>, step: f64| space.curve_pass(curve, step);
         let Some(found) = direction.and_then(|direction| self.state.move_against(&direction, pass)) else {
             self.refresh();
             return 0.0;

@@ -4,11 +4,11 @@
 //! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
 //! bit. A small problem is one chunk and runs on the calling thread.
 
-use super::asked::Asked;
 use super::chunk::{self, Chunk, Sums};
 use super::curve::{self, Curve};
 use super::few::{self, Documents, ZonePair};
 use super::hessian::Precision;
+use super::rows::{HingeRows, Rows, Totals};
 use crate::control::Control;
 use crate::math::lanes::{self, Lanes};
 use crate::memory::Reservation;
@@ -27,26 +27,14 @@ const HESSIAN_BYTES: u64 = 1 << 26;
 
 /// Score space of a problem.
 pub(super) struct Space<'a> {
-    /// The rows in memory; none if they are asked.
     chunks: Vec<Chunk<'a>>,
-    /// Rows elsewhere.
-    asked: Option<Asked<'a>>,
     /// The documents with their products, if they are few and the products were needed.
     documents: Option<Documents<'a>>,
     /// The bytes of the centers, if there are any.
     center_memory: Option<Reservation>,
     /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
     control: &'a Control,
-    /// Blocks per vector of features.
-    pub width: usize,
-    /// Number of features.
-    pub dim: usize,
-    /// Sum of c over all pairs, the loss of w = 0.
-    pub total_weight: f64,
-    /// Number of pairs.
-    pub pairs: u64,
-    /// Sum of c z over all pairs, weights of pairs included.
-    pub pair_sum: Vec<Lanes>,
+    totals: Totals,
 }
 
 /// Comparisons and multiplications of one pass over a query.
@@ -96,52 +84,8 @@ impl<'a> Space<'a> {
         if !parts.is_empty() {
             chunk(parts);
         }
-        let (asked, documents, center_memory) = (None, None, None);
-        Self { chunks, asked, documents, center_memory, control, width, dim, total_weight, pairs, pair_sum }
-    }
-
-    /// The space of rows elsewhere. Sums over all pairs: of c, of 1, and of c z.
-    pub(super) fn asked(
-        asked: Asked<'a>,
-        (total_weight, pairs, pair_sum): (f64, u64, Vec<Lanes>),
-        control: &'a Control,
-    ) -> Self {
-        let (chunks, dim) = (Vec::new(), asked.dim());
-        let width = lanes::blocks_for(dim);
-        let (asked, documents, center_memory) = (Some(asked), None, None);
-        Self { chunks, asked, documents, center_memory, control, width, dim, total_weight, pairs, pair_sum }
-    }
-
-    /// Bytes that one center per pair would take; rows elsewhere can have none.
-    pub(super) fn center_bytes(&self) -> usize {
-        if self.asked.is_some() {
-            return usize::MAX;
-        }
-        self.chunks.iter().map(|chunk| chunk.pair_blocks * size_of::<Lanes>()).sum()
-    }
-
-    /// Computes the scores of w from the features and accepts them.
-    pub(super) fn set_point(&mut self, w: &[Lanes]) {
-        if let Some(asked) = &mut self.asked {
-            asked.set_point(w);
-        }
-        self.each(|chunk| chunk::write_scores(&chunk.parts, w, &mut chunk.accepted));
-    }
-
-    /// Makes Xd the direction of the next passes.
-    pub(super) fn set_direction(&mut self, d: &[Lanes]) {
-        if let Some(asked) = &mut self.asked {
-            asked.set_direction(d);
-        }
-        self.each(|chunk| chunk::write_scores(&chunk.parts, d, &mut chunk.direction_scores));
-    }
-
-    /// Pass at (accepted scores) + step * Xd with the given width of the zone.
-    pub(super) fn pass(&mut self, step: f64, delta: f64) -> Sums {
-        if let Some(asked) = &mut self.asked {
-            return asked.pass(step, delta);
-        }
-        Sums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
+        let totals = Totals { width, dim, total_weight, pairs, pair_sum };
+        Self { chunks, documents: None, center_memory: None, control, totals }
     }
 
     /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
@@ -154,101 +98,9 @@ impl<'a> Space<'a> {
         self.folded(self.matrix_size(), |chunk, out| curve::add_hessian(chunk, curve, out))
     }
 
-    /// Accepts the point of the last pass.
-    pub(super) fn accept(&mut self) {
-        if let Some(asked) = &mut self.asked {
-            asked.accept();
-        }
-        self.chunks.iter_mut().for_each(Chunk::accept);
-    }
-
-    /// X'g of the last pass.
-    pub(super) fn transpose_times(&mut self) -> Vec<Lanes> {
-        if let Some(asked) = &self.asked {
-            return asked.transpose_times();
-        }
-        self.folded(self.width, |chunk, out| chunk::transpose_times(chunk, out))
-    }
-
-    /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
-    /// of pairs in the zone.
-    pub(super) fn hessian(&mut self, delta: f64, precision: Precision) -> (Vec<Lanes>, u64) {
-        if let Some(asked) = &mut self.asked {
-            return asked.hessian_at(delta);
-        }
-        let matrix =
-            self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, precision, out));
-        (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs).sum())
-    }
-
-    /// The pairs in the zone at the accepted point, weighted with c / delta, if they and the documents are few.
-    pub(super) fn few_pairs(&mut self, delta: f64) -> Option<Vec<ZonePair>> {
-        let parts = || self.chunks.iter().flat_map(|chunk| &chunk.parts);
-        let documents = parts().map(|part| part.block.n_docs()).sum();
-        if self.asked.is_some() || !few::are_few(documents, self.dim) {
-            return None;
-        }
-        let most = self.dim;
-        let lists = self.each(|chunk| chunk::zone_pairs(chunk, delta, most));
-        let pairs: Vec<ZonePair> = lists.into_iter().collect::<Option<Vec<_>>>()?.concat();
-        debug_assert!(pairs.is_sorted_by_key(|pair| pair.better));
-        (pairs.len() <= most).then_some(pairs)
-    }
-
-    /// The solution of (H + 2 lambda I) d = r, H the Hessian of these pairs.
-    pub(super) fn solve_pairs(&mut self, pairs: &[ZonePair], lambda: f64, r: &[Lanes]) -> Option<Vec<Lanes>> {
-        let parts = self.chunks.iter().flat_map(|chunk| &chunk.parts);
-        let documents = self.documents.get_or_insert_with(|| Documents::new(parts.map(|part| part.block)));
-        documents.solve(pairs, lambda, r)
-    }
-
-    /// Sum of c z z' over all pairs, blocks on and above the diagonal.
-    pub(super) fn moment(&mut self, precision: Precision) -> Vec<Lanes> {
-        if let Some(asked) = &self.asked {
-            return asked.moment.clone();
-        }
-        self.folded(self.matrix_size(), |chunk, out| chunk::add_moment(chunk, precision, out))
-    }
-
-    /// Tells the width that is likely to follow the current one.
-    pub(super) fn expect_width(&mut self, width: f64) {
-        if let Some(asked) = &mut self.asked {
-            asked.expect(width);
-        }
-    }
-
-    /// A width near this one whose pass at the accepted point costs nothing; rows in memory have none.
-    pub(super) fn near_width(&self, width: f64) -> f64 {
-        self.asked.as_ref().map_or(width, |asked| asked.near(width))
-    }
-
-    /// Replaces every center p0 by the p of the accepted point.
-    pub(super) fn update_centers(&mut self, delta: f64) {
-        if self.center_memory.is_none() {
-            let (what, way_out) = ("a multiplier for each pair", "use fewer rows, or shorter lists");
-            let bytes = self.center_bytes() as u64;
-            self.center_memory = Some(self.control.reserve_or_unwind(bytes, what, way_out));
-        }
-        self.each(|chunk| chunk::update_centers(chunk, delta));
-    }
-
-    /// Makes every center 1/2 again.
-    pub(super) fn clear_centers(&mut self) {
-        self.chunks.iter_mut().for_each(Chunk::clear_centers);
-        self.center_memory = None;
-    }
-
-    /// Largest margin of a pair at the accepted point; rows elsewhere do not tell it.
-    pub(super) fn largest_margin(&mut self) -> f64 {
-        if self.asked.is_some() {
-            return f64::INFINITY;
-        }
-        self.each(|chunk| chunk.largest_margin()).into_iter().fold(f64::NEG_INFINITY, f64::max)
-    }
-
     /// Blocks of a matrix of features.
     fn matrix_size(&self) -> usize {
-        self.width * lanes::LANES * self.width
+        self.totals.width * lanes::LANES * self.totals.width
     }
 
     /// The results of all chunks in chunk order; defaults after a cancellation.
@@ -276,5 +128,85 @@ impl<'a> Space<'a> {
         let mut total = results.next().unwrap_or_else(|| vec![Lanes::ZERO; size]);
         results.for_each(|part| lanes::axpy(1.0, &part, &mut total));
         total
+    }
+}
+
+impl Rows for Space<'_> {
+    fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Computes the scores of w from the features and accepts them.
+    fn set_point(&mut self, w: &[Lanes]) {
+        self.each(|chunk| chunk::write_scores(&chunk.parts, w, &mut chunk.accepted));
+    }
+
+    fn set_direction(&mut self, d: &[Lanes]) {
+        self.each(|chunk| chunk::write_scores(&chunk.parts, d, &mut chunk.direction_scores));
+    }
+
+    fn accept(&mut self) {
+        self.chunks.iter_mut().for_each(Chunk::accept);
+    }
+
+    fn transpose_times(&mut self) -> Vec<Lanes> {
+        self.folded(self.totals.width, |chunk, out| chunk::transpose_times(chunk, out))
+    }
+
+    fn moment(&mut self, precision: Precision) -> Vec<Lanes> {
+        self.folded(self.matrix_size(), |chunk, out| chunk::add_moment(chunk, precision, out))
+    }
+}
+
+impl HingeRows for Space<'_> {
+    fn pass(&mut self, step: f64, delta: f64) -> Sums {
+        Sums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
+    }
+
+    fn hessian(&mut self, delta: f64, precision: Precision) -> (Vec<Lanes>, u64) {
+        let matrix =
+            self.folded(self.matrix_size(), |chunk, out| chunk::add_hessian(chunk, delta, precision, out));
+        (matrix, self.chunks.iter().map(|chunk| chunk.zone_pairs).sum())
+    }
+
+    fn largest_margin(&mut self) -> f64 {
+        self.each(|chunk| chunk.largest_margin()).into_iter().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn few_pairs(&mut self, delta: f64) -> Option<Vec<ZonePair>> {
+        let parts = || self.chunks.iter().flat_map(|chunk| &chunk.parts);
+        let documents = parts().map(|part| part.block.n_docs()).sum();
+        if !few::are_few(documents, self.totals.dim) {
+            return None;
+        }
+        let most = self.totals.dim;
+        let lists = self.each(|chunk| chunk::zone_pairs(chunk, delta, most));
+        let pairs: Vec<ZonePair> = lists.into_iter().collect::<Option<Vec<_>>>()?.concat();
+        debug_assert!(pairs.is_sorted_by_key(|pair| pair.better));
+        (pairs.len() <= most).then_some(pairs)
+    }
+
+    fn solve_pairs(&mut self, pairs: &[ZonePair], lambda: f64, r: &[Lanes]) -> Option<Vec<Lanes>> {
+        let parts = self.chunks.iter().flat_map(|chunk| &chunk.parts);
+        let documents = self.documents.get_or_insert_with(|| Documents::new(parts.map(|part| part.block)));
+        documents.solve(pairs, lambda, r)
+    }
+
+    fn center_bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.pair_blocks * size_of::<Lanes>()).sum()
+    }
+
+    fn update_centers(&mut self, delta: f64) {
+        if self.center_memory.is_none() {
+            let (what, way_out) = ("a multiplier for each pair", "use fewer rows, or shorter lists");
+            let bytes = self.center_bytes() as u64;
+            self.center_memory = Some(self.control.reserve_or_unwind(bytes, what, way_out));
+        }
+        self.each(|chunk| chunk::update_centers(chunk, delta));
+    }
+
+    fn clear_centers(&mut self) {
+        self.chunks.iter_mut().for_each(Chunk::clear_centers);
+        self.center_memory = None;
     }
 }

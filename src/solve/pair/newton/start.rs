@@ -9,8 +9,10 @@
 //!
 //! A start given by the caller replaces 1. to 3. for the first lambda.
 
+use super::hessian::regularized_solve;
 use super::hinge::Hinge;
-use super::state::{Newton, regularized_solve};
+use super::rows::HingeRows;
+use super::state::Newton;
 use crate::math::lanes::{self, Lanes};
 
 /// Width of the first zone.
@@ -18,7 +20,7 @@ const FIRST_WIDTH: f64 = 0.15;
 /// Width of the first zone from w0 or 0.
 const COLD_WIDTH: f64 = 1.0;
 
-impl Hinge<'_> {
+impl<R: HingeRows> Hinge<'_, R> {
     /// The solution for a lambda so large that no margin exceeds 1. False for a smaller lambda, and with a linear term
     /// or a center, which would move the margins.
     pub(super) fn solve_linear_regime(&mut self) -> bool {
@@ -27,22 +29,22 @@ impl Hinge<'_> {
             return false;
         }
         let lambda = penalty.lambda;
-        let size = lanes::dot(&space.pair_sum, &space.pair_sum);
+        let size = lanes::dot(&space.totals().pair_sum, &space.totals().pair_sum);
         // The weighted mean of the margins is at most the largest.
-        if size > 2.0 * lambda * space.total_weight {
+        if size > 2.0 * lambda * space.totals().total_weight {
             return false;
         }
         if self.largest_margin.is_none() {
-            let direction = space.pair_sum.clone();
+            let direction = space.totals().pair_sum.clone();
             space.set_point(&direction);
             self.largest_margin = Some(space.largest_margin());
         }
         if self.largest_margin.is_none_or(|margin| margin > 2.0 * lambda) {
             return false;
         }
-        self.state.w = lanes::scaled(&space.pair_sum, 0.5 / lambda);
+        self.state.w = lanes::scaled(&space.totals().pair_sum, 0.5 / lambda);
         self.state.best.w.clone_from(&self.state.w);
-        self.state.best.primal = space.total_weight - size / (4.0 * lambda);
+        self.state.best.primal = space.totals().total_weight - size / (4.0 * lambda);
         self.state.best.dual = self.state.best.primal;
         true
     }
@@ -66,14 +68,15 @@ impl Hinge<'_> {
             return;
         }
         let center = self.state.penalty.center.clone();
-        let bound = center.as_ref().map_or(self.state.space.total_weight, |center| self.evaluate_at(center));
+        let bound =
+            center.as_ref().map_or(self.state.space.totals().total_weight, |center| self.evaluate_at(center));
         if let Some(w) = self.ridge()
             && self.evaluate_at(&w) <= bound
         {
             return;
         }
         self.delta = COLD_WIDTH;
-        let cold = center.unwrap_or_else(|| vec![Lanes::ZERO; self.state.space.width]);
+        let cold = center.unwrap_or_else(|| vec![Lanes::ZERO; self.state.space.totals().width]);
         self.evaluate_at(&cold);
     }
 
@@ -81,9 +84,9 @@ impl Hinge<'_> {
     fn ridge(&mut self) -> Option<Vec<Lanes>> {
         let (space, penalty) = (&mut self.state.space, &self.state.penalty);
         let moment = lanes::scaled(&space.moment(self.precision), 0.25);
-        let mut right = lanes::scaled(&space.pair_sum, 0.75);
+        let mut right = lanes::scaled(&space.totals().pair_sum, 0.75);
         penalty.add_center_term(&mut right);
-        regularized_solve(&moment, space.dim, penalty.lambda, &right)
+        regularized_solve(&moment, space.totals().dim, penalty.lambda, &right)
     }
 
     /// Moves to w; returns P(w).

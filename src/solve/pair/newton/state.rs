@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::chunk::Sums;
 use super::few::ZonePair;
+use super::hessian::regularized_solve;
 use super::line;
 use super::penalty::Penalty;
-use super::space::Space;
+use super::rows::{HingeRows, Rows};
 use crate::control::Control;
-use crate::math::cholesky;
 use crate::math::lanes::{self, Lanes};
 use crate::solve::pair::PairProblem;
 use crate::solve::{Solution, SolveReport, Step, Stop, StopRule};
@@ -24,10 +24,10 @@ pub(super) struct Best {
 }
 
 /// The point of a fit; kept from one lambda of a path to the next.
-pub(super) struct State<'a> {
+pub(super) struct State<'a, R> {
     pub control: &'a Control,
     pub rule: StopRule,
-    pub space: Space<'a>,
+    pub space: R,
     pub penalty: Penalty<'a>,
     /// The start requested by the caller.
     pub start: Option<Vec<Lanes>>,
@@ -50,19 +50,9 @@ pub(super) struct Move {
     pub sums: Sums,
 }
 
-impl<'a> State<'a> {
-    pub(super) fn new(problem: &'a PairProblem<'a>, rule: StopRule, control: &'a Control) -> Self {
-        Self::in_space(problem, rule, Space::new(problem, control), control)
-    }
-
-    /// The state of a problem with its score space.
-    pub(super) fn in_space(
-        problem: &'a PairProblem<'a>,
-        rule: StopRule,
-        space: Space<'a>,
-        control: &'a Control,
-    ) -> Self {
-        let zero = vec![Lanes::ZERO; space.width];
+impl<'a, R: Rows> State<'a, R> {
+    pub(super) fn new(problem: &'a PairProblem<'a>, rule: StopRule, space: R, control: &'a Control) -> Self {
+        let zero = vec![Lanes::ZERO; space.totals().width];
         Self {
             control,
             rule,
@@ -83,7 +73,7 @@ impl<'a> State<'a> {
     }
 
     pub(super) fn allowed_gap(&self) -> f64 {
-        self.rule.allowed_gap(self.best.primal, self.space.total_weight)
+        self.rule.allowed_gap(self.best.primal, self.space.totals().total_weight)
     }
 
     fn has_converged(&self) -> bool {
@@ -108,11 +98,14 @@ impl<'a> State<'a> {
 
     /// Solves (H + 2 lambda I) d = r.
     pub(super) fn newton_direction(&self, hessian: &[Lanes]) -> Option<Vec<Lanes>> {
-        regularized_solve(hessian, self.space.dim, self.penalty.lambda, &self.residual)
+        regularized_solve(hessian, self.space.totals().dim, self.penalty.lambda, &self.residual)
     }
 
     /// The same for the Hessian of these pairs.
-    pub(super) fn direction_of_pairs(&mut self, pairs: &[ZonePair]) -> Option<Vec<Lanes>> {
+    pub(super) fn direction_of_pairs(&mut self, pairs: &[ZonePair]) -> Option<Vec<Lanes>>
+    where
+        R: HingeRows,
+    {
         self.space.solve_pairs(pairs, self.penalty.lambda, &self.residual)
     }
 
@@ -121,7 +114,7 @@ impl<'a> State<'a> {
     pub(super) fn move_against(
         &mut self,
         solution: &[Lanes],
-        pass: impl Fn(&mut Space<'a>, f64) -> Sums,
+        pass: impl Fn(&mut R, f64) -> Sums,
     ) -> Option<Move> {
         let Self { space, penalty, w, residual, .. } = self;
         let direction = lanes::scaled(solution, -1.0);
@@ -145,8 +138,11 @@ impl<'a> State<'a> {
 
 /// One of the two forms of the method.
 pub(super) trait Newton<'a> {
+    /// Where the rows are.
+    type Rows: Rows;
+
     /// The common state.
-    fn state(&mut self) -> &mut State<'a>;
+    fn state(&mut self) -> &mut State<'a, Self::Rows>;
 
     /// Moves to the start for a new lambda; true if that is the solution.
     fn begin(&mut self, lambda: f64) -> bool;
@@ -167,10 +163,10 @@ pub(super) trait Newton<'a> {
 /// Solves for one lambda; on a path, from the previous solution.
 pub(super) fn run<'a>(method: &mut impl Newton<'a>, lambda: f64) -> Solution {
     let mut steps = Vec::new();
-    let stop = if method.state().space.pairs == 0 {
+    let stop = if method.state().space.totals().pairs == 0 {
         let state = method.state();
         state.penalty.lambda = lambda;
-        let (w, value) = state.penalty.lowest(state.space.width);
+        let (w, value) = state.penalty.lowest(state.space.totals().width);
         state.best = Best { w, primal: value, dual: value, is_fresh: true };
         Stop::Empty
     } else if method.begin(lambda) {
@@ -183,7 +179,7 @@ pub(super) fn run<'a>(method: &mut impl Newton<'a>, lambda: f64) -> Solution {
     let stop = if state.control.is_canceled() { Stop::Interrupted } else { stop };
     let (iterations, objective, gap) = (steps.len() as u32, state.best.primal, state.gap());
     let report = SolveReport::new(stop, iterations, objective, gap, steps);
-    Solution { w: lanes::to_vec(&state.best.w, state.space.dim), report }
+    Solution { w: lanes::to_vec(&state.best.w, state.space.totals().dim), report }
 }
 
 fn iterate<'a>(method: &mut impl Newton<'a>, steps: &mut Vec<Step>) -> Stop {
@@ -224,24 +220,4 @@ fn confirmed<'a>(method: &mut impl Newton<'a>) -> bool {
         method.refresh();
     }
     method.state().has_converged()
-}
-
-/// Solves (H + 2 lambda I) x = b, H given by its blocks on and above the diagonal. If rounding has made the matrix
-/// indefinite, the diagonal is raised step by step. `None` if that does not help.
-pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes]) -> Option<Vec<Lanes>> {
-    let width = b.len();
-    let largest = (0..dim).map(|i| lanes::get(&h[i * width..], i)).fold(0.0, f64::max);
-    let mut shift = 0.0;
-    for _ in 0..8 {
-        let mut matrix = h.to_vec();
-        for i in 0..dim {
-            *lanes::get_mut(&mut matrix[i * width..], i) += 2.0 * lambda + shift;
-        }
-        let mut x = b.to_vec();
-        if cholesky::factor_and_solve(&mut matrix, dim, &mut x) && lanes::dot(&x, &x).is_finite() {
-            return Some(x);
-        }
-        shift = if shift > 0.0 { 30.0 * shift } else { 1e-14 * largest };
-    }
-    None
 }

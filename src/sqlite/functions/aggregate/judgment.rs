@@ -5,10 +5,10 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use super::settings::{Layout, Settings};
+use super::settings::{Layout, Settings, number};
 use crate::error::{Error, Result};
 use crate::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
-use crate::sqlite::glue::value::{describe, number_of};
+use crate::sqlite::glue::value::describe;
 
 /// A kind of aggregate: how it reads a judgment and computes its value.
 pub(super) trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
@@ -130,12 +130,6 @@ fn topic(name: Value) -> Option<Topic> {
 fn numbered(number: f64) -> Topic {
     let whole = number as i128;
     if (whole as f64 - number).abs() > 0.0 { Topic::Real(number.to_bits()) } else { Topic::Whole(whole) }
-}
-
-/// A finite number, or a text that is a well-formed one.
-pub(super) fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
-    let number = number_of(value).filter(|number| number.is_finite());
-    number.ok_or_else(|| Error::value(what(), describe(value), allowed))
 }
 
 /// The name of an argument in a row.

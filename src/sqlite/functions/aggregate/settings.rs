@@ -2,12 +2,11 @@
 
 use rusqlite::types::ValueRef;
 
-use super::judgment::number;
 use crate::error::{Error, Result};
 use crate::metric::MetricOptions;
 use crate::options::{self, Use};
 use crate::param::Params;
-use crate::sqlite::glue::value::describe;
+use crate::sqlite::glue::value::{describe, number_of};
 use crate::sqlite::glue::vtab::Parameter;
 
 /// The arguments of one function.
@@ -135,4 +134,10 @@ pub fn metric_options(options: &Params) -> Result<MetricOptions> {
     let chosen = chosen.with_arguments(options);
     chosen.check()?;
     Ok(chosen)
+}
+
+/// A finite number, or a text that is a well-formed one.
+pub(super) fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
+    let number = number_of(value).filter(|number| number.is_finite());
+    number.ok_or_else(|| Error::value(what(), describe(value), allowed))
 }

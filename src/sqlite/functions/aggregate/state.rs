@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rusqlite::functions::{Aggregate, Context, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
 
-use super::judgment::{Kind, in_row, number};
-use super::settings::Settings;
+use super::judgment::{Kind, in_row};
+use super::settings::{Settings, number};
 use crate::error::{Error, Result};
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::state::State as ConnectionState;

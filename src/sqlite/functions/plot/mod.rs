@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::usage::usage;
+use crate::sqlite::glue::signature::usage;
 use crate::sqlite::glue::value::{Output, text_argument};
 use crate::sqlite::glue::vtab::{Call, Parameter};
 use crate::sqlite::store::Store;

@@ -1,7 +1,6 @@
 //! Columns that are named like ids (rule 2.12).
 
-use super::super::reader::FeatureSet;
-use super::super::roles::FeatureColumns;
+use super::super::read_spec::{FeatureColumns, FeatureSet};
 use super::ColumnChoice;
 use crate::error::Error;
 

@@ -15,8 +15,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::Source;
-use super::reader::{FeatureSet, Judgments, ReadSpec};
-use super::roles::FeatureColumns;
+use super::read_spec::{FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::arrange::ListConstraint;
 use crate::data::position_names;
 use crate::error::{Error, Result, shorten};

@@ -1,0 +1,53 @@
+//! Queries prepared for least squares, and their memory.
+
+use std::sync::Arc;
+
+use crate::control::Control;
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::loss::least_squares;
+use crate::math::lanes::LANES;
+use crate::memory::{Reservation, matrix_bytes};
+use crate::parallel;
+use crate::solve::{ListBlock, Rows, least_squares_bytes};
+use crate::space::{Scorer, Space};
+
+/// What to do if a candidate takes too much memory.
+pub(super) const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
+
+/// One query for least squares, with its weight: its number of documents.
+pub(super) fn block(
+    space: &Space,
+    data: &Arc<Dataset>,
+    query: usize,
+    control: &Control,
+) -> Result<(ListBlock, f64)> {
+    control.check()?;
+    let range = data.rows(query);
+    let n = range.len() as f64;
+    let rows = if space.is_linear() {
+        Rows::Of(Arc::clone(data), range)
+    } else {
+        Rows::Own(space.rows(&data.features, range, control)?)
+    };
+    Ok((ListBlock::new(rows, data.labels(query), &[], &least_squares())?, n))
+}
+
+/// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.
+pub(super) fn reserve_blocks(
+    space: &Space,
+    documents: usize,
+    sums: usize,
+    control: &Control,
+) -> Result<Reservation> {
+    let dim = space.dim();
+    // Queries that are being prepared have a copy. Linear functions use the documents of the data set.
+    let copied = if space.is_linear() { 0 } else { matrix_bytes(documents, dim) };
+    let square = matrix_bytes(dim + 2 * LANES, dim + 2 * LANES);
+    let solutions = square.saturating_mul(1 + parallel::threads() as u64);
+    let sums = (square / 2).saturating_mul(sums as u64);
+    let parts = [copied, solutions, sums, least_squares_bytes(dim, documents)];
+    let bytes = parts.into_iter().fold(0, u64::saturating_add);
+    let what = format_args!("fitting {documents} documents in a space of {dim} landmarks");
+    control.reserve(bytes, what, FEWER)
+}
