@@ -7,9 +7,6 @@ use std::collections::{HashMap, HashSet};
 
 use super::architecture::{Source, sources};
 
-/// Folders whose files still have circles. The list may only shrink.
-const ALLOWED: &[&str] = &["algorithm/grid"];
-
 /// The path of a module or of an item, segment by segment.
 type Segments = Vec<String>;
 
@@ -165,13 +162,7 @@ fn files_of_a_module_form_no_circle() {
         })
         .collect();
     circles.sort();
-    let (known, new): (Vec<_>, Vec<_>) =
-        circles.iter().partition(|circle| ALLOWED.iter().any(|folder| circle.starts_with(folder)));
-    assert!(new.is_empty(), "circles of files:\n{}", new.into_iter().cloned().collect::<Vec<_>>().join("\n"));
-    for folder in ALLOWED {
-        let has_one = known.iter().any(|circle| circle.starts_with(folder));
-        assert!(has_one, "'{folder}' has no circle any more: take it out of ALLOWED");
-    }
+    assert!(circles.is_empty(), "circles of files:\n{}", circles.join("\n"));
 }
 
 #[test]

@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::lambdas::default_lambdas;
 use super::session::Session;
 use super::spec::{DECODER_POWER, GridSpec};
-use super::train::Lambdas;
 use crate::algorithm::single_feature::{self, Judge};
 use crate::control::Control;
 use crate::data::{Dataset, Id};
@@ -29,6 +28,22 @@ const PASSES_OF_NONCONVEX: usize = 16;
 
 /// The largest value that the option `decoder_power` allows.
 const LARGEST_POWER: f64 = 3.0;
+
+/// The lambdas to fit with.
+pub(super) struct Lambdas {
+    /// Lambda of every function without one of its own.
+    pub all: f64,
+    /// Lambda of each training query, if chosen separately.
+    pub each: Option<Vec<f64>>,
+    pub selection: Option<Selection>,
+}
+
+impl Lambdas {
+    /// The same lambda for every function, without validation.
+    pub fn given(lambda: f64) -> Self {
+        Self { all: lambda, each: None, selection: None }
+    }
+}
 
 /// What validation chose.
 pub(super) struct Chosen {

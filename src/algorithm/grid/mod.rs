@@ -6,11 +6,13 @@
 pub(super) mod buckets;
 mod checks;
 mod choose;
+mod fits;
 mod generalization;
 mod lambdas;
 mod measure;
 mod penalty;
 mod presets;
+mod results;
 mod session;
 mod spec;
 mod train;

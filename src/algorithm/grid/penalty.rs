@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::fits::Fit;
 use super::lambdas::default_components;
 use super::spec::GridSpec;
-use super::train::Fit;
 use crate::fit::Penalty;
 use crate::select::TunedValue;
 use crate::solve::Stop;

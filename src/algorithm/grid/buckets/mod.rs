@@ -18,10 +18,11 @@ use serde_json::Map;
 
 use super::checks;
 use super::choose::FALLBACK_LAMBDA;
+use super::fits::{Fit, log};
 use super::measure::selection_tolerance;
 use super::penalty;
+use super::results;
 use super::spec::GridSpec;
-use super::train::{Fit, log};
 use crate::algorithm::{BucketTraining, Trained, TrainedInBuckets};
 use crate::arrange::ListConstraint;
 use crate::buckets::{Decoded, FOLDS, Part, Question, Reader, Replay, Sums, Writer};
@@ -130,7 +131,7 @@ impl BucketTraining for GridSpec {
         let fits = [Fit { function: function.clone(), report, began: 0.0, ended: 0.0 }];
         let unconverged = usize::from(!self.has_converged(&fits[0].report));
         if unconverged == 0 {
-            warnings.extend(checks::collapse(self, lambda, &fits));
+            warnings.extend(results::collapse(self, lambda, &fits));
         }
         warnings.extend(penalty::warning(self, lambda, &fits));
         warnings.extend(prepared.space.warning());
