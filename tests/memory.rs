@@ -358,7 +358,7 @@ fn the_limit_does_not_change_a_model() {
     connection.execute_batch(&format!("CREATE TABLE src AS {}", judged(30, 20, 10))).expect("rows");
     connection.execute_batch(&format!("CREATE TABLE rated AS {}", ratings(40, 50, 10))).expect("rows");
     for (algorithm, source, options, limit) in [
-        ("rank_svm", "src", "", 700_000),
+        ("rank_svm", "src", "", 1_000_000),
         ("auto", "src", "", 1_500_000),
         ("q_svm", "src", "\"lambda\": 1,", 2_500_000),
         ("cofi_rank", "rated", "\"max_rounds\": 2,", 180_000),

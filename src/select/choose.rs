@@ -12,13 +12,17 @@ use super::report::{Selection, Split};
 use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
 use super::values::{Rule, Values};
-use crate::control::{Control, each_in_memory};
+use crate::control::{Control, each_in_memory, stopped};
 use crate::data::{Dataset, Id};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::Reservation;
+use crate::parallel;
 
 /// Fraction of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
+
+/// Largest number of bytes of training parts that are kept between two measurements.
+const MOST_KEPT: u64 = 256_000_000;
 
 /// What to do if data for validation take too much memory.
 const WAY_OUT: &str = "give lambda as a number, or use fewer threads, rows or features";
@@ -34,8 +38,19 @@ pub enum Precision {
 
 /// Measures several candidates of one training on held-out queries.
 pub trait CandidatePath: Sync {
-    /// The metric of each held-out query (outer) with each candidate, largest first. Without candidates the training chooses
-    /// its own, and there is one value per query.
+    /// Prepares a training part, and the part that is held out from it.
+    ///
+    /// # Errors
+    /// Those of a fit on the training data, before it solves.
+    fn prepare<'a>(
+        &'a self,
+        training: Dataset,
+        held_out: Dataset,
+        control: &'a Control,
+    ) -> Result<Box<dyn Prepared + 'a>>;
+
+    /// The metric of each held-out query (outer) with each candidate, largest first. What is not given is chosen within the
+    /// training data; without candidates that is the candidate, too, and there is one value per query.
     ///
     /// # Errors
     /// Those of a fit on the training data; documents that have no scores.
@@ -44,9 +59,17 @@ pub trait CandidatePath: Sync {
         training: Dataset,
         held_out: Dataset,
         candidates: &[f64],
-        precision: Precision,
         control: &Control,
     ) -> Result<Vec<Vec<Option<f64>>>>;
+}
+
+/// A training part and a held-out part that were prepared.
+pub trait Prepared: Send + Sync {
+    /// The metric of each held-out query (outer) with each candidate, largest first.
+    ///
+    /// # Errors
+    /// Those of a fit on the training data; documents that have no scores.
+    fn values(&self, candidates: &[f64], precision: Precision) -> Result<Vec<Vec<Option<f64>>>>;
 }
 
 /// What is held out of a data set.
@@ -134,6 +157,11 @@ impl<'a> HeldOut<'a> {
         self.source.map_or_else(|| self.data.subset(&self.rows(part, true)), Dataset::clone)
     }
 
+    /// Whether all parts may be kept prepared: they are a copy of the training set each.
+    fn are_small(&self) -> bool {
+        self.data.bytes().saturating_mul(self.parts.len() as u64) <= MOST_KEPT
+    }
+
     /// The training part and the held-out part, with the bytes of both.
     fn part(&self, part: usize, control: &Control) -> Result<(Dataset, Dataset, Reservation)> {
         let bytes = self.data.bytes() + self.source.map_or(0, Dataset::bytes);
@@ -178,10 +206,11 @@ pub fn choose(
     control: &Control,
 ) -> Result<Choice> {
     let all: Vec<usize> = (0..candidates.values.len()).collect();
+    let parts = Parts::new(held_out, candidates, control)?;
     // 1. All candidates.
     let mut table = Values::new(validation, candidates.values);
     let mut queries = Vec::new();
-    for (id, grades, values) in measured(held_out, candidates, &all, candidates.first, control)? {
+    for (id, grades, values) in parts.measured(&all, candidates.first)? {
         table.add(&values, &grades);
         queries.push((id, values));
     }
@@ -194,7 +223,7 @@ pub fn choose(
         if again.is_empty() {
             break chosen;
         }
-        let found = measured(held_out, candidates, &again, Precision::Returned, control)?;
+        let found = parts.measured(&again, Precision::Returned)?;
         for (number, (_, _, values)) in found.into_iter().enumerate() {
             for (index, value) in again.iter().zip(values) {
                 table.set(number, *index, value);
@@ -209,24 +238,59 @@ pub fn choose(
     Ok(Choice { selection, queries })
 }
 
-/// The id, the grades and the values of each held-out query, with some of the candidates.
-fn measured(
-    held_out: &HeldOut<'_>,
-    candidates: &Candidates<'_>,
-    indices: &[usize],
-    precision: Precision,
-    control: &Control,
-) -> Result<Vec<(Id, Vec<f64>, Vec<Option<f64>>)>> {
-    let parts: Vec<usize> = (0..held_out.parts.len()).collect();
-    let tried: Vec<f64> = indices.iter().map(|index| candidates.values[*index]).collect();
-    let of_part = |part: &usize| {
-        let (training, judge, _memory) = held_out.part(*part, control)?;
-        let queries: Vec<(Id, Vec<f64>)> = (0..judge.n_queries())
-            .map(|query| (judge.query_ids[query].clone(), judge.labels(query).to_vec()))
-            .collect();
-        let values = candidates.path.values(training, judge, &tried, precision, control)?;
-        Ok(queries.into_iter().zip(values).map(|((id, grades), values)| (id, grades, values)).collect())
-    };
-    let found: Vec<Vec<_>> = each_in_memory(&parts, of_part)?;
-    Ok(found.into_iter().flatten().collect())
+/// The id, the grades and the values of a held-out query.
+type Measured = (Id, Vec<f64>, Vec<Option<f64>>);
+
+/// A part that is kept prepared, with the ids and grades of its held-out queries.
+struct Kept<'a> {
+    prepared: Box<dyn Prepared + 'a>,
+    queries: Vec<(Id, Vec<f64>)>,
+    _memory: Reservation,
+}
+
+/// All parts.
+struct Parts<'a> {
+    held_out: &'a HeldOut<'a>,
+    candidates: &'a Candidates<'a>,
+    control: &'a Control,
+    /// Empty if they are large, or memory is short.
+    kept: Vec<Kept<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(held_out: &'a HeldOut<'a>, candidates: &'a Candidates<'a>, control: &'a Control) -> Result<Self> {
+        let mut parts = Self { held_out, candidates, control, kept: Vec::new() };
+        if held_out.are_small() && candidates.first == Precision::Screened {
+            parts.kept = match parallel::try_map(held_out.parts.len(), |part| stopped(|| parts.prepare(part)))
+            {
+                Err(Error::Memory { .. }) => Vec::new(),
+                kept => kept?,
+            };
+        }
+        Ok(parts)
+    }
+
+    fn prepare(&self, part: usize) -> Result<Kept<'a>> {
+        let (training, judge, memory) = self.held_out.part(part, self.control)?;
+        let of_query = |query: usize| (judge.query_ids[query].clone(), judge.labels(query).to_vec());
+        let queries = (0..judge.n_queries()).map(of_query).collect();
+        let prepared = self.candidates.path.prepare(training, judge, self.control)?;
+        Ok(Kept { prepared, queries, _memory: memory })
+    }
+
+    /// The values of all held-out queries with some of the candidates.
+    fn measured(&self, indices: &[usize], precision: Precision) -> Result<Vec<Measured>> {
+        let tried: Vec<f64> = indices.iter().map(|index| self.candidates.values[*index]).collect();
+        let values = |kept: &Kept<'_>| -> Result<Vec<Measured>> {
+            let values = kept.prepared.values(&tried, precision)?;
+            let queries = kept.queries.iter().zip(values);
+            Ok(queries.map(|((id, grades), values)| (id.clone(), grades.clone(), values)).collect())
+        };
+        let numbers: Vec<usize> = (0..self.held_out.parts.len()).collect();
+        let of_part = |part: &usize| match self.kept.get(*part) {
+            Some(kept) => values(kept),
+            None => values(&self.prepare(*part)?),
+        };
+        Ok(each_in_memory(&numbers, of_part)?.concat())
+    }
 }

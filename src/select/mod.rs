@@ -7,7 +7,7 @@ mod split;
 mod validation;
 mod values;
 
-pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, choose};
+pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, Prepared, choose};
 pub use report::{Curve, Searched, Selection, SelectionReport, Split, significant};
 pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};

@@ -24,7 +24,7 @@ use crate::math::order::sort_items;
 use crate::metric::{Mean, Metric, Undefined};
 use crate::model::{Key, LinearPrior, Model, TrainingColumns};
 use crate::param::Params;
-use crate::select::{CandidatePath, Precision, metric};
+use crate::select::{CandidatePath, metric};
 
 pub use choice::Choice;
 pub use folds::Folds;
@@ -245,7 +245,7 @@ impl Search {
         let (training, held_out) = Self::parts(rows, fold);
         let labels: Vec<Vec<f64>> =
             (0..held_out.n_queries()).map(|query| held_out.labels(query).to_vec()).collect();
-        let values = path.values(training, held_out, candidates, Precision::Returned, control)?;
+        let values = path.values(training, held_out, candidates, control)?;
         let count = candidates.len().max(1);
         let seconds = started.elapsed().as_secs_f64() / count as f64;
         let score = |setting: usize| {

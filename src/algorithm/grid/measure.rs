@@ -17,7 +17,7 @@ use crate::fit::{FitSpec, LambdaScope, Neighbor, Neighborhood, Penalty, streamed
 use crate::loss::{Loss, Shape};
 use crate::memory::{Reservation, bytes_of};
 use crate::parallel;
-use crate::select::{CandidatePath, Precision};
+use crate::select::{CandidatePath, Precision, Prepared};
 use crate::smoothing::{SmoothingKind, Target};
 
 /// The metric of one query at every lambda.
@@ -47,12 +47,22 @@ impl GridSpec {
 }
 
 impl CandidatePath for GridSpec {
+    fn prepare<'a>(
+        &'a self,
+        training: Dataset,
+        held_out: Dataset,
+        control: &'a Control,
+    ) -> Result<Box<dyn Prepared + 'a>> {
+        let session = Session::new(self, training, control)?;
+        let round = session.round(held_out)?;
+        Ok(Box::new(Measuring { session, round }))
+    }
+
     fn values(
         &self,
         training: Dataset,
         held_out: Dataset,
         candidates: &[f64],
-        precision: Precision,
         control: &Control,
     ) -> Result<Vec<Values>> {
         checks::informative(self, &training)?;
@@ -75,7 +85,19 @@ impl CandidatePath for GridSpec {
             given.push(session.rate());
         }
         let round = session.round(held_out)?;
-        session.values(&round, &given, precision)
+        session.values(&round, &given, Precision::Returned)
+    }
+}
+
+/// Held-out documents, and the training part without them.
+struct Measuring<'a> {
+    session: Session<'a>,
+    round: Round,
+}
+
+impl Prepared for Measuring<'_> {
+    fn values(&self, candidates: &[f64], precision: Precision) -> Result<Vec<Values>> {
+        self.session.values(&self.round, candidates, precision)
     }
 }
 

@@ -16,7 +16,6 @@ mod risk;
 
 use serde_json::Map;
 
-use super::checks;
 use super::choose::FALLBACK_LAMBDA;
 use super::fits::{Fit, log};
 use super::measure::selection_tolerance;
