@@ -28,11 +28,22 @@ use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, Statement};
 
-/// Milliseconds after which a call is interrupted. libFuzzer's time limit is longer, so a call that goes on is a finding.
+unsafe extern "C" {
+    /// Processor time of the process in microseconds (POSIX).
+    safe fn clock() -> std::ffi::c_long;
+}
+
+/// Processor time of the process in milliseconds. On a busy machine time by the clock would interrupt calls that need little.
+fn milliseconds() -> u64 {
+    clock() as u64 / 1000
+}
+
+/// Milliseconds of processor time after which a call is interrupted. libFuzzer's time limit is longer, so a call that goes on is
+/// a finding.
 const LONGEST: u64 = 300;
 /// The time of a connection that does nothing.
 const IDLE: u64 = u64::MAX;
@@ -40,25 +51,24 @@ const IDLE: u64 = u64::MAX;
 /// A connection whose long calls are interrupted.
 pub struct Database {
     pub connection: Connection,
-    start: Instant,
     /// When the call began, in milliseconds.
     began: Arc<AtomicU64>,
 }
 
 impl Database {
     pub fn new(connection: Connection) -> Self {
-        let (start, began) = (Instant::now(), Arc::new(AtomicU64::new(IDLE)));
+        let began = Arc::new(AtomicU64::new(IDLE));
         let (interrupt, watched) = (connection.get_interrupt_handle(), Arc::clone(&began));
         std::thread::spawn(move || {
             loop {
                 std::thread::sleep(Duration::from_millis(LONGEST / 10));
                 let limit = watched.load(Ordering::Relaxed).saturating_add(LONGEST);
-                if start.elapsed().as_millis() as u64 > limit {
+                if milliseconds() > limit {
                     interrupt.interrupt();
                 }
             }
         });
-        Self { connection, start, began }
+        Self { connection, began }
     }
 
     /// What `body` answers; `None` for an error.
@@ -77,7 +87,7 @@ impl Database {
 
     /// What `body` returns, whose statements are interrupted after [`LONGEST`].
     pub fn watched<T>(&self, body: impl FnOnce() -> T) -> T {
-        self.began.store(self.start.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.began.store(milliseconds(), Ordering::Relaxed);
         let outcome = body();
         self.began.store(IDLE, Ordering::Relaxed);
         outcome
