@@ -69,14 +69,13 @@ impl Model {
         let among = options.candidates.as_ref();
         let among =
             among.map(|ids| candidate_items(factored, ids, "candidates", &mut warnings)).transpose()?;
-        let user = match &options.ratings {
-            Some(ratings) => user_of_ratings(factored, ratings.clone(), "ratings", &mut warnings)?,
-            None => {
-                let ids = [user.into()];
-                let indices = factored.user_indices(&ids, "user")?;
-                warnings.extend(new_users(&ids, &indices));
-                factored.user(indices[0])
-            }
+        let user = if let Some(ratings) = &options.ratings {
+            user_of_ratings(factored, ratings.clone(), "ratings", &mut warnings)?
+        } else {
+            let ids = [user.into()];
+            let indices = factored.user_indices(&ids, "user")?;
+            warnings.extend(new_users(&ids, &indices));
+            factored.user(indices[0])
         };
         let rated = if options.include_seen { Candidates::All } else { Candidates::Unrated };
         let best =

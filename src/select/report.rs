@@ -184,6 +184,7 @@ impl Selection {
 
     /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with
     /// the chosen candidate.
+    #[must_use]
     pub fn with_error(mut self, values: impl FnOnce(usize) -> Vec<(f64, f64)>) -> Self {
         let chosen = self.chosen.filter(|_| self.split.is_of_queries());
         let error = chosen.and_then(|chosen| StandardError::of(&values(chosen)));

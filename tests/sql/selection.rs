@@ -81,7 +81,7 @@ fn trained(
     (report, value(connection, evaluate, (name, on, metric.to_string())))
 }
 
-fn options(text: &str, more: Value) -> Value {
+fn options(text: &str, more: &Value) -> Value {
     let mut options: Value = serde_json::from_str(text).unwrap();
     options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     options
@@ -91,7 +91,7 @@ fn options(text: &str, more: Value) -> Value {
 fn a_source_measures_the_model_that_is_returned() {
     let connection = data();
     for (algorithm, text) in CASES {
-        let options = options(text, json!({ "validation": "other" }));
+        let options = options(text, &json!({ "validation": "other" }));
         let (report, found) = trained(&connection, algorithm, "training", &options, "other");
         let best = report["validation"]["best"].as_f64().unwrap();
         assert!((best - found).abs() < 1e-12, "{algorithm} {text}: {best} in the report, {found} evaluated");
@@ -165,7 +165,7 @@ fn folds_measure_models_of_the_other_queries() {
     let cases =
         CASES.iter().filter(|(algorithm, text)| !has_prior(algorithm, text) && *algorithm != "boosted_trees");
     for (algorithm, text) in cases {
-        let options = options(text, json!({}));
+        let options = options(text, &json!({}));
         let (report, _) = trained(&connection, algorithm, "training", &options, "other");
         let mut fixed = options.as_object().unwrap().clone();
         let key =
