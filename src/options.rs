@@ -358,6 +358,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("words", Rule::OneOf(Words::NAMES), "\"any\"", &[Use::FtsQuery], "words that a match has: at least one, or all"),
     def("prefix", Rule::Flag, "false", &[Use::FtsQuery], "whether the last word also matches words that it begins"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
+    def("first_feature", Rule::Integer(0, 1), "1", &[Use::Letor], "number of the first feature in the file: 1, or 0 as scikit-learn, LightGBM and XGBoost write it"),
 ];
 
 /// Parses and checks the options of a call of the kind `used`.

@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
+use super::finish::{FinishOptions, Missing};
 use super::id::Id;
+use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
 use super::query_value::QueryValue;
 use crate::error::{Error, Result, shorten};
 use crate::math::order::compare;
@@ -258,17 +260,36 @@ impl DatasetBuilder {
     }
 
     /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
-    /// row-major. Only rows whose features are BLOBs are scored.
+    /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
     ///
     /// # Errors
-    /// Those of `score`.
+    /// Those of `score`; missing values that are not allowed.
     pub fn score_rows(
         &mut self,
+        options: &FinishOptions<'_>,
         score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
     ) -> Result<()> {
+        if !self.columns.is_empty() {
+            self.fill_scored(options)?;
+        }
         let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
         score(values, width, &mut self.scores)?;
         values.clear();
+        Ok(())
+    }
+
+    /// Fills the missing values of rows that are scored.
+    fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        self.check_missing(options.missing, &all, true)?;
+        self.columns.clear();
+        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else { return Ok(()) };
+        for row in values.chunks_exact_mut(all.len()) {
+            for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
+                let mean = options.means.filter(|_| options.missing == Missing::Mean).map_or(0.0, |means| means[column]);
+                *value = mean as f32;
+            }
+        }
         Ok(())
     }
 
@@ -394,10 +415,10 @@ impl DatasetBuilder {
         }
     }
 
-    /// Adds the features of the row as a BLOB of little-endian `f32`.
+    /// Adds the features of the row as a BLOB of little-endian `f32`; NaN is a missing value.
     ///
     /// # Errors
-    /// A length that is not a multiple of 4 or differs from earlier rows, NaN or infinities, a mix with JSON.
+    /// A length that is not a multiple of 4 or differs from earlier rows, infinities, a mix with JSON.
     pub fn blob(&mut self, bytes: &[u8]) -> Result<()> {
         let (chunks, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
@@ -405,7 +426,7 @@ impl DatasetBuilder {
                 format!("BLOB of {} bytes; its length must be a multiple of 4 (f32 values)", bytes.len());
             return Err(self.vector_error(problem));
         }
-        self.check_width(chunks.len())?;
+        self.check_width(chunks.len()).map_err(|error| self.of_64_bits(error, chunks.len()))?;
         if self.n_rows() == 1 {
             self.values = Values::F32(Vec::new());
         }
@@ -416,12 +437,45 @@ impl DatasetBuilder {
         values.extend(chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)));
         // Without an end at the first value that is not finite, the loop runs over several values at a time.
         let finite = values[start..].iter().fold(true, |finite, value| finite & value.is_finite());
-        match values[start..].iter().position(|value| !finite && !value.is_finite()) {
-            None => Ok(()),
-            Some(at) => {
-                let found = values[start + at];
-                Err(self.vector_error(format!("value {} is {found}; allowed are finite numbers", at + 1)))
+        if finite { Ok(()) } else { self.find_missing(start) }
+    }
+
+    /// Notes the missing values of the BLOB that begins at this value.
+    fn find_missing(&mut self, start: usize) -> Result<()> {
+        let Values::F32(values) = &self.values else { return Ok(()) };
+        let row = self.n_rows() - 1;
+        if let Some(at) = values[start..].iter().position(|value| value.is_infinite()) {
+            let found = values[start + at];
+            let advice = self.advice_on_64_bits();
+            return Err(self.vector_error(format!(
+                "value {} is {found}; allowed are finite numbers, and NaN for a missing value{advice}",
+                at + 1
+            )));
+        }
+        let missing: Vec<usize> =
+            values[start..].iter().enumerate().filter(|(_, value)| value.is_nan()).map(|(at, _)| at).collect();
+        self.columns.resize(values.len() - start, Column::default());
+        for column in missing {
+            self.columns[column].first_missing.get_or_insert(row);
+        }
+        Ok(())
+    }
+
+    /// What to do about BLOBs that look like numbers of 64 bits; otherwise empty.
+    pub(super) fn advice_on_64_bits(&self) -> String {
+        match &self.values {
+            Values::F32(values) if are_64_bits(values, self.width.unwrap_or(0)) => format!("; {ADVICE_ON_64_BITS}"),
+            _ => String::new(),
+        }
+    }
+
+    /// The error about a BLOB of the wrong length; twice the length of a model's may be numbers of 64 bits.
+    fn of_64_bits(&self, error: Error, found: usize) -> Error {
+        match error {
+            Error::Row { source_text, row, column, problem } if self.width.is_some_and(|width| found == 2 * width) => {
+                Error::Row { source_text, row, column, problem: format!("{problem}; {ADVICE_ON_64_BITS}") }
             }
+            error => error,
         }
     }
 

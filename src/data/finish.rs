@@ -188,8 +188,8 @@ impl DatasetBuilder {
         // 3. Summaries are sums of floating-point numbers, so they are taken in that order.
         let missing = &mut report.missing;
         report.summaries = match &matrix {
-            // No value of a BLOB is missing.
-            Matrix::F32(_) if !options.summarized => Vec::new(),
+            // Columns of BLOBs are known only if values are missing.
+            Matrix::F32(_) if !options.summarized && self.columns.is_empty() => Vec::new(),
             Matrix::F32(array) => summarize_columns(array, &order, options.previous, missing),
             Matrix::F64(array) => summarize_columns(array, &order, options.previous, missing),
         };
@@ -282,14 +282,15 @@ impl DatasetBuilder {
         Error::Source { source_text: self.source.clone(), problem }
     }
 
-    fn check_missing(&self, missing: Missing, kept: &[usize], vector: bool) -> Result<()> {
+    pub(super) fn check_missing(&self, missing: Missing, kept: &[usize], vector: bool) -> Result<()> {
         let first =
             kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
         let Some((row, index)) = first.filter(|_| missing == Missing::Error) else { return Ok(()) };
         let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
         let context = self.context(row);
         Err(if vector {
-            context.error("features", format!("value {} is null; {advice}", index + 1))
+            let advice = format!("{advice}{}", self.advice_on_64_bits());
+            context.error("features", format!("value {} is missing; {advice}", index + 1))
         } else {
             context.error(&self.names[index], format!("NULL; {advice}"))
         })
@@ -323,21 +324,30 @@ impl DatasetBuilder {
 
     /// Replaces missing values by these means (by default 0), counts them, and refuses infinite values.
     fn impute(&self, mut matrix: Matrix, means: Option<&[f64]>) -> Result<(Matrix, usize)> {
+        let imputed = match &mut matrix {
+            Matrix::F32(_) if self.columns.is_empty() => 0,
+            Matrix::F32(array) => self.fill(array, means)?,
+            Matrix::F64(array) => self.fill(array, means)?,
+        };
+        Ok((matrix, imputed))
+    }
+
+    fn fill<T: Element>(&self, array: &mut Array2<T>, means: Option<&[f64]>) -> Result<usize> {
         let (mut imputed, mut ticks) = (0, Ticks::default());
-        let Matrix::F64(array) = &mut matrix else { return Ok((matrix, imputed)) };
         for (row, mut values) in array.rows_mut().into_iter().enumerate() {
             ticks.add(values.len());
             for (column, value) in values.iter_mut().enumerate() {
-                if value.is_nan() {
-                    *value = means.map_or(0.0, |means| means[column]);
+                let found = value.to_f64();
+                if found.is_nan() {
+                    *value = T::from_f64(means.map_or(0.0, |means| means[column]));
                     imputed += 1;
-                } else if value.is_infinite() {
-                    let problem = format!("{value}; allowed are finite numbers");
+                } else if found.is_infinite() {
+                    let problem = format!("{found}; allowed are finite numbers");
                     return Err(self.context(row).error(&self.names[column], problem));
                 }
             }
         }
-        Ok((matrix, imputed))
+        Ok(imputed)
     }
 
     fn in_order(

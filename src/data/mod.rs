@@ -27,7 +27,7 @@ pub use finish::{
 };
 pub use id::Id;
 pub(crate) use matrix::shaped;
-pub use matrix::{Matrix, Slice};
+pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
 pub use missing::MissingValues;
 pub use negatives::negatives;
 pub use quantiles::Quantiles;

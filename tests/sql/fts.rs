@@ -264,7 +264,8 @@ fn queries_of_what_users_type() {
         ("run", r#"{"prefix": true}"#, "1,2"),
         ("red & shoes", r#"{"words": "all"}"#, "1,4"),
         ("title:red NOT (", "{}", ""),
-        ("red-shoes", "{}", "1"),
+        ("red-shoes", "{}", "1,2,3,4"),
+        ("red-shoes", r#"{"words": "all"}"#, "1"),
         ("", "{}", ""),
         ("\"", "{}", ""),
     ] {

@@ -215,10 +215,10 @@ pub fn read_prepared(
 ) -> Result<(Dataset, ReadReport)> {
     bind(statement, source, options, spec.values, spec.only.filter(|_| roles.query.is_some()))?;
     // Rows, then what depends on all of them.
-    let reader = Reader::new(source, roles, spec, limits)?;
+    let reader = Reader::new((source, roles), spec, options, limits)?;
     let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
     let (builder, split) = within_time(limits, connection, read_all)?;
-    let (data, mut read_report) = builder.finish(finish_options(options, spec)?)?;
+    let (data, mut read_report) = builder.finish(reader.finish)?;
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
 }
@@ -255,7 +255,6 @@ fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
 /// Reads rows that a model ranks, a part of them at a time.
 pub struct PartReader<'a> {
     reader: Reader<'a>,
-    finish: FinishOptions<'a>,
     builder: DatasetBuilder,
 }
 
@@ -270,9 +269,9 @@ impl<'a> PartReader<'a> {
         options: &Params,
         limits: &'a RunLimits,
     ) -> Result<Self> {
-        let reader = Reader::new(source, roles, spec, limits)?;
-        let (finish, builder) = (finish_options(options, spec)?, reader.builder());
-        Ok(Self { reader, finish, builder })
+        let reader = Reader::new((source, roles), spec, options, limits)?;
+        let builder = reader.builder();
+        Ok(Self { reader, builder })
     }
 
     /// Adds a row to the part.
@@ -293,7 +292,7 @@ impl<'a> PartReader<'a> {
     /// # Errors
     /// Rows that do not fit together; more memory than is allowed.
     pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
-        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.finish)
+        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.reader.finish)
     }
 }
 
@@ -306,14 +305,20 @@ struct Reader<'a> {
     roles: &'a Roles,
     spec: ReadSpec<'a>,
     limits: &'a RunLimits,
+    finish: FinishOptions<'a>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a Source, roles: &'a Roles, spec: ReadSpec<'a>, limits: &'a RunLimits) -> Result<Self> {
+    fn new(
+        (source, roles): (&'a Source, &'a Roles),
+        spec: ReadSpec<'a>,
+        options: &Params,
+        limits: &'a RunLimits,
+    ) -> Result<Self> {
         if spec.features && roles.features == FeatureColumns::Wide(Vec::new()) {
             return Err(source.error("no column is left for features"));
         }
-        Ok(Self { source, roles, spec, limits })
+        Ok(Self { source, roles, spec, limits, finish: finish_options(options, spec)? })
     }
 
     /// No row yet.
@@ -368,7 +373,8 @@ impl<'a> Reader<'a> {
     /// Without document ids, the features order documents with equal scores.
     fn score_rows(&self, builder: &mut DatasetBuilder) -> Result<()> {
         match self.spec.scorer.filter(|_| self.roles.doc.is_some()) {
-            Some(scorer) => builder.score_rows(|rows, width, scores| scorer.add_scores(rows, width, scores)),
+            Some(scorer) => builder
+                .score_rows(&self.finish, |rows, width, scores| scorer.add_scores(rows, width, scores)),
             None => Ok(()),
         }
     }
