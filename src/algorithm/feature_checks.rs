@@ -25,6 +25,8 @@ const FEWEST_ROWS: usize = 8;
 /// row, in at least so many rows.
 const NUMBERS_PER_ROW: f64 = 4.0;
 const FEWEST_ROWS_WITH_GAPS: usize = 50;
+/// Smallest number that can be an id by its value alone.
+pub const SMALLEST_ID: f64 = 1e7;
 /// Names that programs give to the number of a row: pandas, Polars, R and databases.
 const ROW_NUMBERS: [&str; 12] = [
     "index",
@@ -121,7 +123,9 @@ impl FeatureChecks {
             && !settings.contains_key("trees");
         let spreads = if is_unscaled { spread_warning(data, control)? } else { None };
         let doubles = match data.features.slice(0..data.n_docs()) {
-            Some(Slice::F32(values)) if are_64_bits(values, data.names.len()) => Some(ADVICE_ON_64_BITS.to_owned()),
+            Some(Slice::F32(values)) if are_64_bits(values, data.names.len()) => {
+                Some(ADVICE_ON_64_BITS.to_owned())
+            }
             _ => None,
         };
         Ok(Self {
@@ -151,7 +155,7 @@ impl FeatureChecks {
         let running = named(Sign::RunningNumber);
         let running = (!running.is_empty()).then(|| {
             format!(
-                "features that are running numbers of the rows: {}; {}",
+                "features that differ in every row as running numbers and ids do: {}; {}",
                 listed(&running),
                 advice.ids(&running)
             )
@@ -163,14 +167,19 @@ impl FeatureChecks {
                 "features that look like dates ({}): {}; give the days since a fixed date, such as {days}, or {}",
                 format.name(),
                 listed(&names),
-                advice.ignore(&names)
+                advice.ignore_features(&names)
             ))
         };
         let found = [
-            leave_out("all rows cannot rank", named(Sign::Constant), "leave them out"),
+            // Vectors have the values that their source makes; these do no harm.
+            leave_out(
+                "all rows cannot rank",
+                if advice.vector.is_some() { Vec::new() } else { named(Sign::Constant) },
+                "leave them out",
+            ),
             leave_out(
                 "every query cannot rank its documents",
-                in_queries,
+                if advice.vector.is_some() { Vec::new() } else { in_queries },
                 "leave them out, or make them query features of an algorithm such as q_svm",
             ),
             running,
@@ -292,14 +301,21 @@ impl Column<'_> {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let per_row = if rows < FEWEST_ROWS_WITH_GAPS { 1.0 } else { NUMBERS_PER_ROW };
-        let name = self.data.names[self.index].trim().to_ascii_lowercase();
-        if high - low >= per_row * rows as f64 && !ROW_NUMBERS.contains(&&*name) {
+        // Ids are large numbers of about the same length.
+        let is_long = rows >= FEWEST_ROWS_WITH_GAPS && low >= SMALLEST_ID && high < 10.0 * low;
+        let is_named = is_row_number(&self.data.names[self.index]);
+        if high - low >= per_row * rows as f64 && !is_named && !is_long {
             return false;
         }
         checkpoint();
         values.sort_unstable_by(f64::total_cmp);
         values.windows(2).all(|pair| pair[0] < pair[1])
     }
+}
+
+/// Whether a column has a name that programs give to the number of a row.
+pub fn is_row_number(name: &str) -> bool {
+    ROW_NUMBERS.contains(&&*name.trim().to_ascii_lowercase())
 }
 
 fn is_whole(x: f64) -> bool {
@@ -351,7 +367,7 @@ mod tests {
     }
 
     fn advice() -> ColumnAdvice<'static> {
-        ColumnAdvice { origin: Origin::DataSet, doc: None }
+        ColumnAdvice { origin: Origin::DataSet, doc: None, vector: None }
     }
 
     fn sign(values: [f64; 12]) -> Option<Sign> {

@@ -261,8 +261,9 @@ impl Dataset {
     /// # Errors
     /// Those of [`Self::from_letor`].
     pub fn from_letor_numbered(text: impl std::io::BufRead, first_feature: usize) -> Result<Self> {
-        let lines: Vec<data::letor::Line> =
-            data::letor::lines(text, first_feature).map(|line| line.map(|(_, line)| line)).collect::<Result<_>>()?;
+        let lines: Vec<data::letor::Line> = data::letor::lines(text, first_feature)
+            .map(|line| line.map(|(_, line)| line))
+            .collect::<Result<_>>()?;
         let width = lines.iter().map(data::letor::Line::width).max().unwrap_or(0);
         let values = lines.iter().flat_map(|line| line.dense(width)).collect();
         let relevance: Vec<f64> = lines.iter().map(|line| line.relevance).collect();

@@ -426,7 +426,7 @@ fn train(
 
     // 3. Fit, with everything that the model tells about its training.
     let facts = DataFacts::of(&data);
-    let advice = ColumnAdvice { origin: Origin::DataSet, doc };
+    let advice = ColumnAdvice { origin: Origin::DataSet, doc, vector: None };
     let leakage = signs_of_leakage(&data, advice);
     let checks = FeatureChecks::of(&data, &read_report.rows, &spec.settings()?, control)?;
     let features = data.names.clone();

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::column_facts::{ColumnFacts, Seen};
 use super::finish::{FinishOptions, Missing};
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
@@ -45,6 +46,8 @@ pub(super) struct Column {
     pub numeric: bool,
     /// The first row that holds neither a number nor NULL, and what it holds.
     pub first_other: Option<(usize, String)>,
+    /// Facts of the rows that hold neither.
+    pub others: Option<Box<ColumnFacts>>,
     pub first_missing: Option<usize>,
 }
 
@@ -130,6 +133,8 @@ pub struct DatasetBuilder {
     pub(super) scores: Vec<f64>,
     /// Bytes of ids on the heap.
     id_bytes: u64,
+    /// Columns that are no features.
+    pub(super) observed: Vec<ColumnFacts>,
     /// The bytes of all rows.
     pub(super) memory: Reservation,
     /// Whether bytes are counted.
@@ -165,6 +170,7 @@ impl DatasetBuilder {
             row_group: Vec::new(),
             scores: Vec::new(),
             id_bytes: 0,
+            observed: Vec::new(),
             memory: Reservation::default(),
             is_limited: false,
         }
@@ -186,6 +192,15 @@ impl DatasetBuilder {
     #[must_use]
     pub fn with_value_names(self, names: Vec<String>) -> Self {
         Self { value_names: Some(names), ..self }
+    }
+
+    /// Notes the value of the row in a column that is no feature. Columns are numbered from 0.
+    pub fn observe(&mut self, column: usize, value: Seen<'_>) {
+        if self.observed.len() <= column {
+            self.observed.resize_with(column + 1, ColumnFacts::default);
+        }
+        let query = self.row_query.last().copied().unwrap_or(0);
+        self.observed[column].add(query, value);
     }
 
     /// Number of rows begun.
@@ -283,10 +298,15 @@ impl DatasetBuilder {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         self.check_missing(options.missing, &all, true)?;
         self.columns.clear();
-        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else { return Ok(()) };
+        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
+            return Ok(());
+        };
         for row in values.chunks_exact_mut(all.len()) {
             for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
-                let mean = options.means.filter(|_| options.missing == Missing::Mean).map_or(0.0, |means| means[column]);
+                let mean = options
+                    .means
+                    .filter(|_| options.missing == Missing::Mean)
+                    .map_or(0.0, |means| means[column]);
                 *value = mean as f32;
             }
         }
@@ -402,9 +422,13 @@ impl DatasetBuilder {
     }
 
     /// Adds something that is not a number as the next feature of the row.
-    pub fn no_number(&mut self, column: usize, found: impl FnOnce() -> String) {
+    pub fn no_number(&mut self, column: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
         let row = self.row_query.len() - 1;
-        self.columns[column].first_other.get_or_insert_with(|| (row, found()));
+        let column = &mut self.columns[column];
+        column.first_other.get_or_insert_with(|| (row, found()));
+        if !column.numeric {
+            column.others.get_or_insert_default().add(self.row_query[row], value);
+        }
         self.push(None);
     }
 
@@ -452,8 +476,12 @@ impl DatasetBuilder {
                 at + 1
             )));
         }
-        let missing: Vec<usize> =
-            values[start..].iter().enumerate().filter(|(_, value)| value.is_nan()).map(|(at, _)| at).collect();
+        let missing: Vec<usize> = values[start..]
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| value.is_nan())
+            .map(|(at, _)| at)
+            .collect();
         self.columns.resize(values.len() - start, Column::default());
         for column in missing {
             self.columns[column].first_missing.get_or_insert(row);
@@ -464,7 +492,9 @@ impl DatasetBuilder {
     /// What to do about BLOBs that look like numbers of 64 bits; otherwise empty.
     pub(super) fn advice_on_64_bits(&self) -> String {
         match &self.values {
-            Values::F32(values) if are_64_bits(values, self.width.unwrap_or(0)) => format!("; {ADVICE_ON_64_BITS}"),
+            Values::F32(values) if are_64_bits(values, self.width.unwrap_or(0)) => {
+                format!("; {ADVICE_ON_64_BITS}")
+            }
             _ => String::new(),
         }
     }
@@ -472,7 +502,9 @@ impl DatasetBuilder {
     /// The error about a BLOB of the wrong length; twice the length of a model's may be numbers of 64 bits.
     fn of_64_bits(&self, error: Error, found: usize) -> Error {
         match error {
-            Error::Row { source_text, row, column, problem } if self.width.is_some_and(|width| found == 2 * width) => {
+            Error::Row { source_text, row, column, problem }
+                if self.width.is_some_and(|width| found == 2 * width) =>
+            {
                 Error::Row { source_text, row, column, problem: format!("{problem}; {ADVICE_ON_64_BITS}") }
             }
             error => error,

@@ -7,6 +7,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
+use super::column_facts::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
@@ -97,8 +98,10 @@ pub struct FinishOptions<'a> {
 pub struct ReadReport {
     /// Columns that were ignored because they hold no number.
     pub ignored: Vec<String>,
-    /// Those of them whose first text may be meant as a number, such as a price with a sign or a unit, with this text.
-    pub numbers_in_text: Vec<(String, String)>,
+    /// Facts of each of them.
+    pub ignored_facts: Vec<ColumnFacts>,
+    /// Facts of columns that are no features, in the order of their numbers.
+    pub observed: Vec<ColumnFacts>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
     /// Where they are in the data set.
@@ -131,20 +134,6 @@ pub fn repeated_name(names: &[String]) -> Option<&str> {
     names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
 }
 
-/// Whether what was found instead of a number is a text that may be meant as one: with digits and without letters, or a
-/// number and a unit.
-fn is_like_number(found: &str) -> bool {
-    let text = found.strip_prefix("text ").unwrap_or_default().trim_matches('\'').trim();
-    let is_digit = |c: char| c.is_ascii_digit();
-    if !text.contains(is_digit) {
-        return false;
-    }
-    let unit = text.trim_start_matches(|c: char| is_digit(c) || "+-.,".contains(c)).trim_start();
-    let has_number = text[..text.len() - unit.len()].contains(is_digit);
-    let is_unit = !unit.contains(|c: char| is_digit(c) || c.is_whitespace());
-    !text.contains(char::is_alphabetic) || has_number && is_unit
-}
-
 impl DatasetBuilder {
     /// Turns the rows into a data set. Every pass has checkpoints.
     ///
@@ -160,8 +149,8 @@ impl DatasetBuilder {
         if is_scored {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
-        let mut report = ReadReport::default();
-        let kept = self.numeric_columns(options.text_columns, &mut report)?;
+        let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
+        let kept = self.numeric_columns(options.text_columns, vector, &mut report)?;
         self.check_missing(options.missing, &kept, vector)?;
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
@@ -227,20 +216,30 @@ impl DatasetBuilder {
         self.memory.resize(bytes, what, FEWER_ROWS)
     }
 
-    fn numeric_columns(&self, text_columns: TextColumns, report: &mut ReadReport) -> Result<Vec<usize>> {
+    fn numeric_columns(
+        &self,
+        text_columns: TextColumns,
+        vector: bool,
+        report: &mut ReadReport,
+    ) -> Result<Vec<usize>> {
         let mut kept = Vec::with_capacity(self.names.len());
+        let is_ignored = text_columns == TextColumns::Ignore && !vector;
         for (index, name) in self.names.iter().enumerate() {
             let column = self.columns.get(index).cloned().unwrap_or_default();
+            let mut ignore = |mut facts: Box<ColumnFacts>| {
+                facts.of_rows(self.n_rows());
+                report.ignored.push(name.clone());
+                report.ignored_facts.push(*facts);
+            };
             match column.first_other {
                 Some((row, found)) if column.numeric || text_columns == TextColumns::Refuse => {
                     let allowed = "allowed are numbers and text that is a well-formed number";
                     return Err(self.context(row).error(name, format!("{found} is not a number; {allowed}")));
                 }
-                Some((_, found)) => {
-                    report.ignored.push(name.clone());
-                    if is_like_number(&found) {
-                        report.numbers_in_text.push((name.clone(), found));
-                    }
+                // Text, or NULL in every row (rule 2.5).
+                Some(_) => ignore(column.others.unwrap_or_default()),
+                None if !column.numeric && column.first_missing.is_some() && is_ignored => {
+                    ignore(Box::default());
                 }
                 None => kept.push(index),
             }
@@ -292,6 +291,8 @@ impl DatasetBuilder {
             let advice = format!("{advice}{}", self.advice_on_64_bits());
             context.error("features", format!("value {} is missing; {advice}", index + 1))
         } else {
+            let is_empty = !self.columns[index].numeric;
+            let advice = if is_empty { "the column has no number in any row" } else { advice };
             context.error(&self.names[index], format!("NULL; {advice}"))
         })
     }

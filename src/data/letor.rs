@@ -102,7 +102,9 @@ fn parse(text: &str, first_feature: usize) -> Result<Option<Line>> {
     let mut features: Vec<(usize, f32)> = Vec::new();
     for word in words {
         let (number, value) = feature(word, first_feature)?;
-        if let Some((previous, _)) = features.last().filter(|(previous, _)| number - first_feature <= *previous) {
+        if let Some((previous, _)) =
+            features.last().filter(|(previous, _)| number - first_feature <= *previous)
+        {
             let previous = previous + first_feature;
             let problem = format!("feature {number} follows feature {previous}; numbers must increase");
             return Err(Error::Data(problem));
@@ -110,7 +112,13 @@ fn parse(text: &str, first_feature: usize) -> Result<Option<Line>> {
         features.push((number - first_feature, value));
     }
     let comment = comment.trim();
-    Ok(Some(Line { query: id(query), doc: docid(comment)?, relevance, features, comment: comment.to_owned() }))
+    Ok(Some(Line {
+        query: id(query),
+        doc: docid(comment)?,
+        relevance,
+        features,
+        comment: comment.to_owned(),
+    }))
 }
 
 /// The data and the comment of a line. `#` inside an id, such as `qid:c#`, begins no comment.
@@ -145,7 +153,8 @@ fn feature(word: &str, first_feature: usize) -> Result<(usize, f32)> {
     let number: usize =
         index.parse().ok().filter(|number| (first..=last).contains(number)).ok_or_else(|| {
             Error::Data(match index {
-                "0" => "feature 0, but features are numbered from 1 by default; set first_feature to 0".to_owned(),
+                "0" => "feature 0, but features are numbered from 1 by default; set first_feature to 0"
+                    .to_owned(),
                 _ => format!("feature number '{index}' is not between {first} and {last}"),
             })
         })?;
@@ -154,7 +163,9 @@ fn feature(word: &str, first_feature: usize) -> Result<(usize, f32)> {
     }
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
     let value = value.ok_or_else(|| {
-        Error::Data(format!("feature {number} is '{text}', expected a finite number, or NaN, NULL or NA if it is missing"))
+        Error::Data(format!(
+            "feature {number} is '{text}', expected a finite number, or NaN, NULL or NA if it is missing"
+        ))
     })?;
     match value as f32 {
         value if value.is_finite() => Ok((number, value)),
@@ -224,7 +235,10 @@ mod tests {
             ("inf qid:1 1:1", &format!("line 1: {NOT_LETOR}")),
             ("1 1:1", &format!("line 1: {NOT_LETOR}")),
             ("secret", &format!("line 1: {NOT_LETOR}")),
-            ("1 qid:1 0:1", "line 1: feature 0, but features are numbered from 1 by default; set first_feature to 0"),
+            (
+                "1 qid:1 0:1",
+                "line 1: feature 0, but features are numbered from 1 by default; set first_feature to 0",
+            ),
             ("1 qid:1 1000001:1", "line 1: feature number '1000001' is not between 1 and 1000000"),
             ("1 qid:1 2:1 1:1", "line 1: feature 1 follows feature 2; numbers must increase"),
             (
@@ -251,8 +265,12 @@ mod tests {
         }
         // 3. Invisible characters in data and ids.
         for space in ["\u{a0}", "\u{2009}", "\u{3000}", "\u{200b}", "\u{b}", "\0", "\u{feff}"] {
-            for text in [format!("1 qid:1{space}1:1"), format!("1{space}qid:1"), format!("1 qid:1 1:1{space}2:2")] {
-                assert!(only(&text).unwrap_err().to_string().starts_with("line 1: the invisible character U+"));
+            for text in
+                [format!("1 qid:1{space}1:1"), format!("1{space}qid:1"), format!("1 qid:1 1:1{space}2:2")]
+            {
+                assert!(
+                    only(&text).unwrap_err().to_string().starts_with("line 1: the invisible character U+")
+                );
             }
             let in_id = only(&format!("1 qid:1 1:1 # docid = a{space}b inc = 1"));
             assert!(in_id.unwrap_err().to_string().contains("invisible"), "{space:?}");
@@ -264,7 +282,10 @@ mod tests {
         }
         // 5. Features from 0.
         let line = of_bytes(b"1 qid:1 0:5 2:7", 0).unwrap().unwrap();
-        assert_eq!((line.dense(line.width()), line.features), (vec![5.0, 0.0, 7.0], vec![(0, 5.0), (2, 7.0)]));
+        assert_eq!(
+            (line.dense(line.width()), line.features),
+            (vec![5.0, 0.0, 7.0], vec![(0, 5.0), (2, 7.0)])
+        );
     }
 
     #[test]

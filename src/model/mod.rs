@@ -173,7 +173,8 @@ impl Model {
             return Ok(());
         }
         let what = if found == 2 * names.len() {
-            "number of features (twice as many as expected may be 64-bit floats; a feature takes 32 bits)".to_owned()
+            "number of features (twice as many as expected may be 64-bit floats; a feature takes 32 bits)"
+                .to_owned()
         } else if *names == position_names(names.len()) {
             "number of features".to_owned()
         } else {

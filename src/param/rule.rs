@@ -75,7 +75,10 @@ impl Rule {
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
             Self::OneOfOrModel(words) => word(words) || stored_model(value).is_some(),
-            Self::Id => whole(value).is_some_and(|n| n.is_i64()) || value.as_str().is_some_and(|text| !text.is_empty()),
+            Self::Id => {
+                whole(value).is_some_and(|n| n.is_i64())
+                    || value.as_str().is_some_and(|text| !text.is_empty())
+            }
             Self::Bytes => count(value).is_some_and(|n| n > 0),
             Self::Integer(low, high) => count(value).is_some_and(|n| (low..=high).contains(&n)),
             Self::IntegerOr(low, high, text) => Self::Integer(low, high).accepts(value) || word(&[text]),
@@ -154,7 +157,11 @@ pub fn stored_model(value: &Value) -> Option<&str> {
 /// The integer in a number without a fraction.
 fn whole(value: &Value) -> Option<Number> {
     let number = value.as_number()?;
-    if number.is_f64() { number.as_f64().and_then(whole_number).map(Number::from) } else { Some(number.clone()) }
+    if number.is_f64() {
+        number.as_f64().and_then(whole_number).map(Number::from)
+    } else {
+        Some(number.clone())
+    }
 }
 
 /// The integer that a number without a fraction is. Larger numbers than 2^53 are not exact.

@@ -185,7 +185,7 @@ fn rows(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
     let names = ranking.source.columns(call.connection, &ranking.limits)?;
     let options = with_log_ids(&ranking.options, &log);
     let roles = Roles::find(&ranking.source, names, spec, &options)?;
-    let roles = if spec.features { roles } else { roles.without_features() };
+    let roles = if spec.features { roles } else { roles.without_features(spec) };
     let mut evaluation = Evaluation::new(call, request, &propensities);
     evaluation.part = Some(PartReader::new((&ranking.source, &roles), spec, &options, &ranking.limits)?);
     let mut impression = Impression::default();

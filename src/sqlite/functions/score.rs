@@ -133,7 +133,8 @@ fn document<'a, S: DocumentScorer>(
         ValueRef::Blob(bytes) => {
             let has_nan = |values: &[[u8; 4]]| values.iter().any(|value| f32::from_le_bytes(*value).is_nan());
             if let (values, []) = bytes.as_chunks::<4>() {
-                let is_filled = matches!(model.card.missing, Missing::Zero | Missing::Mean) && has_nan(values);
+                let is_filled =
+                    matches!(model.card.missing, Missing::Zero | Missing::Mean) && has_nan(values);
                 if is_filled {
                     return vector_argument(argument, ValueRef::Blob(bytes), Some(model)).map(Document::F64);
                 }

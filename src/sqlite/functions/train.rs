@@ -19,7 +19,6 @@ use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, card, other_preset, signs_of_leakage, warnings};
 use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input, SelectionReport, TrainingSet, TrainingSpec};
-use crate::column_advice::{ColumnAdvice, Origin};
 use crate::data::{Dataset, Fingerprint, ReadReport, RowOrder};
 use crate::error::{Error, Result, shorten};
 use crate::memory::{Memory, Reservation};
@@ -170,6 +169,9 @@ pub(super) struct TrainingReport {
     pub algorithm: &'static str,
     pub source: String,
     pub roles: Value,
+    /// What became of each column; null for packs and updates.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub columns: Value,
     pub settings: Value,
     /// Counts of the rows of an update.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -354,10 +356,11 @@ impl<'a> Request<'a> {
         // 2. The fit. No row can be read later, so what reports need of the data is kept here.
         let (facts, features) = (DataFacts::of(&data), data.names.clone());
         let columns = self.options.get("columns").and_then(Value::as_object);
-        let advice = ColumnAdvice { origin: Origin::Source(columns), doc: roles.doc_name() };
+        let advice = roles.advice(columns);
         let mut leakage = signs_of_leakage(&data, advice);
         leakage.extend(validation.as_ref().and_then(|validation| repeated_documents(&data, validation)));
         let roles_warnings = roles.warnings(&read_report, advice);
+        let mut fates = roles.fates(&data, &read_report, advice);
         let settings = training.settings()?;
         let (checks, fingerprint) = self.limits.run(connection, |control| {
             let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
@@ -379,7 +382,8 @@ impl<'a> Request<'a> {
         let card = Card { columns, ..card };
         let mut settings = card.settings.clone();
         let mut warnings = warnings(&trained, &checks, leakage, advice);
-        warnings.extend(roles_warnings);
+        fates.check_query_features(self.algorithm, &trained.ranker, (&self.options, advice));
+        warnings.extend(roles_warnings.into_iter().chain(fates.warnings()));
         warnings.extend(other_preset(self.algorithm, &settings));
         let log_seconds = Some(trained.log.iter().map(|step| step.seconds).collect());
         let model = Model::new(card, trained.scaling, trained.ranker).with_fingerprint(fingerprint);
@@ -397,6 +401,7 @@ impl<'a> Request<'a> {
             algorithm: self.algorithm.name,
             source: self.source.clone(),
             roles: roles.report(&read_report.ignored),
+            columns: fates.report(),
             settings,
             added: None,
             summary,

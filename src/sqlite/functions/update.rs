@@ -22,7 +22,6 @@ use crate::algorithm::feature_checks::FeatureChecks;
 use crate::algorithm::report::{DataFacts, Summary, signs_of_leakage, warnings};
 use crate::algorithm::{self, AlgorithmDef, DocWeights, PreviousFit, ResumeFn, TrainingSet};
 use crate::arrange::ListConstraint;
-use crate::column_advice::{ColumnAdvice, Origin};
 use crate::data::RowOrder;
 use crate::error::{Error, Result};
 use crate::model::{Card, Key, Model, Ranker};
@@ -172,7 +171,7 @@ impl Request<'_> {
         }
         // 2. The fit.
         let columns = self.options.get("columns").and_then(serde_json::Value::as_object);
-        let advice = ColumnAdvice { origin: Origin::Source(columns), doc: roles.doc_name() };
+        let advice = roles.advice(columns);
         let (added, leakage) = (DataFacts::of(&data), signs_of_leakage(&data, advice));
         let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
         let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
@@ -188,6 +187,7 @@ impl Request<'_> {
             algorithm: self.algorithm.name,
             source: self.source.to_owned(),
             roles: roles.report(&read_report.ignored),
+            columns: serde_json::Value::Null,
             settings: model.card.settings.clone(),
             added: Some(added),
             summary,

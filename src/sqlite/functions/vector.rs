@@ -84,8 +84,10 @@ fn to_json(call: &ScalarCall<'_>) -> Result<Output> {
         None => serde_json::from_str(&format!("{values:?}").replace("NaN", "null"))
             .map(Output::Json)
             .map_err(|problem| Error::Internal(problem.to_string())),
-        Some(at) => {
-            Err(Error::value("argument 1", format!("{} as value {}", values[at], at + 1), "finite numbers, and NaN"))
-        }
+        Some(at) => Err(Error::value(
+            "argument 1",
+            format!("{} as value {}", values[at], at + 1),
+            "finite numbers, and NaN",
+        )),
     }
 }

@@ -187,7 +187,8 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
     for (at, value) in values.iter_mut().enumerate() {
         if value.is_nan() {
             let allowed = "a number for every feature, such as coalesce(x, 0) for a missing one";
-            *value = fill(at).ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))?;
+            *value =
+                fill(at).ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))?;
         } else if value.is_infinite() {
             return Err(refuse(format!("{value} as value {}", at + 1)));
         }

@@ -18,7 +18,7 @@ use crate::algorithm::DocWeights;
 use crate::arrange::ListConstraint;
 use crate::data::{
     ColumnSummary, Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues,
-    ReadReport, RowOrder, TextColumns, is_weight,
+    ReadReport, RowOrder, Seen, TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
 use crate::evaluate::RowScorer;
@@ -131,7 +131,7 @@ impl<'a> ReadSpec<'a> {
     }
 
     /// Whether a model learns from the rows.
-    fn learns(&self) -> bool {
+    pub(super) fn learns(&self) -> bool {
         self.judgments == Judgments::RelevanceAndWeight || !self.previous.is_empty()
     }
 
@@ -194,7 +194,7 @@ pub fn prepare<'a>(
     let statement = prepare(&source.select)?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
-    let roles = if spec.features { roles } else { roles.without_features() };
+    let roles = if spec.features { roles } else { roles.without_features(spec) };
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
     let statement = prepare(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
@@ -373,8 +373,9 @@ impl<'a> Reader<'a> {
     /// Without document ids, the features order documents with equal scores.
     fn score_rows(&self, builder: &mut DatasetBuilder) -> Result<()> {
         match self.spec.scorer.filter(|_| self.roles.doc.is_some()) {
-            Some(scorer) => builder
-                .score_rows(&self.finish, |rows, width, scores| scorer.add_scores(rows, width, scores)),
+            Some(scorer) => {
+                builder.score_rows(&self.finish, |rows, width, scores| scorer.add_scores(rows, width, scores))
+            }
             None => Ok(()),
         }
     }
@@ -403,6 +404,9 @@ impl<'a> Reader<'a> {
         // 3. Features go straight into the builder, which checks them.
         let query = query.unwrap_or_default();
         builder.begin(NewRow { query, doc, relevance, doc_weight, group, query_values })?;
+        for (number, &column) in self.roles.observed.iter().enumerate() {
+            builder.observe(number, seen(self.value(row, column)?));
+        }
         self.read_features(row, builder)
     }
 
@@ -530,13 +534,25 @@ impl<'a> Reader<'a> {
                         ValueRef::Null => builder.cell(index, None),
                         other => match number_of(other) {
                             Some(value) => builder.cell(index, Some(value)),
-                            None => builder.no_number(index, || no_number(other, &self.roles.names[column])),
+                            None => builder.no_number(index, seen(other), || {
+                                no_number(other, &self.roles.names[column])
+                            }),
                         },
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// A value of a column that is no feature.
+fn seen(value: ValueRef<'_>) -> Seen<'_> {
+    match value {
+        ValueRef::Null => Seen::Missing,
+        ValueRef::Blob(bytes) => Seen::Blob(bytes),
+        ValueRef::Text(bytes) => number_of(value).map_or(Seen::Text(bytes), Seen::Number),
+        ValueRef::Integer(_) | ValueRef::Real(_) => number_of(value).map_or(Seen::Missing, Seen::Number),
     }
 }
 

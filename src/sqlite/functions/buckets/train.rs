@@ -8,7 +8,6 @@ use super::{blob, columns, named, refuse_search, whole};
 use crate::algorithm::report::signs_of_leakage;
 use crate::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::buckets::{Answer, check_buckets, pack};
-use crate::column_advice::{ColumnAdvice, Origin};
 use crate::control::Control;
 use crate::data::{RowOrder, position_names};
 use crate::error::{Error, Result};
@@ -64,20 +63,21 @@ pub fn train(
             let threads = options.count("threads").unwrap_or_else(cores);
             let packs = Packs { connection, source, options, values, limits, columns, threads };
             let finished = packs.train(algorithm, buckets)?;
-            TrainedOnSource { finished, roles: Value::Null, reading: 0.0 }
+            TrainedOnSource { finished, roles: Value::Null, columns: Value::Null, reading: 0.0 }
         }
         (false, Some(buckets)) => {
             train_rows(connection, (algorithm, &*spec()?), source, (options, values), (buckets, limits))?
         }
         (false, None) => return Ok(None),
     };
-    let TrainedOnSource { finished, roles, reading } = trained;
+    let TrainedOnSource { finished, roles, columns, reading } = trained;
     let Finished { model, summary, missing_filled, warnings } = finished;
     let settings = model.card.settings.clone();
     let report = TrainingReport {
         algorithm: algorithm.name,
         source: text.to_owned(),
         roles,
+        columns,
         settings,
         added: None,
         summary,
@@ -97,6 +97,8 @@ struct TrainedOnSource {
     finished: Finished,
     /// The roles of its columns; null for packs.
     roles: Value,
+    /// What became of each column; null for packs.
+    columns: Value,
     /// Seconds for reading it; 0 for packs, which are read in each round.
     reading: f64,
 }
@@ -115,12 +117,10 @@ fn train_rows(
     if data.n_docs() == 0 {
         return Err(source.error("0 rows; training needs judged documents"));
     }
-    let advice = ColumnAdvice {
-        origin: Origin::Source(options.get("columns").and_then(Value::as_object)),
-        doc: roles.doc_name(),
-    };
+    let advice = roles.advice(options.get("columns").and_then(Value::as_object));
+    let fates = roles.fates(&data, &read_report, advice);
     let mut warnings = signs_of_leakage(&data, advice);
-    warnings.extend(roles.warnings(&read_report, advice));
+    warnings.extend(roles.warnings(&read_report, advice).into_iter().chain(fates.warnings()));
     let names = if data.names == position_names(data.names.len()) { Vec::new() } else { data.names.clone() };
     let columns = Columns { names, roles: named(roles.training_columns(&read_report.ignored)) };
     let what = format_args!("packing {} documents", data.n_docs());
@@ -143,7 +143,12 @@ fn train_rows(
     };
     let mut finished = limits.run(connection, train)?;
     finished.warnings.extend(warnings);
-    Ok(TrainedOnSource { finished, roles: roles.report(&read_report.ignored), reading })
+    Ok(TrainedOnSource {
+        finished,
+        roles: roles.report(&read_report.ignored),
+        columns: fates.report(),
+        reading,
+    })
 }
 
 /// The options without those that are about the source.

@@ -23,6 +23,7 @@ use crate::error::{Error, Result, shorten};
 use crate::options::COLUMN_KEYS as KEYS;
 
 pub use ids::LikeIds;
+pub(super) use ids::is_like_id;
 pub use log::{InterleavedColumns, LogColumns};
 
 /// Default names of each role, the most specific first.
