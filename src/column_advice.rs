@@ -91,7 +91,10 @@ pub fn columns_text(
             list.retain(|name| !name.as_str().is_some_and(is_other));
         }
     }
-    // 2. The role and the ignored columns.
+    // 2. The role and the ignored columns. A role that changes its name has one no more.
+    if let Some((role, Value::String(name))) = &role {
+        columns.retain(|other, value| other == role || value.as_str().is_none_or(|value| value != name));
+    }
     columns.extend(role.map(|(role, name)| (role.to_owned(), name)));
     if !ignored.is_empty() {
         let list = columns.entry("ignore").or_insert_with(|| json!([]));

@@ -284,7 +284,8 @@ impl DatasetBuilder {
         options: &FinishOptions<'_>,
         score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
     ) -> Result<()> {
-        if !self.columns.is_empty() {
+        // Columns of BLOBs are known only if values are missing.
+        if matches!(self.values, Values::F32(_)) && !self.columns.is_empty() {
             self.fill_scored(options)?;
         }
         let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
@@ -416,7 +417,12 @@ impl DatasetBuilder {
         let state = &mut self.columns[column];
         match value {
             Some(_) => state.numeric = true,
-            None => drop(state.first_missing.get_or_insert(row)),
+            None => {
+                state.first_missing.get_or_insert(row);
+                if let Some(others) = &mut state.others {
+                    others.add(self.row_query[row], Seen::Missing);
+                }
+            }
         }
         self.push(value);
     }
@@ -426,8 +432,14 @@ impl DatasetBuilder {
         let row = self.row_query.len() - 1;
         let column = &mut self.columns[column];
         column.first_other.get_or_insert_with(|| (row, found()));
-        if !column.numeric {
-            column.others.get_or_insert_default().add(self.row_query[row], value);
+        if column.numeric {
+            // The end of the rows refuses the column.
+        } else if let Some(others) = &mut column.others {
+            others.add(self.row_query[row], value);
+        } else {
+            let others = column.others.insert(Box::default());
+            let missing = column.first_missing.into_iter().map(|row| (row, Seen::Missing));
+            missing.chain([(row, value)]).for_each(|(row, value)| others.add(self.row_query[row], value));
         }
         self.push(None);
     }

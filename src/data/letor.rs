@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Rule 10.9.
+    /// Rule 10.10.
     #[test]
     fn files_are_read_as_people_have_them() {
         // 1. Marks at the start of a file, of which the first line may be a comment.

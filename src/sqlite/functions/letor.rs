@@ -6,7 +6,7 @@
 //! * 10.6: The file is read line by line. Errors name file and line.
 //! * 10.7: Only regular files are read, none of /proc and /sys.
 //! * 10.8: Errors quote a line only if it begins like LETOR text.
-//! * 10.9: `first_feature`, missing values, encodings, and which `#` begins a comment.
+//! * 10.10: `first_feature`, missing values, encodings, and which `#` begins a comment.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};

@@ -15,10 +15,9 @@ use super::roles::{FeatureColumns, Roles};
 use crate::algorithm::AlgorithmDef;
 use crate::algorithm::feature_checks::{SMALLEST_ID, is_row_number};
 use crate::column_advice::ColumnAdvice;
-use crate::data::{ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, facts_of_feature};
+use crate::data::{ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature};
 use crate::model::Ranker;
 use crate::param::Params;
-use crate::sqlite::glue::value::query_value;
 
 /// Numbers in texts of a column that are listed in an example of SQL: characters of the first text.
 const SHOWN: usize = 40;
@@ -328,17 +327,15 @@ impl LeftOut<'_> {
                 "make dates of the form YYYY-MM-DD of it with substr({quoted}, ...), and numbers with julianday"
             );
             return convert("dates", days);
-        } else if is_like_number(first) {
-            return convert("numbers", "convert it in the source with replace and CAST".to_owned());
-        } else if let Some(QueryValue::Text(text)) = query_value_of(first)
-            && text.starts_with('[')
-        {
+        } else if first.starts_with('[') {
             let has = format!("EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')");
             let vector = self.advice.role("features", json!(name));
             let how = format!(
                 "if they are vectors of features, use the options {vector}; make numbers of lists, as in {has}"
             );
             return convert("JSON arrays", how);
+        } else if is_like_number(first) {
+            return convert("numbers", "convert it in the source with replace and CAST".to_owned());
         }
         // 2. Few values, ids, and texts.
         let queries = self.data.n_queries() as u64;
@@ -380,12 +377,6 @@ impl LeftOut<'_> {
         });
         ("left_out", "BLOBs".to_owned(), warning)
     }
-}
-
-/// A text as a query feature: JSON arrays are orders of items.
-fn query_value_of(text: &str) -> Option<QueryValue> {
-    let is_array = text.starts_with('[') && serde_json::from_str::<Vec<Value>>(text).is_ok();
-    is_array.then(|| query_value(rusqlite::types::ValueRef::Text(text.as_bytes()))).flatten()
 }
 
 /// Whether SQLite reads a text as a date: it begins with YYYY-MM-DD.

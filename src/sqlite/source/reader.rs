@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
+use serde_json::{Value, json};
 
 use super::params::bind;
 use super::roles::{FeatureColumns, Roles};
@@ -306,6 +307,8 @@ struct Reader<'a> {
     spec: ReadSpec<'a>,
     limits: &'a RunLimits,
     finish: FinishOptions<'a>,
+    /// What to do about rows of a query with different weights.
+    weight_advice: String,
 }
 
 impl<'a> Reader<'a> {
@@ -318,7 +321,17 @@ impl<'a> Reader<'a> {
         if spec.features && roles.features == FeatureColumns::Wide(Vec::new()) {
             return Err(source.error("no column is left for features"));
         }
-        Ok(Self { source, roles, spec, limits, finish: finish_options(options, spec)? })
+        let finish = finish_options(options, spec)?;
+        let weight = roles.weight.map(|column| roles.names[column].as_str());
+        let weight_advice = weight.map_or_else(String::new, |name| {
+            let advice = roles.advice(options.get("columns").and_then(Value::as_object));
+            format!(
+                "; if it is a property of the documents, use the options {}; if it weighs documents, {}",
+                advice.role("weight", Value::Null),
+                advice.role("doc_weight", json!(name)),
+            )
+        });
+        Ok(Self { source, roles, spec, limits, finish, weight_advice })
     }
 
     /// No row yet.
@@ -403,11 +416,23 @@ impl<'a> Reader<'a> {
         }
         // 3. Features go straight into the builder, which checks them.
         let query = query.unwrap_or_default();
-        builder.begin(NewRow { query, doc, relevance, doc_weight, group, query_values })?;
+        let begun = builder.begin(NewRow { query, doc, relevance, doc_weight, group, query_values });
+        begun.map_err(|error| self.with_weight_advice(error))?;
         for (number, &column) in self.roles.observed.iter().enumerate() {
             builder.observe(number, seen(self.value(row, column)?));
         }
         self.read_features(row, builder)
+    }
+
+    /// An error about the weight of a query, with the name of its column.
+    fn with_weight_advice(&self, error: Error) -> Error {
+        match (error, self.roles.weight) {
+            (Error::Row { source_text, row, column, problem }, Some(weight)) if column == "weight" => {
+                let problem = problem + &self.weight_advice;
+                Error::Row { source_text, row, column: self.roles.names[weight].clone(), problem }
+            }
+            (error, _) => error,
+        }
     }
 
     fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
