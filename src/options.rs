@@ -353,6 +353,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("thresholds", Rule::NumbersBetween(0.0, 1.0), "null", &[Use::Judgments], "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
     def("quantiles", Rule::NumbersBetween(0.0, 1.0), "[0.5, 0.75, 0.9]", &[Use::Judgments], "the same as quantiles of the attractiveness of all documents in the log"),
     def("propensities", Rule::TextOrArray, "null", &[Use::EvaluateClicks], "propensities: an array by position from 1, or a source with the columns position and propensity; default: estimated from the log by em"),
+    def("event_weights", Rule::Object, "null", &[Use::ClickModels, Use::Propensities, Use::Judgments, Use::EvaluateClicks], "columns of a log with further events and the weights of these, as in {\"cart\": 2, \"purchase\": 5}; a click has its own value, mostly 1"),
     def("clip", Rule::Between(0.0001, 1.0), "0.01", &[Use::EvaluateClicks], "smallest propensity; smaller ones count as this one, which limits the weight of a click"),
     def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "em: likelihood of the position-based model, by expectation maximization; harvest: only documents that the log shows at several positions; both: rows of both"),
     def("words", Rule::OneOf(Words::NAMES), "\"any\"", &[Use::FtsQuery], "words that a match has: at least one, or all"),

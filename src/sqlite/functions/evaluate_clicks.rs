@@ -346,7 +346,7 @@ impl<'a> Evaluation<'a> {
                     .then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b]))
             });
             for (rank, row) in order.into_iter().enumerate().filter(|(_, row)| rows[*row].clicked) {
-                let gains = self.request.gains.iter().map(|gain| gain(rank));
+                let gains = self.request.gains.iter().map(|gain| rows[row].weight * gain(rank));
                 self.sums.add_click(group, rows[row].position, gains)?;
             }
         }

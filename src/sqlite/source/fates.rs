@@ -89,7 +89,12 @@ impl Roles {
         let fate = |column: usize| {
             let name = self.names[column].clone();
             let (fate, reason, facts, warning) = if let Some(role) = self.role_of(column) {
-                ("role", Some(role.to_owned()), role_facts(role, data), None)
+                let facts = role_facts(role, data);
+                let missing = facts.as_ref().map_or(0, |facts| facts.missing);
+                let warning = (role == "doc" && missing > 0).then(|| {
+                    format!("the column \"{name}\" is NULL in {missing} rows, whose documents have no id; give each document an id")
+                });
+                ("role", Some(role.to_owned()), facts, warning)
             } else if let Some(index) =
                 data.names.iter().position(|feature| *feature == name && self.is_wide())
             {
