@@ -137,7 +137,7 @@ fn random_source(random: &mut Random, is_clean: bool) -> (String, Option<String>
     let numbers = [
         "x * 3",
         "CAST(100 * y AS INTEGER)",
-        "i * 7919 % 311",
+        "i * i % 311",
         "1990 + i * 31 % 37",
         "d % 2",
         "(x - 0.5) * 1e6",
