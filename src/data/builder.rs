@@ -297,7 +297,7 @@ impl DatasetBuilder {
     /// Fills the missing values of rows that are scored.
     fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
         let all: Vec<usize> = (0..self.columns.len()).collect();
-        self.check_missing(options.missing, &all, true)?;
+        self.check_missing(options, &all, true)?;
         self.columns.clear();
         let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
             return Ok(());

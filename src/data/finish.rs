@@ -151,7 +151,7 @@ impl DatasetBuilder {
         }
         let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
         let kept = self.numeric_columns(options.text_columns, vector, &mut report)?;
-        self.check_missing(options.missing, &kept, vector)?;
+        self.check_missing(&options, &kept, vector)?;
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes() + positions;
@@ -281,17 +281,23 @@ impl DatasetBuilder {
         Error::Source { source_text: self.source.clone(), problem }
     }
 
-    pub(super) fn check_missing(&self, missing: Missing, kept: &[usize], vector: bool) -> Result<()> {
+    pub(super) fn check_missing(
+        &self,
+        options: &FinishOptions<'_>,
+        kept: &[usize],
+        vector: bool,
+    ) -> Result<()> {
         let first =
             kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
-        let Some((row, index)) = first.filter(|_| missing == Missing::Error) else { return Ok(()) };
+        let Some((row, index)) = first.filter(|_| options.missing == Missing::Error) else { return Ok(()) };
         let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
         let context = self.context(row);
         Err(if vector {
             let advice = format!("{advice}{}", self.advice_on_64_bits());
             context.error("features", format!("value {} is missing; {advice}", index + 1))
         } else {
-            let is_empty = !self.columns[index].numeric;
+            // A few rows to be ranked may lack a value; a training needs one.
+            let is_empty = options.means.is_none() && !self.columns[index].numeric;
             let advice = if is_empty { "the column has no number in any row" } else { advice };
             context.error(&self.names[index], format!("NULL; {advice}"))
         })
