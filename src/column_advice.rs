@@ -22,9 +22,28 @@ pub struct ColumnAdvice<'a> {
     pub origin: Origin<'a>,
     /// The name of the column of the documents, if there is one.
     pub doc: Option<&'a str>,
+    /// The name of the column of vectors, if the features are the values of vectors.
+    pub vector: Option<&'a str>,
 }
 
 impl ColumnAdvice<'_> {
+    /// The options of the call with a further role.
+    pub fn role(&self, role: &str, columns: Value) -> String {
+        match self.origin {
+            Origin::Source(given) => columns_text(given, Some((role, columns)), &[]),
+            Origin::DataSet => columns_text(None, Some((role, columns)), &[]),
+        }
+    }
+
+    /// How these features become none.
+    pub fn ignore_features(&self, names: &[&str]) -> String {
+        let them = if names.len() == 1 { "it" } else { "them" };
+        match self.vector {
+            Some(vector) => format!("leave {them} out of the vectors in \"{vector}\""),
+            None => self.ignore(names),
+        }
+    }
+
     /// How these columns become no features.
     pub fn ignore(&self, names: &[&str]) -> String {
         let them = if names.len() == 1 { "it" } else { "them" };
@@ -38,14 +57,14 @@ impl ColumnAdvice<'_> {
 
     /// What to do about features that are ids. Without a column of the documents, the first may be that.
     pub fn ids(&self, names: &[&str]) -> String {
-        let ignore = self.ignore(names);
+        let ignore = self.ignore_features(names);
         let (an_id, another) = if names.len() == 1 {
             ("it is an id", "it is another id")
         } else {
             ("they are ids", "they are other ids")
         };
         match (self.origin, self.doc, names) {
-            (Origin::Source(columns), None, [first, ..]) => format!(
+            (Origin::Source(columns), None, [first, ..]) if self.vector.is_none() => format!(
                 "if {an_id} of documents, use the options {}, because without a column of the documents doc_id is the \
                  number of the row within its query; if {another}, {ignore}",
                 columns_text(columns, Some(("doc", json!(first))), &names[1..])
@@ -72,7 +91,10 @@ pub fn columns_text(
             list.retain(|name| !name.as_str().is_some_and(is_other));
         }
     }
-    // 2. The role and the ignored columns.
+    // 2. The role and the ignored columns. A role that changes its name has one no more.
+    if let Some((role, Value::String(name))) = &role {
+        columns.retain(|other, value| other == role || value.as_str().is_none_or(|value| value != name));
+    }
     columns.extend(role.map(|(role, name)| (role.to_owned(), name)));
     if !ignored.is_empty() {
         let list = columns.entry("ignore").or_insert_with(|| json!([]));

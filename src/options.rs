@@ -377,11 +377,13 @@ pub const OPTIONS: &[OptionDef] = &[
     def("thresholds", Rule::NumbersBetween(0.0, 1.0), "null", &[Use::Judgments], "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
     def("quantiles", Rule::NumbersBetween(0.0, 1.0), "[0.5, 0.75, 0.9]", &[Use::Judgments], "the same as quantiles of the attractiveness of all documents in the log"),
     def("propensities", Rule::TextOrArray, "null", &[Use::EvaluateClicks], "propensities: an array by position from 1, or a source; default: estimated from the log by em"),
+    def("event_weights", Rule::Object, "null", &[Use::ClickModels, Use::Propensities, Use::Judgments, Use::EvaluateClicks], "columns of a log with further events and their weights, as in {\"cart\": 2, \"purchase\": 5}"),
     def("clip", Rule::Between(0.0001, 1.0), "0.01", &[Use::EvaluateClicks], "smallest propensity; smaller ones count as this one, which limits the weight of a click"),
     def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "estimator: em (position-based model), harvest (documents shown at several positions), or both"),
     def("words", Rule::OneOf(Words::NAMES), "\"any\"", &[Use::FtsQuery], "words that a match has: at least one, or all"),
     def("prefix", Rule::Flag, "false", &[Use::FtsQuery], "whether the last word also matches words that it begins"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
+    def("first_feature", Rule::Integer(0, 1), "1", &[Use::Letor], "number of the first feature in the file: 1, or 0 as scikit-learn, LightGBM and XGBoost write it"),
 ];
 
 /// Parses and checks the options of a call of the kind `used`.

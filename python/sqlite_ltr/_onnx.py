@@ -12,7 +12,7 @@ _TREES, _TREES_OPSET = "ai.onnx.ml", 3
 _FORMAT, _FORMAT_VERSION = "sqlite-ltr model", 1
 
 
-def to_onnx(json: str) -> Any:
+def to_onnx(model: str | bytes) -> Any:
     """Make an ONNX model of an exported model.
 
     The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
@@ -21,7 +21,7 @@ def to_onnx(json: str) -> Any:
     their values in 32-bit floats.
 
     Args:
-        json: the text of `SELECT ltr_export(model, 'json')`.
+        model: the bytes of a model, as `train` returns them, or the text of `SELECT ltr_export(model, 'json')`.
 
     Returns:
         An `onnx.ModelProto`: `onnx.save(to_onnx(text), "model.onnx")` writes it. Its metadata has the names of the
@@ -35,7 +35,8 @@ def to_onnx(json: str) -> Any:
         from onnx import TensorProto, helper
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
-    model = json_text.loads(json)
+    text = model if isinstance(model, str) else _exported(model)
+    model = json_text.loads(text)
     if not isinstance(model, dict) or (model.get("format"), model.get("format_version")) != (_FORMAT, _FORMAT_VERSION):
         raise ValueError(f"not the text of ltr_export(model, 'json') of the format version {_FORMAT_VERSION}")
     names = model["features"]
@@ -53,6 +54,18 @@ def to_onnx(json: str) -> Any:
     proto = helper.make_model(made, producer_name="sqlite-ltr", opset_imports=opsets, ir_version=_IR_VERSION)
     helper.set_model_props(proto, {"features": json_text.dumps(names)})
     return proto
+
+
+def _exported(model: Any) -> str:
+    """Return the text of `ltr_export(model, 'json')` for the bytes of a model."""
+    from sqlite_ltr._load import memory
+
+    connection = memory()
+    try:
+        ((text,),) = connection.execute("SELECT ltr_export(?, 'json')", (bytes(model),))
+    finally:
+        connection.close()
+    return str(text)
 
 
 class _Graph:

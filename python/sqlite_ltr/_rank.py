@@ -55,7 +55,7 @@ def train(
         sqlite3.NotSupportedError: this Python cannot load extensions; see `load`.
         sqlite3.OperationalError: an error of `ltr_fit`, as it is. Rows count from 1.
 
-    Warnings of the training, and text columns that are no features, are issued as `UserWarning`.
+    Warnings of the training, such as those about columns that are left out, are issued as `UserWarning`.
     """
     frame = read(df)
     roles = {
@@ -65,8 +65,7 @@ def train(
     settings = _with_columns(options, roles)
     with _database(frame) as connection:
         ((model,),) = _select(connection, "SELECT ltr_fit(?, 'frame', ?)", algorithm, _json(settings))
-        known = _info(connection, model)["roles"]
-        _warn(connection, *_text_columns(known, settings["columns"]))
+        _warn(connection)
     return bytes(model)
 
 
@@ -207,10 +206,10 @@ def _info(connection: Any, model: bytes) -> dict[str, Any]:
     return card
 
 
-def _warn(connection: Any, *more: str) -> None:
+def _warn(connection: Any) -> None:
     """Issue the warnings of the last call of the library, as from the caller of the public function."""
     texts = _select(connection, "SELECT value FROM json_each(ltr_debug(), '$.last_warnings')")
-    for text in [text for (text,) in texts] + list(more):
+    for (text,) in texts:
         warn(text)
 
 

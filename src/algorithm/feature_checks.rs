@@ -4,7 +4,7 @@
 //! |---|---|
 //! | constant | one value in all rows |
 //! | constant in queries | one value in every query |
-//! | running number | whole numbers that increase from row to row, or consecutive ones, each once |
+//! | running number | whole numbers that increase from row to row, or each once: consecutive ones with gaps, or of a name such as `index` |
 //! | date | whole numbers, all of the form YYYYMMDD or all plausible Unix times in seconds or milliseconds |
 //!
 //! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::column_advice::ColumnAdvice;
 use crate::control::{Control, checkpoint};
-use crate::data::{Dataset, ScalingKind};
+use crate::data::{ADVICE_ON_64_BITS, Dataset, ScalingKind, Slice, are_64_bits};
 use crate::error::Result;
 use crate::math::order::sort_indices;
 use crate::parallel;
@@ -21,6 +21,27 @@ use crate::select::significant;
 
 /// Numbers that increase in fewer rows may do so by chance.
 const FEWEST_ROWS: usize = 8;
+/// Numbers of rows of which a part is left, such as the training part of a split frame, have gaps: at most so many numbers per
+/// row, in at least so many rows.
+const NUMBERS_PER_ROW: f64 = 4.0;
+const FEWEST_ROWS_WITH_GAPS: usize = 50;
+/// Smallest number that can be an id by its value alone.
+pub const SMALLEST_ID: f64 = 1e7;
+/// Names that programs give to the number of a row: pandas, Polars, R and databases.
+const ROW_NUMBERS: [&str; 12] = [
+    "index",
+    "level_0",
+    "__index_level_0__",
+    "unnamed: 0",
+    "idx",
+    "row",
+    "row_nr",
+    "row_number",
+    "rownum",
+    "row_num",
+    "rownames",
+    "row_index",
+];
 /// Largest number of features that a warning names.
 const NAMED: usize = 10;
 /// Plausible Unix times: 2000 to 2039, in seconds.
@@ -72,8 +93,8 @@ impl DateFormat {
 #[derive(Debug, Default)]
 pub struct FeatureChecks {
     signs: Vec<(String, Sign)>,
-    /// The warning about different spreads without a scaling.
-    spreads: Option<String>,
+    /// The warnings about different spreads without a scaling, and about vectors of another type.
+    others: Vec<String>,
 }
 
 impl FeatureChecks {
@@ -101,7 +122,16 @@ impl FeatureChecks {
         let is_unscaled = settings.get("scale").is_some_and(|scale| scale == ScalingKind::None.name())
             && !settings.contains_key("trees");
         let spreads = if is_unscaled { spread_warning(data, control)? } else { None };
-        Ok(Self { signs: signs.into_iter().flatten().collect(), spreads })
+        let doubles = match data.features.slice(0..data.n_docs()) {
+            Some(Slice::F32(values)) if are_64_bits(values, data.names.len()) => {
+                Some(ADVICE_ON_64_BITS.to_owned())
+            }
+            _ => None,
+        };
+        Ok(Self {
+            signs: signs.into_iter().flatten().collect(),
+            others: spreads.into_iter().chain(doubles).collect(),
+        })
     }
 
     /// A warning for each sign. Features that are constant in queries are useful as query features, and to functions that
@@ -125,7 +155,7 @@ impl FeatureChecks {
         let running = named(Sign::RunningNumber);
         let running = (!running.is_empty()).then(|| {
             format!(
-                "features that are running numbers of the rows: {}; {}",
+                "features that differ in every row as running numbers and ids do: {}; {}",
                 listed(&running),
                 advice.ids(&running)
             )
@@ -137,14 +167,19 @@ impl FeatureChecks {
                 "features that look like dates ({}): {}; give the days since a fixed date, such as {days}, or {}",
                 format.name(),
                 listed(&names),
-                advice.ignore(&names)
+                advice.ignore_features(&names)
             ))
         };
         let found = [
-            leave_out("all rows cannot rank", named(Sign::Constant), "leave them out"),
+            // Vectors have the values that their source makes; these do no harm.
+            leave_out(
+                "all rows cannot rank",
+                if advice.vector.is_some() { Vec::new() } else { named(Sign::Constant) },
+                "leave them out",
+            ),
             leave_out(
                 "every query cannot rank its documents",
-                in_queries,
+                if advice.vector.is_some() { Vec::new() } else { in_queries },
                 "leave them out, or make them query features of an algorithm such as q_svm",
             ),
             running,
@@ -152,7 +187,7 @@ impl FeatureChecks {
             date(DateFormat::Seconds),
             date(DateFormat::Milliseconds),
         ];
-        found.into_iter().flatten().chain(self.spreads.clone()).collect()
+        found.into_iter().flatten().chain(self.others.clone()).collect()
     }
 }
 
@@ -256,19 +291,31 @@ impl Column<'_> {
             return false;
         }
         let increases = |pair: &[usize]| self.value(pair[0]) < self.value(pair[1]);
-        self.by_row.windows(2).all(increases) || self.is_consecutive()
+        self.by_row.windows(2).all(increases) || self.are_numbers_of_rows()
     }
 
-    fn is_consecutive(&self) -> bool {
-        let values = || self.by_row.iter().map(|document| self.value(*document));
-        let (low, high) =
-            values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (x.min(low), x.max(high)));
-        if (high - low - (self.by_row.len() - 1) as f64).abs() > 0.0 {
+    /// Whether each number occurs once, among at most [`NUMBERS_PER_ROW`] unless the name tells.
+    fn are_numbers_of_rows(&self) -> bool {
+        let rows = self.by_row.len();
+        let mut values: Vec<f64> = self.by_row.iter().map(|document| self.value(*document)).collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let per_row = if rows < FEWEST_ROWS_WITH_GAPS { 1.0 } else { NUMBERS_PER_ROW };
+        // Ids are large numbers of about the same length.
+        let is_long = rows >= FEWEST_ROWS_WITH_GAPS && low >= SMALLEST_ID && high < 10.0 * low;
+        let is_named = is_row_number(&self.data.names[self.index]);
+        if high - low >= per_row * rows as f64 && !is_named && !is_long {
             return false;
         }
-        let mut seen = vec![false; self.by_row.len()];
-        values().all(|x| !std::mem::replace(&mut seen[(x - low) as usize], true))
+        checkpoint();
+        values.sort_unstable_by(f64::total_cmp);
+        values.windows(2).all(|pair| pair[0] < pair[1])
     }
+}
+
+/// Whether a column has a name that programs give to the number of a row.
+pub fn is_row_number(name: &str) -> bool {
+    ROW_NUMBERS.contains(&&*name.trim().to_ascii_lowercase())
 }
 
 fn is_whole(x: f64) -> bool {
@@ -320,7 +367,7 @@ mod tests {
     }
 
     fn advice() -> ColumnAdvice<'static> {
-        ColumnAdvice { origin: Origin::DataSet, doc: None }
+        ColumnAdvice { origin: Origin::DataSet, doc: None, vector: None }
     }
 
     fn sign(values: [f64; 12]) -> Option<Sign> {
@@ -338,6 +385,10 @@ mod tests {
         assert_eq!(sign(column(|row| 1.0 + row as f64)), Some(Sign::RunningNumber));
         assert_eq!(sign(column(|row| (3 * row + row % 2) as f64)), Some(Sign::RunningNumber), "with gaps");
         assert_eq!(sign(column(|row| (5 * row % 12) as f64)), Some(Sign::RunningNumber), "in another order");
+        for name in ROW_NUMBERS.iter().copied().chain(["Unnamed: 0", " Index"]) {
+            let gaps = column(|row| (7 * (row + 3) % 13 * 31) as f64);
+            assert_eq!(signs(&[(name, gaps)]), [(name.to_owned(), Sign::RunningNumber)]);
+        }
         let days = [20_240_131.0, 20_231_105.0, 19_991_231.0, 20_240_229.0];
         assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date(DateFormat::Calendar)));
         assert_eq!(
@@ -371,7 +422,7 @@ mod tests {
     fn warnings_name_features_and_leave_out_query_features() {
         let constant_in_queries = column(|row| (row / 4) as f64);
         let columns = [("a", [0.0; 12]), ("b", [1.0; 12]), ("mood", constant_in_queries)];
-        let checks = FeatureChecks { signs: signs(&columns), spreads: None };
+        let checks = FeatureChecks { signs: signs(&columns), others: Vec::new() };
         let warnings = checks.warnings(true, &[], advice());
         assert_eq!(
             warnings[0],

@@ -348,12 +348,22 @@ pub struct LogStep {
 /// # Errors
 /// An unknown name, with the known ones.
 pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
-    ALGORITHMS
-        .iter()
-        .find(|algorithm| algorithm.name == name)
-        .copied()
-        .ok_or_else(|| Error::unknown("algorithm", name, ALGORITHMS.iter().map(|algorithm| algorithm.name)))
+    ALGORITHMS.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| {
+        let known = ALGORITHMS.iter().map(|algorithm| algorithm.name);
+        match Error::unknown("algorithm", name, known) {
+            Error::Unknown { what, name, place, known, .. }
+                if OTHER_NAMES.contains(&&*name.to_ascii_lowercase()) =>
+            {
+                Error::Unknown { what, name, place, known, nearest: Some(boosted_trees::DEF.name.to_owned()) }
+            }
+            error => error,
+        }
+    })
 }
+
+/// Programs and algorithms of boosted trees, by the names that people look for.
+const OTHER_NAMES: [&str; 8] =
+    ["xgboost", "lightgbm", "catboost", "lambdamart", "mart", "gbdt", "gbm", "gbrt"];
 
 impl AlgorithmDef {
     /// The spec with these parameters.

@@ -268,7 +268,7 @@ pub fn signs_of_leakage(data: &Dataset, advice: ColumnAdvice<'_>) -> Vec<String>
         if ["fold", "split"].contains(&name.to_lowercase().as_str()) {
             warnings.push(format!(
                 "the feature \"{name}\" is named like a part of the data; if it is one, {}",
-                advice.ignore(&[name])
+                advice.ignore_features(&[name])
             ));
         }
         let equal = |row: usize| data.features.at(row, column).total_cmp(&data.relevance[row]).is_eq();
@@ -279,7 +279,7 @@ pub fn signs_of_leakage(data: &Dataset, advice: ColumnAdvice<'_>) -> Vec<String>
         if let Some(doc) = advice.doc.filter(|_| data.n_docs() > 1 && (0..data.n_docs()).all(is_id)) {
             warnings.push(format!(
                 "the feature \"{name}\" equals the document (\"{doc}\") in every row; if it is an id, {}",
-                advice.ignore(&[name])
+                advice.ignore_features(&[name])
             ));
         }
     }

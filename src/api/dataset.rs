@@ -102,7 +102,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Numbers of rows that differ; a relevance that is not finite; infinite features, NaN in `f32` features.
+    /// Numbers of rows that differ; a relevance that is not finite; infinite features.
     pub fn from_arrays(
         features: impl Into<Features>,
         query_ids: impl IntoIterator<Item = impl Into<Id>>,
@@ -127,7 +127,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Numbers of rows that differ; infinite features, NaN in `f32` features.
+    /// Numbers of rows that differ; infinite features.
     pub fn unjudged(
         features: impl Into<Features>,
         query_ids: impl IntoIterator<Item = impl Into<Id>>,
@@ -252,9 +252,19 @@ impl Dataset {
     /// # Errors
     /// A line that is not of this form, by number; text that cannot be read.
     pub fn from_letor(text: impl std::io::BufRead) -> Result<Self> {
-        let lines: Vec<data::letor::Line> =
-            data::letor::lines(text).map(|line| line.map(|(_, line)| line)).collect::<Result<_>>()?;
-        let width = lines.iter().map(data::letor::Line::highest_feature).max().unwrap_or(0);
+        Self::from_letor_numbered(text, 1)
+    }
+
+    /// As [`Self::from_letor`], with features that are numbered from `first_feature`: 0, as scikit-learn, LightGBM and XGBoost
+    /// write them, or 1.
+    ///
+    /// # Errors
+    /// Those of [`Self::from_letor`].
+    pub fn from_letor_numbered(text: impl std::io::BufRead, first_feature: usize) -> Result<Self> {
+        let lines: Vec<data::letor::Line> = data::letor::lines(text, first_feature)
+            .map(|line| line.map(|(_, line)| line))
+            .collect::<Result<_>>()?;
+        let width = lines.iter().map(data::letor::Line::width).max().unwrap_or(0);
         let values = lines.iter().flat_map(|line| line.dense(width)).collect();
         let relevance: Vec<f64> = lines.iter().map(|line| line.relevance).collect();
         let query_ids = lines.iter().map(|line| line.query.clone());

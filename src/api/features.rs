@@ -42,15 +42,15 @@ impl Features {
     }
 
     /// # Errors
-    /// An infinite value, or NaN in single precision.
+    /// An infinite value.
     pub(super) fn check(&self) -> Result<()> {
         let wrong = match self {
-            Self::F32(array) => array.indexed_iter().find(|(_, value)| !value.is_finite()).map(|(at, _)| at),
+            Self::F32(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
             Self::F64(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
         };
         let Some((row, column)) = wrong else { return Ok(()) };
         let got = "a value that is not finite";
-        Err(Error::value(format!("feature {column} of row {row}"), got, "finite numbers, and NaN as f64"))
+        Err(Error::value(format!("feature {column} of row {row}"), got, "finite numbers, and NaN"))
     }
 }
 

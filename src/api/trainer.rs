@@ -383,7 +383,7 @@ fn train(
     control: &control::Control,
 ) -> Result<Finished> {
     let (input, more) = (training.input(), validation.map_or(0, Dataset::rows));
-    let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name() };
+    let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name(), vector: None };
     let ((data, read_report), _memory) = judged_rows(data, input, more, control)?;
     let matched = |validation: &Dataset| {
         let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs(input) })?;

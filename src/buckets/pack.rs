@@ -140,12 +140,7 @@ pub(super) fn judged(
     (relevance, features): (Vec<f64>, Matrix),
     (weights, doc_weights): (Vec<f64>, Vec<f64>),
 ) -> Option<Dataset> {
-    let is_feature = match &features {
-        // BLOBs of features have no missing ones.
-        Matrix::F32(features) => features.iter().all(|value| value.is_finite()),
-        Matrix::F64(features) => features.iter().all(|value| !value.is_infinite()),
-    };
-    let is_valid = is_feature
+    let is_valid = features.count_infinite() == 0
         && relevance.iter().all(|grade| grade.is_finite())
         && weights.iter().all(|weight| *weight > 0.0 && is_weight(*weight))
         && doc_weights.iter().all(|weight| is_weight(*weight));

@@ -78,12 +78,14 @@ impl Counts {
 }
 
 /// What a log has of a pair.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Seen {
     /// Impressions that show it.
     pub rows: u64,
     /// Of these, with a click on it.
     pub clicks: u64,
+    /// Sum of the weights of the clicks.
+    pub weight: f64,
     /// Of these, whose last click is on it.
     pub last_clicks: u64,
     /// Clicks and last clicks of the impressions to train on.
@@ -101,8 +103,8 @@ pub struct LogRow {
     pub doc: Id,
     /// From 1.
     pub position: u32,
-    /// Whether it was clicked.
-    pub clicked: bool,
+    /// Weight of the click, such as 5 for a purchase; 0 without one.
+    pub weight: f64,
 }
 
 /// What takes the impressions of a log.
@@ -158,7 +160,7 @@ impl Impression {
             return Err(problem(format!("more than {MOST_POSITIONS} rows; each position is allowed once")));
         }
         let pair = to.pair(row.query, row.doc)?;
-        self.rows.push(Shown { pair, position: row.position, clicked: row.clicked });
+        self.rows.push(Shown { pair, position: row.position, clicked: row.weight > 0.0, weight: row.weight });
         Ok(())
     }
 
@@ -194,6 +196,8 @@ pub struct Log {
     docs: HashMap<Id, usize>,
     pairs: Numbers,
     seen: Vec<Seen>,
+    /// Largest weight of a click.
+    largest_weight: f64,
     impressions: u64,
     memory: Reservation,
     bytes: u64,
@@ -210,6 +214,7 @@ impl Log {
             docs: HashMap::new(),
             pairs: HashMap::new(),
             seen: Vec::new(),
+            largest_weight: 0.0,
             impressions: 0,
             memory: memory.nothing(),
             bytes: 0,
@@ -253,6 +258,7 @@ impl Log {
             queries: queries.into_iter().map(|(id, _)| id).collect(),
             docs: docs.into_iter().map(|(id, _)| id).collect(),
             seen: pairs.iter().map(|(_, pair)| self.seen[*pair as usize]).collect(),
+            largest_weight: self.largest_weight,
             pairs: pairs.into_iter().map(|(ids, _)| ids).collect(),
             numbers,
             impressions: self.impressions,
@@ -287,10 +293,12 @@ impl TakesImpressions for Log {
         let held_out = is_held_out(id);
         let last = rows.iter().rposition(|row| row.clicked);
         for (index, row) in rows.iter().enumerate() {
+            self.largest_weight = self.largest_weight.max(row.weight);
             let seen = &mut self.seen[row.pair as usize];
             let [click, is_last] = [row.clicked, last == Some(index)].map(u64::from);
             seen.rows += 1;
             seen.clicks += click;
+            seen.weight += row.weight;
             seen.last_clicks += is_last;
             if !held_out {
                 seen.training = [seen.training[0] + click, seen.training[1] + is_last];
@@ -326,6 +334,8 @@ pub struct Counted {
     pub pairs: Vec<(u32, u32)>,
     /// What the log has of each pair.
     pub seen: Vec<Seen>,
+    /// Largest weight of a click; 0 without a click.
+    pub largest_weight: f64,
     /// The number of a pair by the order in which the log had it.
     numbers: Vec<u32>,
     /// Number of impressions.

@@ -1,6 +1,6 @@
 //! Judgments from clicks: attractiveness with its interval, grades, and the comparison of models on held-out impressions.
 
-use super::counts::{Counted, Finder, TakesImpressions, is_held_out};
+use super::counts::{Counted, Finder, Seen, TakesImpressions, is_held_out};
 use super::estimate::{Estimate, PRIOR};
 use super::{ClickModel, Fitted, Shown, fit};
 use crate::data::Id;
@@ -30,21 +30,24 @@ pub struct Judgment {
     pub doc_weight: f64,
 }
 
-/// The judgment of each pair.
-pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
-    let of = |(relevance, examined): (&Estimate, &f64)| {
+/// The judgment of each pair. With clicks of different weights, attractiveness is multiplied by the mean weight of the clicks on
+/// the pair, relative to the largest weight of the log.
+pub fn judgments(fitted: &Fitted, counted: &Counted) -> Vec<Judgment> {
+    let of = |((relevance, examined), seen): ((&Estimate, &f64), &Seen)| {
+        let mean = if seen.clicks == 0 { counted.largest_weight } else { seen.weight / seen.clicks as f64 };
+        let factor = if counted.largest_weight > 0.0 { mean / counted.largest_weight } else { 1.0 };
         let Estimate { value, error } = *relevance;
         // On the scale of log-odds, where bounds stay within 0 and 1.
         let odds = libm::log(value / (1.0 - value));
         let half = z() * error / (value * (1.0 - value));
         let bound = |odds: f64| 1.0 / (1.0 + libm::exp(-odds));
         Judgment {
-            attractiveness: value,
-            interval: [bound(odds - half), bound(odds + half)],
+            attractiveness: factor * value,
+            interval: [factor * bound(odds - half), factor * bound(odds + half)],
             doc_weight: examined / (examined + HALF_WEIGHT),
         }
     };
-    fitted.relevance.iter().zip(&fitted.examined).map(of).collect()
+    fitted.relevance.iter().zip(&fitted.examined).zip(&counted.seen).map(of).collect()
 }
 
 /// How attractiveness becomes relevance.

@@ -30,7 +30,7 @@ pub use models::{CLICK_MODEL_NAMES, CLICK_MODELS, ClickModel, find};
 pub use offline::{Changes, GROUPS, OfflineValue, Sums, Weights, group_of};
 
 /// A row of an impression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shown {
     /// Number of the (query, document) pair.
     pub pair: u32,
@@ -38,6 +38,8 @@ pub struct Shown {
     pub position: u32,
     /// Whether it was clicked.
     pub clicked: bool,
+    /// Weight of the click, such as 5 for a purchase; 0 without one.
+    pub weight: f64,
 }
 
 /// Largest position. Contexts of a model are numbers below its square.

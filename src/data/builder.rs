@@ -6,7 +6,11 @@
 
 use std::collections::HashMap;
 
+use super::column_facts::{ColumnFacts, Seen};
+use super::finish::FinishOptions;
 use super::id::Id;
+use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
+use super::missing::Missing;
 use super::query_value::QueryValue;
 use crate::error::{Error, Result, shorten};
 use crate::math::order::compare;
@@ -43,6 +47,8 @@ pub(super) struct Column {
     pub numeric: bool,
     /// The first row that holds neither a number nor NULL, and what it holds.
     pub first_other: Option<(usize, String)>,
+    /// Facts of the rows that hold neither.
+    pub others: Option<Box<ColumnFacts>>,
     pub first_missing: Option<usize>,
 }
 
@@ -128,6 +134,8 @@ pub struct DatasetBuilder {
     pub(super) scores: Vec<f64>,
     /// Bytes of ids on the heap.
     id_bytes: u64,
+    /// Columns that are no features.
+    pub(super) observed: Vec<ColumnFacts>,
     /// The bytes of all rows.
     pub(super) memory: Reservation,
     /// Whether bytes are counted.
@@ -163,6 +171,7 @@ impl DatasetBuilder {
             row_group: Vec::new(),
             scores: Vec::new(),
             id_bytes: 0,
+            observed: Vec::new(),
             memory: Reservation::default(),
             is_limited: false,
         }
@@ -184,6 +193,15 @@ impl DatasetBuilder {
     #[must_use]
     pub fn with_value_names(self, names: Vec<String>) -> Self {
         Self { value_names: Some(names), ..self }
+    }
+
+    /// Notes the value of the row in a column that is no feature. Columns are numbered from 0.
+    pub fn observe(&mut self, column: usize, value: Seen<'_>) {
+        if self.observed.len() <= column {
+            self.observed.resize_with(column + 1, ColumnFacts::default);
+        }
+        let query = self.row_query.last().copied().unwrap_or(0);
+        self.observed[column].add(query, value);
     }
 
     /// Number of rows begun.
@@ -258,17 +276,42 @@ impl DatasetBuilder {
     }
 
     /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
-    /// row-major. Only rows whose features are BLOBs are scored.
+    /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
     ///
     /// # Errors
-    /// Those of `score`.
+    /// Those of `score`; missing values that are not allowed.
     pub fn score_rows(
         &mut self,
+        options: &FinishOptions<'_>,
         score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
     ) -> Result<()> {
+        // Columns of BLOBs are known only if values are missing.
+        if matches!(self.values, Values::F32(_)) && !self.columns.is_empty() {
+            self.fill_scored(options)?;
+        }
         let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
         score(values, width, &mut self.scores)?;
         values.clear();
+        Ok(())
+    }
+
+    /// Fills the missing values of rows that are scored.
+    fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        self.check_missing(options, &all, true)?;
+        self.columns.clear();
+        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
+            return Ok(());
+        };
+        for row in values.chunks_exact_mut(all.len()) {
+            for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
+                let mean = options
+                    .means
+                    .filter(|_| options.missing == Missing::Mean)
+                    .map_or(0.0, |means| means[column]);
+                *value = mean as f32;
+            }
+        }
         Ok(())
     }
 
@@ -375,15 +418,30 @@ impl DatasetBuilder {
         let state = &mut self.columns[column];
         match value {
             Some(_) => state.numeric = true,
-            None => drop(state.first_missing.get_or_insert(row)),
+            None => {
+                state.first_missing.get_or_insert(row);
+                if let Some(others) = &mut state.others {
+                    others.add(self.row_query[row], Seen::Missing);
+                }
+            }
         }
         self.push(value);
     }
 
     /// Adds something that is not a number as the next feature of the row.
-    pub fn no_number(&mut self, column: usize, found: impl FnOnce() -> String) {
+    pub fn no_number(&mut self, column: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
         let row = self.row_query.len() - 1;
-        self.columns[column].first_other.get_or_insert_with(|| (row, found()));
+        let column = &mut self.columns[column];
+        column.first_other.get_or_insert_with(|| (row, found()));
+        if column.numeric {
+            // The end of the rows refuses the column.
+        } else if let Some(others) = &mut column.others {
+            others.add(self.row_query[row], value);
+        } else {
+            let others = column.others.insert(Box::default());
+            let missing = column.first_missing.into_iter().map(|row| (row, Seen::Missing));
+            missing.chain([(row, value)]).for_each(|(row, value)| others.add(self.row_query[row], value));
+        }
         self.push(None);
     }
 
@@ -394,10 +452,10 @@ impl DatasetBuilder {
         }
     }
 
-    /// Adds the features of the row as a BLOB of little-endian `f32`.
+    /// Adds the features of the row as a BLOB of little-endian `f32`; NaN is a missing value.
     ///
     /// # Errors
-    /// A length that is not a multiple of 4 or differs from earlier rows, NaN or infinities, a mix with JSON.
+    /// A length that is not a multiple of 4 or differs from earlier rows, infinities, a mix with JSON.
     pub fn blob(&mut self, bytes: &[u8]) -> Result<()> {
         let (chunks, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
@@ -405,7 +463,7 @@ impl DatasetBuilder {
                 format!("BLOB of {} bytes; its length must be a multiple of 4 (f32 values)", bytes.len());
             return Err(self.vector_error(problem));
         }
-        self.check_width(chunks.len())?;
+        self.check_width(chunks.len()).map_err(|error| self.of_64_bits(error, chunks.len()))?;
         if self.n_rows() == 1 {
             self.values = Values::F32(Vec::new());
         }
@@ -416,12 +474,53 @@ impl DatasetBuilder {
         values.extend(chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)));
         // Without an end at the first value that is not finite, the loop runs over several values at a time.
         let finite = values[start..].iter().fold(true, |finite, value| finite & value.is_finite());
-        match values[start..].iter().position(|value| !finite && !value.is_finite()) {
-            None => Ok(()),
-            Some(at) => {
-                let found = values[start + at];
-                Err(self.vector_error(format!("value {} is {found}; allowed are finite numbers", at + 1)))
+        if finite { Ok(()) } else { self.find_missing(start) }
+    }
+
+    /// Notes the missing values of the BLOB that begins at this value.
+    fn find_missing(&mut self, start: usize) -> Result<()> {
+        let Values::F32(values) = &self.values else { return Ok(()) };
+        let row = self.n_rows() - 1;
+        if let Some(at) = values[start..].iter().position(|value| value.is_infinite()) {
+            let found = values[start + at];
+            let advice = self.advice_on_64_bits();
+            return Err(self.vector_error(format!(
+                "value {} is {found}; allowed are finite numbers, and NaN for a missing value{advice}",
+                at + 1
+            )));
+        }
+        let missing: Vec<usize> = values[start..]
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| value.is_nan())
+            .map(|(at, _)| at)
+            .collect();
+        self.columns.resize(values.len() - start, Column::default());
+        for column in missing {
+            self.columns[column].first_missing.get_or_insert(row);
+        }
+        Ok(())
+    }
+
+    /// What to do about BLOBs that look like numbers of 64 bits; otherwise empty.
+    pub(super) fn advice_on_64_bits(&self) -> String {
+        match &self.values {
+            Values::F32(values) if are_64_bits(values, self.width.unwrap_or(0)) => {
+                format!("; {ADVICE_ON_64_BITS}")
             }
+            _ => String::new(),
+        }
+    }
+
+    /// The error about a BLOB of the wrong length; twice the length of a model's may be numbers of 64 bits.
+    fn of_64_bits(&self, error: Error, found: usize) -> Error {
+        match error {
+            Error::Row { source_text, row, column, problem }
+                if self.width.is_some_and(|width| found == 2 * width) =>
+            {
+                Error::Row { source_text, row, column, problem: format!("{problem}; {ADVICE_ON_64_BITS}") }
+            }
+            error => error,
         }
     }
 

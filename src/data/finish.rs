@@ -7,6 +7,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
+use super::column_facts::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
@@ -80,8 +81,10 @@ pub struct FinishOptions<'a> {
 pub struct ReadReport {
     /// Columns that were ignored because they hold no number.
     pub ignored: Vec<String>,
-    /// Those of them whose first text may be meant as a number, such as a price with a sign or a unit, with this text.
-    pub numbers_in_text: Vec<(String, String)>,
+    /// Facts of each of them.
+    pub ignored_facts: Vec<ColumnFacts>,
+    /// Facts of columns that are no features, in the order of their numbers.
+    pub observed: Vec<ColumnFacts>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
     /// Where they are in the data set.
@@ -114,20 +117,6 @@ pub fn repeated_name(names: &[String]) -> Option<&str> {
     names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
 }
 
-/// Whether what was found instead of a number is a text that may be meant as one: with digits and without letters, or a
-/// number and a unit.
-fn is_like_number(found: &str) -> bool {
-    let text = found.strip_prefix("text ").unwrap_or_default().trim_matches('\'').trim();
-    let is_digit = |c: char| c.is_ascii_digit();
-    if !text.contains(is_digit) {
-        return false;
-    }
-    let unit = text.trim_start_matches(|c: char| is_digit(c) || "+-.,".contains(c)).trim_start();
-    let has_number = text[..text.len() - unit.len()].contains(is_digit);
-    let is_unit = !unit.contains(|c: char| is_digit(c) || c.is_whitespace());
-    !text.contains(char::is_alphabetic) || has_number && is_unit
-}
-
 impl DatasetBuilder {
     /// Turns the rows into a data set. Every pass has checkpoints.
     ///
@@ -143,9 +132,9 @@ impl DatasetBuilder {
         if is_scored {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
-        let mut report = ReadReport::default();
-        let kept = self.numeric_columns(options.text_columns, &mut report)?;
-        self.check_missing(options.missing, &kept, vector)?;
+        let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
+        let kept = self.numeric_columns(options.text_columns, vector, &mut report)?;
+        self.check_missing(&options, &kept, vector)?;
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes() + positions;
@@ -171,8 +160,8 @@ impl DatasetBuilder {
         // 3. Summaries are sums of floating-point numbers, so they are taken in that order.
         let missing = &mut report.missing;
         report.summaries = match &matrix {
-            // No value of a BLOB is missing.
-            Matrix::F32(_) if !options.summarized => Vec::new(),
+            // Columns of BLOBs are known only if values are missing.
+            Matrix::F32(_) if !options.summarized && self.columns.is_empty() => Vec::new(),
             Matrix::F32(array) => summarize_columns(array, &order, options.previous, missing),
             Matrix::F64(array) => summarize_columns(array, &order, options.previous, missing),
         };
@@ -210,20 +199,30 @@ impl DatasetBuilder {
         self.memory.resize(bytes, what, FEWER_ROWS)
     }
 
-    fn numeric_columns(&self, text_columns: TextColumns, report: &mut ReadReport) -> Result<Vec<usize>> {
+    fn numeric_columns(
+        &self,
+        text_columns: TextColumns,
+        vector: bool,
+        report: &mut ReadReport,
+    ) -> Result<Vec<usize>> {
         let mut kept = Vec::with_capacity(self.names.len());
+        let is_ignored = text_columns == TextColumns::Ignore && !vector;
         for (index, name) in self.names.iter().enumerate() {
             let column = self.columns.get(index).cloned().unwrap_or_default();
+            let mut ignore = |mut facts: Box<ColumnFacts>| {
+                facts.of_rows(self.n_rows());
+                report.ignored.push(name.clone());
+                report.ignored_facts.push(*facts);
+            };
             match column.first_other {
                 Some((row, found)) if column.numeric || text_columns == TextColumns::Refuse => {
                     let allowed = "allowed are numbers and text that is a well-formed number";
                     return Err(self.context(row).error(name, format!("{found} is not a number; {allowed}")));
                 }
-                Some((_, found)) => {
-                    report.ignored.push(name.clone());
-                    if is_like_number(&found) {
-                        report.numbers_in_text.push((name.clone(), found));
-                    }
+                // Text, or NULL in every row (rule 2.5).
+                Some(_) => ignore(column.others.unwrap_or_default()),
+                None if !column.numeric && column.first_missing.is_some() && is_ignored => {
+                    ignore(Box::default());
                 }
                 None => kept.push(index),
             }
@@ -265,15 +264,24 @@ impl DatasetBuilder {
         Error::Source { source_text: self.source.clone(), problem }
     }
 
-    fn check_missing(&self, missing: Missing, kept: &[usize], vector: bool) -> Result<()> {
+    pub(super) fn check_missing(
+        &self,
+        options: &FinishOptions<'_>,
+        kept: &[usize],
+        vector: bool,
+    ) -> Result<()> {
         let first =
             kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
-        let Some((row, index)) = first.filter(|_| missing == Missing::Error) else { return Ok(()) };
+        let Some((row, index)) = first.filter(|_| options.missing == Missing::Error) else { return Ok(()) };
         let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
         let context = self.context(row);
         Err(if vector {
-            context.error("features", format!("value {} is null; {advice}", index + 1))
+            let advice = format!("{advice}{}", self.advice_on_64_bits());
+            context.error("features", format!("value {} is missing; {advice}", index + 1))
         } else {
+            // A few rows to be ranked may lack a value; a training needs one.
+            let is_empty = options.means.is_none() && !self.columns[index].numeric;
+            let advice = if is_empty { "the column has no number in any row" } else { advice };
             context.error(&self.names[index], format!("NULL; {advice}"))
         })
     }
@@ -306,21 +314,30 @@ impl DatasetBuilder {
 
     /// Replaces missing values by these means (by default 0), counts them, and refuses infinite values.
     fn impute(&self, mut matrix: Matrix, means: Option<&[f64]>) -> Result<(Matrix, usize)> {
+        let imputed = match &mut matrix {
+            Matrix::F32(_) if self.columns.is_empty() => 0,
+            Matrix::F32(array) => self.fill(array, means)?,
+            Matrix::F64(array) => self.fill(array, means)?,
+        };
+        Ok((matrix, imputed))
+    }
+
+    fn fill<T: Element>(&self, array: &mut Array2<T>, means: Option<&[f64]>) -> Result<usize> {
         let (mut imputed, mut ticks) = (0, Ticks::default());
-        let Matrix::F64(array) = &mut matrix else { return Ok((matrix, imputed)) };
         for (row, mut values) in array.rows_mut().into_iter().enumerate() {
             ticks.add(values.len());
             for (column, value) in values.iter_mut().enumerate() {
-                if value.is_nan() {
-                    *value = means.map_or(0.0, |means| means[column]);
+                let found = value.to_f64();
+                if found.is_nan() {
+                    *value = T::from_f64(means.map_or(0.0, |means| means[column]));
                     imputed += 1;
-                } else if value.is_infinite() {
-                    let problem = format!("{value}; allowed are finite numbers");
+                } else if found.is_infinite() {
+                    let problem = format!("{found}; allowed are finite numbers");
                     return Err(self.context(row).error(&self.names[column], problem));
                 }
             }
         }
-        Ok((matrix, imputed))
+        Ok(imputed)
     }
 
     fn in_order(

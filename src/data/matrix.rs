@@ -25,6 +25,34 @@ pub enum Slice<'a> {
     F64(&'a [f64]),
 }
 
+/// What to do about BLOBs of numbers of 64 bits.
+pub const ADVICE_ON_64_BITS: &str = "the vectors look like 64-bit floats, but each feature takes 4 bytes: make them with ltr_vec, \
+                                     struct.pack('<3f', ...) or numpy.asarray(x, 'float32').tobytes()";
+
+/// Numbers that BLOBs are checked for.
+const CHECKED: usize = 1 << 16;
+
+/// Whether vectors of this width, read as numbers of 32 bits, look like numbers of 64 bits: all of these are ordinary, and
+/// their low halves are no ordinary numbers, or all 0.
+pub fn are_64_bits(values: &[f32], width: usize) -> bool {
+    let ordinary = |x: f64| x.abs() <= 0.0 || (1e-12..1e12).contains(&x.abs());
+    let (mut odd, mut pairs, mut zeros, mut large) = (0, 0, 0, true);
+    for pair in values[..values.len().min(CHECKED)].chunks_exact(2) {
+        let [low, high] = [pair[0], pair[1]].map(f32::to_bits);
+        let double = f64::from_bits(u64::from(high) << 32 | u64::from(low));
+        if !ordinary(double) {
+            return false;
+        }
+        pairs += 1;
+        zeros += usize::from(low == 0);
+        // A missing value is the usual NaN.
+        odd += usize::from(!ordinary(f64::from(pair[0])) && low << 1 != f32::NAN.to_bits() << 1);
+        large &= double.abs() <= 0.0 || double.abs() >= 0.1;
+    }
+    let has_numbers = values.iter().any(|value| value.abs() > 0.0);
+    width.is_multiple_of(2) && has_numbers && (16 * odd > pairs || width >= 4 && zeros == pairs && large)
+}
+
 /// Evaluates an expression on the array of either type.
 macro_rules! on_array {
     ($matrix:expr, $array:ident => $body:expr) => {

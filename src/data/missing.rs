@@ -70,6 +70,11 @@ impl MissingRows {
         self.words.iter().enumerate().flat_map(rows_of)
     }
 
+    /// Their number.
+    pub fn count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
     /// Whether a row has no value.
     #[inline]
     pub fn contains(&self, row: usize) -> bool {

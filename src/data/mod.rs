@@ -2,6 +2,7 @@
 
 mod builder;
 mod clusters;
+mod column_facts;
 mod columns;
 mod dataset;
 mod feature_quantiles;
@@ -20,6 +21,7 @@ mod ratings;
 mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
+pub use column_facts::{ColumnFacts, Facts, Seen, facts_of_feature};
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{
@@ -27,7 +29,7 @@ pub use finish::{
 };
 pub use id::{Id, text_number};
 pub(crate) use matrix::shaped;
-pub use matrix::{Matrix, Slice};
+pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
 pub use missing::{Missing, MissingValues};
 pub use negatives::negatives;
 pub use quantiles::Quantiles;

@@ -172,7 +172,10 @@ impl Model {
         if found == names.len() {
             return Ok(());
         }
-        let what = if *names == position_names(names.len()) {
+        let what = if found == 2 * names.len() {
+            "number of features (twice as many as expected may be 64-bit floats; a feature takes 32 bits)"
+                .to_owned()
+        } else if *names == position_names(names.len()) {
             "number of features".to_owned()
         } else {
             format!("number of features ({})", shorten(&names.join(", ")))

@@ -18,6 +18,8 @@ pub(crate) use json::LONGEST_VECTOR;
 pub(crate) use json::{Strict, json_problem, numbers};
 pub use named::Named;
 pub(crate) use named::named;
+#[cfg(feature = "sqlite")]
+pub(crate) use rule::whole_number;
 pub use rule::{Rule, stored_model};
 
 /// Longest text of parameters in bytes. Parsing is not interrupted, and takes about 50 times the memory of the text.
@@ -59,7 +61,7 @@ impl Params {
                 let what = format!("option '{key}'");
                 return Err(Error::value(what, shorten(&value.to_string()), rule.allowed_for(&value)));
             }
-            if given.insert(key.clone(), value).is_some() {
+            if given.insert(key.clone(), rule.with_integers(value)).is_some() {
                 return Err(Error::value(format!("option '{key}'"), "it twice", "each key once"));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Values of options that were removed, and what to use instead.
 const REMOVED: [(&str, &str); 1] = [("dual_descent", "\"auto\"")];
@@ -78,9 +78,12 @@ impl Rule {
             Self::Texts => value.is_string() || texts(value),
             Self::OneOf(words) => word(words),
             Self::OneOfOrModel(words) => word(words) || stored_model(value).is_some(),
-            Self::Id => value.is_i64() || value.as_str().is_some_and(|text| !text.is_empty()),
-            Self::Bytes => value.as_u64().is_some_and(|n| n > 0),
-            Self::Integer(low, high) => value.as_u64().is_some_and(|n| (low..=high).contains(&n)),
+            Self::Id => {
+                whole(value).is_some_and(|n| n.is_i64())
+                    || value.as_str().is_some_and(|text| !text.is_empty())
+            }
+            Self::Bytes => count(value).is_some_and(|n| n > 0),
+            Self::Integer(low, high) => count(value).is_some_and(|n| (low..=high).contains(&n)),
             Self::IntegerOr(low, high, text) => Self::Integer(low, high).accepts(value) || word(&[text]),
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
             Self::AboveOrSeveral(low, high) => {
@@ -104,6 +107,21 @@ impl Rule {
 }
 
 impl Rule {
+    /// A value that obeys the rule, with integers where the rule asks for whole numbers: hosts such as JavaScript write 2 as
+    /// 2.0, and people a million as 1e6.
+    pub fn with_integers(&self, value: Value) -> Value {
+        match (self, value) {
+            (Self::OneOrSeveral(rule), Value::Array(list)) => {
+                list.into_iter().map(|value| rule.with_integers(value)).collect()
+            }
+            (Self::OneOrSeveral(rule), value) => rule.with_integers(value),
+            (Self::Id | Self::Bytes | Self::Integer(..) | Self::IntegerOr(..), value) => {
+                whole(&value).map_or(value, Value::Number)
+            }
+            (_, value) => value,
+        }
+    }
+
     /// Whether an array can obey the rule.
     pub fn takes_arrays(&self) -> bool {
         matches!(
@@ -137,6 +155,26 @@ impl Rule {
 /// The model that a text such as "@name" or "@name@2" refers to.
 pub fn stored_model(value: &Value) -> Option<&str> {
     value.as_str()?.strip_prefix('@').filter(|name| !name.is_empty())
+}
+
+/// The integer in a number without a fraction.
+fn whole(value: &Value) -> Option<Number> {
+    let number = value.as_number()?;
+    if number.is_f64() {
+        number.as_f64().and_then(whole_number).map(Number::from)
+    } else {
+        Some(number.clone())
+    }
+}
+
+/// The integer that a number without a fraction is. Larger numbers than 2^53 are not exact.
+pub fn whole_number(number: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number.abs() <= EXACT && number.fract().abs() <= 0.0).then_some(number as i64)
+}
+
+fn count(value: &Value) -> Option<u64> {
+    whole(value)?.as_u64()
 }
 
 fn positive(x: f64) -> bool {

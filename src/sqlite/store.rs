@@ -172,11 +172,39 @@ impl<'a> Store<'a> {
                 sql::query_row(self.connection, &newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
             return Err(Error::Model(format!(
                 "no version of the model '{text}' is active; activate one, such as \
-                 UPDATE {table} SET active = (version = {newest}) WHERE name = '{}'",
-                text.replace('\'', "''")
+                 {}",
+                self.activation(text, newest)
             )));
         }
         Err(self.unknown_model(text)?)
+    }
+
+    /// SQL that activates a version.
+    fn activation(&self, name: &str, version: i64) -> String {
+        let name = name.replace('\'', "''");
+        match &*self.schema {
+            "main" => format!("SELECT ltr_activate('{name}', {version})"),
+            _ => format!("UPDATE {} SET active = (version = {version}) WHERE name = '{name}'", self.table()),
+        }
+    }
+
+    /// Refuses a version that does not exist.
+    fn find_version(&self, name: &str, version: i64) -> Result<()> {
+        match self.row_id(&format!("{name}@{version}")) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let sql = format!("SELECT group_concat(version, ', ') FROM {} WHERE name = ?1", self.table());
+                let known =
+                    sql::query_row(self.connection, &sql, [name], |row| row.get::<_, Option<String>>(0));
+                Err(match known {
+                    Ok(Some(known)) => Error::Model(format!(
+                        "the model '{name}' has no version {version}; its versions are {known}"
+                    )),
+                    Ok(None) if self.exists()? => self.unknown_model(name)?,
+                    _ => error,
+                })
+            }
+        }
     }
 
     /// The error about a name without any version.

@@ -22,43 +22,87 @@ pub const MAX_WORDS: usize = 1000;
 /// A query that matches nothing.
 const NOTHING: &str = "\"\"";
 
-/// The FTS5 query of a text. Every word becomes a string of FTS5, so that no character is an operator. Text in double quotes
-/// is a phrase. Words without a letter or a digit are left out, and words that are there already: FTS5 would find each of
-/// their places again. With `prefix` the last word also matches its continuations.
+/// A string of FTS5, and whether it may be the beginning of a word.
+type Part = (String, bool);
+
+/// The FTS5 query of a text. Every word becomes a string of FTS5, so that no character is an operator. Text in quotes is a
+/// phrase, if the first quote begins a word: others are marks such as inches. FTS5 makes a phrase of a word with punctuation, as
+/// in `red,shoes`; if one word is enough, its parts are words, too. Words of punctuation alone are left out, and words that are
+/// there already: FTS5 would find each of their places again. With `prefix` the last word also matches its continuations.
 pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
-    // 1. Words and phrases. The parts of the text with an odd number are in quotes; a last quote without a partner is a space.
+    // 1. Words and phrases.
     let text = text.replace('\0', " ");
-    let parts: Vec<&str> = text.split(is_quote).collect();
-    let is_open = parts.len().is_multiple_of(2);
-    let mut strings: Vec<(&str, bool)> = Vec::new();
-    for (index, part) in parts.iter().enumerate() {
-        let is_phrase = index % 2 == 1 && !(is_open && index + 1 == parts.len());
-        if is_phrase {
-            strings.push((part.trim(), true));
-        } else {
-            strings.extend(part.split_whitespace().map(|word| (word, false)));
+    let (mut rest, mut strings) = (text.trim(), Vec::new());
+    while !rest.is_empty() {
+        if let Some((phrase, after)) = leading_phrase(rest) {
+            strings.push((phrase, true));
+            rest = after.trim_start();
+            continue;
         }
+        let (word, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+        strings.extend(word.split(is_quote).map(|word| (word.to_owned(), false)));
+        rest = after.trim_start();
     }
-    strings.retain(|(string, _)| string.contains(char::is_alphanumeric));
-    let last = strings.pop_if(|(_, is_phrase)| prefix && !*is_phrase);
+    strings.retain(|(string, _)| !string.chars().all(is_punctuation));
+    // 2. Their strings, each once. Only the last word can go on.
+    let last = strings.len();
+    let mut parts: Vec<Part> = Vec::new();
+    for (number, (string, is_phrase)) in (1..).zip(strings) {
+        let goes_on = prefix && number == last && !is_phrase;
+        let is_split = words == Words::Any && !is_phrase;
+        let mut pieces: Vec<&str> = string.split(joins_words).filter(|piece| !piece.is_empty()).collect();
+        if !is_split || pieces.len() < 2 {
+            pieces.clear();
+        }
+        let last_piece = pieces.pop().map(|piece| (piece.to_owned(), goes_on));
+        let pieces: Vec<Part> = pieces.into_iter().map(|piece| (piece.to_owned(), false)).collect();
+        parts.extend(std::iter::once((string, goes_on)).chain(pieces).chain(last_piece));
+    }
     let mut known = HashSet::new();
-    strings.retain(|(string, _)| known.insert(string.to_lowercase()));
-    strings.extend(last);
-    strings.truncate(MAX_WORDS);
-    // 2. The query. Without AND between them FTS5 ignores strings that its tokenizer finds empty.
-    if strings.is_empty() {
+    parts.retain(|(string, goes_on)| known.insert((string.to_lowercase(), *goes_on)));
+    parts.truncate(MAX_WORDS);
+    // 3. The query. Without AND between them FTS5 ignores strings that its tokenizer finds empty.
+    if parts.is_empty() {
         return NOTHING.to_owned();
     }
-    let star = if last.is_some() && strings.last() == last.as_ref() { "*" } else { "" };
-    let quoted: Vec<String> = strings.iter().map(|(string, _)| format!("\"{string}\"")).collect();
+    let quoted = |(string, goes_on): Part| format!("\"{string}\"{}", if goes_on { "*" } else { "" });
     let separator = match words {
         Words::Any => " OR ",
         Words::All => " ",
     };
-    quoted.join(separator) + star
+    parts.into_iter().map(quoted).collect::<Vec<_>>().join(separator)
+}
+
+/// The phrase that a text begins with, and the rest. Its last quote ends a word; its first one is at the beginning of one.
+fn leading_phrase(text: &str) -> Option<(String, &str)> {
+    let mut chars = text.trim_start_matches(['(', '[', '{']).chars();
+    let open = chars.next().filter(|first| is_quote(*first))?;
+    let inner = chars.as_str();
+    // French has spaces between marks and words.
+    if inner.starts_with(char::is_whitespace) && !matches!(open, '\u{ab}' | '\u{bb}') {
+        return None;
+    }
+    let ends = |(at, mark): &(usize, &str)| !inner[at + mark.len()..].starts_with(char::is_alphanumeric);
+    let (end, mark) = inner.match_indices(is_quote).find(ends)?;
+    let phrase = inner[..end].replace(is_quote, " ");
+    let has_words = !phrase.chars().all(is_punctuation);
+    has_words.then(|| (phrase.trim().to_owned(), &inner[end + mark.len()..]))
 }
 
 /// Double quotes: straight, typographic and French ones.
 fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{ab}' | '\u{bb}')
+}
+
+/// Whether a character is a space or punctuation, of which no tokenizer makes a word. Symbols and emoji can be words.
+fn is_punctuation(c: char) -> bool {
+    let is_symbol = "$+<=>^`|~".contains(c);
+    let is_general = matches!(c, '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{feff}');
+    c.is_whitespace() || c.is_control() || c.is_ascii_punctuation() && !is_symbol || is_general
+}
+
+/// Whether a character within a word separates parts of it: no letter, digit or mark of a script.
+fn joins_words(c: char) -> bool {
+    let is_other = matches!(c, '\u{a1}'..='\u{f7}' | '\u{2010}'..='\u{20cf}' | '\u{2100}'..='\u{2bff}' | '\u{3000}'..='\u{3029}' | '\u{3030}'..='\u{303f}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff01}'..='\u{ff65}' | '\u{1f000}'..='\u{1faff}');
+    !c.is_alphanumeric() && (c.is_ascii_punctuation() || is_other)
 }

@@ -227,12 +227,36 @@ fn words_are_strings_of_fts5() {
         ("\u{201c}running shoes\u{201d} red", Any, true, r#""running shoes" OR "red"*"#),
         (r#"5" pipe"#, Any, false, r#""5" OR "pipe""#),
         ("cats AND dogs", All, false, r#""cats" "AND" "dogs""#),
-        ("title:cats -dogs (a* OR ^b)", Any, false, r#""title:cats" OR "-dogs" OR "(a*" OR "OR" OR "^b)""#),
+        ("title:cats -dogs (a* OR ^b)", All, false, r#""title:cats" "-dogs" "(a*" "OR" "^b)""#),
+        ("title:cats -dogs", Any, false, r#""title:cats" OR "title" OR "cats" OR "-dogs""#),
         ("rock & roll", All, false, r#""rock" "roll""#),
         ("東京 cafe\u{301}", Any, false, "\"東京\" OR \"cafe\u{301}\""),
         ("a\0b", All, false, r#""a" "b""#),
         ("", Any, true, r#""""#),
         (" \" & \t", All, true, r#""""#),
+        // Marks of inches open no phrase, whatever their form.
+        (r#"27" monitor 24" stand"#, All, false, r#""27" "monitor" "24" "stand""#),
+        ("27\u{201d} monitor 24\u{201d}", All, false, r#""27" "monitor" "24""#),
+        ("27\u{2033} x 24\u{2033}", All, false, "\"27\u{2033}\" \"x\" \"24\u{2033}\""),
+        (r#"24"x36" poster"#, All, false, r#""24" "x36" "poster""#),
+        (r#"5'10" "tall man" 6""#, All, false, r#""5'10" "tall man" "6""#),
+        (r#"pipe 3 " x 4 " brass"#, All, false, r#""pipe" "3" "x" "4" "brass""#),
+        (r#"size="red shoes""#, All, false, r#""size=" "red" "shoes""#),
+        (r#"("red shoes") bag"#, All, false, r#""red shoes" "bag""#),
+        (r#""red shoes"#, All, false, r#""red" "shoes""#),
+        (r#""12" pipe" x"#, All, false, r#""12" "pipe" "x""#),
+        ("\u{ab} chaussures rouges \u{bb}", All, false, r#""chaussures rouges""#),
+        ("\u{201e}rote Schuhe\u{201c}", All, false, r#""rote Schuhe""#),
+        // Parts of words.
+        ("red,shoes", Any, false, r#""red,shoes" OR "red" OR "shoes""#),
+        ("red,shoes", All, false, r#""red,shoes""#),
+        ("red,sho", Any, true, r#""red,sho"* OR "red" OR "sho"*"#),
+        ("red, red", Any, false, r#""red," OR "red""#),
+        ("a\u{2013}b\u{b7}c", Any, false, "\"a\u{2013}b\u{b7}c\" OR \"a\" OR \"b\" OR \"c\""),
+        ("हिन्दी", Any, false, "\"हिन्दी\""),
+        ("cafe\u{301}s", Any, false, "\"cafe\u{301}s\""),
+        // What a tokenizer may keep.
+        ("Tasse ☕ + - …", All, false, "\"Tasse\" \"☕\" \"+\""),
     ] {
         assert_eq!(match_query(text, words, prefix), query, "{text}");
     }

@@ -217,8 +217,8 @@ fn logs_that_cannot_be_used_are_refused() {
             "both \"position\" and \"rank\" could have the role position",
         ),
         (
-            "ltr_judgments('SELECT impression, query_id, doc_id, position, 2 AS clicked FROM log')",
-            "impression 1, column \"clicked\": 2; allowed are 0 and 1",
+            "ltr_judgments('SELECT impression, query_id, doc_id, position, -2 AS clicked FROM log')",
+            "impression 1, column \"clicked\": -2; allowed are 0, 1, and weights up to",
         ),
         (
             "ltr_judgments('SELECT impression, query_id, doc_id, 0.5 AS position, clicked FROM log')",

@@ -250,8 +250,8 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
             "two rows have position 1",
         ),
         (
-            "'one', 'SELECT impression, query_id, doc_id, position, 7 AS clicked, price, stars FROM shown'",
-            "column \"clicked\": 7; allowed are 0 and 1",
+            "'one', 'SELECT impression, query_id, doc_id, position, -7 AS clicked, price, stars FROM shown'",
+            "column \"clicked\": -7; allowed are 0, 1, and weights up to 1000000",
         ),
         (
             "'one', 'SELECT impression, query_id, doc_id, position, clicked, ''x'' AS price, stars FROM shown', '{\"propensities\": [1, 1, 1, 1, 1]}'",

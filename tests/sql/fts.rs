@@ -263,8 +263,9 @@ fn queries_of_what_users_type() {
         ("\"red shoes\"", "{}", "1"),
         ("run", r#"{"prefix": true}"#, "1,2"),
         ("red & shoes", r#"{"words": "all"}"#, "1,4"),
-        ("title:red NOT (", "{}", ""),
-        ("red-shoes", "{}", "1"),
+        ("title:red NOT (", "{}", "1,3,4"),
+        ("red-shoes", "{}", "1,2,3,4"),
+        ("red-shoes", r#"{"words": "all"}"#, "1"),
         ("", "{}", ""),
         ("\"", "{}", ""),
     ] {

@@ -26,6 +26,7 @@ mod export_limits;
 mod extremes;
 #[path = "../hosts/failed_loads.rs"]
 mod failed_loads;
+mod fates;
 mod files;
 mod fts;
 mod fts_loading;

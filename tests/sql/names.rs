@@ -7,6 +7,7 @@ use rusqlite::Connection;
 /// Each function with its numbers of arguments; -1 means any number. Every name but `ltr_fts` and `ltr_vec` also has a function for any
 /// number of arguments that answers calls of a wrong form (`calls.rs`).
 const FUNCTIONS: &[&str] = &[
+    "ltr_activate/2",
     "ltr_alpha_ndcg/2",
     "ltr_alpha_ndcg/3",
     "ltr_alpha_ndcg/4",
@@ -202,8 +203,19 @@ fn each_function_has_the_flags_it_should() {
     let direct_only = with(0x0008_0000);
     let is_direct_only = |function: &&&str| {
         let (name, _) = function.split_once('/').expect("a name and a number of arguments");
-        let all =
-            ["debug", "export", "fit", "fts_names", "import", "info", "plot", "report", "train", "update"];
+        let all = [
+            "activate",
+            "debug",
+            "export",
+            "fit",
+            "fts_names",
+            "import",
+            "info",
+            "plot",
+            "report",
+            "train",
+            "update",
+        ];
         all.contains(&name.trim_start_matches("ltr_")) || ["ltr_prefer/4", "ltr_score/3"].contains(function)
     };
     let expected: BTreeSet<String> =

@@ -357,7 +357,7 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
 }
 
 /// The warning of a report on the training data.
-const TRAINING_ROWS: &str = "This source has the rows of the training";
+const TRAINING_ROWS: &str = "has the rows of the training";
 
 /// The same models in `main`, and in another schema beside others of the same name in `main`.
 #[test]

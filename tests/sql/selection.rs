@@ -1,4 +1,4 @@
-//! Rule 5.30: the validated value of a training is that of the model which it returns.
+//! Rule 5.31: the validated value of a training is that of the model which it returns.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

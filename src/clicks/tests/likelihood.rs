@@ -58,6 +58,7 @@ fn list(clicks: usize) -> Vec<Shown> {
         pair: [2, 0, 3, 1][index],
         position: index as u32 + 1,
         clicked: clicks >> index & 1 == 1,
+        weight: (clicks >> index & 1) as f64,
     };
     (0..ROWS).map(shown).collect()
 }

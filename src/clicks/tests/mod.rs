@@ -84,7 +84,7 @@ fn hopeless_rows_are_refused() {
         query: Id::Integer(query),
         doc: Id::Integer(position),
         position: position as u32,
-        clicked: false,
+        weight: 0.0,
     };
     for (rows, message) in [
         (

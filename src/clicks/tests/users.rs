@@ -94,7 +94,7 @@ impl Users {
                 query: Id::Integer(query as i64),
                 doc: Id::Integer((pair % self.docs) as i64),
                 position,
-                clicked,
+                weight: f64::from(u8::from(clicked)),
             }));
         }
         rows

@@ -226,7 +226,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     // 2. The chosen one is fitted to all impressions.
     let (fitted, passes) = arguments.fitted(call.connection, &log, (&counted, chosen), true)?;
     let judge = |_: &Control| {
-        let judgments = clicks::judgments(&fitted);
+        let judgments = clicks::judgments(&fitted, &counted);
         let grades = clicks::grade(&judgments, &grading);
         Ok((judgments, grades))
     };
@@ -269,7 +269,15 @@ const OTHER_ORDERS: &str = "show some lists in another order, as ltr_interleave 
 fn warnings_of(counted: &Counted) -> Vec<String> {
     let sum = |count: fn(&Seen) -> u64| counted.seen.iter().map(count).sum::<u64>();
     let (rows, clicks) = (sum(|seen| seen.rows), sum(|seen| seen.clicks));
-    if clicks == 0 {
+    let queries = counted.queries.len() as u64;
+    let unique = queries >= FEWEST_UNIQUE && counted.impressions < queries + queries / 4;
+    if clicks > 0 && clicks < rows && unique {
+        vec![format!(
+            "nearly every query has one impression ({queries} queries, {} impressions), so little is learned of any; group queries \
+             that mean the same, as in lower(trim(query)), or train on features of queries",
+            counted.impressions
+        )]
+    } else if clicks == 0 {
         vec!["no row has a click, so nothing is known about the documents".to_owned()]
     } else if clicks == rows {
         vec!["every row has a click; log all documents that are shown, also those without a click".to_owned()]
@@ -277,6 +285,9 @@ fn warnings_of(counted: &Counted) -> Vec<String> {
         Vec::new()
     }
 }
+
+/// Fewer queries with one impression each may be a small log.
+const FEWEST_UNIQUE: u64 = 50;
 
 /// The number of the model with the largest likelihood, the first of equal ones.
 fn best(predictions: &[(Prediction, usize)]) -> usize {

@@ -12,11 +12,12 @@ use serde_json::Value;
 use super::aggregate::metric_options;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::control::Control;
-use crate::data::{Dataset, Id};
+use crate::data::{Dataset, Fingerprint, Id};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::memory::{Reservation, bytes_of};
 use crate::metric::{DEFAULT_METRIC, Metric};
+use crate::model::Model;
 use crate::options::Use;
 use crate::param::Params;
 use crate::sqlite::glue::value::Output;
@@ -50,6 +51,9 @@ pub(super) struct Judged {
     pub(super) data: Dataset,
     /// One score per document; documents that a constraint removes from the list are below all others.
     pub(super) scores: Vec<f64>,
+    /// Whether the rows are those of the training, as far as the fingerprint tells.
+    #[cfg(feature = "plots")]
+    pub(super) in_training: bool,
     /// Messages about the scores.
     pub(super) warnings: Vec<String>,
     /// The bytes of the documents.
@@ -76,16 +80,50 @@ pub(super) fn read_judged(call: &Call<'_>, request: &RankingCall) -> Result<Sour
     Ok(rows)
 }
 
+/// A warning if the rows are those of the training, as far as the fingerprint tells (rule 14.5).
+pub(super) fn training_rows(
+    call: &Call<'_>,
+    request: &RankingCall,
+    rows: &SourceRows,
+) -> Result<Option<String>> {
+    let SourceRows { data, read_report, .. } = rows;
+    let Model { fingerprint, .. } = &*request.handle.model;
+    let size = (data.n_docs() as u64, data.n_queries() as u64);
+    let Some(known) = fingerprint.as_ref().filter(|known| (known.rows, known.queries) == size) else {
+        return Ok(None);
+    };
+    let work = |control: &Control| Fingerprint::of(data, &read_report.missing, control);
+    let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
+    let found = request.limits.run_sized(call.connection, operations, work)?;
+    let is_same = (&found.features, &found.relevance) == (&known.features, &known.relevance);
+    Ok(is_same.then(|| {
+        format!(
+            "source {} has the rows of the training, so the model looks better than it is; use judgments of other queries",
+            request.source.shown
+        )
+    }))
+}
+
 /// Scores the judged rows of the source of a call.
 pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: SourceRows) -> Result<Judged> {
+    let training = training_rows(call, request, &rows)?;
+    #[cfg(feature = "plots")]
+    let in_training = training.is_some();
     let SourceRows { data, read_report, .. } = rows;
     let constraint = request.constraint()?;
     let scored = request.scored(call, &data)?;
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
-    let mut warnings = scored.warnings;
+    let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
     warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
-    Ok(Judged { data, scores, warnings, memory: read_report.memory })
+    Ok(Judged {
+        data,
+        scores,
+        #[cfg(feature = "plots")]
+        in_training,
+        warnings,
+        memory: read_report.memory,
+    })
 }
 
 /// Reserves what plots of judged documents need: orders, and copies of their scores.

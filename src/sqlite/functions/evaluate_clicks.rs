@@ -185,7 +185,7 @@ fn rows(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
     let names = ranking.source.columns(call.connection, &ranking.limits)?;
     let options = with_log_ids(&ranking.options, &log);
     let roles = Roles::find(&ranking.source, names, spec, &options)?;
-    let roles = if spec.features { roles } else { roles.without_features() };
+    let roles = if spec.features { roles } else { roles.without_features(spec) };
     let mut evaluation = Evaluation::new(call, request, &propensities);
     evaluation.part = Some(PartReader::new((&ranking.source, &roles), spec, &options, &ranking.limits)?);
     let mut impression = Impression::default();
@@ -346,7 +346,7 @@ impl<'a> Evaluation<'a> {
                     .then_with(|| data.doc_ids[a].cmp(&data.doc_ids[b]))
             });
             for (rank, row) in order.into_iter().enumerate().filter(|(_, row)| rows[*row].clicked) {
-                let gains = self.request.gains.iter().map(|gain| gain(rank));
+                let gains = self.request.gains.iter().map(|gain| rows[row].weight * gain(rank));
                 self.sums.add_click(group, rows[row].position, gains)?;
             }
         }

@@ -4,7 +4,7 @@
 //! * 9.13: Rows `feature, metric, n, loss, ci_low, ci_high`. `loss` is the mean over `n` queries of the metric minus the metric with
 //!   the feature permuted within the query.
 
-use super::evaluate::query_metrics;
+use super::evaluate::{query_metrics, training_rows};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::control::Control;
 use crate::error::Result;
@@ -35,7 +35,9 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     // 1. The rows, and the function of each query.
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
-    let SourceRows { data, read_report: _memory, .. } = request.read_source(call, spec)?;
+    let rows = request.read_source(call, spec)?;
+    let training = training_rows(call, request, &rows)?;
+    let SourceRows { data, read_report: _memory, .. } = rows;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to measure"));
     }
@@ -55,7 +57,7 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
     let found = request.limits.run_sized(call.connection, operations, work)?;
-    call.state.set_warnings(scored.warnings);
+    call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
     let rows = model.card.features.iter().zip(found);
     let rows = rows.flat_map(|(feature, found)| {
         metrics

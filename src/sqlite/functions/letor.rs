@@ -1,11 +1,12 @@
 //! `ltr_letor(path [, options])`: rows `query_id, doc_id, relevance, features, comment` of a LETOR / SVMlight file.
 //!
 //! Rules (docs/reference/rules.md, 10):
-//! * 10.4: The BLOB of a line has `feature_count` features, by default up to the highest feature number in the file.
+//! * 10.4: The BLOB of a line has `feature_count` features, by default up to the highest feature in the file.
 //! * 10.5: `doc_id` is the comment's `docid`, otherwise the number of the line in its query.
 //! * 10.6: The file is read line by line. Errors name file and line.
 //! * 10.7: Only regular files are read, none of /proc and /sys.
 //! * 10.8: Errors quote a line only if it begins like LETOR text.
+//! * 10.10: `first_feature`, missing values, encodings, and which `#` begins a comment.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -34,17 +35,20 @@ fn letor(call: &Call<'_>) -> Result<OutputRows> {
     let path = text_argument("argument 'path'", call.argument(0))?;
     let options = optional_text("argument 'options'", call.arguments[1])?;
     let options = options::parse(options.as_deref(), Use::Letor)?;
-    let width =
-        if let Some(width) = options.count("feature_count") { width } else { highest_feature(&path)? };
+    let first = options.count("first_feature").unwrap_or(1);
+    let width = if let Some(width) = options.count("feature_count") { width } else { width(&path, first)? };
     if width == 0 {
-        return Err(Error::Data(format!("file '{path}' has no features")));
+        return Err(Error::Data(format!(
+            "file '{path}' has no features; a judgment list can be read with the option {{\"feature_count\": 1}}: join its \
+             query_id, relevance and comment with a table of features"
+        )));
     }
     let mut sizes: HashMap<Id, i64> = HashMap::new();
     let named = path.clone();
-    let rows = open(&path)?.map(move |line| {
+    let rows = open(&path, first)?.map(move |line| {
         let (number, line) = line.map_err(|error| in_file(&named, &error))?;
-        let highest = line.highest_feature();
-        if highest > width {
+        if line.width() > width {
+            let highest = line.width() - 1 + first;
             let problem = format!(
                 "file '{named}', line {number}: feature {highest}, but option 'feature_count' is {width}"
             );
@@ -61,9 +65,9 @@ fn in_file(path: &str, error: &Error) -> Error {
     Error::Data(format!("file '{path}', {error}"))
 }
 
-fn open(path: &str) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<>> {
+fn open(path: &str, first_feature: usize) -> Result<impl Iterator<Item = Result<(usize, Line)>> + use<>> {
     let file = open_regular(path).map_err(|problem| Error::Host(format!("file '{path}': {problem}")))?;
-    Ok(lines(BufReader::new(file)))
+    Ok(lines(BufReader::new(file), first_feature))
 }
 
 /// Directories of files that the system makes when they are read. They look like regular files.
@@ -99,11 +103,11 @@ fn without_waiting() -> OpenOptions {
 const O_NONBLOCK: i32 = if cfg!(any(target_os = "linux", target_os = "android")) { 0x800 } else { 0x4 };
 
 /// The first pass. No statement runs that the host could interrupt, so every line is a checkpoint.
-fn highest_feature(path: &str) -> Result<usize> {
-    open(path)?.try_fold(0, |highest: usize, line| {
+fn width(path: &str, first_feature: usize) -> Result<usize> {
+    open(path, first_feature)?.try_fold(0, |width: usize, line| {
         checkpoint();
         let (_, line) = line.map_err(|error| in_file(path, &error))?;
-        Ok(highest.max(line.highest_feature()))
+        Ok(width.max(line.width()))
     })
 }
 

@@ -4,6 +4,7 @@
 //! its `TableFunction` and add it to [`TABLES`].
 
 mod about;
+mod activate;
 pub mod aggregate;
 pub mod buckets;
 mod clicks;
@@ -43,6 +44,7 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &train::TRAIN,
     &train::FIT,
     &update::UPDATE,
+    &activate::ACTIVATE,
     &score::SCORE,
     &score::SCORE_FOR_QUERY,
     &score::PREFER,

@@ -78,6 +78,13 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
             columns_text(columns, Some(("query", json!("..."))), &[])
         ));
     }
+    let nameless = data.doc_ids.iter().filter(|id| **id == Id::Null).count();
+    if let Some(doc) = roles.doc_name().filter(|_| nameless > 0) {
+        let source = &request.source.shown;
+        warnings.push(format!(
+            "source {source}: \"{doc}\" is NULL in {nameless} rows, whose documents have no id"
+        ));
+    }
     call.state.set_warnings(warnings);
     // Rows are made one at a time, from what is kept here. Features are not needed any more.
     drop(data.take_features());

@@ -23,7 +23,7 @@ use crate::options::{self, Use};
 use crate::param::Params;
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, id_of, optional_text};
+use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, whole_of};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
@@ -218,8 +218,10 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
     let allowed = "a whole number from 1 on, once; options are a JSON text";
     match (k, options.count("k")) {
         (None, k) => Ok((k.unwrap_or(DEFAULT_K), options)),
-        (Some(ValueRef::Integer(k)), None) if k > 0 => Ok((k as usize, options)),
-        (Some(found), None) => Err(Error::value("argument 'k'", describe(found), allowed)),
+        (Some(found), None) => match whole_of(found) {
+            Some(k) if k > 0 => Ok((k as usize, options)),
+            _ => Err(Error::value("argument 'k'", describe(found), allowed)),
+        },
         (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' besides", allowed)),
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use crate::data::QueryValue;
+use crate::data::{Missing, QueryValue};
 use crate::error::{Error, Result};
 use crate::evaluate::{Fit, PairScorer, PointScorer, function_for};
 use crate::model::{Key, Model};
@@ -131,7 +131,13 @@ fn document<'a, S: DocumentScorer>(
     let argument = S::DOCUMENTS[number];
     match call.context.get_raw(1 + number) {
         ValueRef::Blob(bytes) => {
+            let has_nan = |values: &[[u8; 4]]| values.iter().any(|value| f32::from_le_bytes(*value).is_nan());
             if let (values, []) = bytes.as_chunks::<4>() {
+                let is_filled =
+                    matches!(model.card.missing, Missing::Zero | Missing::Mean) && has_nan(values);
+                if is_filled {
+                    return vector_argument(argument, ValueRef::Blob(bytes), Some(model)).map(Document::F64);
+                }
                 Ok(Document::F32(values))
             } else {
                 let got = format!("a BLOB of {} bytes", bytes.len());

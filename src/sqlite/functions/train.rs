@@ -18,7 +18,6 @@ use super::buckets;
 use crate::algorithm::report::{DataFacts, Finished, Summary};
 use crate::algorithm::short_report::{ReportLength, short_report};
 use crate::algorithm::{self, AlgorithmDef, Columns, Input};
-use crate::column_advice::{ColumnAdvice, Origin};
 use crate::data::{Dataset, RowOrder};
 use crate::error::{Error, Result, shorten};
 use crate::memory::Reservation;
@@ -117,6 +116,9 @@ pub(super) struct TrainingReport {
     pub algorithm: &'static str,
     pub source: String,
     pub roles: Value,
+    /// What became of each column; null for packs and updates.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub columns: Value,
     pub settings: Value,
     /// Counts of the rows of an update.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,6 +143,7 @@ impl TrainingReport {
             algorithm: about.algorithm.name,
             source: about.source.to_owned(),
             roles: about.roles,
+            columns: about.columns,
             settings: model.card.settings.clone(),
             added: about.added,
             summary,
@@ -175,6 +178,8 @@ pub(super) struct About<'a> {
     pub source: &'a str,
     /// The columns of the roles; null for packs.
     pub roles: Value,
+    /// The fates of the columns; null for packs and updates.
+    pub columns: Value,
     /// Counts of the rows of an update.
     pub added: Option<DataFacts>,
     /// Seconds for reading.
@@ -299,18 +304,22 @@ impl<'a> Request<'a> {
         let SourceRows { data, roles, read_report } = rows;
         let reading = limits.seconds();
         let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
-        let advice = advice(options, roles.doc_name());
+        let advice = roles.advice(options);
+        let mut fates = roles.fates(&data, &read_report, advice);
         let warnings = roles.warnings(&read_report, advice);
-        let (columns, roles) =
-            (roles.training_columns(&read_report.ignored), roles.report(&read_report.ignored));
+        let ignored = read_report.ignored.clone();
+        let columns = roles.training_columns(&ignored);
         let rows = Rows { data, read_report, validation, roles: columns, advice, warnings };
         // 2. The training.
         let most = most_bytes(connection);
         let finished = limits.run(connection, |control| training.run(rows, most, control));
-        let finished = finished.map_err(|problem| training.error(problem))?;
+        let mut finished = finished.map_err(|problem| training.error(problem))?;
         // 3. The report and the model.
         let algorithm = training.algorithm();
-        let about = About { algorithm, source: &self.source, roles, added: None, reading };
+        fates.check_query_features(algorithm, &finished.model.ranker, (options, advice));
+        finished.warnings.extend(fates.warnings());
+        let (roles, columns) = (roles.report(&ignored), fates.report());
+        let about = About { algorithm, source: &self.source, roles, columns, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
         if let (Some(text), Some(prior)) = (input.prior, &self.prior) {
             report.settings["prior"] = json!(format!("@{text}"));
@@ -339,11 +348,6 @@ impl<'a> Request<'a> {
         drop(copy);
         Ok(Some((matched, read_report.memory)))
     }
-}
-
-/// How messages propose other roles for the columns of a source. `doc`: the column of the documents.
-pub(super) fn advice<'a>(options: &'a Params, doc: Option<&'a str>) -> ColumnAdvice<'a> {
-    ColumnAdvice { origin: Origin::Source(options.get("columns").and_then(Value::as_object)), doc }
 }
 
 /// The stored model that the options name as the prior, if they name one.

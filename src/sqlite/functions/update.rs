@@ -14,8 +14,9 @@
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
+use serde_json::Value;
 
-use super::train::{About, Keep, Start, StoredReport, TrainingReport, advice, keep};
+use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
 use crate::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
 use crate::arrange::ListConstraint;
 use crate::control::Control;
@@ -168,16 +169,16 @@ impl Request<'_> {
             return Err(source.error("0 rows; an update needs judged documents"));
         }
         // 2. The fit.
-        let advice = advice(self.options, roles.doc_name());
+        let advice = roles.advice(self.options);
         let warnings = roles.warnings(&read_report, advice);
-        let (columns, roles) =
+        let (columns, named) =
             (roles.training_columns(&read_report.ignored), roles.report(&read_report.ignored));
         let rows = Rows { data, read_report, validation: None, roles: columns, advice, warnings };
         let resume = |control: &Control| train::update(model, self.resume, rows, control);
         let (added, finished) = self.limits.run(connection, resume)?;
         // 3. The report and the model. Counts are those of all rows.
         let (algorithm, source, added) = (self.algorithm, self.source, Some(added));
-        let about = About { algorithm, source, roles, added, reading };
+        let about = About { algorithm, source, roles: named, columns: Value::Null, added, reading };
         let (model, report) = TrainingReport::new(finished, about);
         report.encode(connection, model, self.limits)
     }

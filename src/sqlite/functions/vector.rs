@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 10):
 //! * 10.1: `ltr_vec` concatenates numbers, BLOBs of f32 and JSON arrays to a BLOB of little-endian f32.
-//! * 10.2: NULL and values that are not finite in single precision are errors.
+//! * 10.2: NULL is a missing value, which is NaN. Values that are infinite in single precision are errors.
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
@@ -49,10 +49,7 @@ fn concatenated(call: &ScalarCall<'_>) -> Result<Output> {
         let what = || format!("argument {}", index + 1);
         let numbers = match number_of(value) {
             Some(number) => vec![number],
-            None if value == ValueRef::Null => {
-                let allowed = "numbers, BLOBs of f32 values and JSON arrays (coalesce(x, 0) makes NULL a 0)";
-                return Err(Error::value(what(), "NULL", allowed));
-            }
+            None if value == ValueRef::Null => vec![f64::NAN],
             None => vector_argument(&what(), value, None)?,
         };
         for number in numbers {
@@ -65,7 +62,7 @@ fn concatenated(call: &ScalarCall<'_>) -> Result<Output> {
 
 fn push(number: f64, bytes: &mut Vec<u8>, what: &dyn Fn() -> String) -> Result<()> {
     let single = number as f32;
-    if !single.is_finite() {
+    if single.is_infinite() {
         return Err(Error::value(what(), format!("{number:?}"), "numbers within single precision"));
     }
     bytes.extend(single.to_le_bytes());
@@ -82,13 +79,15 @@ fn to_json(call: &ScalarCall<'_>) -> Result<Output> {
         return Err(Error::value("argument 1", describe(value), "a multiple of 4 bytes"));
     }
     let values: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
-    match values.iter().position(|value| !value.is_finite()) {
+    match values.iter().position(|value| value.is_infinite()) {
         // The shortest decimals that read back as the same f32.
-        None => serde_json::from_str(&format!("{values:?}"))
+        None => serde_json::from_str(&format!("{values:?}").replace("NaN", "null"))
             .map(Output::Json)
             .map_err(|problem| Error::Internal(problem.to_string())),
-        Some(at) => {
-            Err(Error::value("argument 1", format!("{} as value {}", values[at], at + 1), "finite numbers"))
-        }
+        Some(at) => Err(Error::value(
+            "argument 1",
+            format!("{} as value {}", values[at], at + 1),
+            "finite numbers, and NaN",
+        )),
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{ErrorCode, ToSql};
 use crate::data::{Id, Missing, QueryValue, text_number};
 use crate::error::{Error, Result, shorten};
 use crate::model::Model;
-use crate::param::{LONGEST_VECTOR, json_problem, numbers};
+use crate::param::{LONGEST_VECTOR, json_problem, numbers, whole_number};
 
 /// A value that an SQL function returns.
 #[derive(Debug, Clone)]
@@ -80,6 +80,15 @@ pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
     }
 }
 
+/// The whole number in an INTEGER, or in a REAL without a fraction: JavaScript binds every number as REAL.
+pub fn whole_of(value: ValueRef<'_>) -> Option<i64> {
+    match value {
+        ValueRef::Integer(value) => Some(value),
+        ValueRef::Real(value) => whole_number(value),
+        _ => None,
+    }
+}
+
 /// A value for messages.
 pub fn describe(value: ValueRef<'_>) -> String {
     match value {
@@ -145,16 +154,21 @@ pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<S
 }
 
 /// A vector of finite numbers: a BLOB of little-endian `f32`, or a JSON array. The features of a model have its number, which
-/// is checked before more of them are copied.
+/// is checked before more of them are copied, and missing ones count as in its training. Without a model they are NaN.
 ///
 /// # Errors
-/// Anything else; NaN and infinities.
+/// Anything else; infinities; missing values that the model does not allow.
 pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers";
     let refuse = |problem: String| Error::value(what, problem, allowed);
-    let may_miss = model.is_some_and(|model| model.card.missing == Missing::Branch);
+    let fill = |at: usize| match model.map(|model| (model.card.missing, &model.card.means)) {
+        Some((Missing::Error, _)) => None,
+        Some((Missing::Zero, _)) => Some(0.0),
+        Some((Missing::Mean, means)) => means.get(at).copied(),
+        Some((Missing::Branch, _)) | None => Some(f64::NAN),
+    };
     let check_width = |found: usize| model.map_or(Ok(()), |model| model.check_width(found));
-    let values: Vec<f64> = match value {
+    let mut values: Vec<f64> = match value {
         ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {
             (chunks, []) => {
                 check_width(chunks.len())?;
@@ -166,19 +180,20 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
             let (values, found) = numbers(bytes, model.map(|model| model.card.features.len()))
                 .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
             check_width(found)?;
-            let number = |(at, value): (usize, Option<f64>)| {
-                let value = value.or(may_miss.then_some(f64::NAN));
-                let allowed = "a number for every feature, such as coalesce(x, 0) for a missing one";
-                value.ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))
-            };
-            values.into_iter().enumerate().map(number).collect::<Result<_>>()?
+            values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()
         }
         other => return Err(refuse(describe(other))),
     };
-    match values.iter().position(|value| !(value.is_finite() || may_miss && value.is_nan())) {
-        None => Ok(values),
-        Some(at) => Err(refuse(format!("{} as value {}", values[at], at + 1))),
+    for (at, value) in values.iter_mut().enumerate() {
+        if value.is_nan() {
+            let allowed = "a number for every feature, such as coalesce(x, 0) for a missing one";
+            *value =
+                fill(at).ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))?;
+        } else if value.is_infinite() {
+            return Err(refuse(format!("{value} as value {}", at + 1)));
+        }
     }
+    Ok(values)
 }
 
 /// The features of a query: numbers, texts and orders of items by position, in a JSON array; or a BLOB of numbers.
@@ -194,7 +209,8 @@ pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> 
         return Err(Error::value(what, format!("{} bytes", bytes.len()), allowed));
     }
     let ValueRef::Text(bytes) = value else {
-        return Ok(vector_argument(what, value, None)?.into_iter().map(QueryValue::Number).collect());
+        let entry = |value: f64| if value.is_nan() { QueryValue::Missing } else { QueryValue::Number(value) };
+        return Ok(vector_argument(what, value, None)?.into_iter().map(entry).collect());
     };
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers, texts and orders of items";
     let refuse = |problem: String| Error::value(what, problem, allowed);

@@ -15,6 +15,7 @@ use super::{Source, quote};
 use crate::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::data::Id;
 use crate::error::{Error, Result};
+use crate::options::LOG_KEYS;
 use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
@@ -49,12 +50,17 @@ pub(super) fn each_row(
     })
 }
 
+/// Largest weight of a click.
+const MOST_WEIGHT: f64 = 1e6;
+
 /// A log.
 #[derive(Debug)]
 pub struct LogSource<'a> {
     connection: &'a Connection,
     source: Source,
     columns: LogColumns,
+    /// Columns of further events and their weights: the option `event_weights`.
+    events: Vec<(String, f64)>,
     options: &'a Params,
     values: Vec<ValueRef<'a>>,
     limits: &'a RunLimits,
@@ -73,7 +79,8 @@ impl<'a> LogSource<'a> {
         let source = Source::resolve(connection, text, limits)?;
         let names = source.columns(connection, limits)?;
         let columns = LogColumns::find(&source, &names, options)?;
-        Ok(Self { connection, source, columns, options, values, limits })
+        let events = events(&source, &names, options)?;
+        Ok(Self { connection, source, columns, events, options, values, limits })
     }
 
     /// The names of its columns, in the order of [`crate::options::LOG_KEYS`].
@@ -87,7 +94,7 @@ impl<'a> LogSource<'a> {
     /// # Errors
     /// Rule 16.2; those of the database and of `to`; the time limit.
     pub fn read(&self, to: &mut dyn TakesImpressions) -> Result<()> {
-        let select = self.source.ordered(&self.columns.names(), "1 COLLATE BINARY");
+        let select = self.source.ordered(&self.read_columns(), "1 COLLATE BINARY");
         let mut impression = Impression::default();
         let arguments = (self.options, &self.values[..]);
         each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
@@ -105,7 +112,7 @@ impl<'a> LogSource<'a> {
         let names = self.columns.names();
         // Positions may be texts.
         let order = format!("{} COLLATE BINARY, CAST({} AS REAL)", first + 1, quote(names[3]));
-        let select = self.source.ordered_with_all(&names, &order);
+        let select = self.source.ordered_with_all(&self.read_columns(), &order);
         let arguments = (self.options, &self.values[..]);
         each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
             take(row, self.row(row, first)?).map_err(|error| self.of_source(error))
@@ -120,6 +127,11 @@ impl<'a> LogSource<'a> {
         }
     }
 
+    /// The columns of the log, then those of events.
+    fn read_columns(&self) -> Vec<&str> {
+        self.columns.names().into_iter().chain(self.events.iter().map(|(name, _)| name.as_str())).collect()
+    }
+
     /// The row with the columns of the log from this one on.
     fn row(&self, row: &Row<'_>, first: usize) -> Result<LogRow> {
         let value =
@@ -127,19 +139,33 @@ impl<'a> LogSource<'a> {
         let is_position =
             |number: &f64| (1.0..=f64::from(MOST_POSITIONS)).contains(number) && number.fract() <= 0.0;
         let position = number_of(value(3)?).filter(is_position);
-        let clicked = number_of(value(4)?).filter(|clicked| [0.0, 1.0].contains(clicked));
+        let clicked = number_of(value(4)?).filter(|weight| (0.0..=MOST_WEIGHT).contains(weight));
+        // Of several events the one with the largest weight counts.
+        let mut weight = clicked.unwrap_or(0.0);
+        for (index, (name, of_event)) in self.events.iter().enumerate() {
+            let found = value(LOG_KEYS.len() + index)?;
+            match number_of(found).or_else(|| (found == ValueRef::Null).then_some(0.0)) {
+                Some(number) if number > 0.0 => weight = weight.max(*of_event),
+                Some(_) => {}
+                None => {
+                    let problem =
+                        format!("column \"{name}\": {}; allowed are numbers and NULL", describe(found));
+                    return Err(self.source.error(problem));
+                }
+            }
+        }
         let row = LogRow {
             impression: id_of(value(0)?),
             query: id_of(value(1)?),
             doc: id_of(value(2)?),
             position: position.unwrap_or(0.0) as u32,
-            clicked: clicked.is_some_and(|clicked| clicked > 0.0),
+            weight,
         };
         let null = [&row.impression, &row.query, &row.doc].iter().position(|id| **id == Id::Null);
         let (column, allowed) = match (null, position, clicked) {
             (Some(column), _, _) => (column, "ids that are not NULL".to_owned()),
             (None, None, _) => (3, format!("whole numbers from 1 to {MOST_POSITIONS}")),
-            (None, Some(_), None) => (4, "0 and 1".to_owned()),
+            (None, Some(_), None) => (4, format!("0, 1, and weights up to {MOST_WEIGHT}")),
             (None, Some(_), Some(_)) => return Ok(row),
         };
         let (name, found) = (self.columns.names()[column], describe(value(column)?));
@@ -147,6 +173,24 @@ impl<'a> LogSource<'a> {
             format!("impression {}, column \"{name}\": {found}; allowed are {allowed}", row.impression);
         Err(self.source.error(problem))
     }
+}
+
+/// The columns of the option `event_weights`, with their weights.
+fn events(source: &Source, names: &[String], options: &Params) -> Result<Vec<(String, f64)>> {
+    let given = options.get("event_weights").and_then(Value::as_object).into_iter().flatten();
+    let event = |(name, value): (&String, &Value)| {
+        let weight = value.as_f64().filter(|weight| *weight > 0.0 && *weight <= MOST_WEIGHT);
+        let allowed = format!("names of columns with weights above 0, at most {MOST_WEIGHT}");
+        let weight = weight
+            .ok_or_else(|| Error::value("option 'event_weights'", format!("{name}: {value}"), allowed))?;
+        let found = names.iter().find(|known| known.eq_ignore_ascii_case(name));
+        let missing = || {
+            let columns = names.join(", ");
+            source.error(format!("option 'event_weights': no column \"{name}\"; the columns are {columns}"))
+        };
+        Ok((found.ok_or_else(missing)?.clone(), weight))
+    };
+    given.map(event).collect()
 }
 
 /// The propensities of the option `propensities`: an array by position, or a source with position and propensity.

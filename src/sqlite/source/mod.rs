@@ -6,6 +6,7 @@
 //! * 1.3: A statement is the only one in the text and read-only.
 
 mod column_choice;
+mod fates;
 pub mod interleaved;
 pub mod log;
 pub mod params;

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
+use serde_json::{Value, json};
 
 use super::params::bind;
 use super::read_spec::FeatureColumns;
@@ -17,7 +18,7 @@ use super::roles::Roles;
 use super::{Source, quote};
 use crate::arrange::ListConstraint;
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues, ReadReport,
+    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues, ReadReport, Seen,
     TextColumns, is_weight,
 };
 use crate::error::{Error, Result};
@@ -82,7 +83,7 @@ pub fn prepare<'a>(
     let statement = prepare(&source.select)?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
-    let roles = if spec.features { roles } else { roles.without_features() };
+    let roles = if spec.features { roles } else { roles.without_features(spec) };
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
     let statement = prepare(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
@@ -103,10 +104,10 @@ pub fn read_prepared(
 ) -> Result<(Dataset, ReadReport)> {
     bind(statement, source, options, spec.values, spec.only.filter(|_| roles.query.is_some()))?;
     // Rows, then what depends on all of them.
-    let reader = Reader::new(source, roles, spec, limits)?;
+    let reader = Reader::new((source, roles), spec, options, limits)?;
     let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
     let (builder, split) = within_time(limits, connection, read_all)?;
-    let (data, mut read_report) = builder.finish(finish_options(options, spec)?)?;
+    let (data, mut read_report) = builder.finish(reader.finish)?;
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
 }
@@ -143,7 +144,6 @@ fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
 /// Reads rows that a model ranks, a part of them at a time.
 pub struct PartReader<'a> {
     reader: Reader<'a>,
-    finish: FinishOptions<'a>,
     builder: DatasetBuilder,
 }
 
@@ -158,9 +158,9 @@ impl<'a> PartReader<'a> {
         options: &Params,
         limits: &'a RunLimits,
     ) -> Result<Self> {
-        let reader = Reader::new(source, roles, spec, limits)?;
-        let (finish, builder) = (finish_options(options, spec)?, reader.builder());
-        Ok(Self { reader, finish, builder })
+        let reader = Reader::new((source, roles), spec, options, limits)?;
+        let builder = reader.builder();
+        Ok(Self { reader, builder })
     }
 
     /// Adds a row to the part.
@@ -181,7 +181,7 @@ impl<'a> PartReader<'a> {
     /// # Errors
     /// Rows that do not fit together; more memory than is allowed.
     pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
-        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.finish)
+        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.reader.finish)
     }
 }
 
@@ -194,14 +194,32 @@ struct Reader<'a> {
     roles: &'a Roles,
     spec: ReadSpec<'a>,
     limits: &'a RunLimits,
+    finish: FinishOptions<'a>,
+    /// What to do about rows of a query with different weights.
+    weight_advice: String,
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a Source, roles: &'a Roles, spec: ReadSpec<'a>, limits: &'a RunLimits) -> Result<Self> {
+    fn new(
+        (source, roles): (&'a Source, &'a Roles),
+        spec: ReadSpec<'a>,
+        options: &Params,
+        limits: &'a RunLimits,
+    ) -> Result<Self> {
         if spec.features && roles.features == FeatureColumns::Wide(Vec::new()) {
             return Err(source.error("no column is left for features"));
         }
-        Ok(Self { source, roles, spec, limits })
+        let finish = finish_options(options, spec)?;
+        let weight = roles.weight.map(|column| roles.names[column].as_str());
+        let weight_advice = weight.map_or_else(String::new, |name| {
+            let advice = roles.advice(options);
+            format!(
+                "; if it is a property of the documents, use the options {}; if it weighs documents, {}",
+                advice.role("weight", Value::Null),
+                advice.role("doc_weight", json!(name)),
+            )
+        });
+        Ok(Self { source, roles, spec, limits, finish, weight_advice })
     }
 
     /// No row yet.
@@ -256,7 +274,9 @@ impl<'a> Reader<'a> {
     /// Without document ids, the features order documents with equal scores.
     fn score_rows(&self, builder: &mut DatasetBuilder) -> Result<()> {
         match self.spec.scorer.filter(|_| self.roles.doc.is_some()) {
-            Some(scorer) => builder.score_rows(|rows, width, scores| scorer.add_scores(rows, width, scores)),
+            Some(scorer) => {
+                builder.score_rows(&self.finish, |rows, width, scores| scorer.add_scores(rows, width, scores))
+            }
             None => Ok(()),
         }
     }
@@ -284,8 +304,23 @@ impl<'a> Reader<'a> {
         }
         // 3. Features go straight into the builder, which checks them.
         let query = query.unwrap_or_default();
-        builder.begin(NewRow { query, doc, relevance, doc_weight, group, query_values })?;
+        let begun = builder.begin(NewRow { query, doc, relevance, doc_weight, group, query_values });
+        begun.map_err(|error| self.with_weight_advice(error))?;
+        for (number, &column) in self.roles.observed.iter().enumerate() {
+            builder.observe(number, seen(self.value(row, column)?));
+        }
         self.read_features(row, builder)
+    }
+
+    /// An error about the weight of a query, with the name of its column.
+    fn with_weight_advice(&self, error: Error) -> Error {
+        match (error, self.roles.weight) {
+            (Error::Row { source_text, row, column, problem }, Some(weight)) if column == "weight" => {
+                let problem = problem + &self.weight_advice;
+                Error::Row { source_text, row, column: self.roles.names[weight].clone(), problem }
+            }
+            (error, _) => error,
+        }
     }
 
     fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
@@ -412,13 +447,25 @@ impl<'a> Reader<'a> {
                         ValueRef::Null => builder.cell(index, None),
                         other => match number_of(other) {
                             Some(value) => builder.cell(index, Some(value)),
-                            None => builder.no_number(index, || no_number(other, &self.roles.names[column])),
+                            None => builder.no_number(index, seen(other), || {
+                                no_number(other, &self.roles.names[column])
+                            }),
                         },
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// A value of a column that is no feature.
+fn seen(value: ValueRef<'_>) -> Seen<'_> {
+    match value {
+        ValueRef::Null => Seen::Missing,
+        ValueRef::Blob(bytes) => Seen::Blob(bytes),
+        ValueRef::Text(bytes) => number_of(value).map_or(Seen::Text(bytes), Seen::Number),
+        ValueRef::Integer(_) | ValueRef::Real(_) => number_of(value).map_or(Seen::Missing, Seen::Number),
     }
 }
 

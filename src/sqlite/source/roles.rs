@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
-use super::read_spec::{FeatureColumns, ReadSpec};
+use super::read_spec::{FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::arrange::ListConstraint;
-use crate::column_advice::{ColumnAdvice, columns_text};
+use crate::column_advice::{ColumnAdvice, Origin, columns_text};
 use crate::data::ReadReport;
 use crate::error::Result;
 use crate::model::TrainingColumns;
@@ -47,6 +47,12 @@ pub struct Roles {
     pub query_features: Option<FeatureColumns>,
     /// Columns that the caller ignores, and those that nothing uses.
     pub ignored: Vec<usize>,
+    /// Those that the option `columns` ignores.
+    pub(super) on_purpose: Vec<usize>,
+    /// A slot that the constraint does not need.
+    pub(super) unused_slot: Option<usize>,
+    /// Those that nothing uses, if the training may have use for them: their values are looked at.
+    pub(super) observed: Vec<usize>,
     /// Features that are named like ids (rule 2.12).
     pub like_ids: Option<LikeIds>,
     /// Features that are named like a role, with the role (rule 2.11).
@@ -77,9 +83,11 @@ impl Roles {
             )));
         }
         let group = choice.group(constraint, slot, options.text("diversify_by"))?;
-        let mut ignored = choice.listed("ignore")?.unwrap_or_default();
+        let on_purpose = choice.listed("ignore")?.unwrap_or_default();
+        let mut ignored = on_purpose.clone();
         // A slot is never a feature (rule 2.8).
-        ignored.extend(slot.filter(|_| constraint != ListConstraint::Slots));
+        let unused_slot = slot.filter(|_| constraint != ListConstraint::Slots);
+        ignored.extend(unused_slot);
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
         let mut taken: Vec<usize> =
             [query, doc, relevance, weight, doc_weight, group].into_iter().flatten().collect();
@@ -93,7 +101,10 @@ impl Roles {
         choice.check_doc(doc)?;
         // 3. Everything else is ignored, and reported.
         let used = |column: &usize| taken.contains(column) || features.all().contains(column);
-        ignored.extend((0..names.len()).filter(|column| !used(column)));
+        let unused: Vec<usize> = (0..names.len()).filter(|column| !used(column)).collect();
+        ignored.extend(&unused);
+        let is_training = spec.feature_set == FeatureSet::New && spec.learns();
+        let is_meant = is_training && matches!(features, FeatureColumns::Vector(_));
         let role_named = choice.like_roles(&features);
         let like_ids = choice.like_ids(&features, query_features.as_ref(), doc);
         Ok(Self {
@@ -110,6 +121,9 @@ impl Roles {
             feature_names,
             query_features,
             ignored,
+            on_purpose,
+            unused_slot,
+            observed: if is_meant { unused } else { Vec::new() },
             like_ids,
             role_named,
         })
@@ -146,12 +160,20 @@ impl Roles {
         options.get("columns").and_then(|columns| columns.get("features")).is_some_and(Value::is_array)
     }
 
-    /// The same roles without features: their columns are ignored.
-    pub fn without_features(mut self) -> Self {
+    /// The same roles without features: their columns are ignored. One of them may have the counts of pairs.
+    pub fn without_features(mut self, spec: ReadSpec<'_>) -> Self {
         let query_features = self.query_features.take();
         let features = std::mem::replace(&mut self.features, FeatureColumns::Wide(Vec::new()));
-        self.ignored.extend(query_features.iter().chain([&features]).flat_map(FeatureColumns::all));
+        let columns = query_features.iter().chain([&features]).flat_map(FeatureColumns::all);
+        self.observed = columns.copied().collect();
+        self.ignored.extend(&self.observed);
         self.ignored.sort_unstable();
+        if spec.judgments != Judgments::Count
+            || self.relevance.is_some()
+            || spec.feature_set == FeatureSet::Known
+        {
+            self.observed.clear();
+        }
         self.like_ids = None;
         self.role_named.clear();
         self
@@ -162,7 +184,22 @@ impl Roles {
         self.doc.map(|column| self.names[column].as_str())
     }
 
-    /// Warnings about features that are named like a role, and about ignored columns that may be meant as numbers.
+    /// The role of the groups of rows.
+    pub(super) fn group_role(&self) -> &'static str {
+        if self.constraint == ListConstraint::Slots { "slot" } else { "diversify_by" }
+    }
+
+    /// What messages propose about these columns. `columns`: the option of the call.
+    pub fn advice<'a>(&'a self, options: &'a Params) -> ColumnAdvice<'a> {
+        let columns = options.get("columns").and_then(Value::as_object);
+        let vector = match self.features {
+            FeatureColumns::Vector(column) => Some(self.names[column].as_str()),
+            FeatureColumns::Wide(_) => None,
+        };
+        ColumnAdvice { origin: Origin::Source(columns), doc: self.doc_name(), vector }
+    }
+
+    /// Warnings about features that are named like a role.
     pub fn warnings(&self, read: &ReadReport, advice: ColumnAdvice<'_>) -> Vec<String> {
         let is_feature = |name: &String| !read.ignored.contains(name);
         let like_roles = self.role_named.iter().map(|(column, role)| (&self.names[*column], role));
@@ -173,13 +210,7 @@ impl Roles {
                 advice.ignore(&[name])
             )
         });
-        let texts = read.numbers_in_text.iter().map(|(name, found)| {
-            format!(
-                "the column \"{name}\" is ignored because no row is a number (the first is {found}); to make it a feature, \
-                 convert it in the source with replace and CAST"
-            )
-        });
-        like_roles.chain(texts).collect()
+        like_roles.collect()
     }
 
     fn name(&self, column: Option<usize>) -> Option<String> {

@@ -16,8 +16,13 @@ use crate::sqlite::source::quote;
 /// Statement templates; `{schema}` is replaced.
 const CREATE: &str = include_str!("../../../sql/schema.sql");
 const INSERT: &str = include_str!("../../../sql/store.sql");
+/// Its events are [`EVENTS`].
+const ONE_ACTIVE: &str = include_str!("../../../sql/one_active.sql");
 const ACTIVATE: &str = include_str!("../../../sql/activate.sql");
 const DELETE_OLDER: &str = include_str!("../../../sql/delete_older.sql");
+
+/// What can make a version active: names of triggers and changes.
+const EVENTS: [(&str, &str); 2] = [("inserted", "INSERT"), ("activated", "UPDATE OF active, name")];
 
 /// What to do instead of storing.
 const ADVICE: &str = "; ltr_fit returns the model as a BLOB and writes nothing";
@@ -214,6 +219,7 @@ impl Store<'_> {
     fn write(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
         // 1. The write lock: from here on no other connection stores.
         self.start_to_write()?;
+        let mut warnings = self.keep_one_active()?;
         // 2. An update continues the version that its argument still names.
         if let Some(base) = new.base {
             self.check_base(base)?;
@@ -233,7 +239,6 @@ impl Store<'_> {
             self.execute(ACTIVATE, (new.name, version))?;
         }
         // 5. Older versions. The new version is stored even if they cannot be deleted.
-        let mut warnings = Vec::new();
         match new.keep_versions.map_or(Ok(()), |keep| self.delete_older(new.name, keep)) {
             Err(Error::Host(problem)) if !self.connection.is_autocommit() => {
                 warnings.push(format!("older versions could not be deleted: {problem}"));
@@ -247,6 +252,61 @@ impl Store<'_> {
             ));
         }
         Ok(StoredVersion { version, warnings })
+    }
+
+    /// Makes the triggers that keep one version of a name active, if the table is older than they are. Of several active versions
+    /// the highest stays (rule 5.10). Returns warnings. A host that allows no triggers goes without.
+    fn keep_one_active(&self) -> Result<Vec<String>> {
+        let find = format!(
+            "SELECT count(*) FROM {}.sqlite_master WHERE type = 'trigger' AND name IN ('ltr_models_inserted', 'ltr_models_activated')",
+            quote(&self.schema)
+        );
+        let found = sql::query_row(self.connection, &find, [], |row| row.get::<_, i64>(0));
+        if found.is_ok_and(|found| found == EVENTS.len() as i64) {
+            return Ok(Vec::new());
+        }
+        let made = EVENTS.iter().try_for_each(|(event, change)| {
+            self.run(&self.sql(ONE_ACTIVE).replace("{event}", event).replace("{change}", change), [])
+        });
+        match made {
+            Err(Error::Host(_)) if !self.connection.is_autocommit() => return Ok(Vec::new()),
+            made => made?,
+        }
+        let table = self.table();
+        let several = format!(
+            "SELECT name, max(version) FROM {table} WHERE active AND typeof(name) = 'text' GROUP BY name HAVING count(*) > 1"
+        );
+        let mut statement = sql::prepare(self.connection, &several).map_err(|error| host(&error))?;
+        let several: Vec<(String, i64)> = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .and_then(Iterator::collect)
+            .map_err(|error| host(&error))?;
+        let one = |(name, version): (String, i64)| {
+            self.execute(ACTIVATE, (&name, version))?;
+            Ok(format!(
+                "several versions of the model '{name}' were active; now only the highest, {version}, is"
+            ))
+        };
+        several.into_iter().map(one).collect()
+    }
+
+    /// Makes a version of a name the only active one.
+    ///
+    /// # Errors
+    /// No such version; those of the database.
+    pub fn activate(&self, name: &str, version: i64, limits: &RunLimits) -> Result<()> {
+        retry_busy(self.connection, limits, || self.find_version(name, version))?;
+        retry_busy(self.connection, limits, || {
+            let mut transaction = StoreTransaction::begin(self.connection, self.alone)?;
+            self.start_to_write()?;
+            self.keep_one_active()?;
+            self.execute(ACTIVATE, (name, version))?;
+            if self.active_versions(name)? != [version] {
+                let problem = "a trigger or an authorizer of the host left out a change or altered it";
+                return Err(Error::Host(problem.to_owned()));
+            }
+            transaction.commit()
+        })
     }
 
     fn execute(&self, template: &str, values: impl rusqlite::Params) -> Result<()> {
@@ -313,16 +373,19 @@ impl Store<'_> {
 
     /// Whether the new version is the only active one; or not active, if it was not to become so.
     fn activated(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
-        let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
-        let mut statement = sql::prepare(self.connection, &sql).map_err(|error| host(&error))?;
-        let active: Vec<i64> = statement
-            .query_map([new.name], |row| row.get(0))
-            .and_then(Iterator::collect)
-            .map_err(|error| host(&error))?;
+        let active = self.active_versions(new.name)?;
         Ok(match new.activation {
             Activation::Activate => active == [version],
             Activation::KeepInactive => !active.contains(&version),
         })
+    }
+
+    /// The active versions of a name.
+    fn active_versions(&self, name: &str) -> Result<Vec<i64>> {
+        let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
+        let mut statement = sql::prepare(self.connection, &sql).map_err(|error| host(&error))?;
+        let active = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect);
+        active.map_err(|error| host(&error))
     }
 
     /// The key of the model in a row.

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::metric::MetricOptions;
 use crate::options::{self, Use};
 use crate::param::Params;
-use crate::sqlite::glue::value::{describe, number_of};
+use crate::sqlite::glue::value::{describe, number_of, whole_of};
 use crate::sqlite::glue::vtab::Parameter;
 
 /// The arguments of one function.
@@ -98,7 +98,7 @@ fn set(options: &mut MetricOptions, name: &str, value: f64) -> Result<()> {
 }
 
 fn cutoff(value: ValueRef<'_>) -> Result<usize> {
-    let whole = if let ValueRef::Integer(k) = value { usize::try_from(k).ok() } else { None };
+    let whole = whole_of(value).and_then(|k| usize::try_from(k).ok());
     let allowed = "a whole number from 1 (or options, a JSON object, in its place)";
     whole.filter(|k| *k > 0).ok_or_else(|| Error::value("k", describe(value), allowed))
 }

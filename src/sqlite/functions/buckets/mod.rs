@@ -26,7 +26,7 @@ use crate::param::Params;
 use crate::rounds::{Columns, State};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, text_argument};
+use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, text_argument, whole_of};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::is_default_name;
 use crate::tuning::Search;
@@ -87,10 +87,8 @@ fn blob<'a>(what: &str, value: ValueRef<'a>, maker: &str) -> Result<&'a [u8]> {
 
 /// A whole number from 0 to 2^32 - 1.
 fn whole(what: &str, value: ValueRef<'_>) -> Result<u32> {
-    match value {
-        ValueRef::Integer(number) if u32::try_from(number).is_ok() => Ok(number as u32),
-        other => Err(Error::value(what, describe(other), "a whole number from 0")),
-    }
+    let whole = whole_of(value).and_then(|number| u32::try_from(number).ok());
+    whole.ok_or_else(|| Error::value(what, describe(value), "a whole number from 0"))
 }
 
 fn bucket(call: &ScalarCall<'_>) -> Result<Output> {

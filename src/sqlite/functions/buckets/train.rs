@@ -17,7 +17,7 @@ use crate::parallel;
 use crate::param::Params;
 use crate::rounds::{Columns, State};
 use crate::run::cores;
-use crate::sqlite::functions::train::{About, TrainingReport, advice, read_spec};
+use crate::sqlite::functions::train::{About, TrainingReport, read_spec};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::sql;
@@ -66,15 +66,15 @@ pub fn train(
             let threads = options.count("threads").unwrap_or_else(cores);
             let packs = Packs { connection, source, options, values, limits, columns, threads };
             let finished = packs.train(algorithm, buckets)?;
-            TrainedOnSource { finished, roles: Value::Null, reading: 0.0 }
+            TrainedOnSource { finished, roles: Value::Null, columns: Value::Null, reading: 0.0 }
         }
         (false, Some(buckets)) => {
             train_rows(connection, (algorithm, &*spec()?), source, (options, values), (buckets, limits))?
         }
         (false, None) => return Ok(None),
     };
-    let TrainedOnSource { finished, roles, reading } = trained;
-    let about = About { algorithm, source: text, roles, added: None, reading };
+    let TrainedOnSource { finished, roles, columns, reading } = trained;
+    let about = About { algorithm, source: text, roles, columns, added: None, reading };
     let (model, mut report) = TrainingReport::new(finished, about);
     report.log_seconds = None; // Those of one replay.
     report.encode(connection, model, limits).map(Some)
@@ -85,6 +85,8 @@ struct TrainedOnSource {
     finished: Finished,
     /// The roles of its columns; null for packs.
     roles: Value,
+    /// What became of each column; null for packs.
+    columns: Value,
     /// Seconds for reading it; 0 for packs, which are read in each round.
     reading: f64,
 }
@@ -102,8 +104,10 @@ fn train_rows(
     let reading = limits.seconds();
     let mut data = data;
     check_rows(&mut data, spec.input()).map_err(|problem| source.error(problem))?;
-    let (names, advice) = (data.names.clone(), advice(options, roles.doc_name()));
-    let warnings = roles.warnings(&read_report, advice);
+    let (names, advice) = (data.names.clone(), roles.advice(options));
+    let fates = roles.fates(&data, &read_report, advice);
+    let mut warnings = roles.warnings(&read_report, advice);
+    warnings.extend(fates.warnings());
     let (ignored, settings) = (read_report.ignored.clone(), spec.settings()?);
     let roles_of_packs = TrainingColumns::default();
     let rows = train::Rows { data, read_report, validation: None, roles: roles_of_packs, advice, warnings };
@@ -131,7 +135,7 @@ fn train_rows(
     };
     let mut finished = limits.run(connection, train)?;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    Ok(TrainedOnSource { finished, roles: roles.report(&ignored), reading })
+    Ok(TrainedOnSource { finished, roles: roles.report(&ignored), columns: fates.report(), reading })
 }
 
 /// The options without those that are about the source.

@@ -38,7 +38,7 @@ pub fn compare(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Resul
                         (&format!("{name} (version {version})"), &found.evaluation),
                     ],
                 )?);
-                if found.in_training {
+                if found.judged.in_training {
                     notes.push(format!(
                         "Version {version} was trained on these rows, so its value is too good."
                     ));

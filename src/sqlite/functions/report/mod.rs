@@ -12,22 +12,18 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::evaluate::{Judged, evaluate_judged, metrics, read_judged, reserve_drawing, scored_judged};
+use super::evaluate::{Judged, evaluate_judged, judged, metrics, reserve_drawing};
 use super::plot::{MODEL, OPTIONS, SOURCE, features, ranked, training};
 use super::ranking_call::RankingCall;
-use crate::control::Control;
-use crate::data::Fingerprint;
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, METRIC_COST};
+use crate::evaluate::Evaluation;
 use crate::memory::Reservation;
 use crate::metric::Metric;
-use crate::model::Model;
 use crate::options::Use;
 use crate::plot::Page;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::Call;
-use crate::sqlite::source::reader::SourceRows;
 use crate::sqlite::store::Store;
 
 /// The definition of `ltr_report`.
@@ -67,8 +63,6 @@ struct Subject<'a> {
 struct Measured {
     judged: Judged,
     evaluation: Evaluation,
-    /// Whether the rows are those of the training, as far as the fingerprint tells.
-    in_training: bool,
     /// The bytes of the evaluation.
     _memory: Reservation,
 }
@@ -135,25 +129,9 @@ fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>>
 
 /// Reads, scores and measures the source.
 fn measured(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
-    let rows = read_judged(call, request)?;
-    let in_training = is_training_data(call, request, &rows)?;
-    let judged = scored_judged(call, request, rows)?;
+    let judged = judged(call, request)?;
     let (evaluation, memory) = evaluate_judged(call, request, &judged, metrics)?;
-    Ok(Measured { judged, evaluation, in_training, _memory: memory })
-}
-
-/// Whether rows have the fingerprint of the training data.
-fn is_training_data(call: &Call<'_>, request: &RankingCall, rows: &SourceRows) -> Result<bool> {
-    let SourceRows { data, read_report, .. } = rows;
-    let Model { fingerprint, .. } = &*request.handle.model;
-    let size = (data.n_docs() as u64, data.n_queries() as u64);
-    let Some(known) = fingerprint.as_ref().filter(|known| (known.rows, known.queries) == size) else {
-        return Ok(false);
-    };
-    let work = |control: &Control| Fingerprint::of(data, &read_report.missing, control);
-    let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
-    let found = request.limits.run_sized(call.connection, operations, work)?;
-    Ok((&found.features, &found.relevance) == (&known.features, &known.relevance))
+    Ok(Measured { judged, evaluation, _memory: memory })
 }
 
 /// Plots of the model and its training; what has no plot is left out.

@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, `guid`, or a name that ends as in
 /// `product_id`, `product id`, `product-id`, `product_uuid` or `productId`.
-pub(super) fn is_like_id(name: &str) -> bool {
+pub(in super::super) fn is_like_id(name: &str) -> bool {
     let name = name.trim();
     let lower = name.to_ascii_lowercase().replace([' ', '-'], "_");
     let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));

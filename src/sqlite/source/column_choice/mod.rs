@@ -22,6 +22,7 @@ use crate::error::{Error, Result, shorten};
 use crate::options::COLUMN_KEYS as KEYS;
 
 pub use ids::LikeIds;
+pub(super) use ids::is_like_id;
 pub use log::{InterleavedColumns, LogColumns};
 
 /// Default names of each role, the most specific first.
@@ -45,6 +46,9 @@ fn default_names(role: &str) -> &'static [&'static str] {
 pub fn is_default_name(role: &str, name: &str) -> bool {
     default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name))
 }
+
+/// Roles that the value null of their key takes from the columns with their names.
+const NO_COLUMN: [&str; 4] = ["doc", "weight", "doc_weight", "slot"];
 
 /// The key of the option `columns` that names no columns.
 const FEATURE_NAMES: &str = "feature_names";
@@ -176,7 +180,7 @@ impl<'a> ColumnChoice<'a> {
     pub fn one(&self, role: &str) -> Result<Option<usize>> {
         match self.columns.and_then(|columns| columns.get(role)) {
             Some(Value::String(name)) => return self.given(role, name).map(Some),
-            Some(Value::Null) if role == "doc" => return Ok(None),
+            Some(Value::Null) if NO_COLUMN.contains(&role) => return Ok(None),
             Some(Value::Array(_)) if matches!(role, "features" | "query_features") => return Ok(None),
             Some(other) => return Err(not_a_name(role, other)),
             None => {}
@@ -295,7 +299,10 @@ impl<'a> ColumnChoice<'a> {
         let role = |column: usize| {
             let same =
                 |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(&self.names[column]));
-            NAMES.iter().find(|(_, names)| same(names)).map(|(role, _)| (column, *role))
+            let is_free =
+                |role: &str| self.columns.is_some_and(|columns| columns.get(role) == Some(&Value::Null));
+            let found = NAMES.iter().find(|(role, names)| same(names) && !is_free(role));
+            found.map(|(role, _)| (column, *role))
         };
         columns.iter().filter_map(|&column| role(column)).collect()
     }
