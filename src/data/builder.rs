@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::column_facts::{ColumnFacts, Seen};
-use super::finish::FinishOptions;
+use super::finish_options::FinishOptions;
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
 use super::missing::Missing;

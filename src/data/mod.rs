@@ -8,6 +8,7 @@ mod dataset;
 mod feature_quantiles;
 mod fingerprint;
 mod finish;
+mod finish_options;
 mod id;
 pub mod letor;
 mod matrix;
@@ -24,9 +25,8 @@ pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use column_facts::{ColumnFacts, Facts, Seen, facts_of_feature};
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};
-pub use finish::{
-    ColumnSummary, FinishOptions, ReadReport, RowOrder, TextColumns, position_names, repeated_name,
-};
+pub use finish::{ReadReport, position_names, repeated_name};
+pub use finish_options::{ColumnSummary, FinishOptions, RowOrder, TextColumns};
 pub use id::{Id, text_number};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
