@@ -213,9 +213,11 @@ impl GridSpec {
         // A stored model is other data: both departures from it and its own weights need evidence.
         let shrinks = matches!(self.prior, Prior::Global | Prior::Regression)
             && self.smoothing.kind != SmoothingKind::Uniform;
-        // A factorization solves least squares for all candidates at once. Queries with lambdas of their own have no neighbors in
-        // the list that could be measured again.
-        let is_exact = self.loss.shape() == Shape::Quadratic && self.kernel.is_linear()
+        // A factorization solves least squares for all candidates at once. Losses that are not convex are fitted from their own
+        // start for each, coarse or not. Queries with lambdas of their own have no neighbors in the list to measure again.
+        let shape = self.loss.shape();
+        let is_exact = shape == Shape::Quadratic && self.kernel.is_linear()
+            || !shape.is_convex()
             || self.lambda_scope == LambdaScope::Each;
         let candidates = Candidates {
             values: candidates,
