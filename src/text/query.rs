@@ -50,10 +50,7 @@ pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
     for (number, (string, is_phrase)) in (1..).zip(strings) {
         let goes_on = prefix && number == last && !is_phrase;
         let is_split = words == Words::Any && !is_phrase;
-        let mut pieces: Vec<&str> = string.split(joins_words).filter(|piece| !piece.is_empty()).collect();
-        if !is_split || pieces.len() < 2 {
-            pieces.clear();
-        }
+        let mut pieces = if is_split { parts_of(&string) } else { Vec::new() };
         let last_piece = pieces.pop().map(|piece| (piece.to_owned(), goes_on));
         let pieces: Vec<Part> = pieces.into_iter().map(|piece| (piece.to_owned(), false)).collect();
         parts.extend(std::iter::once((string, goes_on)).chain(pieces).chain(last_piece));
@@ -71,6 +68,17 @@ pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
         Words::All => " ",
     };
     parts.into_iter().map(quoted).collect::<Vec<_>>().join(separator)
+}
+
+/// The parts of a word with punctuation; none if it has one part. Symbols are parts, too, if punctuation separates them.
+fn parts_of(word: &str) -> Vec<&str> {
+    let split = |separates: fn(char) -> bool| -> Vec<&str> {
+        let parts: Vec<&str> = word.split(separates).filter(|part| !part.is_empty()).collect();
+        if parts.len() < 2 { Vec::new() } else { parts }
+    };
+    let words = split(joins_words);
+    let symbols = split(is_punctuation).into_iter().filter(|part| !words.contains(part));
+    symbols.chain(words.iter().copied()).collect()
 }
 
 /// The phrase that a text begins with, and the rest. Its last quote ends a word; its first one is at the beginning of one.

@@ -256,6 +256,7 @@ fn words_are_strings_of_fts5() {
         ("हिन्दी", Any, false, "\"हिन्दी\""),
         ("cafe\u{301}s", Any, false, "\"cafe\u{301}s\""),
         // What a tokenizer may keep.
+        ("☕,blau", Any, false, "\"☕,blau\" OR \"☕\" OR \"blau\""),
         ("Tasse ☕ + - …", All, false, "\"Tasse\" \"☕\" \"+\""),
     ] {
         assert_eq!(match_query(text, words, prefix), query, "{text}");
