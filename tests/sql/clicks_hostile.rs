@@ -62,12 +62,11 @@ fn values_that_are_no_positions_or_clicks_are_refused() {
             assert!(problem.contains("allowed are whole numbers from 1 to 1000"), "{position}: {problem}");
         }
     }
-    for (clicked, found) in
-        [("NULL", "NULL"), ("2", "2"), ("-1", "-1"), ("'yes'", "text 'yes'"), ("0.5", "0.5")]
-    {
+    for (clicked, found) in [("NULL", "NULL"), ("-1", "-1"), ("'yes'", "text 'yes'"), ("2e6", "2000000")] {
         let log = rows(&format!("(7, 1, 1, 1, {clicked})"));
         let problem = error(&connection, &format!("SELECT * FROM {}", judgments(&log, "auto")));
-        let expected = format!("impression 7, column \"clicked\": {found}; allowed are 0 and 1");
+        let expected =
+            format!("impression 7, column \"clicked\": {found}; allowed are 0, 1, and weights up to 1000000");
         assert!(problem.contains(&expected), "{clicked}: {problem}");
     }
 }
