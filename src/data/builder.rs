@@ -416,13 +416,12 @@ impl DatasetBuilder {
     pub fn cell(&mut self, column: usize, value: Option<f64>) {
         let row = self.row_query.len() - 1;
         let state = &mut self.columns[column];
-        match value {
-            Some(_) => state.numeric = true,
-            None => {
-                state.first_missing.get_or_insert(row);
-                if let Some(others) = &mut state.others {
-                    others.add(self.row_query[row], Seen::Missing);
-                }
+        if value.is_some() {
+            state.numeric = true;
+        } else {
+            state.first_missing.get_or_insert(row);
+            if let Some(others) = &mut state.others {
+                others.add(self.row_query[row], Seen::Missing);
             }
         }
         self.push(value);

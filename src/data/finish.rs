@@ -95,7 +95,7 @@ impl DatasetBuilder {
         rows_bytes += bytes_of::<[usize; 3]>(matrix.rows()) + missing_bytes;
         self.reserve_to_finish(rows_bytes)?;
         self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
-        self.check_names()?;
+        self.check_names(&report.ignored)?;
         // 2. Order of queries and rows.
         let rank = self.query_ranks(options.order);
         let order = match options.order {
@@ -194,13 +194,13 @@ impl DatasetBuilder {
         }
     }
 
-    /// Ranking finds features by name, so names must be unique.
-    fn check_names(&self) -> Result<()> {
-        let mut seen = HashSet::new();
+    /// Ranking finds features by name, so no other column may have the name of one. `ignored`: columns that are no features.
+    fn check_names(&self, ignored: &[String]) -> Result<()> {
+        let mut seen: HashSet<String> = ignored.iter().map(|name| name.to_ascii_lowercase()).collect();
         match self.names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
             None => Ok(()),
             Some(name) => Err(self.source_error(format!(
-                "two feature columns are named \"{name}\"; give one another name with AS"
+                "two columns are named \"{name}\", and one is a feature; give one another name with AS"
             ))),
         }
     }

@@ -62,7 +62,7 @@ fn values_that_are_no_positions_or_clicks_are_refused() {
             assert!(problem.contains("allowed are whole numbers from 1 to 1000"), "{position}: {problem}");
         }
     }
-    for (clicked, found) in [("NULL", "NULL"), ("-1", "-1"), ("'yes'", "text 'yes'"), ("2e6", "2000000")] {
+    for (clicked, found) in [("NULL", "NULL"), ("-1", "-1"), ("'yes'", "text 'yes'"), ("2e6", "2000000.0")] {
         let log = rows(&format!("(7, 1, 1, 1, {clicked})"));
         let problem = error(&connection, &format!("SELECT * FROM {}", judgments(&log, "auto")));
         let expected =

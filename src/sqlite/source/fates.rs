@@ -203,11 +203,6 @@ impl LeftOut<'_> {
         (reason.to_owned(), None)
     }
 
-    /// Whether few values are in many rows and documents.
-    fn are_few(&self, facts: &Facts, of: u64) -> bool {
-        facts.distinct.is_some_and(|distinct| 2 * distinct <= of)
-    }
-
     /// Different documents; rows, if they have no ids.
     fn documents(&self) -> u64 {
         let count = || match self.roles.doc {
@@ -231,7 +226,13 @@ impl LeftOut<'_> {
         }
         let is_part = PARTS.iter().any(|part| part.eq_ignore_ascii_case(name));
         if found.distinct == Some(1) && found.missing == 0 {
-            return left_out("one value in all rows", None);
+            let is_empty = found.kind == "text" && facts.first_text().is_empty();
+            let warning = || {
+                format!(
+                    "the column \"{name}\" is left out because it is the empty text '' in every row; {ignore}"
+                )
+            };
+            return left_out("one value in all rows", is_empty.then(warning));
         } else if is_part {
             return left_out("named like a part of the data", None);
         } else if is_like_id(name) || is_row_number(name) {
@@ -335,10 +336,15 @@ impl LeftOut<'_> {
             return convert("dates", days);
         } else if first.starts_with('[') {
             let has = format!("EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')");
-            let vector = self.advice.role("features", json!(name));
-            let how = format!(
-                "if they are vectors of features, use the options {vector}; make numbers of lists, as in {has}"
-            );
+            let is_vector = first[1..].trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let how = if is_vector {
+                let vector = self.advice.role("features", json!(name));
+                format!(
+                    "if they are vectors of features, use the options {vector}; make numbers of lists, as in {has}"
+                )
+            } else {
+                format!("make numbers of them in the source, as in {has}")
+            };
             return convert("JSON arrays", how);
         } else if is_like_number(first) {
             return convert("numbers", "convert it in the source with replace and CAST".to_owned());
@@ -346,15 +352,15 @@ impl LeftOut<'_> {
         // 2. Few values, ids, and texts.
         let queries = self.data.n_queries() as u64;
         let is_unique = facts.is_unique_within_query(self.data.n_queries());
-        let are_few = self.are_few(found, facts.rows().min(self.documents()));
+        let is_small = are_few(found, facts.rows().min(self.documents()));
         if found.constant_within_query && !is_unique {
-            return match self.are_few(found, queries) {
-                true => self.of_queries(name, found),
-                false => ("id", "it names the query".to_owned(), None),
-            };
-        } else if is_unique && (self.roles.doc.is_none() || !are_few) {
+            if are_few(found, queries) {
+                return self.of_queries(name, found);
+            }
+            return ("id", "it names the query".to_owned(), None);
+        } else if is_unique && (self.roles.doc.is_none() || !is_small) {
             return self.id(name, facts, "it differs in every row of a query");
-        } else if !are_few {
+        } else if !is_small {
             return ("left_out", "text with many values".to_owned(), None);
         }
         let value: String = first.chars().take(SHOWN).collect();
@@ -383,6 +389,11 @@ impl LeftOut<'_> {
         });
         ("left_out", "BLOBs".to_owned(), warning)
     }
+}
+
+/// Whether there are few different values among so many.
+fn are_few(facts: &Facts, of: u64) -> bool {
+    facts.distinct.is_some_and(|distinct| 2 * distinct <= of)
 }
 
 /// Whether SQLite reads a text as a date: it begins with YYYY-MM-DD.
