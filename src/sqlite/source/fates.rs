@@ -334,9 +334,9 @@ impl LeftOut<'_> {
                 "make dates of the form YYYY-MM-DD of it with substr({quoted}, ...), and numbers with julianday"
             );
             return convert("dates", days);
-        } else if first.starts_with('[') {
+        } else if let Some(values) = first.strip_prefix('[') {
             let has = format!("EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')");
-            let is_vector = first[1..].trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let is_vector = values.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
             let how = if is_vector {
                 let vector = self.advice.role("features", json!(name));
                 format!(
