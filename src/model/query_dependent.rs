@@ -109,10 +109,11 @@ impl QueryDependent {
         }
     }
 
-    /// The index of a training query with exactly these scaled features.
+    /// The index of a training query with exactly these scaled features. Without other functions its id is enough.
     fn index(&self, id: &Id, features: &[f64]) -> Option<usize> {
         let index = *self.indices.get(id)?;
-        self.neighborhood.features.row(index).iter().eq(features).then_some(index)
+        let by_id = self.neighborhood.smoothing.kind == SmoothingKind::Individual;
+        (by_id || self.neighborhood.features.row(index).iter().eq(features)).then_some(index)
     }
 
     /// Whether functions can be fitted for new queries; else their only function is 0.

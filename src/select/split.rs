@@ -50,6 +50,9 @@ impl Folds {
     /// Holds out each judged query once, in so many folds of about the same size.
     pub fn of_number(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Self {
         let numbers = fold_numbers(ids, judged, folds, seed);
+        if numbers.iter().flatten().count() < 2 {
+            return Self { held_out: Vec::new() };
+        }
         let fold = |fold: usize| numbers.iter().map(|number| *number == Some(fold)).collect();
         let held_out = (0..folds).map(fold).filter(|fold: &Vec<bool>| fold.contains(&true)).collect();
         Self { held_out }

@@ -145,6 +145,19 @@ fn documents_of_a_query_measure_its_own_function() {
     }
 }
 
+/// New documents of a training query, without named query features.
+#[test]
+fn the_id_of_a_query_finds_a_function_of_its_own() {
+    let connection = data();
+    let plain = |name: &str| format!("SELECT query_id, doc_id, relevance, a, b FROM {name}");
+    let options = json!({ "validation": plain("rest"), "lambda": [1, 0.1] });
+    let (report, found) = trained(&connection, "indv_svm", &plain("few"), &options, &plain("rest"));
+    let best = report["validation"]["best"].as_f64().unwrap();
+    assert!((best - found).abs() < 1e-12, "{best} and {found}");
+    let debug: String = value(&connection, "SELECT ltr_debug()", ());
+    assert!(!debug.contains("are new"), "{debug}");
+}
+
 /// Folds: the value is the mean over the held-out queries of models that were trained on the other queries.
 #[test]
 fn folds_measure_models_of_the_other_queries() {

@@ -13,7 +13,7 @@ use super::column_choice::LogColumns;
 use super::params::bind;
 use super::{Source, quote};
 use crate::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
-use crate::data::Id;
+use crate::data::{Id, repeated_name};
 use crate::error::{Error, Result};
 use crate::options::LOG_KEYS;
 use crate::param::Params;
@@ -80,6 +80,13 @@ impl<'a> LogSource<'a> {
         let names = source.columns(connection, limits)?;
         let columns = LogColumns::find(&source, &names, options)?;
         let events = events(&source, &names, options)?;
+        let roles = columns.names().into_iter().map(str::to_owned);
+        let used: Vec<String> = roles.chain(events.iter().map(|(name, _)| name.clone())).collect();
+        if let Some(name) = repeated_name(&used) {
+            return Err(source.error(format!(
+                "the column \"{name}\" is used twice; each role and each event needs a column of its own"
+            )));
+        }
         Ok(Self { connection, source, columns, events, options, values, limits })
     }
 

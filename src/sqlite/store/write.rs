@@ -295,6 +295,13 @@ impl Store<'_> {
     /// # Errors
     /// No such version; those of the database.
     pub fn activate(&self, name: &str, version: i64, limits: &RunLimits) -> Result<()> {
+        if writing_statement_runs(self.connection) {
+            return Err(Error::Unsupported(
+                "a statement that writes is still running on this connection, such as one that contains this call; call it in a \
+                 SELECT by itself"
+                    .to_owned(),
+            ));
+        }
         retry_busy(self.connection, limits, || self.find_version(name, version))?;
         retry_busy(self.connection, limits, || {
             let mut transaction = StoreTransaction::begin(self.connection, self.alone)?;
