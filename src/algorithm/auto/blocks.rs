@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::documents::{doc_weights, weight};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -15,7 +16,7 @@ use crate::space::{Scorer, Space};
 /// What to do if a candidate takes too much memory.
 pub(super) const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
 
-/// One query for least squares, with its weight: its number of documents.
+/// One query for least squares, with its weight.
 pub(super) fn block(
     space: &Space,
     data: &Arc<Dataset>,
@@ -24,13 +25,15 @@ pub(super) fn block(
 ) -> Result<(ListBlock, f64)> {
     control.check()?;
     let range = data.rows(query);
-    let n = range.len() as f64;
     let rows = if space.is_linear() {
         Rows::Of(Arc::clone(data), range)
     } else {
         Rows::Own(space.rows(&data.features, range, control)?)
     };
-    Ok((ListBlock::new(rows, data.labels(query), &[], &least_squares())?, n))
+    let (loss, labels) = (least_squares(), data.labels(query));
+    let block =
+        ListBlock::new(rows, labels, &[], &loss)?.weighted(labels, doc_weights(data, query), &loss)?;
+    Ok((block, weight(data, query)))
 }
 
 /// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::cells::split;
+use super::documents::total_weight;
 use super::prepared::Copies;
 use super::refit::{self, solved};
 use super::trial::Trial;
@@ -170,8 +171,11 @@ impl BucketTraining for AutoSpec {
         for ((Member { scaling, space }, lambda), sums) in members.into_iter().zip(lambdas).zip(sums) {
             control.check()?;
             let sums = Reader::of_state(&sums).numbers()?;
-            let gram = Gram::of_numbers(space.dim(), &sums).ok_or_else(wrong_length)?;
-            fitted.push((solved(&gram, lambda, facts.documents(), (scaling, &space))?, 0.0));
+            // The weight of the documents comes after the sums.
+            let (weight, sums) =
+                sums.split_last().filter(|(weight, _)| is_positive(**weight)).ok_or_else(wrong_length)?;
+            let gram = Gram::of_numbers(space.dim(), sums).ok_or_else(wrong_length)?;
+            fitted.push((solved(&gram, lambda, *weight, (scaling, &space))?, 0.0));
         }
         let objective: f64 = fitted.iter().map(|(fitted, _)| fitted.objective).sum();
         replay.show(objective, 0.0);
@@ -212,7 +216,8 @@ impl BucketTraining for AutoSpec {
             let bytes = space.single_map_bytes();
             let _map = control.reserve(bytes, "a kernel space in single precision", "use fewer landmarks")?;
             let single = if fits_single_precision(&scaled) { space.single_map() } else { None };
-            let numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
+            let mut numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
+            numbers.push(total_weight(&data));
             Ok(Sums { numbers, ..Sums::default() })
         };
         questions.iter().map(of_question).collect()

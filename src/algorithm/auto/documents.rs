@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::blocks::{FEWER, block, reserve_blocks};
 use super::prepared::Prepared;
 use crate::control::Control;
+use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss::{QueryLoss, least_squares};
 use crate::math::single::{PANEL, Row, panels_for, rows_times};
@@ -40,9 +41,31 @@ pub(super) enum Sums {
     Double(Gram),
 }
 
-/// The loss of a query, each document with weight 1 if the query has its number of documents as weight.
-pub(super) fn query_loss(labels: &[f64]) -> Box<dyn QueryLoss> {
-    least_squares().prepare(labels, &[])
+/// The loss of a query. With the [`weight`] of the query each document counts as often as its weight says.
+pub(super) fn query_loss(data: &Dataset, query: usize) -> Box<dyn QueryLoss> {
+    let (loss, labels) = (least_squares(), data.labels(query));
+    let weighted = Some(doc_weights(data, query)).filter(|weights| !weights.is_empty());
+    let weighted = weighted.and_then(|weights| loss.prepare_weighted(labels, weights));
+    weighted.unwrap_or_else(|| loss.prepare(labels, &[]))
+}
+
+/// The weight of a query: the sum of those of its documents.
+pub(super) fn weight(data: &Dataset, query: usize) -> f64 {
+    match data.doc_weights(query) {
+        [] => data.rows(query).len() as f64,
+        weights => weights.iter().sum(),
+    }
+}
+
+/// The weight of all documents.
+pub(super) fn total_weight(data: &Dataset) -> f64 {
+    (0..data.n_queries()).map(|query| weight(data, query)).sum()
+}
+
+/// The weights of the documents of a query; none if all are 1, or all 0: then the query has weight 0.
+pub(super) fn doc_weights(data: &Dataset, query: usize) -> &[f64] {
+    let weights = data.doc_weights(query);
+    if weights.iter().any(|weight| *weight > 0.0) { weights } else { &[] }
 }
 
 impl Parts {
@@ -73,7 +96,7 @@ impl Parts {
             return Ok(Self::Double(blocks, parts));
         };
         let queries = queries(data);
-        let loss = |query: usize| Ok(query_loss(data.labels(query)));
+        let loss = |query: usize| Ok(query_loss(data, query));
         let slabs = Slabs { map, features: &data.features, queries: &queries, loss: &loss };
         let part = |queries: &Vec<usize>| -> Result<Part> {
             let slab = |members: &[usize]| {
@@ -126,9 +149,9 @@ impl Parts {
     }
 }
 
-/// The documents of each query, with their number as its weight.
-pub(super) fn queries(data: &crate::data::Dataset) -> Vec<(Range<usize>, f64)> {
-    let query = |query: usize| (data.rows(query), data.rows(query).len() as f64);
+/// The documents of each query, and its weight.
+pub(super) fn queries(data: &Dataset) -> Vec<(Range<usize>, f64)> {
+    let query = |query: usize| (data.rows(query), weight(data, query));
     (0..data.n_queries()).map(query).collect()
 }
 
