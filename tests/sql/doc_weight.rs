@@ -255,10 +255,15 @@ fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
     assert!(error.contains("nothing to learn") && error.contains("documents of weight 0"), "{error}");
 }
 
-/// The direction of a function with so many features.
-fn direction(weights: &[f64]) -> Vec<f64> {
-    let norm = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
-    weights.iter().map(|weight| weight / norm).collect()
+/// The scores of all documents, with mean 0 and norm 1.
+fn standard_scores(connection: &Connection, model: &[u8]) -> Vec<f64> {
+    let mut statement =
+        connection.prepare("SELECT score FROM ltr_rank(?1, 'judged') ORDER BY query_id, doc_id").unwrap();
+    let scores = statement.query_map([model], |row| row.get(0)).unwrap().collect::<Result<Vec<f64>, _>>();
+    let scores = scores.unwrap();
+    let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+    let norm = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>().sqrt();
+    scores.iter().map(|score| (score - mean) / norm).collect()
 }
 
 /// `auto` fits least squares over all documents: `regression` with the lambda that it chose, and with the weight of the
@@ -268,14 +273,17 @@ fn direction(weights: &[f64]) -> Vec<f64> {
 fn auto_weighs_documents_as_regression_does() {
     let connection = example();
     connection.execute("UPDATE judged SET copies = 0 WHERE query_id = 3", ()).unwrap();
-    let by_query = WEIGHTED.replace("SELECT", "SELECT sum(copies) OVER (PARTITION BY query_id) AS weight,");
+    // The weights of queries have the mean 1, as those of all documents in N.
+    let weight = "sum(copies) OVER (PARTITION BY query_id)
+        / (SELECT 1.0 * sum(copies) / count(DISTINCT query_id) FROM judged WHERE copies > 0) AS weight";
+    let by_query = WEIGHTED.replace("SELECT", &format!("SELECT {weight},"));
     let counted = format!("SELECT * FROM ({by_query}) WHERE doc_weight > 0");
     let model = fit(&connection, "auto", WEIGHTED, &json!({"kernel": "linear", "scale": "none"})).unwrap();
     let lambda: f64 = value(&connection, "SELECT ltr_info(?1) ->> '$.training.lambda'", [&model]);
-    let found = direction(&weights(&connection, &model));
+    let found = standard_scores(&connection, &model);
     let options = json!({"scale": "none", "lambda": lambda, "tolerance": 1e-10});
     let [expected, plain] = [counted.as_str(), PLAIN].map(|source| {
-        direction(&weights(&connection, &fit(&connection, "regression", source, &options).unwrap()))
+        standard_scores(&connection, &fit(&connection, "regression", source, &options).unwrap())
     });
     assert!(near(&found, &expected, 1e-6), "{found:?} {expected:?}");
     assert!(!near(&found, &plain, 1e-3), "{found:?} {plain:?}");

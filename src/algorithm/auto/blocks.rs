@@ -1,8 +1,7 @@
-//! Queries prepared for least squares, and their memory.
+//! Queries prepared for least squares, their weights and their memory.
 
 use std::sync::Arc;
 
-use super::documents::{doc_weights, weight};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -34,6 +33,25 @@ pub(super) fn block(
     let block =
         ListBlock::new(rows, labels, &[], &loss)?.weighted(labels, doc_weights(data, query), &loss)?;
     Ok((block, weight(data, query)))
+}
+
+/// The weight of a query: the sum of those of its documents.
+pub(super) fn weight(data: &Dataset, query: usize) -> f64 {
+    match data.doc_weights(query) {
+        [] => data.rows(query).len() as f64,
+        weights => weights.iter().sum(),
+    }
+}
+
+/// The weight of all documents.
+pub(super) fn total_weight(data: &Dataset) -> f64 {
+    (0..data.n_queries()).map(|query| weight(data, query)).sum()
+}
+
+/// The weights of the documents of a query; none if all are 1, or all 0: then the query has weight 0.
+pub(super) fn doc_weights(data: &Dataset, query: usize) -> &[f64] {
+    let weights = data.doc_weights(query);
+    if weights.iter().any(|weight| *weight > 0.0) { weights } else { &[] }
 }
 
 /// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::blocks::total_weight;
 use super::cells::split;
-use super::documents::total_weight;
 use super::prepared::Copies;
 use super::refit::{self, solved};
 use super::trial::Trial;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::blocks::{FEWER, block, reserve_blocks};
+use super::blocks::{FEWER, block, doc_weights, reserve_blocks, weight};
 use super::prepared::Prepared;
 use crate::control::Control;
 use crate::data::Dataset;
@@ -47,25 +47,6 @@ pub(super) fn query_loss(data: &Dataset, query: usize) -> Box<dyn QueryLoss> {
     let weighted = Some(doc_weights(data, query)).filter(|weights| !weights.is_empty());
     let weighted = weighted.and_then(|weights| loss.prepare_weighted(labels, weights));
     weighted.unwrap_or_else(|| loss.prepare(labels, &[]))
-}
-
-/// The weight of a query: the sum of those of its documents.
-pub(super) fn weight(data: &Dataset, query: usize) -> f64 {
-    match data.doc_weights(query) {
-        [] => data.rows(query).len() as f64,
-        weights => weights.iter().sum(),
-    }
-}
-
-/// The weight of all documents.
-pub(super) fn total_weight(data: &Dataset) -> f64 {
-    (0..data.n_queries()).map(|query| weight(data, query)).sum()
-}
-
-/// The weights of the documents of a query; none if all are 1, or all 0: then the query has weight 0.
-pub(super) fn doc_weights(data: &Dataset, query: usize) -> &[f64] {
-    let weights = data.doc_weights(query);
-    if weights.iter().any(|weight| *weight > 0.0) { weights } else { &[] }
 }
 
 impl Parts {

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::AutoSpec;
+use super::blocks::weight;
 use super::cells::{Cells, FOLDS};
-use super::documents::{Parts, Sums, weight};
+use super::documents::{Parts, Sums};
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::AutoSpec;
-use super::blocks::{block, reserve_blocks};
-use super::documents::{queries, query_loss, total_weight};
+use super::blocks::{block, reserve_blocks, total_weight};
+use super::documents::{queries, query_loss};
 use super::prepared::Scaled;
 use super::trial::Trial;
 use crate::control::Control;

@@ -8,7 +8,7 @@
 //! default fraction of the features.
 
 use super::AutoSpec;
-use super::documents::total_weight;
+use super::blocks::total_weight;
 use super::refit::{Fitted, normalizer};
 use crate::algorithm::boosted_trees::measure::{HeldOut, Measured, Pace, measure};
 use crate::control::Control;
