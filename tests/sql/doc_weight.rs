@@ -253,6 +253,12 @@ fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
     let zero = WEIGHTED.replace("copies AS", "0 AS");
     let error = fit(&connection, "rank_svm", &zero, &json!({"lambda": 1})).unwrap_err();
     assert!(error.contains("nothing to learn") && error.contains("documents of weight 0"), "{error}");
+    // Least squares learns from two documents of a query that count.
+    for weight in ["0", "iif(doc_id = 2, 1, 0)"] {
+        let source = WEIGHTED.replace("copies AS", &format!("{weight} AS"));
+        let error = fit(&connection, "auto", &source, &json!({})).unwrap_err();
+        assert!(error.contains("nothing to learn"), "{error}");
+    }
 }
 
 /// The scores of all documents, with mean 0 and norm 1.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::loss::least_squares;
+use crate::loss::{least_squares, pair_count};
 use crate::math::lanes::LANES;
 use crate::memory::{Reservation, matrix_bytes};
 use crate::parallel;
@@ -33,6 +33,14 @@ pub(super) fn block(
     let block =
         ListBlock::new(rows, labels, &[], &loss)?.weighted(labels, doc_weights(data, query), &loss)?;
     Ok((block, weight(data, query)))
+}
+
+/// Whether a query has documents of different relevance among those that have a weight.
+pub(super) fn is_judged(data: &Dataset, query: usize) -> bool {
+    let weights = data.doc_weights(query);
+    let counts = |row: usize| weights.get(row).is_none_or(|weight| *weight > 0.0);
+    let labels = data.labels(query).iter().enumerate();
+    pair_count(&labels.filter(|(row, _)| counts(*row)).map(|(_, y)| *y).collect::<Vec<f64>>()) > 0
 }
 
 /// The weight of a query: the sum of those of its documents.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::blocks::total_weight;
+use super::blocks::{is_judged, total_weight};
 use super::cells::split;
 use super::prepared::Copies;
 use super::refit::{self, solved};
@@ -57,8 +57,7 @@ impl Tried {
         check_judged(judged, queries)?;
         let mut data = sample.dataset(facts.dim(), facts.is_double())?;
         let _memory = control.reserve(data.bytes(), TRIED, "use one algorithm, such as rank_svm")?;
-        let has_grades = |query: &usize| JUDGED.is_informative(data.labels(*query), data.doc_weights(*query));
-        let sampled = (0..data.n_queries()).filter(has_grades).count();
+        let sampled = (0..data.n_queries()).filter(|query| is_judged(&data, *query)).count();
         if sampled < FEWEST_QUERIES {
             return Err(Error::Data(format!(
                 "the sample of {} documents, in which 'auto' compares candidates, has {sampled} queries with documents of \

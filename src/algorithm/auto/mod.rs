@@ -31,7 +31,6 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::grid::buckets::JUDGED;
 use super::single_feature::{self, Judge};
 use super::{
     AlgorithmDef, BucketTraining, Columns, DocWeights, Input, LogStep, Trained, TrainingSet, TrainingSpec,
@@ -204,8 +203,7 @@ impl TrainingSpec for AutoSpec {
 
 /// True for queries with documents of different relevance that have weights (`n_queries`).
 fn judged_queries(data: &Dataset) -> Vec<bool> {
-    let is_judged = |query| JUDGED.is_informative(data.labels(query), data.doc_weights(query));
-    (0..data.n_queries()).map(is_judged).collect()
+    (0..data.n_queries()).map(|query| blocks::is_judged(data, query)).collect()
 }
 
 /// Refuses too few judged queries.
