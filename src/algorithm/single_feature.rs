@@ -2,6 +2,8 @@
 //!
 //! Every feature ranks the queries, ascending and descending. Cost: O(documents log documents) per feature.
 
+use serde_json::json;
+
 use crate::arrange::{ListConstraint, push_down_unselected};
 use crate::control::Control;
 use crate::data::Dataset;
@@ -82,9 +84,15 @@ pub(super) fn warning(
     let measure = (&validation.metric, validation.undefined);
     let best = best(judges, names.len(), measure, constraint, control)?;
     let Some(best) = best.filter(|best| better * (value - best.value) <= 0.0) else { return Ok(None) };
+    let feature = &names[best.ranking.feature];
+    // A number is a place in a vector, of which `ignore` cannot leave out a part.
+    let is_column = feature.parse::<usize>().is_err();
+    let ignored = json!({"columns": {"ignore": [feature]}});
+    let option = if is_column { format!(" with the option {ignored}") } else { String::new() };
     Ok(Some(format!(
-        "on validation {} is {value:.4}, not better than the {:.4} of {} alone; check the roles and features, \
-         or try another algorithm",
+        "on validation {} is {value:.4}, not better than the {:.4} of {} alone; if this feature is known only after users \
+         saw the ranking, or is made from the relevance, leave it out{option}; otherwise check the roles, or try another \
+         algorithm",
         selection.metric,
         best.value,
         order_by(&best.ranking.name(names))

@@ -11,7 +11,7 @@ use super::pack::judged;
 use crate::control::Ticks;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::error::{Error, Result};
-use crate::math::order::sort_items;
+use crate::math::order::{compare, sort_items};
 
 /// Operations, for [`Ticks`], of a key.
 const ITEM_COST: usize = 64;
@@ -38,7 +38,7 @@ pub struct Sample {
 struct Item {
     key: u64,
     documents: u64,
-    /// Id of the query, position of the first document, relevance, features.
+    /// Id of the query, position of the first document, weights of documents or none, relevance, features.
     bytes: Vec<u8>,
 }
 
@@ -69,6 +69,7 @@ impl Sample {
             let mut writer = Writer::default();
             writer.id(&data.query_ids[query]);
             writer.count((rows.start - data.rows(query).start) as u64);
+            writer.numbers(data.doc_weights.get(rows.clone()).unwrap_or_default());
             writer.series(data.relevance[rows.clone()].iter().copied());
             writer.series(data.features.rows_f64(rows.clone()).iter().copied());
             sample.items.push(Item { key, documents: rows.len() as u64, bytes: writer.into_bytes() });
@@ -111,26 +112,33 @@ impl Sample {
     /// # Errors
     /// Bytes that [`Self::of`] does not write; no documents.
     pub fn dataset(&self, columns: usize, is_double: bool) -> Result<Dataset> {
-        let mut items: Vec<(Id, u64, Vec<f64>, Vec<f64>)> = Vec::with_capacity(self.items.len());
+        let mut items: Vec<(Id, u64, [Vec<f64>; 3])> = Vec::with_capacity(self.items.len());
         for item in &self.items {
             let mut reader = Reader::of_state(&item.bytes);
             let (id, position, documents) = (reader.id()?, reader.count()?, item.documents as usize);
+            let mut doc_weights = reader.numbers()?;
+            if doc_weights.is_empty() {
+                doc_weights.resize(documents, 1.0);
+            } else if doc_weights.len() != documents {
+                return Err(reader.forged("a weight for each document"));
+            }
             let relevance = reader.doubles(documents)?;
             let features = reader.doubles(documents.saturating_mul(columns))?;
             reader.end()?;
-            items.push((id, position, relevance, features));
+            items.push((id, position, [doc_weights, relevance, features]));
         }
         sort_items(&mut items, |a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
         if items.windows(2).any(|pair| (&pair[0].0, pair[0].1) == (&pair[1].0, pair[1].1)) {
             return Err(Reader::of_state(&[]).forged("a sample without repeated documents"));
         }
-        let (mut ids, mut offsets, mut relevance, mut features) =
-            (Vec::new(), vec![0], Vec::new(), Vec::new());
-        for (id, _, labels, values) in items {
+        let (mut ids, mut offsets) = (Vec::new(), vec![0]);
+        let (mut doc_weights, mut relevance, mut features) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, _, [weights, labels, values]) in items {
             if ids.last() != Some(&id) {
                 ids.push(id);
                 offsets.push(relevance.len());
             }
+            doc_weights.extend(weights);
             relevance.extend(labels);
             features.extend(values);
             if let Some(last) = offsets.last_mut() {
@@ -143,8 +151,11 @@ impl Sample {
         } else {
             Matrix::F32(shaped(documents, columns, features.iter().map(|value| *value as f32).collect()))
         };
+        if doc_weights.iter().all(|weight| compare(*weight, 1.0).is_eq()) {
+            doc_weights.clear();
+        }
         let weights = vec![1.0; ids.len()];
-        judged((ids, offsets), (relevance, features), (weights, Vec::new()))
+        judged((ids, offsets), (relevance, features), (weights, doc_weights))
             .filter(|_| documents > 0)
             .ok_or_else(|| Reader::of_state(&[]).forged("a sample of documents with finite numbers"))
     }

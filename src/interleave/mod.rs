@@ -5,7 +5,6 @@
 
 mod draft;
 mod outcome;
-mod sign;
 
 pub use draft::{Coins, Team, team_draft};
 pub use outcome::{Outcome, Tally, Target};

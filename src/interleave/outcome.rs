@@ -1,6 +1,5 @@
 //! What clicks on interleaved lists tell.
 
-use super::sign;
 use crate::math::normal;
 
 /// Impressions by who got more clicks.
@@ -34,7 +33,7 @@ pub struct Outcome {
     pub difference: Option<f64>,
     /// Interval of the difference.
     pub interval: Option<(f64, f64)>,
-    /// Of the sign test: two-sided and exact.
+    /// Of the two-sided score test that no ranking is better: at most 1 - confidence if and only if 0 is not inside the interval.
     pub p_value: Option<f64>,
     /// Further impressions until the test finds the difference of the target with its power.
     pub more_impressions: Option<u64>,
@@ -63,16 +62,24 @@ impl Tally {
     /// Difference, interval, test and plan.
     ///
     /// A tie counts as half a win of each, so the difference is (wins of b - wins of a) / (wins + ties), twice the Delta of
-    /// Chapelle, Joachims, Radlinski & Yue (2012, eq. 1) with the other sign. The test leaves ties out.
+    /// Chapelle, Joachims, Radlinski & Yue (2012, eq. 1) with the other sign.
     pub fn outcome(&self, target: Target) -> Outcome {
         let n = self.with_clicks();
         let difference = (n > 0).then(|| (self.wins_b as f64 - self.wins_a as f64) / n as f64);
         Outcome {
             difference,
             interval: difference.map(|_| self.interval(target.confidence)),
-            p_value: (n > 0).then(|| sign::two_sided(self.wins_a, self.wins_b)),
+            p_value: (n > 0).then(|| self.p_value()),
             more_impressions: self.more_impressions(target),
         }
+    }
+
+    /// The test that the score interval inverts, at d = 0, where s(0)^2 = a + b: that of McNemar (1947), without a correction for
+    /// continuity. Fagerland, Lydersen & Laake (2013) recommend it over the exact test. Ties do not change it.
+    fn p_value(&self) -> f64 {
+        let (a, b) = (self.wins_a as f64, self.wins_b as f64);
+        let z = (b - a).abs() / (a + b).max(1.0).sqrt();
+        libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)
     }
 
     /// The score interval of a difference of paired proportions (Tango 1998): all differences d that are not refused by
@@ -94,9 +101,8 @@ impl Tally {
         (boundary(observed, -1.0, too_low), boundary(observed, 1.0, too_high))
     }
 
-    /// The normal approximation of the sign test with a correction for continuity (Fleiss, Levin & Paik 2003, section 2.4):
-    /// m0 = ((z_confidence / 2 + z_power sqrt(p (1 - p))) / e)^2 wins, where p = 1/2 + e is the probability that the better one
-    /// wins, and m = m0 / 4 (1 + sqrt(1 + 2 / (m0 e)))^2. As many impressions are needed for a win as in this tally.
+    /// Wins for the power of the test (Fleiss, Levin & Paik 2003, section 2.4): ((z_confidence / 2 + z_power sqrt(p (1 - p))) / e)^2,
+    /// where p = 1/2 + e is the probability that the better one wins. As many impressions are needed for a win as in this tally.
     fn more_impressions(&self, target: Target) -> Option<u64> {
         let (wins, n) = ((self.wins_a + self.wins_b) as f64, self.with_clicks() as f64);
         let difference = target.difference.unwrap_or(self.wins_a.abs_diff(self.wins_b) as f64 / n);
@@ -108,10 +114,8 @@ impl Tally {
         let z = |p: f64| normal::quantile(p);
         let alpha = z(f64::midpoint(1.0, target.confidence));
         let root = 0.5 * alpha + z(target.power) * (0.25 - e * e).max(0.0).sqrt();
-        let m0 = (root.max(0.0) / e).powi(2);
-        let m = 0.25 * m0 * (1.0 + (1.0 + 2.0 / (m0 * e).max(f64::MIN_POSITIVE)).sqrt()).powi(2);
         let impressions = self.impressions();
-        let needed = (m * impressions as f64 / wins).ceil();
+        let needed = ((root.max(0.0) / e).powi(2) * impressions as f64 / wins).ceil();
         Some((needed as u64).saturating_sub(impressions))
     }
 }

@@ -230,26 +230,20 @@ fn weights_by_grades_scale_lambda_if_all_differences_are_equal() {
 fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
     let connection = example();
     let failing = WEIGHTED.replace("relevance, copies", "json('{') AS relevance, copies");
-    for (algorithm, by) in [
-        ("slam", "slam"),
-        ("direct", "direct"),
-        ("list_mle", "list_mle"),
-        ("perceptron", "perceptron"),
-        ("auto", "auto"),
-    ] {
+    for (algorithm, by) in
+        [("slam", "slam"), ("direct", "direct"), ("list_mle", "list_mle"), ("perceptron", "perceptron")]
+    {
         let error = fit(&connection, algorithm, &failing, &json!({})).unwrap_err();
         let way_out = match algorithm {
-            "perceptron" | "auto" => "another algorithm, such as \"rank_svm\"",
+            "perceptron" => "another algorithm, such as \"rank_svm\"",
             _ => "a pairwise loss",
         };
         let expected = format!(
             "the column \"doc_weight\" has the role doc_weight, but '{by}' does not weigh documents; use {way_out}"
         );
         assert!(error.contains(&expected) && error.contains("\"ignore\": [\"doc_weight\"]"), "{error}");
-        if algorithm != "auto" {
-            let ignored = json!({"columns": {"ignore": ["doc_weight"]}});
-            assert!(fit(&connection, algorithm, WEIGHTED, &ignored).is_ok(), "{algorithm}");
-        }
+        let ignored = json!({"columns": {"ignore": ["doc_weight"]}});
+        assert!(fit(&connection, algorithm, WEIGHTED, &ignored).is_ok(), "{algorithm}");
     }
     for (bad, reason) in [("-1", "allowed are numbers from 0 to 1e100"), ("NULL", "NULL"), ("'x'", "'x'")] {
         let source = WEIGHTED.replace("copies AS", &format!("iif(doc_id = 2, {bad}, 1) AS"));
@@ -259,6 +253,67 @@ fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
     let zero = WEIGHTED.replace("copies AS", "0 AS");
     let error = fit(&connection, "rank_svm", &zero, &json!({"lambda": 1})).unwrap_err();
     assert!(error.contains("nothing to learn") && error.contains("documents of weight 0"), "{error}");
+    // Least squares learns from two documents of a query that count.
+    for weight in ["0", "iif(doc_id = 2, 1, 0)"] {
+        let source = WEIGHTED.replace("copies AS", &format!("{weight} AS"));
+        let error = fit(&connection, "auto", &source, &json!({})).unwrap_err();
+        assert!(error.contains("nothing to learn"), "{error}");
+    }
+}
+
+/// The scores of all documents, with mean 0 and norm 1.
+fn standard_scores(connection: &Connection, model: &[u8]) -> Vec<f64> {
+    let mut statement =
+        connection.prepare("SELECT score FROM ltr_rank(?1, 'judged') ORDER BY query_id, doc_id").unwrap();
+    let scores = statement.query_map([model], |row| row.get(0)).unwrap().collect::<Result<Vec<f64>, _>>();
+    let scores = scores.unwrap();
+    let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+    let norm = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>().sqrt();
+    scores.iter().map(|score| (score - mean) / norm).collect()
+}
+
+/// `auto` fits least squares over all documents: `regression` with the lambda that it chose, and with the weight of the
+/// documents as the weight of their query. So a document of weight w counts as w copies. Documents of weight 0, and a query of
+/// them, have no influence on the function.
+#[test]
+fn auto_weighs_documents_as_regression_does() {
+    let connection = example();
+    connection.execute("UPDATE judged SET copies = 0 WHERE query_id = 3", ()).unwrap();
+    // The weights of queries have the mean 1, as those of all documents in N.
+    let weight = "sum(copies) OVER (PARTITION BY query_id)
+        / (SELECT 1.0 * sum(copies) / count(DISTINCT query_id) FROM judged WHERE copies > 0) AS weight";
+    let by_query = WEIGHTED.replace("SELECT", &format!("SELECT {weight},"));
+    let counted = format!("SELECT * FROM ({by_query}) WHERE doc_weight > 0");
+    let model = fit(&connection, "auto", WEIGHTED, &json!({"kernel": "linear", "scale": "none"})).unwrap();
+    let lambda: f64 = value(&connection, "SELECT ltr_info(?1) ->> '$.training.lambda'", [&model]);
+    let found = standard_scores(&connection, &model);
+    let options = json!({"scale": "none", "lambda": lambda, "tolerance": 1e-10});
+    let [expected, plain] = [counted.as_str(), PLAIN].map(|source| {
+        standard_scores(&connection, &fit(&connection, "regression", source, &options).unwrap())
+    });
+    assert!(near(&found, &expected, 1e-6), "{found:?} {expected:?}");
+    assert!(!near(&found, &plain, 1e-3), "{found:?} {plain:?}");
+}
+
+/// Weights that are equal everywhere change neither a choice nor a function: kernels in single precision, and trees.
+#[test]
+fn auto_depends_on_ratios_of_weights() {
+    let connection = database();
+    let documents = "CREATE TABLE judged AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 799)
+        SELECT i / 8 AS query_id, i % 8 AS doc_id, i * 37 % 101 / 50.0 AS a, i * 59 % 103 / 50.0 AS b,
+               (i * 37 % 101 > 60) + (i * 59 % 103 > 70) + (i * 31 % 97 > 80) AS relevance, 0.5 + i * 13 % 4 AS copies FROM n";
+    connection.execute_batch(documents).unwrap();
+    let scores = |source: &str| -> Vec<f64> {
+        let model = fit(&connection, "auto", source, &json!({"effort": 1})).unwrap();
+        let sql = "SELECT score FROM ltr_rank(?1, 'judged') ORDER BY query_id, doc_id";
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map([model], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    let constant = |weight: &str| scores(&WEIGHTED.replace("copies AS", &format!("{weight} AS")));
+    let plain = scores(PLAIN);
+    assert_eq!(constant("1.0"), plain);
+    assert!(near(&constant("4.0"), &plain, 1e-4));
+    assert!(!near(&scores(WEIGHTED), &plain, 1e-3));
 }
 
 #[test]

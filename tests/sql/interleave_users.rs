@@ -217,7 +217,7 @@ fn planned_comparisons_find_the_better_ranker_with_the_stated_power() {
         let error = 3.3 * (power * (1.0 - power) / comparisons as f64).sqrt();
         assert!((found - power).abs() < error + 0.03 && wrong < 0.01, "{power}: {needed} {found} {wrong}");
     }
-    // 4. Equal rankers. The exact test is slightly conservative.
+    // 4. Equal rankers.
     for ranking in [0, 1] {
         let found: f64 = users.significant([ranking; 2], 500, 4 * comparisons).iter().sum();
         println!("equal rankers: {found:.4} significant, of {}", 4 * comparisons);

@@ -1,11 +1,11 @@
-//! Queries prepared for least squares, and their memory.
+//! Queries prepared for least squares, their weights and their memory.
 
 use std::sync::Arc;
 
 use crate::control::Control;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::loss::least_squares;
+use crate::loss::{least_squares, pair_count};
 use crate::math::lanes::LANES;
 use crate::memory::{Reservation, matrix_bytes};
 use crate::parallel;
@@ -15,7 +15,7 @@ use crate::space::{Scorer, Space};
 /// What to do if a candidate takes too much memory.
 pub(super) const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
 
-/// One query for least squares, with its weight: its number of documents.
+/// One query for least squares, with its weight.
 pub(super) fn block(
     space: &Space,
     data: &Arc<Dataset>,
@@ -24,13 +24,42 @@ pub(super) fn block(
 ) -> Result<(ListBlock, f64)> {
     control.check()?;
     let range = data.rows(query);
-    let n = range.len() as f64;
     let rows = if space.is_linear() {
         Rows::Of(Arc::clone(data), range)
     } else {
         Rows::Own(space.rows(&data.features, range, control)?)
     };
-    Ok((ListBlock::new(rows, data.labels(query), &[], &least_squares())?, n))
+    let (loss, labels) = (least_squares(), data.labels(query));
+    let block =
+        ListBlock::new(rows, labels, &[], &loss)?.weighted(labels, doc_weights(data, query), &loss)?;
+    Ok((block, weight(data, query)))
+}
+
+/// Whether a query has documents of different relevance among those that have a weight.
+pub(super) fn is_judged(data: &Dataset, query: usize) -> bool {
+    let weights = data.doc_weights(query);
+    let counts = |row: usize| weights.get(row).is_none_or(|weight| *weight > 0.0);
+    let labels = data.labels(query).iter().enumerate();
+    pair_count(&labels.filter(|(row, _)| counts(*row)).map(|(_, y)| *y).collect::<Vec<f64>>()) > 0
+}
+
+/// The weight of a query: the sum of those of its documents.
+pub(super) fn weight(data: &Dataset, query: usize) -> f64 {
+    match data.doc_weights(query) {
+        [] => data.rows(query).len() as f64,
+        weights => weights.iter().sum(),
+    }
+}
+
+/// The weight of all documents.
+pub(super) fn total_weight(data: &Dataset) -> f64 {
+    (0..data.n_queries()).map(|query| weight(data, query)).sum()
+}
+
+/// The weights of the documents of a query; none if all are 1, or all 0: then the query has weight 0.
+pub(super) fn doc_weights(data: &Dataset, query: usize) -> &[f64] {
+    let weights = data.doc_weights(query);
+    if weights.iter().any(|weight| *weight > 0.0) { weights } else { &[] }
 }
 
 /// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.

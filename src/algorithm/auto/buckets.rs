@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::blocks::{is_judged, total_weight};
 use super::cells::split;
 use super::prepared::Copies;
 use super::refit::{self, solved};
@@ -56,8 +57,7 @@ impl Tried {
         check_judged(judged, queries)?;
         let mut data = sample.dataset(facts.dim(), facts.is_double())?;
         let _memory = control.reserve(data.bytes(), TRIED, "use one algorithm, such as rank_svm")?;
-        let has_grades = |query: &usize| JUDGED.is_informative(data.labels(*query), data.doc_weights(*query));
-        let sampled = (0..data.n_queries()).filter(has_grades).count();
+        let sampled = (0..data.n_queries()).filter(|query| is_judged(&data, *query)).count();
         if sampled < FEWEST_QUERIES {
             return Err(Error::Data(format!(
                 "the sample of {} documents, in which 'auto' compares candidates, has {sampled} queries with documents of \
@@ -170,8 +170,11 @@ impl BucketTraining for AutoSpec {
         for ((Member { scaling, space }, lambda), sums) in members.into_iter().zip(lambdas).zip(sums) {
             control.check()?;
             let sums = Reader::of_state(&sums).numbers()?;
-            let gram = Gram::of_numbers(space.dim(), &sums).ok_or_else(wrong_length)?;
-            fitted.push((solved(&gram, lambda, facts.documents(), (scaling, &space))?, 0.0));
+            // The weight of the documents comes after the sums.
+            let (weight, sums) =
+                sums.split_last().filter(|(weight, _)| is_positive(**weight)).ok_or_else(wrong_length)?;
+            let gram = Gram::of_numbers(space.dim(), sums).ok_or_else(wrong_length)?;
+            fitted.push((solved(&gram, lambda, *weight, (scaling, &space))?, 0.0));
         }
         let objective: f64 = fitted.iter().map(|(fitted, _)| fitted.objective).sum();
         replay.show(objective, 0.0);
@@ -212,7 +215,8 @@ impl BucketTraining for AutoSpec {
             let bytes = space.single_map_bytes();
             let _map = control.reserve(bytes, "a kernel space in single precision", "use fewer landmarks")?;
             let single = if fits_single_precision(&scaled) { space.single_map() } else { None };
-            let numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
+            let mut numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
+            numbers.push(total_weight(&data));
             Ok(Sums { numbers, ..Sums::default() })
         };
         questions.iter().map(of_question).collect()

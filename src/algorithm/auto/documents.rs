@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
-use super::blocks::{FEWER, block, reserve_blocks};
+use super::blocks::{FEWER, block, doc_weights, reserve_blocks, weight};
 use super::prepared::Prepared;
 use crate::control::Control;
+use crate::data::Dataset;
 use crate::error::Result;
 use crate::loss::{QueryLoss, least_squares};
 use crate::math::single::{PANEL, Row, panels_for, rows_times};
@@ -40,9 +41,12 @@ pub(super) enum Sums {
     Double(Gram),
 }
 
-/// The loss of a query, each document with weight 1 if the query has its number of documents as weight.
-pub(super) fn query_loss(labels: &[f64]) -> Box<dyn QueryLoss> {
-    least_squares().prepare(labels, &[])
+/// The loss of a query. With the [`weight`] of the query each document counts as often as its weight says.
+pub(super) fn query_loss(data: &Dataset, query: usize) -> Box<dyn QueryLoss> {
+    let (loss, labels) = (least_squares(), data.labels(query));
+    let weighted = Some(doc_weights(data, query)).filter(|weights| !weights.is_empty());
+    let weighted = weighted.and_then(|weights| loss.prepare_weighted(labels, weights));
+    weighted.unwrap_or_else(|| loss.prepare(labels, &[]))
 }
 
 impl Parts {
@@ -73,7 +77,7 @@ impl Parts {
             return Ok(Self::Double(blocks, parts));
         };
         let queries = queries(data);
-        let loss = |query: usize| Ok(query_loss(data.labels(query)));
+        let loss = |query: usize| Ok(query_loss(data, query));
         let slabs = Slabs { map, features: &data.features, queries: &queries, loss: &loss };
         let part = |queries: &Vec<usize>| -> Result<Part> {
             let slab = |members: &[usize]| {
@@ -126,9 +130,9 @@ impl Parts {
     }
 }
 
-/// The documents of each query, with their number as its weight.
-pub(super) fn queries(data: &crate::data::Dataset) -> Vec<(Range<usize>, f64)> {
-    let query = |query: usize| (data.rows(query), data.rows(query).len() as f64);
+/// The documents of each query, and its weight.
+pub(super) fn queries(data: &Dataset) -> Vec<(Range<usize>, f64)> {
+    let query = |query: usize| (data.rows(query), weight(data, query));
     (0..data.n_queries()).map(query).collect()
 }
 

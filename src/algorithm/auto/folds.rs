@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::AutoSpec;
+use super::blocks::weight;
 use super::cells::{Cells, FOLDS};
 use super::documents::{Parts, Sums};
 use crate::control::Control;
@@ -60,9 +61,9 @@ impl FoldRun<'_> {
         for sums in others {
             training.iter_mut().for_each(|training| training.add(sums));
         }
-        let held_out = self.cells.of_fold(partition, fold).flat_map(|cell| &self.cells.queries[cell]);
-        let held_out: usize = held_out.map(|query| self.data.rows(*query).len()).sum();
-        let documents = (self.data.n_docs() - held_out) as f64;
+        let others = (0..self.cells.queries.len()).filter(|cell| self.cells.fold(*cell, partition) != fold);
+        let others = others.flat_map(|cell| &self.cells.queries[cell]);
+        let documents: f64 = others.map(|query| weight(self.data, *query)).sum();
         // 2. A function for each lambda; 0 where there is none.
         let of_lambda = |number: usize| {
             self.control.check()?;

@@ -1,7 +1,7 @@
 //! Automatic choice: cross-validates candidates by query, averages the best and fits them on all rows.
 //!
-//! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, with equal weights
-//! of documents, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`, `folds`). The
+//! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, in which a document
+//! of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`, `folds`). The
 //! second time is left out if the first shows that it is clearly worse than three others. The three best are fitted again on
 //! all rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
 //! training queries (`refit`).
@@ -61,7 +61,7 @@ use trial::{CLEARLY, Trial};
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "auto",
     summary: "scalings, kernels and boosted trees cross-validated by query, the best kernels and the trees averaged",
-    objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all; the score is a sum of the best f and of boosted_trees with half the weight, each divided by its standard deviation",
+    objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all (a document of weight w counts as w); the score is a sum of the best f and of boosted_trees with half the weight, each divided by its standard deviation",
     source: "Cossock & Zhang 2006; choice by cross-validation",
     defaults: &[],
     reads: |option| OPTIONS.contains(&option),
@@ -137,7 +137,7 @@ impl TrainingSpec for AutoSpec {
             order: RowOrder::Canonical,
             missing: self.missing,
             validation: None,
-            doc_weights: DocWeights::RefusedByAlgorithm("auto"),
+            doc_weights: DocWeights::Taken,
             prior: None,
         }
     }
@@ -201,9 +201,9 @@ impl TrainingSpec for AutoSpec {
     }
 }
 
-/// True for queries with documents of different relevance (`n_queries`).
+/// True for queries with documents of different relevance that have weights (`n_queries`).
 fn judged_queries(data: &Dataset) -> Vec<bool> {
-    (0..data.n_queries()).map(|query| crate::loss::pair_count(data.labels(query)) > 0).collect()
+    (0..data.n_queries()).map(|query| blocks::is_judged(data, query)).collect()
 }
 
 /// Refuses too few judged queries.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::AutoSpec;
-use super::blocks::{block, reserve_blocks};
+use super::blocks::{block, reserve_blocks, total_weight};
 use super::documents::{queries, query_loss};
 use super::prepared::Scaled;
 use super::trial::Trial;
@@ -32,18 +32,18 @@ pub(super) struct Fitted {
 pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: &mut Scaled, control: &Control) -> Result<Fitted> {
     let prepared = scaled.prepare(spec, &trial.candidate, spec.landmarks(), control)?;
     let gram = gram((&prepared.space, prepared.single.as_ref()), &prepared.data, control)?;
-    let documents = prepared.data.n_docs() as f64;
-    solved(&gram, trial.lambda(), documents, (scaled.scaling.clone(), &prepared.space))
+    let weight = total_weight(&prepared.data);
+    solved(&gram, trial.lambda(), weight, (scaled.scaling.clone(), &prepared.space))
 }
 
-/// The sums of least squares of scaled documents, each query with its number of documents as weight.
+/// The sums of least squares of scaled documents.
 pub(super) fn gram(
     (space, single): (&Space, Option<&SingleMap>),
     data: &Arc<Dataset>,
     control: &Control,
 ) -> Result<Gram> {
     if let Some(map) = single {
-        let loss = |query: usize| Ok(query_loss(data.labels(query)));
+        let loss = |query: usize| Ok(query_loss(data, query));
         let queries = queries(data);
         return Slabs { map, features: &data.features, queries: &queries, loss: &loss }.gram(control);
     }
@@ -62,7 +62,7 @@ pub(super) fn gram(
     Ok(gram)
 }
 
-/// The function for these sums over so many documents.
+/// The function for these sums over documents of this weight in all.
 pub(super) fn solved(
     gram: &Gram,
     lambda: f64,

@@ -8,6 +8,7 @@
 //! default fraction of the features.
 
 use super::AutoSpec;
+use super::blocks::total_weight;
 use super::refit::{Fitted, normalizer};
 use crate::algorithm::boosted_trees::measure::{HeldOut, Measured, Pace, measure};
 use crate::control::Control;
@@ -91,7 +92,7 @@ pub(super) fn grow(
             offsets: &data.offsets,
             grades: &data.relevance,
             query_weights: &weights,
-            row_weights: &[],
+            row_weights: &data.doc_weights,
             loss: None,
         };
         let seed = options.seed.wrapping_add(number as u64);
@@ -156,19 +157,22 @@ fn fitted(
         let scores = forest.scores(&data.features, data.rows(query), &values, control)?;
         let errors: Vec<f64> =
             data.labels(query).iter().zip(&scores).map(|(grade, score)| grade - score).collect();
-        Ok((squares(&scores), squares(&errors)))
+        let weights = data.doc_weights(query);
+        Ok((squares(&scores, weights), squares(&errors, weights)))
     };
     let sums = parallel::try_map(data.n_queries(), of_query)?;
     let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-    let documents = data.n_docs() as f64;
+    let documents = total_weight(data);
     let scale = normalizer(spread, documents);
     let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
     let weights = values.iter().map(|value| value * scale).collect();
     Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
 }
 
-/// Sum of squares of numbers less their mean.
-fn squares(numbers: &[f64]) -> f64 {
-    let mean = numbers.iter().sum::<f64>() / numbers.len().max(1) as f64;
-    numbers.iter().map(|x| (x - mean) * (x - mean)).sum()
+/// Sum of squares of numbers less their mean, with weights; none if all are 1.
+fn squares(numbers: &[f64], weights: &[f64]) -> f64 {
+    let weighted = || numbers.iter().enumerate().map(|(i, x)| (weights.get(i).copied().unwrap_or(1.0), *x));
+    let (total, sum) = weighted().fold((0.0, 0.0), |(total, sum), (w, x)| (total + w, sum + w * x));
+    let mean = if total > 0.0 { sum / total } else { 0.0 };
+    weighted().map(|(w, x)| w * (x - mean) * (x - mean)).sum()
 }

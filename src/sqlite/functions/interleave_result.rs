@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 18):
 //! * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
-//! * 18.8: `p_value` is that of the exact two-sided sign test of the wins. Lists are taken to be independent.
+//! * 18.8: `p_value` is that of the two-sided score test, which the interval inverts. Lists are taken to be independent.
 
 use rusqlite::types::ValueRef;
 use serde_json::json;
