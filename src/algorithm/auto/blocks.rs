@@ -37,10 +37,14 @@ pub(super) fn block(
 
 /// Whether a query has documents of different relevance among those that have a weight.
 pub(super) fn is_judged(data: &Dataset, query: usize) -> bool {
-    let weights = data.doc_weights(query);
+    are_judged(data.labels(query), data.doc_weights(query))
+}
+
+/// The same by the grades and weights of the documents of a query.
+pub(super) fn are_judged(grades: &[f64], weights: &[f64]) -> bool {
     let counts = |row: usize| weights.get(row).is_none_or(|weight| *weight > 0.0);
-    let labels = data.labels(query).iter().enumerate();
-    pair_count(&labels.filter(|(row, _)| counts(*row)).map(|(_, y)| *y).collect::<Vec<f64>>()) > 0
+    let counted = grades.iter().enumerate().filter(|(row, _)| counts(*row));
+    pair_count(&counted.map(|(_, grade)| *grade).collect::<Vec<f64>>()) > 0
 }
 
 /// The weight of a query: the sum of those of its documents.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::blocks::{is_judged, total_weight};
+use super::blocks::{are_judged, is_judged, total_weight};
 use super::cells::split;
 use super::prepared::Copies;
 use super::refit::{self, solved};
@@ -21,7 +21,6 @@ use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit
 use crate::control::Control;
 use crate::data::{Dataset, position_names};
 use crate::error::{Error, Result};
-use crate::loss::{Loss, least_squares};
 use crate::math::bounds::is_positive;
 use crate::metric::StandardError;
 use crate::select::{Curve, Selection, Split};
@@ -193,10 +192,8 @@ impl BucketTraining for AutoSpec {
         let columns = data.features.columns();
         if let [(_, Question { kind: FACTS, .. })] = questions {
             let most = MOST_TRIED.min(SAMPLE_BYTES / (8 * columns.max(1))).max(1);
-            // Documents without weight judge no query, as in memory.
-            let loss = Loss::List(least_squares());
             let first = First {
-                loss: &loss,
+                informative: &are_judged,
                 missing: self.missing,
                 counts_bins: false,
                 sample: Some((Unit::Query, most)),

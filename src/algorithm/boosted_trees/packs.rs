@@ -15,7 +15,7 @@ use super::early::MOST_TREES;
 use super::pack_rows::{Judgments, Rows};
 use super::{TreeCount, TreesSpec, Use};
 use crate::algorithm::grid;
-use crate::algorithm::grid::buckets::{Count, FACTS, Facts, First, JUDGED, numbers_to_bytes, wrong_length};
+use crate::algorithm::grid::buckets::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
 use crate::algorithm::{BucketTraining, TrainedInBuckets};
 use crate::buckets::{Decoded, Part, Question, Reader, Replay, Sums};
 use crate::control::Control;
@@ -161,7 +161,7 @@ impl BucketTraining for PackTrees {
         if let Stage::Facts(judgments) = &*stage {
             let TreesSpec { missing, options, .. } = &self.spec;
             let first = First {
-                loss: JUDGED,
+                informative: &|grades, _| crate::loss::pair_count(grades) > 0,
                 missing: *missing,
                 counts_bins: false,
                 sample: None,

@@ -110,7 +110,7 @@ fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
     }
     let sampled = || (Unit::Document, map_options(spec).sampled());
     let first = First {
-        loss: &spec.loss,
+        informative: &|grades, weights| spec.loss.is_informative(grades, weights),
         missing: spec.missing,
         counts_bins: spec.scale == ScalingKind::Quantile,
         sample: (!spec.kernel.is_linear()).then(sampled),

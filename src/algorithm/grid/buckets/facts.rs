@@ -14,7 +14,7 @@ use crate::control::{Control, Ticks};
 use crate::data::mean_and_factor_of;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
 use crate::error::{Error, Result};
-use crate::loss::{self, Loss, PairLoss, PairWeights};
+use crate::loss;
 use crate::model::Linear;
 use crate::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};
 
@@ -321,13 +321,10 @@ fn bin_value(key: u32) -> f64 {
     f64::from(f32::from_bits(bits))
 }
 
-/// A loss that learns from the queries with documents of different relevance.
-pub(in crate::algorithm) const JUDGED: &Loss = &Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
-
 /// What a training needs to know first.
 pub(in crate::algorithm) struct First<'a> {
-    /// The loss whose informative queries are counted.
-    pub loss: &'a Loss,
+    /// Which queries count as informative, by the grades and weights of their documents.
+    pub informative: &'a dyn Fn(&[f64], &[f64]) -> bool,
     /// What to do about missing features.
     pub missing: Missing,
     /// Whether values are counted in bins.
@@ -357,7 +354,7 @@ impl First<'_> {
             let labels = data.labels(query);
             let size = labels.len() as f64;
             numbers[Count::Queries.in_fold(fold)] += 1.0;
-            let informative = self.loss.is_informative(labels, data.doc_weights(query));
+            let informative = (self.informative)(labels, data.doc_weights(query));
             numbers[Count::Informative.in_fold(fold)] += f64::from(informative);
             numbers[Count::Pairs.in_fold(fold)] += loss::pair_count(labels) as f64;
             numbers[DOCUMENTS] += size;

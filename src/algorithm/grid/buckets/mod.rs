@@ -41,9 +41,7 @@ use answers::{GRAM, VALUES};
 use facts::{Prepared, answer_bytes};
 use risk::AskedRisk;
 
-pub(in crate::algorithm) use facts::{
-    Count, FACTS, Facts, First, JUDGED, read_spaces, write_spaces, wrong_length,
-};
+pub(in crate::algorithm) use facts::{Count, FACTS, Facts, First, read_spaces, write_spaces, wrong_length};
 
 /// Numbers of tasks. Fits of folds come after the last.
 const FACTS_TASK: usize = 0;
