@@ -117,6 +117,7 @@ mod sqlite;
 mod temporary_file;
 #[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod text;
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod train;
 mod trees;
 mod tuning;

@@ -39,7 +39,7 @@ impl ColumnSummary {
     }
 }
 
-/// How [`DatasetBuilder::finish`] treats the rows.
+/// How [`DatasetBuilder::finish`](super::DatasetBuilder::finish) treats the rows.
 #[derive(Debug, Clone, Copy)]
 pub struct FinishOptions<'a> {
     /// What a missing feature counts as.
@@ -56,6 +56,6 @@ pub struct FinishOptions<'a> {
     pub constraint: ListConstraint,
     /// Summaries of the rows of earlier calls, one per feature; may be empty.
     pub previous: &'a [ColumnSummary],
-    /// Whether [`ReadReport::summaries`] and means are needed. Without them, they may be empty.
+    /// Whether [`ReadReport::summaries`](super::ReadReport::summaries) and means are needed. Without them, they may be empty.
     pub summarized: bool,
 }
