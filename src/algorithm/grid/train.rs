@@ -27,7 +27,7 @@ use crate::error::Result;
 use crate::fit::{FitSpec, Penalty, Prior};
 use crate::loss::Loss;
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
-use crate::select::{CandidatePath, Searched, TunedValue};
+use crate::select::{CandidatePath, Searched, Split, TunedValue};
 use crate::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
 use crate::solve::{SolveReport, Stop};
 use crate::space::{Function, Scorer};
@@ -58,9 +58,11 @@ impl TrainingSpec for GridSpec {
         let started = Instant::now();
         let mut warnings = checks::informative(self, &set.data)?;
         let TrainingSet { data, validation, .. } = set;
-        // 1. What validation chooses. Wrong query features are told of all rows first.
-        encode_queries(self, &data, control)?;
+        // 1. What validation chooses. Wrong query features are told of all rows, before a part is fitted.
         let held_out = self.held_out(&data, validation.as_ref());
+        if held_out.split != Split::Nothing {
+            encode_queries(self, &data, control)?;
+        }
         let chosen = self.choose(&held_out, control)?;
         let single_feature = chosen.single_feature_warning(&held_out, control)?;
         drop(held_out);
