@@ -9,8 +9,8 @@
 use std::cell::Cell;
 
 use divan::{Bencher, black_box};
-use sqlite_ltr::internals::loss::ListwiseLoss;
-use sqlite_ltr::internals::loss::list::{Bound, Decoder, Direct, Measure};
+use sqlite_ltr::internals::cost::loss::ListwiseLoss;
+use sqlite_ltr::internals::cost::loss::list::{Bound, Decoder, Direct, Measure};
 use sqlite_ltr::internals::math::assignment::{Ranking, Workspace, maximize};
 use sqlite_ltr::internals::math::random::Random;
 

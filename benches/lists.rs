@@ -11,12 +11,14 @@ use std::time::Instant;
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::{self, ListLoss, Loss};
 use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::loss::{self, ListLoss, Loss};
+use sqlite_ltr::internals::learn::solve::{
+    Gram, ListBlock, ListProblem, Rows, SolveOptions, find, list_path,
+};
+use sqlite_ltr::internals::math::optim::Objective;
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::optim::Objective;
-use sqlite_ltr::internals::solve::{Gram, ListBlock, ListProblem, Rows, SolveOptions, find, list_path};
 
 const DOCUMENTS: usize = 120;
 

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use rusqlite::Connection;
-use sqlite_ltr::internals::loss::{LossKind, find};
+use sqlite_ltr::internals::cost::loss::{LossKind, find};
 use sqlite_ltr::internals::math::random::Random;
 
 const FEATURES: usize = 20;

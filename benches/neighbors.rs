@@ -7,11 +7,11 @@
 
 use std::time::Instant;
 
-use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::smoothing::{
-    BATCH, Bandwidth, ColumnDistance, Comparison, QueryDistance, QueryRole, QueryRows, Separation, Smoothing,
-    SmoothingKind, Target,
+use sqlite_ltr::internals::data::query_distance::{ColumnDistance, Comparison, QueryDistance, Separation};
+use sqlite_ltr::internals::learn::smoothing::{
+    BATCH, Bandwidth, QueryRole, QueryRows, Smoothing, SmoothingKind, Target,
 };
+use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::ndarray::Array2;
 
 const QUERIES: usize = 20_000;

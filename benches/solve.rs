@@ -10,9 +10,9 @@ mod pairs;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pairs::{DIM, Normal, dot, least_flops};
-use sqlite_ltr::internals::control::Control;
-use sqlite_ltr::internals::loss::{LossKind, find};
-use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, Stop, pair_path, solve};
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::{LossKind, find};
+use sqlite_ltr::internals::learn::solve::{PairBlock, PairProblem, SolveOptions, Stop, pair_path, solve};
 
 fn main() {
     divan::main();

@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use pairs::{DIM, NEIGHBORS, Normal, least_flops, neighbor_weight, pair_weight};
 use rayon::prelude::*;
-use sqlite_ltr::internals::control::Control;
-use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, Stop, solve};
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::learn::solve::{PairBlock, PairProblem, SolveOptions, Stop, solve};
 
 const LAMBDA: f64 = 1e-8;
 const TOLERANCE: f64 = 1e-4;

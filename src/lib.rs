@@ -76,55 +76,30 @@
 //! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
 //! building the extension. Without `sqlite` no SQLite is linked.
 
-mod algorithm;
 mod api;
-mod arrange;
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+mod apply;
+mod base;
+#[cfg(feature = "sqlite")]
 mod buckets;
-mod cache;
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
-mod clicks;
-mod column_advice;
-mod control;
+mod cost;
 mod data;
-mod error;
-mod evaluate;
-mod export;
-mod fit;
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
-mod interleave;
-mod kernel;
-mod loss;
+mod learn;
 mod math;
-mod memory;
-pub mod metric;
 mod model;
-mod optim;
-mod options;
-mod parallel;
-mod param;
 #[cfg(feature = "plots")]
 mod plot;
-#[cfg(feature = "sqlite")]
-mod rounds;
-mod run;
-mod select;
-mod smoothing;
-mod solve;
-mod space;
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+mod search;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod temporary_file;
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
-mod text;
 #[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod train;
 mod trees;
-mod tuning;
 
 pub use api::*;
+pub use base::error::{Error, Result};
+pub use cost::metric;
 pub use data::{Id, QueryValue};
-pub use error::{Error, Result};
 pub use ndarray;
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
@@ -137,7 +112,7 @@ pub mod internals {
     macro_rules! reexport {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
-    reexport! { algorithm arrange control data evaluate export fit interleave kernel loss math model optim options param run select smoothing solve space trees }
+    reexport! { apply base cost data learn math model search train trees }
 }
 
 /// Whether `LTR_LONG` asks for the long forms of the tests.

@@ -1,7 +1,7 @@
 //! Data for the benchmarks of the pair solver, and the arithmetic that a fit cannot do without.
 
+use sqlite_ltr::internals::learn::solve::PairProblem;
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::solve::PairProblem;
 
 /// Features of the examples of Dai and Wang (2019), and neighbors of a target.
 pub const DIM: usize = 40;

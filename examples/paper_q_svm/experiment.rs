@@ -21,13 +21,15 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::json;
 use sqlite_ltr::Result;
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap, as_documents};
+use sqlite_ltr::internals::learn::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap, as_documents};
+use sqlite_ltr::internals::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
+use sqlite_ltr::internals::learn::solve::{
+    PairBlock, PairProblem, SolveOptions, SolveReport, pair_path, solve,
+};
 use sqlite_ltr::internals::math::dense::{distance, dot};
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
-use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, SolveReport, pair_path, solve};
 use sqlite_ltr::metric::{Better, Mean, Metric, Undefined};
 
 /// Queries that a kNN-SVM and a q-SVM learn from.

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use sqlite_ltr::Result;
-use sqlite_ltr::internals::solve::{SolveOptions, Stop};
+use sqlite_ltr::internals::learn::solve::{SolveOptions, Stop};
 
 use crate::data::for_timing;
 use crate::experiment::{Experiment, Form, Kernel, METHODS, Method, Query};

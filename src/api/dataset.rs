@@ -3,12 +3,12 @@
 use ndarray::Array2;
 
 use super::features::Features;
-use crate::arrange::ListConstraint;
+use crate::base::error::{Error, Result};
+use crate::data::arrange::ListConstraint;
 use crate::data::{
     self, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind, QueryValue, QueryValues,
     ReadReport, RowOrder, TextColumns, is_weight,
 };
-use crate::error::{Error, Result};
 use crate::model;
 
 /// The name of a data set in messages.

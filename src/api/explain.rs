@@ -3,12 +3,11 @@
 use super::answer::Answer;
 use super::dataset::Dataset;
 use super::model::{Model, RankOptions, run};
+use crate::apply;
+use crate::apply::{Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind, explain_document};
+use crate::base::error::{Error, Result};
+use crate::cost::metric::{Metric, Undefined};
 use crate::data::{Matrix, QueryValue, shaped};
-use crate::error::{Error, Result};
-use crate::evaluate::{
-    self, Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind, explain_document,
-};
-use crate::metric::{Metric, Undefined};
 
 /// What a feature adds to a score.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +68,7 @@ impl Model {
         let document = Matrix::F64(shaped(1, features.len(), features.to_vec()));
         let (base, sampling) = (&self.inner().card.means[..], Sampling::default());
         let found = run(&RankOptions::default(), |control| {
-            evaluate::explain(self.inner(), &function, (&document, 0), base, sampling, control)
+            apply::explain(self.inner(), &function, (&document, 0), base, sampling, control)
         })?;
         Ok(self.contributions(features, &found))
     }
@@ -138,11 +137,11 @@ impl Model {
         let Scored { functions, warnings, .. } = self.scored(&data, &options)?;
         let test = PairedTest { kind: TestKind::T, ..PairedTest::default() };
         let spec = ImportanceSpec { metrics: &metrics, undefined: Undefined::Skip, seed: test.seed, test };
-        let measure = |control: &_| evaluate::importance(self.inner(), &functions, &data, &spec, control);
+        let measure = |control: &_| apply::importance(self.inner(), &functions, &data, &spec, control);
         let found = run(&options, measure)?;
         let features = self.inner().card.features.iter().zip(found);
         let rows = features.flat_map(|(feature, found)| {
-            let row = |(metric, found): (&Metric, evaluate::Comparison)| Importance {
+            let row = |(metric, found): (&Metric, apply::Comparison)| Importance {
                 feature: feature.clone(),
                 metric: metric.name(),
                 queries: found.n,

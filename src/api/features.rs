@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// Feature values, one row per document.
 ///

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::control;
+use crate::base::control;
 
 /// Stops a computation from another thread and shows its progress. Clones share one state.
 ///

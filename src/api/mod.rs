@@ -9,7 +9,7 @@ mod model;
 mod recommend;
 mod trainer;
 
-pub use crate::evaluate::FeatureWeight;
+pub use crate::apply::FeatureWeight;
 pub use answer::Answer;
 pub use dataset::{Dataset, Document};
 pub use explain::{Contribution, Importance};

@@ -7,19 +7,22 @@ use serde_json::Value;
 use super::answer::Answer;
 use super::dataset::{Dataset, Needs};
 use super::handle::Control;
-use crate::arrange::ListConstraint;
-use crate::control;
-use crate::data::{self, Id, QueryValue, RowOrder};
-use crate::error::{Error, Result};
-use crate::evaluate::{
-    self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,
-    constrained_scores, function_for, function_weights, selected_rows,
+use crate::apply;
+use crate::apply::export;
+use crate::apply::export::Format;
+use crate::apply::{
+    FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step, constrained_scores,
+    function_for, function_weights, selected_rows,
 };
-use crate::export::{self, Format};
-use crate::metric::{Metric, Undefined};
+use crate::base::control;
+use crate::base::error::{Error, Result};
+use crate::base::run::{cores, on_pool};
+use crate::cost::metric::{Metric, Undefined};
+use crate::data::arrange::ListConstraint;
+use crate::data::{self, Id, QueryValue, RowOrder};
+use crate::learn::space::Function;
 use crate::model::{self, Key, read_key};
-use crate::run::{cores, on_pool};
-use crate::space::Function;
+use crate::train::algorithm;
 
 /// Bytes of fitted functions that a model keeps for queries that it has ranked.
 const FUNCTION_BYTES: usize = 64 << 20;
@@ -182,7 +185,7 @@ impl Model {
     /// # Errors
     /// A text that is no such model, with what is wrong.
     pub fn import(json: &str) -> Result<Self> {
-        Self::from_bytes(&export::read(json.as_bytes())?.to_bytes()?)
+        Self::from_bytes(&export::read(json.as_bytes(), algorithm::find_name)?.to_bytes()?)
     }
 
     /// What the caller should know about the training, such as fits that stopped early; empty for a model that was read.
@@ -373,12 +376,11 @@ impl Model {
         }
         let Scored { scores, mut warnings, .. } = self.scored(&data, &options)?;
         let scores = constrained_scores(&data, scores, constraint, 1)?;
-        warnings.extend(evaluate::without_relevant(&data, "the data set"));
-        let measure = |control: &control::Control| {
-            evaluate::evaluate(&data, &scores, &metrics, Undefined::Skip, control)
-        };
+        warnings.extend(apply::without_relevant(&data, "the data set"));
+        let measure =
+            |control: &control::Control| apply::evaluate(&data, &scores, &metrics, Undefined::Skip, control);
         let measured = run(&options, measure)?;
-        let evaluate::Evaluation { values, means } = measured;
+        let apply::Evaluation { values, means } = measured;
         Ok(Evaluation { query_ids: data.query_ids.clone(), values, means, warnings })
     }
 

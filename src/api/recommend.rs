@@ -2,9 +2,9 @@
 
 use super::answer::Answer;
 use super::model::{Model, RankOptions, run};
+use crate::apply::{candidate_items, new_users, user_of_ratings};
+use crate::base::error::{Error, Result};
 use crate::data::Id;
-use crate::error::{Error, Result};
-use crate::evaluate::{candidate_items, new_users, user_of_ratings};
 use crate::model::{Candidates, Ranker};
 
 /// What is recommended.

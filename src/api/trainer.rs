@@ -7,19 +7,21 @@ use serde_json::{Map, Value};
 use super::dataset::{Dataset, Needs};
 use super::handle::Control;
 use super::model::Model;
-use crate::algorithm::report::Finished;
-use crate::algorithm::{self, ALGORITHMS, Columns, Input};
-use crate::column_advice::{ColumnAdvice, Origin};
-use crate::control;
+use crate::base::column_advice::{ColumnAdvice, Origin};
+use crate::base::control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Memory, Reservation, matrix_bytes};
+use crate::base::param::Params;
+use crate::base::run::{cores, on_pool};
 use crate::data::{self, ReadReport, RowOrder};
-use crate::error::{Error, Result};
-use crate::memory::{Memory, Reservation, matrix_bytes};
 use crate::model::{LinearPrior, TrainingColumns};
-use crate::options::{self, Use};
-use crate::param::Params;
-use crate::run::{cores, on_pool};
-use crate::train::{Encoded, Rows, Training, check_rows};
-use crate::tuning::{Search, SearchRows};
+use crate::train::algorithm;
+use crate::train::algorithm::{ALGORITHMS, Columns, Input};
+use crate::train::options;
+use crate::train::options::Use;
+use crate::train::protocol::{Encoded, Rows, Training, check_rows};
+use crate::train::report::Finished;
+use crate::train::tuning::{Search, SearchRows};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] = &[

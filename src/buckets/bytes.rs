@@ -12,9 +12,9 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::control::Ticks;
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
 use crate::data::Id;
-use crate::error::{Error, Result};
 
 const VERSION: u64 = 1;
 /// Where the header has the version, the length of the body and its checksum.

@@ -7,14 +7,14 @@
 use ndarray::Array2;
 
 use super::bytes::{Kind, Reader, Writer};
-use super::number::bucket_of;
-use crate::arrange::ListConstraint;
-use crate::control::Ticks;
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::data::arrange::ListConstraint;
+use crate::data::bucket::bucket_of;
 use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Id, Matrix, Missing, QueryValue, RowOrder, TextColumns,
     is_weight, shaped,
 };
-use crate::error::{Error, Result};
 use crate::math::order::compare;
 
 /// Operations, for [`Ticks`], of a query.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::bytes::{Reader, Writer, check_bytes};
 use super::sums::Sums;
-use crate::control::{stopped, unwind};
-use crate::error::{Error, Result};
+use crate::base::control::{stopped, unwind};
+use crate::base::error::{Error, Result};
 
 /// Number of folds.
 pub const FOLDS: u32 = 5;

@@ -6,11 +6,11 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::bytes::{Reader, Writer, check_bytes};
-use super::number::hash;
 use super::pack::judged;
-use crate::control::Ticks;
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::data::bucket::hash;
 use crate::data::{Dataset, Id, Matrix, shaped};
-use crate::error::{Error, Result};
 use crate::math::order::{compare, sort_items};
 
 /// Operations, for [`Ticks`], of a key.

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::{Kind, Reader, Writer};
-use super::number::MOST_BUCKETS;
 use super::sample::Sample;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::data::bucket::MOST_BUCKETS;
 
 /// The answer of some buckets to a question.
 #[derive(Debug, Clone, Default, PartialEq)]

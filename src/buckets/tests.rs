@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::base::error::Error;
 use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};
-use crate::error::Error;
 
 fn round(number: u64, present: Option<Vec<u32>>) -> Round {
     Round { training: 7, number, buckets: 16, present }

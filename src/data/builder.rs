@@ -12,10 +12,10 @@ use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
 use super::missing::Missing;
 use super::query_value::QueryValue;
-use crate::error::{Error, Result, shorten};
+use crate::base::error::{Error, Result, shorten};
+use crate::base::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
+use crate::base::param::numbers;
 use crate::math::order::compare;
-use crate::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
-use crate::param::numbers;
 
 /// What to do about rows that take too much memory.
 pub(super) const FEWER_ROWS: &str =

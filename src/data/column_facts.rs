@@ -8,8 +8,8 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::dataset::Dataset;
 use super::missing::MissingRows;
-use crate::control::checkpoint;
-use crate::error::shorten;
+use crate::base::control::checkpoint;
+use crate::base::error::shorten;
 
 /// Different values that are counted in text and in other columns that are no features.
 const MOST_DISTINCT: usize = 2000;

@@ -4,11 +4,11 @@ use ndarray::Array2;
 
 use super::dataset::Dataset;
 use super::matrix::Matrix;
-use crate::control::{Control, checkpoint};
-use crate::error::Result;
+use crate::base::control::{Control, checkpoint};
+use crate::base::error::Result;
+use crate::base::memory::bytes_of;
+use crate::base::parallel;
 use crate::math::dense::Element;
-use crate::memory::bytes_of;
-use crate::parallel;
 
 /// Columns that are gathered together, because they are on the same cache lines.
 const GATHERED: usize = 8;

@@ -9,10 +9,10 @@ use super::id::Id;
 use super::matrix::Matrix;
 use super::missing::Missing;
 use super::query_value::QueryValue;
-use crate::arrange::{ListConstraint, RowGroup};
-use crate::control::Ticks;
+use crate::base::control::Ticks;
+use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::data::arrange::{ListConstraint, RowGroup};
 use crate::math::order::sort_items;
-use crate::memory::{bytes_of, matrix_bytes};
 
 /// Documents grouped by query.
 ///

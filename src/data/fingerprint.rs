@@ -11,11 +11,11 @@ use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::missing::MissingValues;
 use super::query_value::QueryValue;
-use crate::control::{Control, checkpoint};
-use crate::error::{Result, require};
+use crate::base::control::{Control, checkpoint};
+use crate::base::error::{Result, require};
+use crate::base::param::list;
 use crate::math::radix::sort_singles;
 use crate::math::simd::simd;
-use crate::param::list;
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
 const BINS: usize = 10;

@@ -13,13 +13,13 @@ use super::id::Id;
 use super::matrix::{Matrix, shaped};
 use super::missing::{Missing, MissingValues};
 use super::query_value::QueryValue;
-use crate::arrange::ListConstraint;
-use crate::control::Ticks;
-use crate::error::{Error, Result};
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of};
+use crate::data::arrange::ListConstraint;
 use crate::math::dense::Element;
 use crate::math::order::{compare, sort_indices, sort_items};
 use crate::math::simd::simd;
-use crate::memory::{Reservation, bytes_of};
 
 /// What was found besides the data.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::missing::Missing;
-use crate::arrange::ListConstraint;
+use crate::data::arrange::ListConstraint;
 
 /// The order of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh64::xxh64;
 
-use crate::error::shorten;
-use crate::memory::heap_bytes;
+use crate::base::error::shorten;
+use crate::base::memory::heap_bytes;
 
 /// An identifier.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

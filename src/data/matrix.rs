@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, Axis, s};
 
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 use crate::math::dense::{Element, dot};
 
 /// A dense row-major matrix of documents by features: `f32` from BLOBs, `f64` from columns and JSON.

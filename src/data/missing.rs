@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::param::named;
+use crate::base::param::named;
 
 /// What a missing feature counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Documents grouped by query: identifiers, the feature matrix, the canonical order, scaling, LETOR text.
 
+pub mod arrange;
+pub mod bucket;
 mod builder;
 mod clusters;
 mod column_facts;
@@ -16,6 +18,7 @@ mod missing;
 mod negatives;
 mod quantiles;
 mod query_columns;
+pub mod query_distance;
 mod query_features;
 mod query_value;
 mod ratings;

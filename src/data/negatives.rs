@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 use crate::math::random::Random;
 
 /// Operations, for [`Ticks`], of a draw.

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 use crate::math::bounds::are_bounded;
 use crate::math::dense::Element;
 use crate::math::normal;

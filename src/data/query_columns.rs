@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::id::Id;
 use super::missing::Missing;
 use super::query_value::Cell;
-use crate::control::Ticks;
-use crate::error::{Error, Result};
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::data::query_distance::Comparison;
 use crate::math::bounds::are_bounded;
 use crate::math::order::sort_items;
-use crate::smoothing::Comparison;
 
 /// Largest number of different items in the orders of one query feature: each takes a number of an encoded row.
 pub const MAX_ITEMS: usize = 256;
@@ -152,7 +152,7 @@ impl Encoding {
         match self {
             Self::Number { .. } => 0,
             Self::Category(ids) | Self::Order(ids) => {
-                ids.iter().map(|id| crate::memory::bytes_of::<Id>(1) + id.heap_bytes()).sum()
+                ids.iter().map(|id| crate::base::memory::bytes_of::<Id>(1) + id.heap_bytes()).sum()
             }
         }
     }

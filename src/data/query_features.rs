@@ -16,12 +16,12 @@ use super::matrix::shaped;
 use super::missing::Missing;
 use super::query_columns::{Encoding, READING, Refused, refuse_value};
 use super::query_value::{Cell, QueryValue};
-use crate::control::Ticks;
-use crate::error::{Error, Result, require};
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result, require};
+use crate::base::param::named;
+use crate::data::query_distance::{ColumnDistance, Comparison, QueryDistance};
 use crate::math::bounds::are_bounded;
 use crate::math::order::{compare, sort_ascending};
-use crate::param::named;
-use crate::smoothing::{ColumnDistance, Comparison, QueryDistance};
 
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

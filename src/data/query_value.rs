@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::id::{Id, text_number};
-use crate::error::shorten;
+use crate::base::error::shorten;
 
 /// A query feature of one query.
 ///
@@ -41,7 +41,7 @@ impl QueryValue {
     /// Bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         match self {
-            Self::Text(text) => crate::memory::heap_bytes(text.len()),
+            Self::Text(text) => crate::base::memory::heap_bytes(text.len()),
             Self::Missing | Self::Number(_) => 0,
         }
     }

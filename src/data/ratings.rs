@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::dataset::Dataset;
 use super::id::Id;
-use crate::control::Ticks;
-use crate::error::{Error, Result};
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
 use crate::math::order::sort_items;
 
 /// Operations, for [`Ticks`], of finding an id.

@@ -20,13 +20,13 @@ use super::dataset::Dataset;
 use super::feature_quantiles::{all_weighted_scores, normal_scores, weighted_scores};
 use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::Quantiles;
-use crate::control::{Control, Ticks};
-use crate::error::{Error, Result, require};
+use crate::base::control::{Control, Ticks};
+use crate::base::error::{Error, Result, require};
+use crate::base::parallel;
+use crate::base::param::named;
 use crate::math::bounds::{LARGEST, is_positive};
 use crate::math::dense::{Element, dot, dot_by};
 use crate::math::simd::simd;
-use crate::parallel;
-use crate::param::named;
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

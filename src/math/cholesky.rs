@@ -6,7 +6,7 @@
 
 use super::lanes::{self, LANES, Lanes};
 use super::simd::simd;
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 
 /// Operations, for [`Ticks`], of the product of two blocks.
 const TILE_COST: usize = 64;

@@ -21,6 +21,7 @@ pub mod eigen;
 pub mod gram;
 pub mod lanes;
 pub mod normal;
+pub mod optim;
 pub mod order;
 pub mod pivoted;
 pub mod radix;

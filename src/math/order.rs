@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::radix::sort_singles;
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 
 /// Operations, for [`Ticks`], of a comparison.
 pub const COMPARISON: usize = 8;

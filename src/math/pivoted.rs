@@ -21,10 +21,10 @@ use std::ops::Range;
 
 use super::simd::simd;
 use super::tile::{TILE, Tile, tiles_for};
-use crate::control::Control;
-use crate::error::Result;
-use crate::memory::{FEWER_LANDMARKS, grown_bytes};
-use crate::parallel;
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::base::memory::{FEWER_LANDMARKS, grown_bytes};
+use crate::base::parallel;
 
 /// Largest square of an entry of L, in largest diagonals.
 const LONGEST: f64 = 2.0;
@@ -227,7 +227,7 @@ pub fn factor(gram: &impl Gram, limits: Limits, control: &Control) -> Result<Piv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
+    use crate::base::error::Error;
     use crate::math::triangular;
 
     struct Dense(Vec<Vec<f64>>);

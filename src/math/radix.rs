@@ -1,6 +1,6 @@
 //! Sorting of many numbers in single precision by their digits: a pass for each digit, without comparisons.
 
-use crate::control::checkpoint;
+use crate::base::control::checkpoint;
 
 /// Bits of a digit.
 const BITS: usize = 11;

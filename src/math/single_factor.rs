@@ -9,7 +9,7 @@
 use super::simd::simd;
 use super::single::{PANEL, Row, add_product, panels_for};
 use super::single_sums::{Panels, SingleSums};
-use crate::control::checkpoint;
+use crate::base::control::checkpoint;
 
 /// A pivot below this multiple of its diagonal entry is rounding.
 const SMALLEST_PIVOT: f64 = 1e-6;

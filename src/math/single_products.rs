@@ -10,8 +10,8 @@
 
 use super::lanes::{LANES, Lanes};
 use super::single::{PANEL, Row, add_product};
-use crate::control::checkpoint;
-use crate::memory::bytes_of;
+use crate::base::control::checkpoint;
+use crate::base::memory::bytes_of;
 
 /// Rows that wait, so that entries of H are read and written less often.
 const ROWS: usize = 512;

@@ -8,8 +8,8 @@
 
 use super::dense::dot;
 use super::single::{PANEL, Row, SLAB, add_product, panels_for};
-use crate::control::checkpoint;
-use crate::parallel;
+use crate::base::control::checkpoint;
+use crate::base::parallel;
 
 /// Tiles of a task: they share a panel.
 const TASK_TILES: usize = 4;
@@ -72,7 +72,7 @@ impl Panels {
 
     /// Bytes of this shape.
     pub fn bytes(rows: usize, columns: usize) -> u64 {
-        crate::memory::bytes_of::<Row>(rows).saturating_mul(panels_for(columns) as u64)
+        crate::base::memory::bytes_of::<Row>(rows).saturating_mul(panels_for(columns) as u64)
     }
 }
 
@@ -91,7 +91,7 @@ impl SingleSums {
     /// Bytes of the sums of so many columns.
     pub fn bytes(columns: usize) -> u64 {
         let width = panels_for(columns);
-        crate::memory::matrix_bytes(width * (width + 1) / 2, PANEL * PANEL)
+        crate::base::memory::matrix_bytes(width * (width + 1) / 2, PANEL * PANEL)
     }
 
     /// Adds the rows of these panels, on all threads.

@@ -7,7 +7,7 @@ use super::dense::dot;
 use super::lanes::Lanes;
 use super::simd::simd;
 use super::tile::{self, Tile};
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 
 /// Numbers in r rows; `None` on overflow.
 pub fn packed_len(r: usize) -> Option<usize> {

@@ -22,7 +22,7 @@ pub struct TrainingColumns {
     /// The column of vectors of query features; `None` if each has a column of its own.
     pub query_features: Option<String>,
     /// Columns without a role.
-    #[serde(default, with = "crate::param::list")]
+    #[serde(default, with = "crate::base::param::list")]
     pub ignored: Vec<String>,
 }
 

@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::implicit::Implicit;
-use crate::arrange::ListConstraint;
-use crate::control::Ticks;
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result, require};
+use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::cost::loss::{Loss, Shape};
 use crate::data::Id;
-use crate::error::{Error, Result, require};
-use crate::loss::{Loss, Shape};
+use crate::data::arrange::ListConstraint;
+use crate::learn::solve::{Factors, HalfStep, Side, UserLoss, gather, no_solution};
 use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
 use crate::math::dense::dot;
 use crate::math::order::{keep_smallest, sort_items};
-use crate::memory::{bytes_of, matrix_bytes};
-use crate::solve::{Factors, HalfStep, Side, UserLoss, gather, no_solution};
 
 pub(super) const TAG: &str = "factor";
 
@@ -461,9 +461,9 @@ impl FoldIn {
 mod tests {
     use super::super::Ranker;
     use super::*;
-    use crate::fit::Loading;
-    use crate::loss::find;
-    use crate::param::Params;
+    use crate::base::param::Params;
+    use crate::cost::loss::find;
+    use crate::learn::fit::Loading;
 
     fn example() -> Factored {
         let loss = find("pair_squared").unwrap().make(&Params::default()).unwrap();
@@ -532,7 +532,8 @@ mod tests {
             f.fold_in.loss = find("direct").unwrap().make(&params.into()).unwrap();
         }),
         ("a loss that is not convex", |f| {
-            f.fold_in.loss = Loss::Pair(crate::loss::PairLoss::Psi, crate::loss::PairWeights::Equal);
+            f.fold_in.loss =
+                Loss::Pair(crate::cost::loss::PairLoss::Psi, crate::cost::loss::PairWeights::Equal);
         }),
     ];
 

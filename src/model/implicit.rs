@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::error::{Error, Result};
 use crate::data::negatives;
-use crate::error::{Error, Result};
 use crate::math::random::Random;
 
 /// How pairs without ratings were learned.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::codec::{decode_header, encode_header};
-use crate::error::{Result, require};
+use crate::base::error::{Result, require};
+use crate::learn::space::{AnySpace, Function, Scorer};
 use crate::math::bounds::BOUNDED;
-use crate::space::{AnySpace, Function, Scorer};
 
 pub(super) const TAG: &str = "linear";
 
@@ -56,7 +56,7 @@ impl Linear {
     /// The ranker of bytes that are not trusted.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::error::Error::Corrupt) for bytes that [`Self::encode`] does not write.
+    /// [`Error::Corrupt`](crate::base::error::Error::Corrupt) for bytes that [`Self::encode`] does not write.
     pub fn decode(header: &[u8]) -> Result<Self> {
         let (space, function): (AnySpace, Function) = decode_header(header)?;
         space.scorer().validate()?;

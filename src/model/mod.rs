@@ -16,7 +16,7 @@
 //! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are those of a training |
 //! | `Online` | sums, number of updates and number of rounds agree with the record; means are those of the sums of features; a weight per feature or support document |
 //! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are the shares of users |
-//! | packs, answers, states (`src/buckets/`, `src/rounds/`) | queries and keys ascend; packs are those of the buckets with rows; a question for each open task; counts of the first round fit each other and the bins |
+//! | packs, answers, states (`src/buckets/`, `src/buckets/rounds/`) | queries and keys ascend; packs are those of the buckets with rows; a question for each open task; counts of the first round fit each other and the bins |
 //!
 //! `tests/hostile/` changes each of these numbers.
 
@@ -36,10 +36,10 @@ mod ranker;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base::error::{Error, Result, require, shorten};
 use crate::data::{ColumnSummary, Fingerprint, Missing, Scaling, position_names, repeated_name};
-use crate::error::{Error, Result, require, shorten};
-use crate::fit::Loading;
-use crate::space::Scorer;
+use crate::learn::fit::Loading;
+use crate::learn::space::Scorer;
 
 pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use columns::TrainingColumns;

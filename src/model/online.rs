@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
+use crate::base::error::{Error, Result, require};
+use crate::cost::loss::list::{Active, Bounded, LabelTies, Slam, SlamWeights};
+use crate::cost::metric::Metric;
 use crate::data::ColumnSummary;
-use crate::error::{Error, Result, require};
-use crate::kernel::{Basis, Kernel};
-use crate::loss::list::{Active, Bounded, LabelTies, Slam, SlamWeights};
+use crate::learn::kernel::{Basis, Kernel};
+use crate::learn::space::{Form, Function, Space};
 use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
-use crate::metric::Metric;
-use crate::space::{Form, Function, Space};
 
 pub(super) const TAG: &str = "online";
 
@@ -69,7 +69,7 @@ impl OnlineRules {
             Ok(metric) if Bounded::of(&metric).is_some() => Ok(metric),
             _ => Err(Error::value(
                 "option 'measure'",
-                format!("'{}'", crate::error::shorten(&self.measure)),
+                format!("'{}'", crate::base::error::shorten(&self.measure)),
                 "ndcg, ndcg@k with a whole number k from 1, or map",
             )),
         }

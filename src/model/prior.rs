@@ -1,9 +1,9 @@
 //! The function of a model as the center of another training's penalty.
 
 use super::{Model, Ranker};
-use crate::column_advice::columns_text;
+use crate::base::column_advice::columns_text;
+use crate::base::error::{Error, Result, shorten};
 use crate::data::Scaling;
-use crate::error::{Error, Result, shorten};
 
 /// A linear function of scaled features.
 #[derive(Debug, Clone)]

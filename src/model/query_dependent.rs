@@ -15,14 +15,15 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Block, Encoded, decode_header, encode_header};
-use crate::control::Control;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result, require};
+use crate::base::memory::{Memory, Reservation, bytes_of, matrix_bytes};
+use crate::data::query_distance::QueryDistance;
 use crate::data::{Id, QueryFeatureRule};
-use crate::error::{Error, Result, require};
-use crate::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
+use crate::learn::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
+use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
+use crate::learn::space::{Function, Scorer, Space};
 use crate::math::bounds::{are_bounded, is_positive};
-use crate::memory::{Memory, Reservation, bytes_of, matrix_bytes};
-use crate::smoothing::{Bandwidth, QueryDistance, Smoothing, SmoothingKind, Target};
-use crate::space::{Function, Scorer, Space};
 
 pub(super) const TAG: &str = "query_dependent";
 

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
-use crate::control::Control;
+use crate::base::control::Control;
+use crate::base::error::{Result, require};
+use crate::base::memory::bytes_of;
 use crate::data::{Documents, Matrix, QueryFeatureRule, shaped};
-use crate::error::{Result, require};
-use crate::kernel::Kernel;
+use crate::learn::kernel::Kernel;
+use crate::learn::space::{Function, Scorer, Space, Summand};
 use crate::math::bounds::{BOUNDED, are_bounded};
-use crate::memory::bytes_of;
-use crate::space::{Function, Scorer, Space, Summand};
 use crate::trees::{Fitted, Forest, Split};
 
 pub(super) const TAG: &str = "query_trees";

@@ -8,11 +8,11 @@ use super::linear::{self, Linear};
 use super::online::{self, Online, RoundRecord};
 use super::query_dependent::{self, QueryDependent};
 use super::query_trees::{self, QueryTrees};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{bytes_of, matrix_bytes};
 use crate::data::{QueryFeatureKind, QueryFeatureRule};
-use crate::error::{Error, Result};
-use crate::fit::Loading;
-use crate::memory::{bytes_of, matrix_bytes};
-use crate::space::{Function, Scorer};
+use crate::learn::fit::Loading;
+use crate::learn::space::{Function, Scorer};
 
 /// A fitted ranker.
 #[derive(Debug)]

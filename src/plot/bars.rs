@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Mark};
 use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
 use super::text::{decimal, number, short_names};
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::math::order::sort_indices;
 
 /// Most bars that are drawn.

@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Mark, WIDTH, text_width};
 use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
 use super::text::number;
-use crate::error::Result;
+use crate::base::error::Result;
 
 /// Most points that are drawn as marks; of more, some are drawn.
 const MOST_MARKS: usize = 120;

@@ -9,7 +9,7 @@ use plotters::style::{IntoTextStyle, RGBColor, TRANSPARENT};
 
 use super::canvas::{Anchor, Canvas, Spot, WIDTH, text_width};
 use super::text::{decimal, number};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// Colors by their number among the classes of the canvas.
 const AXIS: RGBColor = RGBColor(0, 0, 0);

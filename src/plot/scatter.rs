@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::canvas::{Canvas, Mark};
 use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
 use super::text::{counted, number};
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::math::order::sort_indices;
 
 /// Most points that are drawn one by one. More are drawn by cells of a grid.

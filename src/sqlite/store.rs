@@ -17,9 +17,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 pub use self::write::{Activation, BaseVersion, NewVersion};
 use super::source::quote;
-use crate::algorithm;
-use crate::error::{Error, Result};
-use crate::memory::{Memory, Reservation};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Memory, Reservation};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
@@ -27,6 +26,7 @@ use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
 use crate::sqlite::glue::statements::{Statements, Ticket};
 use crate::sqlite::glue::value::{describe, from_host, message};
+use crate::train::algorithm;
 
 /// The columns of the table that are read.
 const COLUMNS: &str = "name, version, active, report, model";

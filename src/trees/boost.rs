@@ -9,13 +9,13 @@ use super::leaves;
 use super::objective;
 use super::rate::default_rate;
 use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
-use crate::control::Control;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of, grown_bytes};
+use crate::base::parallel;
+use crate::base::param::named;
 use crate::data::Matrix;
-use crate::error::{Error, Result};
 use crate::math::random::Random;
-use crate::memory::{Reservation, bytes_of, grown_bytes};
-use crate::parallel;
-use crate::param::named;
 
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;

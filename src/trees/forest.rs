@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::Column;
 use super::levels::{LevelSplits, MAX_DEPTH, levels};
-use crate::error::{Result, require};
+use crate::base::error::{Result, require};
+use crate::base::memory::bytes_of;
 use crate::math::order::{compare, sort_items};
-use crate::memory::bytes_of;
 
 /// Largest number of different borders of a column.
 const MOST_BORDERS: usize = 255;
@@ -149,7 +149,7 @@ impl Forest {
     /// Checks trees of documents with this many features.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::error::Error::Corrupt) for what [`Self::new`] does not make.
+    /// [`Error::Corrupt`](crate::base::error::Error::Corrupt) for what [`Self::new`] does not make.
     pub fn validate(&self, width: usize) -> Result<()> {
         let ordered = self.columns.windows(2).all(|pair| pair[0].column() < pair[1].column());
         let borders = |column: &Column| {

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 use super::bins::{BinColumn, Binned, Borders, MISSING};
 use super::forest::Split;
 use super::rows::{Packing, Shard};
-use crate::control::Control;
-use crate::error::{Error, Result};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::bytes_of;
+use crate::base::parallel;
 use crate::math::simd::simd;
-use crate::memory::bytes_of;
-use crate::parallel;
 
 /// Features whose histograms a thread makes together.
 const BLOCK: usize = 4;

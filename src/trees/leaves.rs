@@ -8,11 +8,11 @@
 //! count.
 
 use super::rows::Shard;
-use crate::control::Control;
-use crate::error::{Error, Result};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::parallel;
 use crate::math::cholesky::factor_and_solve;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::parallel;
 
 /// Largest number of partial sums.
 const PARTS: usize = 16;

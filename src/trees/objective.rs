@@ -7,8 +7,8 @@
 
 use std::fmt;
 
-use crate::control::Ticks;
-use crate::loss::{Loss, PairDef, PairWeights, QueryLoss, pair_normalizer};
+use crate::base::control::Ticks;
+use crate::cost::loss::{Loss, PairDef, PairWeights, QueryLoss, pair_normalizer};
 
 /// Operations, for [`Ticks`], of a pair.
 const PAIR_COST: usize = 8;
@@ -141,8 +141,8 @@ pub fn step(derivative: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss;
-    use crate::param::Params;
+    use crate::base::param::Params;
+    use crate::cost::loss;
 
     #[test]
     fn a_step_minimizes_a_convex_function() {

@@ -11,13 +11,13 @@ use ndarray::Array2;
 
 use super::bins::{self, BinColumn, Binned, Borders, FeatureBorders, Sample};
 use super::boost::{Prepared, WAY_OUT};
-use crate::control::{Control, Ticks};
+use crate::base::control::{Control, Ticks};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of, grow};
+use crate::base::parallel;
+use crate::base::temporary_file::TemporaryFile;
 use crate::data::{Matrix, Slice, shaped};
-use crate::error::{Error, Result};
 use crate::math::dense::Element;
-use crate::memory::{Reservation, bytes_of, grow};
-use crate::parallel;
-use crate::temporary_file::TemporaryFile;
 
 /// The row numbers of a part: for each query those of its documents, which the part has one after the other.
 pub type RowNumbers = [Range<usize>];
@@ -208,8 +208,8 @@ mod tests {
     use super::super::boost::{Boosting, Fitted, RowWeights, TreeOptions};
     use super::super::rows::Judged;
     use super::*;
+    use crate::base::memory::Memory;
     use crate::math::random::Random;
-    use crate::memory::Memory;
 
     /// More rows than a sample has, in two parts of alternating queries.
     #[test]

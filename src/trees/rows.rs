@@ -9,8 +9,8 @@
 use std::ops::Range;
 
 use super::objective::QueryObjective;
-use crate::control::checkpoint;
-use crate::loss::Loss;
+use crate::base::control::checkpoint;
+use crate::cost::loss::Loss;
 use crate::math::random::Random;
 
 /// Rows of a shard, but for long queries.

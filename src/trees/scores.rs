@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::Forest;
 use super::columns::{BLOCK, Column, Keyed, find_bins};
 use super::levels::{LevelSplits, MOST_COLUMNS};
-use crate::control::Control;
+use crate::base::control::Control;
+use crate::base::error::Result;
 use crate::data::{Matrix, Slice};
-use crate::error::Result;
 use crate::math::dense::Element;
 use crate::math::simd::{BYTES, PART, simd};
 

@@ -7,7 +7,7 @@
 
 use super::Forest;
 use super::levels::MAX_DEPTH;
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 
 /// A feature whose splits in a tree separate the document from the base.
 #[derive(Clone, Copy, Default)]

@@ -3,11 +3,11 @@
 use super::histogram::{Cut, Histograms, Level};
 use super::rows::{Packing, RandomWeights, Shard, shards};
 use super::*;
-use crate::control::Control;
+use crate::base::control::Control;
+use crate::base::error::Error;
+use crate::base::memory::Memory;
 use crate::data::{Matrix, shaped};
-use crate::error::Error;
 use crate::math::random::Random;
-use crate::memory::Memory;
 
 const N: usize = 300;
 const WIDTH: usize = 5;
@@ -361,7 +361,8 @@ fn every_smooth_loss_falls() {
     let set = Set::new(8);
     let names = ["logistic", "squared_hinge", "list_net", "list_mle", "cs_list_mle"];
     for name in names {
-        let loss = crate::loss::find(name).unwrap().make(&crate::param::Params::default()).unwrap();
+        let loss =
+            crate::cost::loss::find(name).unwrap().make(&crate::base::param::Params::default()).unwrap();
         let row_weights: &[f64] = if loss.weighs_documents() { &set.row_weights } else { &[] };
         let judged = Judged { loss: Some(&loss), row_weights, ..set.judged() };
         let control = Control::default();
@@ -385,7 +386,8 @@ fn every_smooth_loss_falls() {
 fn gradients_of_losses_are_centered_in_the_query() {
     let set = Set::new(2);
     for name in ["logistic", "list_net", "cs_list_mle"] {
-        let loss = crate::loss::find(name).unwrap().make(&crate::param::Params::default()).unwrap();
+        let loss =
+            crate::cost::loss::find(name).unwrap().make(&crate::base::param::Params::default()).unwrap();
         let judged = Judged { loss: Some(&loss), row_weights: &[], ..set.judged() };
         let mut shard = shards(judged).remove(0);
         shard.draw_weights(&RandomWeights::exponential(), 3);

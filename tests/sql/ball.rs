@@ -3,8 +3,8 @@
 use crate::support::{database, value};
 use rusqlite::Connection;
 use serde_json::json;
-use sqlite_ltr::internals::fit::FitAt;
-use sqlite_ltr::internals::smoothing::SmoothingKind;
+use sqlite_ltr::internals::learn::fit::FitAt;
+use sqlite_ltr::internals::learn::smoothing::SmoothingKind;
 
 /// Forty queries of five documents with a noisy grade.
 fn judged() -> Connection {

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::Id;
-use sqlite_ltr::internals::select::{fold_numbers, rating_folds};
+use sqlite_ltr::internals::train::select::{fold_numbers, rating_folds};
 
 use crate::support::{database, value};
 

@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
-use sqlite_ltr::internals::algorithm::{ALGORITHMS, AlgorithmDef};
-use sqlite_ltr::internals::kernel;
+use sqlite_ltr::internals::learn::kernel;
+use sqlite_ltr::internals::train::algorithm::{ALGORITHMS, AlgorithmDef};
 
 use crate::support::{database, value};
 

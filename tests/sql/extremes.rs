@@ -3,9 +3,9 @@
 
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
-use sqlite_ltr::internals::algorithm::{ALGORITHMS, AlgorithmDef};
-use sqlite_ltr::internals::options::{OPTIONS, Use};
-use sqlite_ltr::internals::param::Rule;
+use sqlite_ltr::internals::base::param::Rule;
+use sqlite_ltr::internals::train::algorithm::{ALGORITHMS, AlgorithmDef};
+use sqlite_ltr::internals::train::options::{OPTIONS, Use};
 
 use crate::support::database;
 

@@ -2,10 +2,10 @@
 
 use crate::support::{database, random_ratings, real_data, value};
 use rusqlite::Connection;
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::data::Ratings;
+use sqlite_ltr::internals::learn::solve::{Factors, WeightedSquares};
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::solve::{Factors, WeightedSquares};
 
 /// 40 users with 10 of 24 items each; values are what confidences have above 1.
 fn pairs() -> Ratings {

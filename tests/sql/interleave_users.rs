@@ -7,8 +7,8 @@
 
 use rusqlite::Connection;
 use sqlite_ltr::Id;
-use sqlite_ltr::internals::interleave::{Coins, Tally, Target, Team, team_draft};
 use sqlite_ltr::internals::math::random::Random;
+use sqlite_ltr::internals::search::interleave::{Coins, Tally, Target, Team, team_draft};
 
 use crate::support::{database, real_data, value};
 

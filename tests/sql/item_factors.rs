@@ -4,12 +4,12 @@ use crate::support::{database, random_ratings, real_data, value};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT};
 use rusqlite::Connection;
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::list::QueryLoss;
+use sqlite_ltr::internals::cost::loss::{self, Loss};
 use sqlite_ltr::internals::data::Ratings;
-use sqlite_ltr::internals::loss::list::QueryLoss;
-use sqlite_ltr::internals::loss::{self, Loss};
+use sqlite_ltr::internals::learn::solve::{Factorization, Factors, HalfStep};
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::solve::{Factorization, Factors, HalfStep};
 
 /// min over V of lambda / 2 |V|^2 + sum_u l_u(V_u u + b_u).
 struct Problem {
@@ -295,7 +295,7 @@ fn squared_is_pair_squared() {
     let (mut g, mut h) = ([0.0; 4], [0.0; 4]);
     let of = |name: &str, slopes: &mut [f64]| {
         let Loss::List(loss) =
-            loss::find(name).unwrap().make(&sqlite_ltr::internals::param::Params::default()).unwrap()
+            loss::find(name).unwrap().make(&sqlite_ltr::internals::base::param::Params::default()).unwrap()
         else {
             panic!("a listwise loss")
         };

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::internals::model::Model;
-use sqlite_ltr::internals::{kernel, smoothing};
+use sqlite_ltr::internals::{learn::kernel, learn::smoothing};
 
 /// Twelve queries of five documents at three slots; a slot wants the document whose features are nearest to its own.
 const SCHEMA: &str = "

@@ -2,12 +2,12 @@
 
 use crate::support::{database, random_ratings, real_data, value};
 use rusqlite::Connection;
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::{self, Loss};
 use sqlite_ltr::internals::data::Ratings;
-use sqlite_ltr::internals::loss::{self, Loss};
+use sqlite_ltr::internals::learn::solve::{Factorization, Factors, HalfStep};
 use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::model::Model;
-use sqlite_ltr::internals::solve::{Factorization, Factors, HalfStep};
 
 /// 40 users of two tastes with 10 of 24 items each.
 fn ratings() -> Ratings {

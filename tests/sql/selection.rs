@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::Id;
-use sqlite_ltr::internals::select::Folds;
+use sqlite_ltr::internals::train::select::Folds;
 
 use crate::support::{database, value};
 

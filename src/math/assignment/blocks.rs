@@ -10,7 +10,7 @@
 
 use super::dense::maximize;
 use super::{Workspace, padded, support, write_profits};
-use crate::control::checkpoint;
+use crate::base::control::checkpoint;
 
 /// The problem for fixed a, b, c and blocks.
 #[derive(Debug)]

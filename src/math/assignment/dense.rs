@@ -1,7 +1,7 @@
 //! Assignment of any matrix: O(k^2 l) for k rows and l columns.
 
 use super::Workspace;
-use crate::control::checkpoint;
+use crate::base::control::checkpoint;
 
 /// Sums of fewer than 10^10 profits below this are finite.
 const TOO_LARGE: f64 = 1e290;

@@ -8,7 +8,7 @@
 use super::paths::NONE;
 use super::tournament::Groups;
 use super::{Workspace, order};
-use crate::control::checkpoint;
+use crate::base::control::checkpoint;
 
 /// Documents grouped by b.
 #[derive(Debug)]

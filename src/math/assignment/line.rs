@@ -16,7 +16,7 @@
 
 use super::paths::{NONE, reassign};
 use super::sorted;
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 
 /// Operations, for [`Ticks`], of a column in a step of a search.
 const COLUMN_COST: usize = 8;

@@ -29,7 +29,7 @@ mod tournament;
 mod tests;
 
 use super::order;
-use crate::control::checkpoint;
+use crate::base::control::checkpoint;
 use levels::{Heads, Levels};
 use line::{Line, Tailed};
 use paths::Paths;

@@ -5,7 +5,7 @@
 //! v_j = 0 for free columns. A new row is added distance_here the path of least slack u_p + v_j - E_pj to a free column
 //! (Dijkstra, dense form). Ties go to the column with the lowest number.
 
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 /// Operations, for [`Ticks`], of a column in a step of the search.
 const COLUMN_COST: usize = 2;
 

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use super::super::order::{COMPARISON, compare};
-use crate::control::Ticks;
+use crate::base::control::Ticks;
 
 /// Writes the first `count` documents by decreasing value; equal values keep their input order.
 pub fn best(values: &[f64], count: usize, documents: &mut Vec<u32>) {

@@ -3,7 +3,7 @@
 use rusqlite::functions::FunctionFlags;
 use serde_json::json;
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::Output;

@@ -5,7 +5,7 @@
 
 use rusqlite::functions::FunctionFlags;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, text_argument, whole_of};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
-use crate::metric::{METRICS, MetricDef, SUBTOPIC_METRICS};
+use crate::cost::metric::{METRICS, MetricDef, SUBTOPIC_METRICS};
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::usage;
 use judgment::{Coverage, Kind, Relevance};

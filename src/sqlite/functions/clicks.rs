@@ -11,20 +11,22 @@
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use crate::clicks::{
-    self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
+use crate::data::Id;
+use crate::search::clicks;
+use crate::search::clicks::{
+    CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
     Propensity, Seen,
 };
-use crate::control::Control;
-use crate::data::Id;
-use crate::error::{Error, Result};
-use crate::options::{self, Use};
-use crate::param::Params;
 use crate::sqlite::functions::ranking_call::given_values;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 use crate::sqlite::source::log::LogSource;
+use crate::train::options;
+use crate::train::options::Use;
 
 const PARAMETERS: &[Parameter] =
     &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);

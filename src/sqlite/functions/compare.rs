@@ -12,16 +12,17 @@ use rusqlite::types::ValueRef;
 use super::evaluate::{Measured, measure, query_metrics};
 use super::paired_test::test;
 use super::ranking_call::RankingCall;
+use crate::apply::{Comparison, Evaluation, PairedTest, holm};
+use crate::base::error::{Error, Result};
+use crate::base::parallel;
+use crate::base::param::Params;
+use crate::cost::metric::{Metric, Undefined};
 use crate::data::Id;
-use crate::error::{Error, Result};
-use crate::evaluate::{Comparison, Evaluation, PairedTest, holm};
-use crate::metric::{Metric, Undefined};
-use crate::options::{self, Use};
-use crate::parallel;
-use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::train::options;
+use crate::train::options::Use;
 
 /// The definition of `ltr_compare`.
 pub const COMPARE: TableFunction =

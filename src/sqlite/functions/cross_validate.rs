@@ -13,16 +13,17 @@ use serde_json::Value;
 
 use super::ranking_call::given_values;
 use super::train::{PARAMETERS, algorithm_and_source, read_judged, stored_prior};
-use crate::error::Result;
-use crate::memory::Reservation;
-use crate::options::{self, Use};
+use crate::base::error::Result;
+use crate::base::memory::Reservation;
 use crate::sqlite::glue::probe::Database;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::SourceRows;
-use crate::tuning::{Score, Search, SearchRows};
+use crate::train::options;
+use crate::train::options::Use;
+use crate::train::tuning::{Score, Search, SearchRows};
 
 /// The definition of `ltr_cross_validate`.
 pub const CROSS_VALIDATE: TableFunction = TableFunction::new(

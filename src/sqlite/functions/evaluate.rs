@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use super::aggregate::metric_options;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
-use crate::control::Control;
+use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of};
+use crate::base::param::Params;
+use crate::cost::metric::{DEFAULT_METRIC, Metric};
 use crate::data::{Dataset, Fingerprint, Id};
-use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
-use crate::memory::{Reservation, bytes_of};
-use crate::metric::{DEFAULT_METRIC, Metric};
 use crate::model::Model;
-use crate::options::Use;
-use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
+use crate::train::options::Use;
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =

@@ -16,27 +16,29 @@ use serde_json::{Value, json};
 use super::evaluate::metrics;
 use super::ranking_call::{RankingCall, given_values};
 use super::score_column;
-use crate::arrange::ListConstraint;
-use crate::clicks::{
-    self, Changes, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums,
+use crate::apply::t_quantile;
+use crate::base::control::{Control, Ticks};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of};
+use crate::base::param::Params;
+use crate::cost::metric::{Metric, logarithmic};
+use crate::data::Id;
+use crate::data::arrange::ListConstraint;
+use crate::math::order::{compare, sort_indices};
+use crate::model::TrainingColumns;
+use crate::search::clicks;
+use crate::search::clicks::{
+    Changes, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums,
     TakesImpressions, Weights, group_of,
 };
-use crate::control::{Control, Ticks};
-use crate::data::Id;
-use crate::error::{Error, Result};
-use crate::evaluate::t_quantile;
-use crate::math::order::{compare, sort_indices};
-use crate::memory::{Reservation, bytes_of};
-use crate::metric::{Metric, logarithmic};
-use crate::model::TrainingColumns;
-use crate::options::{self, LOG_KEYS, SCORE_KEY, Use};
-use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
+use crate::train::options;
+use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
 
 /// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(

@@ -11,15 +11,16 @@ use rusqlite::types::ValueRef;
 
 use super::inspect::{MODEL, function_of, open_model, optional_query};
 use super::ranking_call::RankingCall;
+use crate::apply::{Explanation, Sampling, explain, explain_document, selected_rows};
+use crate::base::error::{Error, Result, shorten};
+use crate::base::param::Params;
 use crate::data::{Dataset, Id, Matrix, shaped};
-use crate::error::{Error, Result, shorten};
-use crate::evaluate::{Explanation, Sampling, explain, explain_document, selected_rows};
-use crate::options::{self, Use};
-use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
+use crate::train::options;
+use crate::train::options::Use;
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
 pub const EXPLAIN: TableFunction = TableFunction {

@@ -10,16 +10,18 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::train::most_bytes;
-use crate::error::{Error, Result};
-use crate::export::{self, Format};
+use crate::apply::export;
+use crate::apply::export::Format;
+use crate::base::error::{Error, Result};
 use crate::model::Card;
-use crate::options::{self, Use};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::store::{Activation, NewVersion, Store, check_name, model};
-use crate::train::Encoded;
+use crate::train::options::Use;
+use crate::train::protocol::Encoded;
+use crate::train::{algorithm, options};
 
 /// The definition of `ltr_export`.
 pub const EXPORT: ScalarFunction = ScalarFunction {
@@ -83,7 +85,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         let bytes = bytes.saturating_add(bytes.min(SETTINGS_BYTES));
         let what = format_args!("reading {} bytes of JSON", text.len());
         let parsed = limits.memory().reserve(bytes, what, "copy the row of ltr_models instead")?;
-        let model = limits.run_here(connection, || export::read(text))?;
+        let model = limits.run_here(connection, || export::read(text, algorithm::find_name))?;
         drop(parsed);
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();

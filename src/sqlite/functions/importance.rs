@@ -6,14 +6,14 @@
 
 use super::evaluate::{query_metrics, training_rows};
 use super::ranking_call::{PARAMETERS, RankingCall};
-use crate::control::Control;
-use crate::error::Result;
-use crate::evaluate::{Comparison, ImportanceSpec, PairedTest, TestKind, importance};
-use crate::metric::Metric;
-use crate::options::Use;
+use crate::apply::{Comparison, ImportanceSpec, PairedTest, TestKind, importance};
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::cost::metric::Metric;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
+use crate::train::options::Use;
 
 /// The definition of `ltr_importance`.
 pub const IMPORTANCE: TableFunction = TableFunction::new(

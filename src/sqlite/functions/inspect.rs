@@ -7,13 +7,13 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::buckets;
+use crate::apply::{FeatureWeight, Fit, function_for, function_weights};
+use crate::base::error::{Error, Result};
 use crate::data::QueryValue;
-use crate::error::{Error, Result};
-use crate::evaluate::{FeatureWeight, Fit, function_for, function_weights};
-use crate::fit::Neighbor;
+use crate::learn::fit::Neighbor;
+use crate::learn::smoothing::Target;
+use crate::learn::space::Function;
 use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
-use crate::smoothing::Target;
-use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;

@@ -16,21 +16,22 @@ use serde_json::Value;
 use super::compare::other_queries;
 use super::ranking_call::{FEWER_RANKED, RankingCall};
 use super::score_column;
-use crate::arrange::ListConstraint;
-use crate::control::Ticks;
+use crate::apply::selected_rows;
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of};
+use crate::base::param::Params;
+use crate::data::arrange::ListConstraint;
 use crate::data::{Dataset, Id};
-use crate::error::{Error, Result};
-use crate::evaluate::selected_rows;
-use crate::interleave::{Coins, Team, team_draft};
 use crate::math::order::sort_items;
-use crate::memory::{Reservation, bytes_of};
 use crate::model::Model;
-use crate::options::{self, SCORE_KEY, Use};
-use crate::param::Params;
+use crate::search::interleave::{Coins, Team, team_draft};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, with_values};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
+use crate::train::options;
+use crate::train::options::{SCORE_KEY, Use};
 
 const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
     Parameter::required("model_a"),

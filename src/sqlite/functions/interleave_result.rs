@@ -8,13 +8,14 @@ use rusqlite::types::ValueRef;
 use serde_json::json;
 
 use super::ranking_call::given_values;
-use crate::error::Result;
-use crate::interleave::{Outcome, Tally, Target};
-use crate::options::{self, Use};
+use crate::base::error::Result;
+use crate::search::interleave::{Outcome, Tally, Target};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 use crate::sqlite::source::interleaved::{Votes, read_votes};
+use crate::train::options;
+use crate::train::options::Use;
 
 const PARAMETERS: &[Parameter] =
     &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);

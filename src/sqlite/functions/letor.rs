@@ -12,13 +12,14 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::BufReader;
 
-use crate::control::checkpoint;
+use crate::base::control::checkpoint;
+use crate::base::error::{Error, Result};
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
-use crate::error::{Error, Result};
-use crate::options::{self, Use};
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::train::options;
+use crate::train::options::Use;
 
 /// The definition of `ltr_letor`.
 pub const LETOR: TableFunction = TableFunction {

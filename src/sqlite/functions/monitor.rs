@@ -10,18 +10,19 @@ use std::rc::Rc;
 use super::aggregate::metric_options;
 use super::evaluate::{evaluate_judged, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
+use crate::apply::{Finding, Status, drift, feature_findings};
+use crate::base::error::{Error, Result};
+use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
 use crate::data::{Dataset, Fingerprint, Missing};
-use crate::error::{Error, Result};
-use crate::evaluate::{Finding, Status, drift, feature_findings};
-use crate::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
 use crate::model::{Card, Factored, Model, Ranker};
-use crate::options::{self, Use};
-use crate::select::SelectionReport;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::sqlite::source::roles::Roles;
+use crate::train::options;
+use crate::train::options::Use;
+use crate::train::select::SelectionReport;
 
 /// The definition of `ltr_monitor`.
 pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PARAMETERS, monitor);

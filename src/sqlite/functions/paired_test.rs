@@ -13,18 +13,19 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
-use crate::error::{Error, Result};
-use crate::evaluate::{Comparison, PairedTest};
-use crate::memory::Reservation;
-use crate::metric::{LARGEST_VALUE, Undefined};
-use crate::options::{self, Use};
-use crate::param::Params;
+use crate::apply::{Comparison, PairedTest};
+use crate::base::error::{Error, Result};
+use crate::base::memory::Reservation;
+use crate::base::param::Params;
+use crate::cost::metric::{LARGEST_VALUE, Undefined};
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::usage;
 use crate::sqlite::glue::value::{describe, number_of, optional_text};
 use crate::sqlite::glue::vtab::Parameter;
+use crate::train::options;
+use crate::train::options::Use;
 
 const NAME: &str = "ltr_paired_test";
 const PARAMETERS: &[Parameter] =

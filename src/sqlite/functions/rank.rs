@@ -13,18 +13,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
-use crate::arrange::ListConstraint;
-use crate::column_advice::columns_text;
+use crate::apply::{RowScorer, check_scores, selected_rows};
+use crate::base::column_advice::columns_text;
+use crate::base::error::{Error, Result};
+use crate::base::memory::bytes_of;
+use crate::base::param::Params;
+use crate::data::arrange::ListConstraint;
 use crate::data::{Dataset, Id};
-use crate::error::{Error, Result};
-use crate::evaluate::{RowScorer, check_scores, selected_rows};
 use crate::math::order::sort_items;
-use crate::memory::bytes_of;
-use crate::options::Use;
-use crate::param::Params;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
+use crate::train::options::Use;
 
 /// The definition of `ltr_rank`.
 pub const RANK: TableFunction = TableFunction {

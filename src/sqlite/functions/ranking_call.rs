@@ -5,14 +5,13 @@ use std::rc::Rc;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use crate::arrange::ListConstraint;
-use crate::control::Control;
+use crate::apply::{Scored, ScoringJob, Step};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
 use crate::data::Dataset;
-use crate::error::{Error, Result};
-use crate::evaluate::{Scored, ScoringJob, Step};
+use crate::data::arrange::ListConstraint;
 use crate::model::Key;
-use crate::options::{self, Use};
-use crate::param::Params;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::statements::{Ticket, is_first_version};
@@ -22,6 +21,8 @@ use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};
+use crate::train::options;
+use crate::train::options::Use;
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] = &with_values::<3, 11>([

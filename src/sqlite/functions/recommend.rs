@@ -13,14 +13,13 @@ use std::collections::HashSet;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use crate::arrange::ListConstraint;
+use crate::apply::{candidate_items, new_users, user_of_ratings};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of};
+use crate::base::param::Params;
 use crate::data::Id;
-use crate::error::{Error, Result};
-use crate::evaluate::{candidate_items, new_users, user_of_ratings};
-use crate::memory::{Reservation, bytes_of};
+use crate::data::arrange::ListConstraint;
 use crate::model::{Candidates, Factored, Model, Ranker};
-use crate::options::{self, Use};
-use crate::param::Params;
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, whole_of};
@@ -28,6 +27,8 @@ use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
+use crate::train::options;
+use crate::train::options::Use;
 
 const MODEL: Parameter = Parameter::required("model");
 

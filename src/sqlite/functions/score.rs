@@ -12,11 +12,11 @@ use std::sync::Arc;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
+use crate::apply::{Fit, PairScorer, PointScorer, function_for};
+use crate::base::error::{Error, Result};
 use crate::data::{Missing, QueryValue};
-use crate::error::{Error, Result};
-use crate::evaluate::{Fit, PairScorer, PointScorer, function_for};
+use crate::learn::space::Function;
 use crate::model::{Key, Model};
-use crate::space::Function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::ranking_call::RankingCall;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
 use crate::data::{Missing, Scaling};
-use crate::error::{Error, Result};
+use crate::learn::space::{Form, Function, Space};
 use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
-use crate::options::SCORE_KEY;
-use crate::param::Params;
-use crate::space::{Form, Function, Space};
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::vtab::Call;
+use crate::train::options::SCORE_KEY;
 
 /// Takes the key `score` out of the option `columns`: the column that a NULL model ranks by, if it is given, and the other options.
 ///

@@ -4,12 +4,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::algorithm::ALGORITHMS;
-use crate::error::Result;
-use crate::metric::{Better, METRICS, SUBTOPIC_METRICS};
-use crate::options::{OPTIONS, OptionDef};
+use crate::base::error::Result;
+use crate::cost::metric::{Better, METRICS, SUBTOPIC_METRICS};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::train::algorithm::ALGORITHMS;
+use crate::train::options::{OPTIONS, OptionDef};
 
 fn text(text: impl Into<String>) -> Output {
     Output::Text(text.into())
@@ -25,7 +25,7 @@ pub const ALGORITHM_TABLE: TableFunction = TableFunction::new(
 .innocuous();
 
 fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
-    let row = |algorithm: &&crate::algorithm::AlgorithmDef| {
+    let row = |algorithm: &&crate::train::algorithm::AlgorithmDef| {
         let parameters: Map<String, Value> = OPTIONS
             .iter()
             .filter(|option| option.acts_in(algorithm))

@@ -15,15 +15,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::buckets;
-use crate::algorithm::report::{DataFacts, Finished, Summary};
-use crate::algorithm::short_report::{ReportLength, short_report};
-use crate::algorithm::{self, AlgorithmDef, Columns, Input};
+use crate::base::error::{Error, Result, shorten};
+use crate::base::memory::Reservation;
+use crate::base::param::Params;
 use crate::data::{Dataset, RowOrder};
-use crate::error::{Error, Result, shorten};
-use crate::memory::Reservation;
 use crate::model::{LinearPrior, Model};
-use crate::options::{self, Use};
-use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::State;
@@ -32,7 +28,13 @@ use crate::sqlite::glue::vtab::{Parameter, with_values};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
-use crate::train::{Encoded, Rows, Training, check_rows};
+use crate::train::algorithm;
+use crate::train::algorithm::{AlgorithmDef, Columns, Input};
+use crate::train::options;
+use crate::train::options::Use;
+use crate::train::protocol::{Encoded, Rows, Training, check_rows};
+use crate::train::report::{DataFacts, Finished, Summary};
+use crate::train::short_report::{ReportLength, short_report};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &[Parameter] = &with_values::<3, 11>([

@@ -17,14 +17,12 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
-use crate::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
-use crate::arrange::ListConstraint;
-use crate::control::Control;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
 use crate::data::RowOrder;
-use crate::error::{Error, Result};
+use crate::data::arrange::ListConstraint;
 use crate::model::{Key, Model, Ranker};
-use crate::options::{self, OnConflict, Use};
-use crate::param::Params;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::ModelHandle;
@@ -32,7 +30,12 @@ use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, Store, check_name, model};
-use crate::train::{self, Encoded, Rows};
+use crate::train::algorithm;
+use crate::train::algorithm::{AlgorithmDef, DocWeights, ResumeFn};
+use crate::train::options;
+use crate::train::options::{OnConflict, Use};
+use crate::train::protocol;
+use crate::train::protocol::{Encoded, Rows};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {
@@ -174,7 +177,7 @@ impl Request<'_> {
         let (columns, named) =
             (roles.training_columns(&read_report.ignored), roles.report(&read_report.ignored));
         let rows = Rows { data, read_report, validation: None, roles: columns, advice, warnings };
-        let resume = |control: &Control| train::update(model, self.resume, rows, control);
+        let resume = |control: &Control| protocol::update(model, self.resume, rows, control);
         let (added, finished) = self.limits.run(connection, resume)?;
         // 3. The report and the model. Counts are those of all rows.
         let (algorithm, source, added) = (self.algorithm, self.source, Some(added));

@@ -7,8 +7,8 @@
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use crate::control::Ticks;
-use crate::error::{Error, Result};
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::{Output, describe, number_of, vector_argument};
 use crate::sqlite::glue::vtab::Parameter;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::run_limits::RunLimits;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// Longest time until the last attempt.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, ffi};
 
-use crate::error::{Error, Result};
-use crate::run::unwound;
+use crate::base::error::{Error, Result};
+use crate::base::run::unwound;
 
 /// Runs the body of the SQL function `name`; panics and errors become SQL errors that begin with the name.
 pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {

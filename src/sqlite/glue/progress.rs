@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::control::Control;
+use crate::base::control::Control;
 
 /// Time between two outputs.
 const PAUSE: Duration = Duration::from_millis(250);

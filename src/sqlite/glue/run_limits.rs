@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::probe::{Database, Probe, at_intervals};
 use super::progress::{self, Progress};
-use crate::control::{Control, stoppable};
-use crate::error::{Error, Result};
-use crate::evaluate::Fit;
-use crate::memory::Memory;
-use crate::param::Params;
-use crate::run::{cores, on_pool};
-use crate::space::Function;
+use crate::apply::Fit;
+use crate::base::control::{Control, stoppable};
+use crate::base::error::{Error, Result};
+use crate::base::memory::Memory;
+use crate::base::param::Params;
+use crate::base::run::{cores, on_pool};
+use crate::learn::space::Function;
 
 /// Bytes of the stack of a thread that are used.
 const BYTES_OF_THREAD: u64 = 32 << 10;

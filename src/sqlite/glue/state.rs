@@ -7,12 +7,12 @@ use rusqlite::Connection;
 
 use super::guard::guard;
 use super::probe::Database;
-use crate::cache::BoundedCache;
-use crate::error::{Error, Result};
-use crate::evaluate::FitCache;
-use crate::memory::Reservation;
+use crate::apply::FitCache;
+use crate::base::cache::BoundedCache;
+use crate::base::error::{Error, Result};
+use crate::base::memory::Reservation;
+use crate::buckets::rounds;
 use crate::model::{Key, Model};
-use crate::rounds;
 
 /// Capacity of the cache of decoded models.
 const MAX_MODELS: usize = 16;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Statement, StatementStatus, ffi};
 
 use super::{sql, state::State};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// Largest number of statements.
 const MOST_STATEMENTS: usize = 16;

@@ -3,10 +3,10 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
+use crate::base::error::{Error, Result, shorten};
+use crate::base::param::{LONGEST_VECTOR, json_problem, numbers, whole_number};
 use crate::data::{Id, Missing, QueryValue, text_number};
-use crate::error::{Error, Result, shorten};
 use crate::model::Model;
-use crate::param::{LONGEST_VECTOR, json_problem, numbers, whole_number};
 
 /// A value that an SQL function returns.
 #[derive(Debug, Clone)]

@@ -28,8 +28,8 @@ use super::signature::usage;
 use super::state::State;
 use super::statements::Statements;
 use super::value::{Output, id_of};
+use crate::base::error::{Error, Result};
 use crate::data::Id;
-use crate::error::{Error, Result};
 
 pub use super::signature::{Parameter, with_values};
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ffi};
 
 use super::run_limits::RunLimits;
-use crate::error::{Error, Result};
-use crate::run::POLL_INTERVAL;
+use crate::base::error::{Error, Result};
+use crate::base::run::POLL_INTERVAL;
 
 /// Longest sleep: durations beyond some years overflow the clock.
 const MAX_SLEEP: f64 = 3600.0;

@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::column_choice::is_like_id;
 use super::read_spec::FeatureColumns;
 use super::roles::Roles;
-use crate::algorithm::AlgorithmDef;
-use crate::algorithm::feature_checks::{SMALLEST_ID, is_row_number};
-use crate::column_advice::ColumnAdvice;
+use crate::base::column_advice::ColumnAdvice;
+use crate::base::param::Params;
 use crate::data::{ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature};
 use crate::model::Ranker;
-use crate::param::Params;
+use crate::train::algorithm::AlgorithmDef;
+use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
 
 /// Numbers in texts of a column that are listed in an example of SQL: characters of the first text.
 const SHOWN: usize = 40;

@@ -12,10 +12,10 @@ use rusqlite::types::ValueRef;
 use super::Source;
 use super::column_choice::InterleavedColumns;
 use super::log::each_row;
+use crate::base::error::Result;
+use crate::base::param::Params;
 use crate::data::Id;
-use crate::error::Result;
-use crate::interleave::{Tally, Team};
-use crate::param::Params;
+use crate::search::interleave::{Tally, Team};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{describe, id_of, number_of};
 

@@ -12,16 +12,16 @@ use serde_json::Value;
 use super::column_choice::LogColumns;
 use super::params::bind;
 use super::{Source, quote};
-use crate::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
 use crate::data::{Id, repeated_name};
-use crate::error::{Error, Result};
-use crate::options::LOG_KEYS;
-use crate::param::Params;
+use crate::search::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::sql;
 use crate::sqlite::glue::value::{describe, id_of, number_of};
 use crate::sqlite::glue::watchdog::within_time;
+use crate::train::options::LOG_KEYS;
 
 /// Runs a statement over a source, and passes each row to `take`.
 ///
@@ -90,7 +90,7 @@ impl<'a> LogSource<'a> {
         Ok(Self { connection, source, columns, events, options, values, limits })
     }
 
-    /// The names of its columns, in the order of [`crate::options::LOG_KEYS`].
+    /// The names of its columns, in the order of [`crate::train::options::LOG_KEYS`].
     pub fn names(&self) -> [&str; 5] {
         self.columns.names()
     }

@@ -19,7 +19,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 
 pub use column_choice::is_default_name;
 
-use crate::error::{Error, Result, nearest, shorten};
+use crate::base::error::{Error, Result, nearest, shorten};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::sql;

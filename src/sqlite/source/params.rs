@@ -5,9 +5,9 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use serde_json::Value;
 
 use super::{QUERY_PARAMETER, Source};
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
 use crate::data::Id;
-use crate::error::{Error, Result};
-use crate::param::Params;
 use crate::sqlite::glue::value::id_value;
 
 /// Binds the option `params`, then `values` in order to the parameters that it leaves, and the query id if the statement reads

@@ -2,11 +2,11 @@
 
 use rusqlite::types::ValueRef;
 
-use crate::algorithm::DocWeights;
-use crate::arrange::ListConstraint;
+use crate::apply::RowScorer;
+use crate::data::arrange::ListConstraint;
 use crate::data::{ColumnSummary, Id, Missing, RowOrder};
-use crate::evaluate::RowScorer;
 use crate::model::Model;
+use crate::train::algorithm::DocWeights;
 
 /// Where features come from; column numbers.
 #[derive(Debug, Clone, PartialEq)]

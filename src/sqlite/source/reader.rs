@@ -16,14 +16,14 @@ use super::params::bind;
 use super::read_spec::FeatureColumns;
 use super::roles::Roles;
 use super::{Source, quote};
-use crate::arrange::ListConstraint;
+use crate::base::error::{Error, Result};
+use crate::base::memory::matrix_bytes;
+use crate::base::param::Params;
+use crate::data::arrange::ListConstraint;
 use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues, ReadReport, Seen,
     TextColumns, is_weight,
 };
-use crate::error::{Error, Result};
-use crate::memory::matrix_bytes;
-use crate::param::Params;
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::sql;

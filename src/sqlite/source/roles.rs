@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::read_spec::{FeatureColumns, FeatureSet, Judgments, ReadSpec};
-use crate::arrange::ListConstraint;
-use crate::column_advice::{ColumnAdvice, Origin, columns_text};
+use crate::base::column_advice::{ColumnAdvice, Origin, columns_text};
+use crate::base::error::Result;
+use crate::base::param::Params;
 use crate::data::ReadReport;
-use crate::error::Result;
+use crate::data::arrange::ListConstraint;
 use crate::model::TrainingColumns;
-use crate::param::Params;
 
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]

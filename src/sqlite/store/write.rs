@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::transaction::StoreTransaction;
 use super::{Store, host, open_blob, read_at, split_version};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;

@@ -1,8 +1,9 @@
 //! Query-dependent models that are sealed with wrong contents.
 
+use sqlite_ltr::internals::data::query_distance::{ColumnDistance, Comparison};
 use sqlite_ltr::internals::data::{Id, QueryFeatureKind};
+use sqlite_ltr::internals::learn::smoothing::Bandwidth;
 use sqlite_ltr::internals::model::encode_header;
-use sqlite_ltr::internals::smoothing::{Bandwidth, ColumnDistance, Comparison};
 
 use super::parts::{Change, Dependent, Encoding, Opened};
 use super::{MODELS, connect, fit, refusal, use_it};

@@ -1,7 +1,7 @@
 //! Listwise losses, penalties and starts in a query-dependent model; the sum of functions that `auto` leaves behind.
 
 use sqlite_ltr::internals::data::{Quantiles, Scaling};
-use sqlite_ltr::internals::fit::Penalty;
+use sqlite_ltr::internals::learn::fit::Penalty;
 use sqlite_ltr::internals::model::encode_header;
 
 use super::parts::{Change, Dependent, Opened, StoredLoss, Sum};

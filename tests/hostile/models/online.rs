@@ -1,6 +1,6 @@
 //! Online models that are sealed with wrong contents.
 
-use sqlite_ltr::internals::kernel::Basis;
+use sqlite_ltr::internals::learn::kernel::Basis;
 use sqlite_ltr::internals::model::{RoundRecord, encode_header};
 
 use super::parts::{Change, Online, Opened};

@@ -1,10 +1,11 @@
 //! What is inside a model BLOB, as `src/model` writes it: to take models apart and seal them again.
 
 use serde::{Deserialize, Serialize};
+use sqlite_ltr::internals::data::query_distance::ColumnDistance;
 use sqlite_ltr::internals::data::{Fingerprint, Id, Missing, QueryFeatureKind, Scaling};
-use sqlite_ltr::internals::fit::Penalty;
+use sqlite_ltr::internals::learn::fit::Penalty;
+use sqlite_ltr::internals::learn::smoothing::Smoothing;
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState, TrainingColumns, decode_header, encode_header};
-use sqlite_ltr::internals::smoothing::{ColumnDistance, Smoothing};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The format version of the models.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sqlite_ltr::internals::model::encode_header;
-use sqlite_ltr::internals::{kernel, loss, solve};
+use sqlite_ltr::internals::{cost::loss, learn::kernel, learn::solve};
 
 use crate::models::parts::{Index, Opened, seal};
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,8 +1,8 @@
 //! A small model of every algorithm, kernel, form, smoothing, prior, penalty and scaling.
 
 use rusqlite::Connection;
-use sqlite_ltr::internals::algorithm::ALGORITHMS;
-use sqlite_ltr::internals::kernel;
+use sqlite_ltr::internals::learn::kernel;
+use sqlite_ltr::internals::train::algorithm::ALGORITHMS;
 
 /// Six judged queries of four documents with two features and query features: a number, a category and an order; ratings of
 /// six users.

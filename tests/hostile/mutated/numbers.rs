@@ -4,11 +4,12 @@
 //! By default some of the changes are tried, with `LTR_LONG=1` all of them.
 
 use serde_json::{Value, json};
+use sqlite_ltr::internals::data::query_distance::QueryDistance;
 use sqlite_ltr::internals::data::{Fingerprint, Id, QueryFeatureRule, Scaling};
-use sqlite_ltr::internals::fit::FitSpec;
+use sqlite_ltr::internals::learn::fit::FitSpec;
+use sqlite_ltr::internals::learn::smoothing::Smoothing;
+use sqlite_ltr::internals::learn::space::{AnySpace, Function, Space};
 use sqlite_ltr::internals::model::{Factored, Implicit, OnlineRules, OnlineState, QueryTrees, encode_header};
-use sqlite_ltr::internals::smoothing::{QueryDistance, Smoothing};
-use sqlite_ltr::internals::space::{AnySpace, Function, Space};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::calls::Tally;

@@ -14,8 +14,8 @@ use std::{env, fs};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlite_ltr::internals::algorithm::ALGORITHMS;
-use sqlite_ltr::internals::kernel;
+use sqlite_ltr::internals::learn::kernel;
+use sqlite_ltr::internals::train::algorithm::ALGORITHMS;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::models::{SLOTS, WITHOUT_MOOD, connect, samples};

@@ -2,9 +2,9 @@
 //! section 7.2), lambda / 2 |u|^2 + l(V u + b).
 
 use serde_json::{Value, json};
-use sqlite_ltr::internals::loss::find;
+use sqlite_ltr::internals::cost::loss::find;
+use sqlite_ltr::internals::learn::solve::{HalfStep, UserLoss};
 use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::solve::{HalfStep, UserLoss};
 
 use super::losses::{self, Loss};
 use super::program::{Affine, Program};

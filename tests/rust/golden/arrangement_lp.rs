@@ -1,7 +1,7 @@
 //! Arrangements against linear programs (Le, Smola, Chapelle & Teo, corollary 7: their relaxations have integral
 //! solutions), solved by a simplex method that knows nothing of assignments.
 
-use sqlite_ltr::internals::arrange::{RowGroup, Slots};
+use sqlite_ltr::internals::data::arrange::{RowGroup, Slots};
 use sqlite_ltr::internals::math::assignment::{Workspace, maximize_in_blocks};
 use sqlite_ltr::internals::math::random::Random;
 

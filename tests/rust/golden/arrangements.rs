@@ -3,9 +3,9 @@
 
 use super::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
-use sqlite_ltr::internals::arrange::{RowGroup, Slots, select_diverse};
-use sqlite_ltr::internals::loss::list::{Bound, Decoder, Direct, DirectQuery, MatchingQuery, Measure};
-use sqlite_ltr::internals::loss::{ListwiseLoss, QueryLoss};
+use sqlite_ltr::internals::cost::loss::list::{Bound, Decoder, Direct, DirectQuery, MatchingQuery, Measure};
+use sqlite_ltr::internals::cost::loss::{ListwiseLoss, QueryLoss};
+use sqlite_ltr::internals::data::arrange::{RowGroup, Slots, select_diverse};
 use sqlite_ltr::internals::math::assignment::{Workspace, maximize_in_blocks};
 
 fn whole(value: &Value) -> Vec<u32> {

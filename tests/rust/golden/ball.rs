@@ -4,13 +4,13 @@
 use super::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::ListLoss;
 use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::kernel::{KernelSpec, MapOptions};
-use sqlite_ltr::internals::loss::ListLoss;
-use sqlite_ltr::internals::optim::{Solution, Stop, StopRule};
-use sqlite_ltr::internals::solve::{ListBlock, ListProblem, Rows, ball_path};
-use sqlite_ltr::internals::space::{Scorer, Space};
+use sqlite_ltr::internals::learn::kernel::{KernelSpec, MapOptions};
+use sqlite_ltr::internals::learn::solve::{ListBlock, ListProblem, Rows, ball_path};
+use sqlite_ltr::internals::learn::space::{Scorer, Space};
+use sqlite_ltr::internals::math::optim::{Solution, Stop, StopRule};
 
 fn loss(case: &Value) -> ListLoss {
     let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });

@@ -1,7 +1,7 @@
 //! The loss of direct optimization that a golden case asks for.
 
 use serde_json::Value;
-use sqlite_ltr::internals::loss::list::{Bound, Decoder, Direct, Measure};
+use sqlite_ltr::internals::cost::loss::list::{Bound, Decoder, Direct, Measure};
 
 /// The measure and decoder of a case, with this bound and the neutral grade of its file.
 pub fn direct(case: &Value, bound: Bound, neutral: f64) -> Direct {

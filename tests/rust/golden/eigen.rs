@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 use super::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::ListLoss;
 use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::kernel::{FeatureMap, Kernel, MapOptions};
-use sqlite_ltr::internals::loss::ListLoss;
-use sqlite_ltr::internals::optim::Solution;
-use sqlite_ltr::internals::solve::{Cut, ListBlock, ListProblem, Rows, eigenpairs, spectral_path};
+use sqlite_ltr::internals::learn::kernel::{FeatureMap, Kernel, MapOptions};
+use sqlite_ltr::internals::learn::solve::{Cut, ListBlock, ListProblem, Rows, eigenpairs, spectral_path};
+use sqlite_ltr::internals::math::optim::Solution;
 
 const TOLERANCE: f64 = 1e-8;
 static LOSS: LazyLock<ListLoss> = LazyLock::new(|| list_loss("pair_squared", &json!({})));

@@ -2,9 +2,9 @@
 
 use super::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use serde_json::{Value, json};
+use sqlite_ltr::internals::cost::loss::Loss;
 use sqlite_ltr::internals::data::Ratings;
-use sqlite_ltr::internals::loss::Loss;
-use sqlite_ltr::internals::solve::{Factorization, Factors};
+use sqlite_ltr::internals::learn::solve::{Factorization, Factors};
 
 /// The convex bound of NDCG@3 with decoder weights i^-0.25.
 fn loss() -> Loss {

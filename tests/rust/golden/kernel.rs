@@ -10,12 +10,12 @@ use super::q_svm::{chosen, weight};
 use super::support::{assert_close, documents, numbers, read, rows};
 use ndarray::Array2;
 use serde_json::{Value, json};
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::kernel::{
+use sqlite_ltr::internals::learn::kernel::{
     FeatureMap, Kernel, KernelSpec, MapOptions, PairMap, Points, as_documents,
 };
-use sqlite_ltr::internals::solve::{
+use sqlite_ltr::internals::learn::solve::{
     PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, solve,
 };
 

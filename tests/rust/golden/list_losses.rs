@@ -3,9 +3,9 @@
 
 use super::support::{list_loss, numbers, read_listwise, rows};
 use serde_json::{Value, json};
-use sqlite_ltr::internals::loss::QueryLoss;
-use sqlite_ltr::internals::loss::list::cs_list_mle::{Costs, Scheme};
-use sqlite_ltr::internals::loss::list::{Bounded, LabelTies, Slam, SlamWeights};
+use sqlite_ltr::internals::cost::loss::QueryLoss;
+use sqlite_ltr::internals::cost::loss::list::cs_list_mle::{Costs, Scheme};
+use sqlite_ltr::internals::cost::loss::list::{Bounded, LabelTies, Slam, SlamWeights};
 use sqlite_ltr::internals::math::dense::{distance, dot};
 
 const TOLERANCE: f64 = 1e-10;

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 use serde_json::{Value, json};
-use sqlite_ltr::internals::control::Control;
-use sqlite_ltr::internals::data::Matrix;
-use sqlite_ltr::internals::loss::list::{
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::base::param::Params;
+use sqlite_ltr::internals::cost::loss::list::{
     Bound, Bounded, DIRECT, DirectQuery, LabelTies, SLAM, Slam, SlamWeights,
 };
-use sqlite_ltr::internals::loss::{ListLoss, Loss};
-use sqlite_ltr::internals::optim::{Solution, SolveReport, Stop};
-use sqlite_ltr::internals::param::Params;
-use sqlite_ltr::internals::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, list_path};
+use sqlite_ltr::internals::cost::loss::{ListLoss, Loss};
+use sqlite_ltr::internals::data::Matrix;
+use sqlite_ltr::internals::learn::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, list_path};
+use sqlite_ltr::internals::math::optim::{Solution, SolveReport, Stop};
 
 /// The file's name of a loss, and that in the option `loss`.
 const LOSSES: &[(&str, &str)] = &[("listnet", "list_net"), ("listmle", "list_mle")];

@@ -1,7 +1,7 @@
 //! Paired tests against SciPy (`paired/paired.py`), and by simulation.
 
 use serde_json::Value;
-use sqlite_ltr::internals::evaluate::{PairedTest, TestKind, t_quantile, two_sided_t};
+use sqlite_ltr::internals::apply::{PairedTest, TestKind, t_quantile, two_sided_t};
 use sqlite_ltr::internals::math::normal;
 use sqlite_ltr::internals::math::random::Random;
 

@@ -3,12 +3,12 @@
 use super::support::{assert_close, numbers, read_listwise, rows};
 use ndarray::Array2;
 use serde_json::Value;
-use sqlite_ltr::internals::algorithm::perceptron::Perceptron;
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::list::{Active, LabelTies};
 use sqlite_ltr::internals::data::{Documents, Matrix};
-use sqlite_ltr::internals::kernel::Kernel;
-use sqlite_ltr::internals::loss::list::{Active, LabelTies};
+use sqlite_ltr::internals::learn::kernel::Kernel;
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState};
+use sqlite_ltr::internals::train::perceptron::Perceptron;
 use sqlite_ltr::metric::Ties;
 
 fn rules(measure: &str, eta: f64, active: Active, label_ties: LabelTies) -> OnlineRules {

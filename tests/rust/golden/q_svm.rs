@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::support::{assert_close, documents, numbers, read, rows};
 use serde_json::Value;
-use sqlite_ltr::internals::control::Control;
-use sqlite_ltr::internals::solve::{
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::learn::solve::{
     PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, certificate, solve,
 };
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use sqlite_ltr::internals::control::Control;
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
+use sqlite_ltr::internals::learn::solve::{PairBlock, PairProblem, SolveOptions, solve};
 use sqlite_ltr::internals::math::dense::distance;
-use sqlite_ltr::internals::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
-use sqlite_ltr::internals::solve::{PairBlock, PairProblem, SolveOptions, solve};
 use sqlite_ltr::metric::{Metric, MetricOptions, Ties};
 
 fn read(name: &str) -> String {

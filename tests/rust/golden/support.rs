@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use sqlite_ltr::internals::loss::{ListLoss, Loss, find};
+use sqlite_ltr::internals::cost::loss::{ListLoss, Loss, find};
 
 /// The text of a file of `tests/rust/golden/qsvm`.
 pub fn read(name: &str) -> String {

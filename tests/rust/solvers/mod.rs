@@ -9,13 +9,13 @@ use std::path::Path;
 use interior_point::Answer;
 use proptest::prelude::*;
 use serde_json::Value;
-use sqlite_ltr::internals::control::Control;
-use sqlite_ltr::internals::loss::PairLoss;
-use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::solve::{
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::PairLoss;
+use sqlite_ltr::internals::learn::solve::{
     PairBlock, PairProblem, SOLVERS, Solution, SolveOptions, SolveReport, SolverDef, Stop, certificate, find,
     pair_path, solve,
 };
+use sqlite_ltr::internals::math::random::Random;
 
 /// One query as it is given.
 #[derive(Debug, Clone)]

@@ -1,12 +1,12 @@
 //! Weights of pairs: every solver against explicit pairs, each a query of its own with the weight of the pair.
 
 use proptest::prelude::*;
-use sqlite_ltr::internals::control::Control;
-use sqlite_ltr::internals::loss::{Loss, PairLoss, PairWeights};
-use sqlite_ltr::internals::math::random::Random;
-use sqlite_ltr::internals::solve::{
+use sqlite_ltr::internals::base::control::Control;
+use sqlite_ltr::internals::cost::loss::{Loss, PairLoss, PairWeights};
+use sqlite_ltr::internals::learn::solve::{
     PairBlock, PairProblem, PairWeighting, SOLVERS, Solution, SolveOptions, SolverDef, certificate, solve,
 };
+use sqlite_ltr::internals::math::random::Random;
 
 use super::interior_point;
 
@@ -101,7 +101,7 @@ proptest! {
                 let w: Vec<f64> = (0..dim).map(|j| (j as f64).cos()).collect();
                 let (value, expected) = (certificate(&problem, &w), certificate(&explicit, &w));
                 prop_assert!((value - expected).abs() <= 1e-13 * expected, "{by:?} {loss:?}");
-                let newton = sqlite_ltr::internals::solve::find("newton").unwrap();
+                let newton = sqlite_ltr::internals::learn::solve::find("newton").unwrap();
                 // Psi is not convex: rounding decides which local minimum is found. There only the value is compared.
                 let optimum = (loss != PairLoss::Psi).then(|| fit(&explicit, newton, 1e-10).report);
                 let takes = |solver: &&&SolverDef| solver.takes(&Loss::Pair(loss, by));

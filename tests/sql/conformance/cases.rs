@@ -2,14 +2,14 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use sqlite_ltr::internals::algorithm::{ALGORITHMS, AlgorithmDef, Columns, TrainingSpec, find};
-use sqlite_ltr::internals::arrange::ListConstraint;
+use sqlite_ltr::internals::base::param::{Params, Rule};
 use sqlite_ltr::internals::data::RowOrder;
-use sqlite_ltr::internals::options::{self, OPTIONS, Use};
-use sqlite_ltr::internals::param::{Params, Rule};
-use sqlite_ltr::internals::smoothing::SmoothingKind;
-use sqlite_ltr::internals::space::Form;
-use sqlite_ltr::internals::{kernel, loss, solve};
+use sqlite_ltr::internals::data::arrange::ListConstraint;
+use sqlite_ltr::internals::learn::smoothing::SmoothingKind;
+use sqlite_ltr::internals::learn::space::Form;
+use sqlite_ltr::internals::train::algorithm::{ALGORITHMS, AlgorithmDef, Columns, TrainingSpec, find};
+use sqlite_ltr::internals::train::options::{self, OPTIONS, Use};
+use sqlite_ltr::internals::{cost::loss, learn::kernel, learn::solve};
 
 pub const SCALES: &[&str] = &["quantile", "standard", "none", "query_minmax", "quantile_minmax", "max_norm"];
 

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
-use sqlite_ltr::internals::algorithm::find;
-use sqlite_ltr::internals::fit::{FitAt, Prior};
+use sqlite_ltr::internals::learn::fit::{FitAt, Prior};
+use sqlite_ltr::internals::learn::smoothing::SmoothingKind;
+use sqlite_ltr::internals::learn::space::Form;
 use sqlite_ltr::internals::model::Model;
-use sqlite_ltr::internals::options::{self, Use};
-use sqlite_ltr::internals::smoothing::SmoothingKind;
-use sqlite_ltr::internals::space::Form;
-use sqlite_ltr::internals::{kernel, loss, solve};
+use sqlite_ltr::internals::train::algorithm::find;
+use sqlite_ltr::internals::train::options::{self, Use};
+use sqlite_ltr::internals::{cost::loss, learn::kernel, learn::solve};
 
 use super::cases::{connect, fit};
 

@@ -6,8 +6,8 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::settings::{Layout, Settings, number};
-use crate::error::{Error, Result};
-use crate::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
+use crate::base::error::{Error, Result};
+use crate::cost::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
 use crate::sqlite::glue::value::describe;
 
 /// A kind of aggregate: how it reads a judgment and computes its value.

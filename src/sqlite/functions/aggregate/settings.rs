@@ -2,12 +2,13 @@
 
 use rusqlite::types::ValueRef;
 
-use crate::error::{Error, Result};
-use crate::metric::MetricOptions;
-use crate::options::{self, Use};
-use crate::param::Params;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
+use crate::cost::metric::MetricOptions;
 use crate::sqlite::glue::value::{describe, number_of, whole_of};
 use crate::sqlite::glue::vtab::Parameter;
+use crate::train::options;
+use crate::train::options::Use;
 
 /// The arguments of one function.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use rusqlite::types::{Value, ValueRef};
 
 use super::judgment::{Kind, in_row};
 use super::settings::{Settings, number};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::state::State as ConnectionState;
 use crate::sqlite::glue::value::describe;

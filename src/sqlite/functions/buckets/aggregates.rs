@@ -7,9 +7,9 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 
 use super::{PURE, blob};
+use crate::base::error::{Error, Result};
 use crate::buckets::{Answer, pack};
 use crate::data::{DatasetBuilder, NewRow, QueryValues, is_weight};
-use crate::error::{Error, Result};
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::usage;

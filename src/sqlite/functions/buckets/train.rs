@@ -5,18 +5,17 @@ use rusqlite::{Connection, Row, Rows};
 use serde_json::Value;
 
 use super::{blob, columns, named, refuse_search, whole};
-use crate::algorithm::report::Finished;
-use crate::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::buckets::{Answer, check_buckets, pack};
-use crate::control::Control;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Memory, Reservation};
+use crate::base::parallel;
+use crate::base::param::Params;
+use crate::base::run::cores;
+use crate::buckets::rounds::{Columns, State};
+use crate::buckets::{Answer, in_process, in_rounds, pack};
+use crate::data::bucket::check_buckets;
 use crate::data::{RowOrder, position_names};
-use crate::error::{Error, Result};
-use crate::memory::{Memory, Reservation};
 use crate::model::TrainingColumns;
-use crate::parallel;
-use crate::param::Params;
-use crate::rounds::{Columns, State};
-use crate::run::cores;
 use crate::sqlite::functions::train::{About, TrainingReport, read_spec};
 use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
@@ -25,7 +24,10 @@ use crate::sqlite::glue::watchdog::within_time;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::params::bind;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
-use crate::train::{self, Encoded, Signs, Training, check_rows};
+use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
+use crate::train::protocol;
+use crate::train::protocol::{Encoded, Signs, Training, check_rows};
+use crate::train::report::Finished;
 
 /// What to do about packs that take too much memory.
 const SMALLER: &str = "use more buckets or fewer threads";
@@ -54,8 +56,8 @@ pub fn train(
     let spec = || {
         refuse_search(algorithm, options)?;
         let spec = algorithm.spec(options)?;
-        if spec.in_process()?.is_none() {
-            spec.in_buckets().map(drop)?;
+        if in_process(&*spec)?.is_none() {
+            in_rounds(&*spec).map(drop)?;
         }
         Ok(spec)
     };
@@ -110,9 +112,10 @@ fn train_rows(
     warnings.extend(fates.warnings());
     let (ignored, settings) = (read_report.ignored.clone(), spec.settings()?);
     let roles_of_packs = TrainingColumns::default();
-    let rows = train::Rows { data, read_report, validation: None, roles: roles_of_packs, advice, warnings };
+    let rows =
+        protocol::Rows { data, read_report, validation: None, roles: roles_of_packs, advice, warnings };
     let signs = limits.run(connection, |control| Signs::of(&rows, &settings, control))?;
-    let train::Rows { data, read_report: _read_report, .. } = rows;
+    let protocol::Rows { data, read_report: _read_report, .. } = rows;
     let names = if names == position_names(names.len()) { Vec::new() } else { names };
     let columns = Columns { names, roles: named(roles.training_columns(&ignored)) };
     let what = format_args!("packing {} documents", data.n_docs());

@@ -15,9 +15,9 @@ use std::ptr::{null, null_mut};
 
 use rusqlite::{Connection, ffi};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::search::text::Hit;
 use crate::sqlite::glue::sql;
-use crate::text::Hit;
 
 /// The most hits of a row. Their places take 12 bytes each.
 const MAX_HITS: usize = 1 << 25;

@@ -6,11 +6,11 @@ use std::ffi::c_int;
 use rusqlite::{Connection, ffi};
 
 use super::api::Match;
-use crate::control::Ticks;
-use crate::error::{Error, Result};
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::search::text::{Counts, Found, Hit, Statistics};
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::text::{Counts, Found, Hit, Statistics};
 
 /// Work, for [`Ticks`], of reading a row of the index.
 const ROW_COST: usize = 200;

@@ -20,15 +20,16 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::json;
 
-use crate::error::{Error, Result, shorten};
-use crate::options::{self, Use};
+use crate::base::error::{Error, Result, shorten};
+use crate::search::text::{feature_names, match_query};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, from_host, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::{is_missing, name_forms, quote};
-use crate::text::{feature_names, match_query};
+use crate::train::options;
+use crate::train::options::Use;
 
 /// What answers calls of `ltr_fts` outside of a full-text query.
 pub const FTS: ScalarFunction = ScalarFunction {

@@ -1,10 +1,9 @@
 //! Plots of features: their weights and their importance.
 
 use super::{first_name, model_name};
+use crate::apply::{FeatureWeight, function_weights};
+use crate::base::error::{Error, Result};
 use crate::data::QueryValue;
-use crate::error::{Error, Result};
-use crate::evaluate::{FeatureWeight, function_weights};
-use crate::options::Use;
 use crate::plot::{Bar, Bars, counted};
 use crate::sqlite::functions::importance::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
@@ -12,6 +11,7 @@ use crate::sqlite::functions::ranking_call::RankingCall;
 use crate::sqlite::glue::state::ModelHandle;
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::Call;
+use crate::train::options::Use;
 
 /// `ltr_plot('weights', model [, query_features])`: the weights of `ltr_weights`, the largest first.
 pub fn weights(call: &Call<'_>) -> Result<String> {

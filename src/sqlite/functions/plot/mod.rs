@@ -14,7 +14,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
 use super::ranking_call::RankingCall;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::model::Model;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::RunLimits;

@@ -1,12 +1,11 @@
 //! Plots of a model on judged documents: metrics of two models per query, mean grades by score, scores by grade.
 
 use super::model_name;
+use crate::apply::{CalibrationBin, Evaluation, calibration as bins_of};
+use crate::base::error::{Error, Result, shorten};
+use crate::cost::metric::Metric;
 use crate::data::Id;
-use crate::error::{Error, Result, shorten};
-use crate::evaluate::{CalibrationBin, Evaluation, calibration as bins_of};
 use crate::math::order::{compare, sort_indices};
-use crate::metric::Metric;
-use crate::options::{self, Use};
 use crate::plot::{Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened};
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics, reserve_drawing};
@@ -14,6 +13,8 @@ use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::optional_text;
 use crate::sqlite::glue::vtab::Call;
+use crate::train::options;
+use crate::train::options::Use;
 
 /// Most grades that are drawn one by one.
 const MOST_GRADES: usize = 8;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::first_name;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::math::order::compare;
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};

@@ -3,17 +3,17 @@
 use rusqlite::types::ValueRef;
 
 use super::{Measured, Subject, measured, text_of};
-use crate::algorithm::single_feature::{CrossFitted, cross_fitted, order_by};
-use crate::control::Control;
-use crate::error::Result;
-use crate::evaluate::{METRIC_COST, evaluate};
-use crate::metric::Undefined;
+use crate::apply::{METRIC_COST, evaluate};
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::cost::metric::Undefined;
 use crate::plot::{Bar, Bars, Page, counted, shortened};
-use crate::select::fold_numbers;
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::plot::ranked::draw_pair;
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::vtab::Call;
+use crate::train::select::fold_numbers;
+use crate::train::single_feature::{CrossFitted, cross_fitted, order_by};
 
 /// Folds of the queries in which a single feature is chosen.
 const FOLDS: usize = 5;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Measured, Subject};
+use crate::base::error::Result;
 use crate::data::Dataset;
-use crate::error::Result;
 use crate::math::order::{compare, descending, sort_indices};
 use crate::plot::{Align, Bar, Bars, Page, counted, decimal, number, shortened};
 use crate::sqlite::functions::evaluate::Judged;

@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 use super::evaluate::{Judged, evaluate_judged, judged, metrics, reserve_drawing};
 use super::plot::{MODEL, OPTIONS, SOURCE, features, ranked, training};
 use super::ranking_call::RankingCall;
-use crate::error::{Error, Result};
-use crate::evaluate::Evaluation;
-use crate::memory::Reservation;
-use crate::metric::Metric;
-use crate::options::Use;
+use crate::apply::Evaluation;
+use crate::base::error::{Error, Result};
+use crate::base::memory::Reservation;
+use crate::cost::metric::Metric;
 use crate::plot::Page;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::Call;
 use crate::sqlite::store::Store;
+use crate::train::options::Use;
 
 /// The definition of `ltr_report`.
 pub const REPORT: ScalarFunction = ScalarFunction {

@@ -2,7 +2,7 @@
 
 use super::super::read_spec::{FeatureColumns, FeatureSet};
 use super::ColumnChoice;
-use crate::error::Error;
+use crate::base::error::Error;
 
 /// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, `guid`, or a name that ends as in
 /// `product_id`, `product id`, `product-id`, `product_uuid` or `productId`.

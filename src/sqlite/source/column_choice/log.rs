@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{Source, check_keys, default_names, find, lookup, not_a_name};
-use crate::error::Result;
-use crate::options::{INTERLEAVED_KEYS, LOG_KEYS};
-use crate::param::Params;
+use crate::base::error::Result;
+use crate::base::param::Params;
+use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 
 /// Default names of the roles that only logs have.
 const NAMES: [(&str, &[&str]); 4] = [

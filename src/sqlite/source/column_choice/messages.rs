@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::ids::is_like_id;
 use super::{ColumnChoice, default_names, is_default_name, listed_names};
-use crate::column_advice::columns_text;
-use crate::error::Error;
+use crate::base::column_advice::columns_text;
+use crate::base::error::Error;
 
 impl ColumnChoice<'_> {
     /// The error about columns that could each fill a role. In a training its proposal makes no feature of the others,

@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 
 use super::Source;
 use super::read_spec::{FeatureColumns, FeatureSet, Judgments, ReadSpec};
-use crate::arrange::ListConstraint;
+use crate::base::error::{Error, Result, shorten};
+use crate::data::arrange::ListConstraint;
 use crate::data::position_names;
-use crate::error::{Error, Result, shorten};
-use crate::options::COLUMN_KEYS as KEYS;
+use crate::train::options::COLUMN_KEYS as KEYS;
 
 pub use ids::LikeIds;
 pub(super) use ids::is_like_id;

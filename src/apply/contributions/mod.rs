@@ -1,0 +1,186 @@
+//! The contribution of each feature to the difference between the score of a document and that of a base.
+//!
+//! The contributions and the score of the base add up to the score. They are the Shapley values of the features: the value of a
+//! set of features is the score of a document that has these features of the document and all others of the base. Features are
+//! replaced after scaling. The other documents of the query and its function stay as they are. Parts of a score that are linear
+//! in scaled features are additive, so that their contributions are exact: weight times difference to the base. Those of trees
+//! are exact, too, because a tree depends on few features.
+
+mod game;
+mod shapley;
+
+#[cfg(test)]
+mod tests;
+
+pub use shapley::Sampling;
+
+use std::sync::Arc;
+
+use super::point::check_features;
+use super::score::ScoringJob;
+use crate::base::control::{Control, Ticks};
+use crate::base::error::{Error, Result};
+use crate::base::memory::matrix_bytes;
+use crate::base::parallel;
+use crate::data::{Dataset, Id, Matrix};
+use crate::learn::space::{Function, Scorer};
+use crate::model::{Factored, Model, Ranker};
+use game::Parts;
+use shapley::MOST_ENUMERATED;
+
+/// The contribution of one feature.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Contribution {
+    /// What the feature adds.
+    pub value: f64,
+    /// Standard error of `value`; 0 if it is exact.
+    pub standard_error: f64,
+}
+
+/// Why a document has its score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The score of the base. Base and contributions add up to the score.
+    pub base: f64,
+    /// One per feature; for a model without features that of the bias, then that of the factors.
+    pub contributions: Vec<Contribution>,
+}
+
+impl Explanation {
+    /// Names of the contributions.
+    pub fn names(model: &Model) -> Vec<String> {
+        match &model.ranker {
+            Ranker::Factored(_) => vec!["(bias)".to_owned(), "(factors)".to_owned()],
+            _ => model.card.features.clone(),
+        }
+    }
+
+    /// Operations of about a nanosecond that an explanation among this many documents takes.
+    pub fn operations(model: &Model, documents: usize) -> usize {
+        let is_linear = model.scorer().is_ok_and(Scorer::is_linear);
+        let coalitions = if is_linear { 1 } else { 1 << model.card.features.len().min(MOST_ENUMERATED) };
+        ScoringJob::operations_of_document(model).saturating_mul(documents.saturating_add(coalitions))
+    }
+}
+
+/// The mean of each feature over the documents of a query that have it; NaN if none has it.
+fn feature_means(query: &Matrix) -> Vec<f64> {
+    let mut ticks = Ticks::default();
+    let mut mean = |column: usize| {
+        ticks.add(6 * query.rows());
+        let values = || (0..query.rows()).map(|row| query.at(row, column)).filter(|value| !value.is_nan());
+        let n = values().count();
+        if n == 0 {
+            return f64::NAN;
+        }
+        // Rounding must not move the mean out of the range: the scaling of a query depends on the range.
+        let (low, high) =
+            values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        values().map(|x| x / n as f64).sum::<f64>().max(low).min(high)
+    };
+    (0..query.columns()).map(&mut mean).collect()
+}
+
+/// Explains a score by the function of a query.
+///
+/// `query`: the documents of the query before scaling, shape (documents, features). `row`: the explained document. `base`: a
+/// value per feature. A model that scores single documents takes a single document.
+///
+/// # Errors
+/// A number of features that differs from the training; features that are not finite; a contribution that is not finite; an
+/// interruption; too much memory.
+pub fn explain(
+    model: &Model,
+    function: &Function,
+    (query, row): (&Matrix, usize),
+    base: &[f64],
+    sampling: Sampling,
+    control: &Control,
+) -> Result<Explanation> {
+    model.check_width(query.columns())?;
+    check_features("argument 'features'", &query.row_f64(row), model)?;
+    // 1. The documents and the base, scaled together.
+    let (rows, n) = (query.rows() + 1, query.columns());
+    let of_query = model.ranker.as_query_trees().map(|trees| trees.for_query(&function.weights));
+    let (scorer, weights) = match &of_query {
+        Some(trees) => (trees.scorer(), &trees.function().weights),
+        None => (model.scorer()?, &function.weights),
+    };
+    let copies = 2 + 2 * scorer.summands(weights).len();
+    let what = format_args!("explaining a score among {} documents", query.rows());
+    let scaled = matrix_bytes(rows, 2 * n).saturating_mul(copies as u64);
+    // A kernel of pairs has a column for each document, and each thread a copy of them.
+    let columns = if scorer.is_linear() || scorer.pointwise() { 0 } else { 2 * scorer.dim() };
+    let threads = 1 + parallel::threads() as u64;
+    let bytes = matrix_bytes(rows, columns).saturating_mul(threads).saturating_add(scaled);
+    let _memory = control.reserve(bytes, what, "give fewer documents")?;
+    let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
+    let parts = Parts::new(model, (scorer, weights), &query.like(rows, n, values), row, control)?;
+    // 2. Linear parts and trees are exact.
+    let added = parts.exact().into_iter();
+    let mut contributions: Vec<Contribution> =
+        added.map(|value| Contribution { value, standard_error: 0.0 }).collect();
+    // 3. Other parts.
+    let players = parts.differing();
+    if let Some(game) = parts.game(&players) {
+        for (player, found) in players.iter().zip(shapley::values(&game, sampling, control)?) {
+            contributions[*player].value += found.value;
+            contributions[*player].standard_error = found.standard_error;
+        }
+    }
+    check_contributions(model, query, row, &contributions)?;
+    let base = parts.base(control)?;
+    if !base.is_finite() {
+        return Err(Error::Data("the score of the base is beyond the range of numbers".to_owned()));
+    }
+    Ok(Explanation { base, contributions })
+}
+
+fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contribution]) -> Result<()> {
+    let Some(index) = found.iter().position(|found| !found.value.is_finite()) else { return Ok(()) };
+    let (feature, value) = (&model.card.features[index], query.at(row, index));
+    Err(Error::Data(format!(
+        "the contribution of feature \"{feature}\" with the value {value:e} is beyond the range of numbers"
+    )))
+}
+
+/// Explains the score of a document of a query. The base is another document, or the means of the query.
+///
+/// `data`: the documents of the query. `functions`: its function; none for a model without features.
+///
+/// # Errors
+/// Those of [`explain`].
+pub fn explain_document(
+    model: &Model,
+    functions: &[Arc<Function>],
+    data: &Dataset,
+    (row, base): (usize, Option<usize>),
+    sampling: Sampling,
+    control: &Control,
+) -> Result<Explanation> {
+    let query = &data.features;
+    if let Ranker::Factored(factored) = &model.ranker {
+        let items = base.map_or(&data.doc_ids[..], |base| &data.doc_ids[base..=base]);
+        return Ok(explain_factors(factored, &data.query_ids[0], &data.doc_ids[row], items));
+    }
+    let function =
+        functions.first().ok_or_else(|| Error::Internal("a query without a function".to_owned()))?;
+    let base = base.map_or_else(|| feature_means(query), |base| query.row_f64(base));
+    explain(model, function, (query, row), &base, sampling, control)
+}
+
+/// Explains the score of an item for a user, by biases and factors. The base is the mean score of some items.
+fn explain_factors(factored: &Factored, user: &Id, item: &Id, base: &[Id]) -> Explanation {
+    let user = factored.user(factored.user_index(user));
+    let nobody = factored.user(None);
+    let parts = |id: &Id| {
+        let item = factored.item_index(id);
+        let bias = factored.score(&nobody, item);
+        [bias, factored.score(&user, item) - bias]
+    };
+    let of_base: Vec<[f64; 2]> = base.iter().map(parts).collect();
+    let mean = |part: usize| of_base.iter().map(|parts| parts[part]).sum::<f64>() / base.len().max(1) as f64;
+    let (means, parts) = ([mean(0), mean(1)], parts(item));
+    let contribution = |part: usize| Contribution { value: parts[part] - means[part], standard_error: 0.0 };
+    Explanation { base: means.iter().sum(), contributions: vec![contribution(0), contribution(1)] }
+}

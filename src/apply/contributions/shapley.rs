@@ -1,0 +1,202 @@
+//! Shapley values (Shapley 1953): the mean over all orders of players of what a player adds to those before it.
+//!
+//! Up to [`MOST_ENUMERATED`] players all coalitions are evaluated, and the values are exact. Otherwise orders are drawn at random,
+//! each with its reverse (Castro, Gomez and Tejada 2009; Strumbelj and Kononenko 2014; antithetic pairs as in Mitchell, Cooper,
+//! Frank and Holmes 2022). Sums run in a fixed order, so a seed gives the same bits on any number of threads.
+
+use crate::base::control::{Control, Ticks};
+use crate::base::error::Result;
+use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
+use crate::base::parallel;
+use crate::math::random::Random;
+
+/// Most players whose coalitions are all evaluated.
+pub(super) const MOST_ENUMERATED: usize = 12;
+
+/// Most batches of sampled orders. It does not depend on threads, so neither do sums.
+const MOST_BATCHES: usize = 128;
+
+/// Numbers of a chunk of coalitions that are evaluated together.
+const CHUNK: usize = 1 << 14;
+
+/// A value of coalitions.
+pub(super) trait Game: Sync {
+    /// Number of players, n.
+    fn players(&self) -> usize;
+
+    /// Numbers that are in memory for each coalition that is evaluated.
+    fn numbers(&self) -> usize;
+
+    /// The values of some coalitions. `members`: shape `(coalitions, n)`, row-major, whether each player is a member.
+    fn values(&self, members: &[bool], control: &Control) -> Result<Vec<f64>>;
+}
+
+/// How Shapley values are estimated if there are too many players for exact values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampling {
+    /// Number of random orders, each beside its reverse; at least 2.
+    pub pairs: usize,
+    /// Seed of the random orders.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { pairs: 200, seed: 0 }
+    }
+}
+
+/// A Shapley value.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Shapley {
+    /// The value, or an estimate of it.
+    pub(super) value: f64,
+    /// Standard error of the estimate; 0 for an exact value.
+    pub(super) standard_error: f64,
+}
+
+/// The Shapley value of each player. They add up to the value of all players minus that of none.
+///
+/// # Errors
+/// Those of the game; an interruption; too much memory.
+pub(super) fn values(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
+    match game.players() {
+        0 => Ok(Vec::new()),
+        n if n <= MOST_ENUMERATED => enumerated(game, control),
+        _ => sampled(game, sampling, control),
+    }
+}
+
+/// Coalitions in a chunk.
+fn together(game: &dyn Game) -> usize {
+    (CHUNK / game.numbers().max(1)).clamp(4, 1024)
+}
+
+/// Reserves the bytes of the chunks that all threads evaluate, and of this many numbers.
+fn reserve(game: &dyn Game, numbers: usize, control: &Control) -> Result<Reservation> {
+    let chunk =
+        matrix_bytes(together(game), game.numbers() + 1) + bytes_of::<bool>(together(game) * game.players());
+    let bytes = chunk.saturating_mul(parallel::threads() as u64).saturating_add(bytes_of::<f64>(numbers));
+    let what = format_args!("the contributions of {} features", game.players());
+    control.reserve(bytes, what, "explain with fewer 'samples' or 'threads'")
+}
+
+/// Exact values: v of all 2^n coalitions.
+pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Shapley>> {
+    let n = game.players();
+    let (coalitions, together) = (1_usize << n, together(game));
+    let _memory = reserve(game, coalitions, control)?;
+    // 1. The values. Player i is in coalition c if bit i of c is set.
+    let chunk = |number: usize| {
+        let chunk = number * together..((number + 1) * together).min(coalitions);
+        let members: Vec<bool> = chunk.flat_map(|c| (0..n).map(move |player| c >> player & 1 == 1)).collect();
+        game.values(&members, control)
+    };
+    let v = parallel::try_map(coalitions.div_ceil(together), chunk)?.concat();
+    // 2. The weight of a coalition of s others: s! (n - 1 - s)! / n!, as 1 / (n C(n - 1, s)).
+    let mut weights = vec![1.0 / n as f64; n];
+    for s in 1..n {
+        weights[s] = weights[s - 1] * s as f64 / (n - s) as f64;
+    }
+    // 3. What each player adds.
+    let mut ticks = Ticks::default();
+    let mut value = |player: usize| {
+        let without = (0..coalitions).filter(|c| c >> player & 1 == 0);
+        let adds = without.map(|c| {
+            ticks.add(4);
+            weights[c.count_ones() as usize] * (v[c | 1 << player] - v[c])
+        });
+        Shapley { value: adds.sum(), standard_error: 0.0 }
+    };
+    Ok((0..n).map(&mut value).collect())
+}
+
+/// Means over random orders and their reverses.
+pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
+    let (n, pairs) = (game.players(), sampling.pairs.max(2));
+    let each = pairs.div_ceil(MOST_BATCHES);
+    let batches = pairs.div_ceil(each);
+    let _memory = reserve(game, n.saturating_mul(3 * (batches + parallel::threads()) + 4), control)?;
+    // 1. What each player adds, as the mean of an order and its reverse: its moments over each batch of pairs.
+    let ends: Vec<bool> = [false, true].into_iter().flat_map(|is_member| vec![is_member; n]).collect();
+    let ends = game.values(&ends, control)?;
+    let mut random = Random::new(sampling.seed);
+    let seeds: Vec<u64> = (0..batches).map(|_| random.bits()).collect();
+    control.expect(batches);
+    let found = parallel::try_map(batches, |batch| {
+        let mut random = Random::new(seeds[batch]);
+        let mut order: Vec<usize> = (0..n).collect();
+        let mut moments = vec![Moments::default(); n];
+        for _ in 0..each.min(pairs - batch * each) {
+            random.shuffle(&mut order);
+            let mut added = vec![0.0; n];
+            for _ in 0..2 {
+                add_along(game, &order, [ends[0], ends[1]], &mut added, control)?;
+                order.reverse();
+            }
+            let values = added.into_iter().map(|value| Moments { count: 1.0, mean: value, squares: 0.0 });
+            moments.iter_mut().zip(values).for_each(|(moments, value)| moments.add(value));
+        }
+        control.step();
+        Ok(moments)
+    })?;
+    // 2. Means over all pairs and their standard errors.
+    let mut all = vec![Moments::default(); n];
+    for batch in found {
+        all.iter_mut().zip(batch).for_each(|(all, batch)| all.add(batch));
+    }
+    let estimate = |Moments { count, mean, squares }: Moments| Shapley {
+        value: mean,
+        standard_error: (squares / (count * (count - 1.0))).sqrt(),
+    };
+    Ok(all.into_iter().map(estimate).collect())
+}
+
+/// Number, mean and sum of squared deviations of some values.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds further values (Chan, Golub and LeVeque 1979).
+    fn add(&mut self, other: Self) {
+        let count = self.count + other.count;
+        let (change, fraction) = (other.mean - self.mean, other.count / count);
+        self.squares += other.squares + change * change * self.count * fraction;
+        self.mean += change * fraction;
+        self.count = count;
+    }
+}
+
+/// Adds half of what each player adds in one order. `ends`: the values of no and of all players.
+fn add_along(
+    game: &dyn Game,
+    order: &[usize],
+    ends: [f64; 2],
+    added: &mut [f64],
+    control: &Control,
+) -> Result<()> {
+    let (n, together) = (order.len(), together(game));
+    let mut current = vec![false; n];
+    let mut before = ends[0];
+    for chunk in order.chunks(together) {
+        control.check()?;
+        let mut members = Vec::with_capacity(chunk.len() * n);
+        for &player in chunk {
+            current[player] = true;
+            members.extend_from_slice(&current);
+        }
+        let values = game.values(&members, control)?;
+        for (&player, value) in chunk.iter().zip(values) {
+            added[player] += 0.5 * (value - before);
+            before = value;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,413 @@
+//! The format `json`: all that a model with one function is made of, and the model of such a text.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::Term;
+use crate::base::control::checkpoint;
+use crate::base::error::{Error, Result, shorten};
+use crate::base::param::{Strict, json_problem, list};
+use crate::data::{Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
+use crate::learn::kernel::{Basis, Kernel};
+use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
+use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
+use crate::trees::{Forest, Split};
+
+/// The value of the key `format`.
+const FORMAT: &str = "sqlite-ltr model";
+
+/// The value of the key `format_version`.
+const VERSION: u32 = 1;
+
+/// Name of the argument in errors.
+const ARGUMENT: &str = "argument 'json'";
+
+/// Longest text that is read (bytes). There are checkpoints between its numbers, but none within a name.
+const LONGEST: usize = 32_000_000;
+
+/// Most bytes of a number and of what separates it from the next.
+const NUMBER: usize = 25;
+
+/// A model in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format: String,
+    format_version: u32,
+    algorithm: String,
+    /// Names of the features, in the order of a vector.
+    #[serde(with = "list")]
+    features: Vec<String>,
+    /// What replaces a missing feature.
+    missing: String,
+    /// Mean of each feature over the training documents.
+    #[serde(with = "list")]
+    means: Vec<f64>,
+    /// Whether documents are matched to slots.
+    #[serde(default)]
+    slots: bool,
+    /// The score is the sum of the scores of the terms.
+    #[serde(with = "list")]
+    terms: Vec<TermText>,
+    #[serde(default)]
+    objective: f64,
+    #[serde(default)]
+    gap: f64,
+    #[serde(default)]
+    columns: TrainingColumns,
+    #[serde(default, deserialize_with = "object")]
+    settings: Map<String, Value>,
+    #[serde(default, deserialize_with = "object")]
+    training: Map<String, Value>,
+    /// Objective and gap of each step.
+    #[serde(default, with = "list")]
+    log: Vec<(f64, f64)>,
+    /// The training data, for `ltr_monitor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<Fingerprint>,
+}
+
+/// One function.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TermText {
+    scaling: ScalingText,
+    form: String,
+    /// A name, or an object with the parameters.
+    #[serde(deserialize_with = "value")]
+    kernel: Value,
+    /// One per scaled feature, or per document of the kernel.
+    #[serde(with = "list")]
+    weights: Vec<f64>,
+    /// The documents of the kernel, their features scaled; none for linear functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    documents: Option<List<List<f64>>>,
+    /// Trees, whose leaves have the weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trees: Option<TreesText>,
+}
+
+/// Oblivious trees.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TreesText {
+    /// Splits of each tree.
+    depth: usize,
+    /// Level by level, tree by tree: number of the feature from 0, border, whether a missing value counts as above. A
+    /// value above the border of level i adds 2^i to the number of the leaf.
+    #[serde(with = "list")]
+    splits: Vec<(usize, f64, bool)>,
+}
+
+/// An optional list.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent, bound(serialize = "T: Serialize", deserialize = "T: Deserialize<'de>"))]
+struct List<T>(#[serde(with = "list")] Vec<T>);
+
+/// A value without repeated keys.
+fn value<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+    Strict::deserialize(from).map(|Strict(value)| value)
+}
+
+/// An object without repeated keys.
+fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::Error> {
+    match value(from)? {
+        Value::Object(object) => Ok(object),
+        _ => Err(serde::de::Error::custom("expected an object")),
+    }
+}
+
+/// How a term scales features: the name of a scaling, and its numbers.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScalingText {
+    kind: String,
+    /// `standard`: (x - center) * factor of each feature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    centers: Option<List<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    factors: Option<List<f64>>,
+    /// `max_norm`: x * factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    factor: Option<f64>,
+    /// `quantile`, `quantile_minmax`: pairs of value and score of each feature. The score is linear between them, constant
+    /// outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    points: Option<List<Quantiles>>,
+}
+
+/// Why the text could be too long to be read again.
+pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), String> {
+    let numbers = |term: &Term<'_>| {
+        let points = match term.scaling {
+            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
+                quantiles.iter().map(|quantiles| 2 * quantiles.lines().count()).sum()
+            }
+            _ => 0,
+        };
+        let documents = match term.space.weights_of() {
+            WeightsOf::Documents(basis) => basis.points().len().saturating_mul(basis.points().dim()),
+            WeightsOf::Features | WeightsOf::Pairs | WeightsOf::Leaves(_) => 0,
+        };
+        let splits = match term.space.weights_of() {
+            WeightsOf::Leaves(forest) => 3 * forest.splits().count(),
+            _ => 0,
+        };
+        term.weights.len() + points + documents + splits
+    };
+    let numbers = terms.iter().map(numbers).fold(0, usize::saturating_add);
+    let names: usize = model.card.features.iter().map(|name| name.len() + NUMBER).sum();
+    let bytes = numbers.saturating_mul(NUMBER).saturating_add(names);
+    if bytes <= LONGEST {
+        return Ok(());
+    }
+    Err(format!("a text of {numbers} numbers can have {bytes} bytes, more than {LONGEST}"))
+}
+
+/// The model as JSON.
+///
+/// # Errors
+/// A text that [`read`] would refuse as too long; those of the writer.
+pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
+    let card = &model.card;
+    let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let function = model.ranker.global_function();
+    let document = Document {
+        format: FORMAT.to_owned(),
+        format_version: VERSION,
+        algorithm: card.algorithm.clone(),
+        features: card.features.clone(),
+        missing: card.missing.name().to_owned(),
+        means: card.means.clone(),
+        slots: card.slots,
+        terms: terms.iter().map(TermText::new).collect(),
+        objective: function.map_or(0.0, |function| function.objective),
+        gap: function.map_or(0.0, |function| function.gap),
+        columns: card.columns.clone(),
+        settings: object(&card.settings),
+        training: object(&card.summary),
+        log: card.log.clone(),
+        fingerprint: model.fingerprint.clone(),
+    };
+    let text = serde_json::to_string(&document)
+        .map_err(|problem| Error::Internal(format!("a model as JSON: {problem}")))?;
+    // The estimate of `check_length` leaves out the smaller parts.
+    if text.len() > LONGEST {
+        return Err(Error::Unsupported(format!(
+            "the model has no form 'json': its text has {} bytes, more than {LONGEST}; copy its row of ltr_models",
+            text.len()
+        )));
+    }
+    Ok(text)
+}
+
+impl TermText {
+    fn new(term: &Term<'_>) -> Self {
+        let (kernel, documents) = match term.space.weights_of() {
+            WeightsOf::Documents(basis) => {
+                let points = basis.points();
+                let rows = (0..points.len()).map(|document| points.row(document).collect());
+                (basis.kernel().to_json(), Some(List(rows.map(List).collect())))
+            }
+            WeightsOf::Features | WeightsOf::Pairs | WeightsOf::Leaves(_) => (Value::from("linear"), None),
+        };
+        let trees = match term.space.weights_of() {
+            WeightsOf::Leaves(forest) => Some(TreesText {
+                depth: forest.depth(),
+                splits: forest
+                    .splits()
+                    .map(|split| (split.feature, split.border, split.missing_above))
+                    .collect(),
+            }),
+            _ => None,
+        };
+        Self {
+            scaling: ScalingText::from(term.scaling),
+            form: term.space.form().name().to_owned(),
+            kernel,
+            weights: term.weights.to_vec(),
+            documents,
+            trees,
+        }
+    }
+
+    /// Its scaling, its space and its weights.
+    fn into_parts(self, n_features: usize) -> Result<(Scaling, Space, Vec<f64>)> {
+        let scaling = Scaling::try_from(self.scaling)?;
+        let form = named(&self.form, "form", Form::parse, Form::NAMES)?;
+        let width = scaling.width(n_features);
+        let kernel = Kernel::from_json(&self.kernel)?;
+        let space = match (self.documents, self.trees) {
+            (None, Some(trees)) if kernel.is_linear() && form == Form::Scoring => trees.space(width),
+            (_, Some(_)) => {
+                let found = "'trees' with a kernel, documents or another form";
+                return Err(refused(found, "trees with \"kernel\": \"linear\" and \"form\": \"scoring\""));
+            }
+            (documents, None) => Self::of_kernel(documents, kernel, form, width)?,
+        };
+        if self.weights.len() != space.dim() {
+            let what = "number of weights of a term".to_owned();
+            return Err(Error::Shape { what, found: self.weights.len(), expected: space.dim() });
+        }
+        Ok((scaling, space, self.weights))
+    }
+
+    /// The space of a kernel.
+    fn of_kernel(
+        documents: Option<List<List<f64>>>,
+        kernel: Kernel,
+        form: Form,
+        width: usize,
+    ) -> Result<Space> {
+        match documents {
+            None if kernel.is_linear() => Ok(Space::linear(width, form)),
+            None => Err(refused("a kernel without 'documents'", "the documents of a kernel")),
+            Some(_) if form == Form::Ranking => {
+                Err(refused("a kernel with \"form\": \"ranking\"", "a kernel of single documents"))
+            }
+            Some(List(documents)) => {
+                let documents: Vec<Vec<f64>> = documents.into_iter().map(|List(row)| row).collect();
+                if let Some(document) = documents.iter().find(|document| document.len() != width) {
+                    let what = "number of scaled features of a document of a kernel".to_owned();
+                    return Err(Error::Shape { what, found: document.len(), expected: width });
+                }
+                Basis::checked(kernel, &documents.concat(), documents.len(), width).map(Space::of_basis)
+            }
+        }
+    }
+}
+
+impl TreesText {
+    fn space(self, width: usize) -> Space {
+        let split = |(feature, border, missing_above)| Split { feature, border, missing_above };
+        let splits: Vec<Split> = self.splits.into_iter().map(split).collect();
+        Space::of_trees(width, Forest::new(self.depth, &splits))
+    }
+}
+
+impl From<&Scaling> for ScalingText {
+    fn from(scaling: &Scaling) -> Self {
+        let text = Self { kind: scaling.kind().name().to_owned(), ..Self::default() };
+        match scaling {
+            Scaling::None | Scaling::QueryMinmax => text,
+            Scaling::Standard(moments) => {
+                let (centers, factors) = moments.iter().copied().unzip();
+                Self { centers: Some(List(centers)), factors: Some(List(factors)), ..text }
+            }
+            Scaling::MaxNorm(factor) => Self { factor: Some(*factor), ..text },
+            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
+                Self { points: Some(List(quantiles.clone())), ..text }
+            }
+        }
+    }
+}
+
+impl TryFrom<ScalingText> for Scaling {
+    type Error = Error;
+
+    fn try_from(text: ScalingText) -> Result<Self> {
+        let kind = named(&text.kind, "kind", ScalingKind::parse, ScalingKind::NAMES)?;
+        let ScalingText { centers, factors, factor, points, .. } = text;
+        Ok(match (kind, centers, factors, factor, points) {
+            (ScalingKind::None, None, None, None, None) => Self::None,
+            (ScalingKind::Standard, Some(List(centers)), Some(List(factors)), None, None) => {
+                if centers.len() != factors.len() {
+                    let what = "number of factors of a scaling".to_owned();
+                    return Err(Error::Shape { what, found: factors.len(), expected: centers.len() });
+                }
+                Self::Standard(centers.into_iter().zip(factors).collect())
+            }
+            (ScalingKind::MaxNorm, None, None, Some(factor), None) => Self::MaxNorm(factor),
+            (ScalingKind::Quantile, None, None, None, Some(List(points))) => Self::Quantile(points),
+            (ScalingKind::QueryMinmax, None, None, None, None) => Self::QueryMinmax,
+            (ScalingKind::QuantileMinmax, None, None, None, Some(List(points))) => {
+                Self::QuantileMinmax(points)
+            }
+            _ => {
+                let found = format!("other keys for the scaling \"{}\"", kind.name());
+                let allowed = "'centers' and 'factors' for \"standard\", 'factor' for \"max_norm\", 'points' for \"quantile\" and \"quantile_minmax\", none for the others";
+                return Err(refused(&found, allowed));
+            }
+        })
+    }
+}
+
+/// Finds the name of an algorithm, or refuses it.
+pub type FindName = fn(&str) -> Result<&'static str>;
+
+/// The model of a text in the format `json`, which is not trusted.
+///
+/// # Errors
+/// A text that is no such model, with what is wrong; an interruption.
+pub fn read(text: &[u8], find_algorithm: FindName) -> Result<Model> {
+    if text.len() > LONGEST {
+        let allowed = format!("at most {LONGEST} bytes; copy the row of ltr_models instead");
+        return Err(refused(&format!("{} bytes", text.len()), &allowed));
+    }
+    let wrong = |problem: &str| {
+        let start = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
+        refused(&format!("'{start}'"), &format!("the text of ltr_export(model, 'json') ({problem})"))
+    };
+    let parsed = std::str::from_utf8(text).map_err(|_| wrong("the text is not UTF-8"))?;
+    let document: Document =
+        serde_json::from_str(parsed).map_err(|problem| wrong(&json_problem(&problem)))?;
+    if document.format != FORMAT || document.format_version != VERSION {
+        let found = format!("'{}' version {}", shorten(&document.format), document.format_version);
+        return Err(refused(&found, &format!("the format '{FORMAT}' version {VERSION}")));
+    }
+    checkpoint();
+    let model = document.into_model(find_algorithm)?;
+    checkpoint();
+    model.check().map_err(|error| match error {
+        Error::Corrupt(problem) => refused("a model with a wrong value", &problem),
+        other => other,
+    })?;
+    Ok(model)
+}
+
+impl Document {
+    fn into_model(self, find_algorithm: FindName) -> Result<Model> {
+        let algorithm = find_algorithm(&self.algorithm)?.to_owned();
+        let missing = named(&self.missing, "missing", Missing::parse, Missing::NAMES)?;
+        let n = self.features.len();
+        let parts: Vec<_> = self.terms.into_iter().map(|term| term.into_parts(n)).collect::<Result<_>>()?;
+        let weights = parts.iter().flat_map(|(_, _, weights)| weights).copied().collect();
+        let mut members: Vec<Member> =
+            parts.into_iter().map(|(scaling, space, _)| Member { scaling, space }).collect();
+        // A single term is the model itself; several scale the features that the model leaves as they are.
+        let (scaling, space) = match (members.pop(), members.is_empty()) {
+            (None, _) => return Err(refused("no term", "one term or more")),
+            (Some(Member { scaling, space }), true) => (scaling, AnySpace::One(space)),
+            (Some(last), false) => {
+                members.push(last);
+                (Scaling::None, AnySpace::Sum(SumSpace::new(n, members)))
+            }
+        };
+        let function = Function { weights, objective: self.objective, gap: self.gap };
+        let card = Card {
+            algorithm,
+            features: self.features,
+            columns: self.columns,
+            missing,
+            means: self.means,
+            slots: self.slots,
+            settings: Value::Object(self.settings),
+            summary: Value::Object(self.training),
+            log: self.log,
+        };
+        let ranker = Ranker::Linear(Linear::new(space, function));
+        Ok(Model::new(card, scaling, ranker).with_fingerprint(self.fingerprint))
+    }
+}
+
+/// The variant of a name.
+fn named<T>(name: &str, key: &str, parse: impl Fn(&str) -> Option<T>, names: &[&str]) -> Result<T> {
+    parse(name).ok_or_else(|| {
+        let allowed = format!("one of \"{}\"", names.join("\", \""));
+        Error::value(format!("{ARGUMENT}, key '{key}'"), format!("'{}'", shorten(name)), allowed)
+    })
+}
+
+fn refused(found: &str, allowed: &str) -> Error {
+    Error::value(ARGUMENT, found, allowed)
+}

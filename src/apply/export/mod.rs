@@ -1,0 +1,152 @@
+//! Models as text for other programs, and back from JSON.
+//!
+//! | format | for |
+//! |---|---|
+//! | `json` | every part of a model with one function; [`read`] makes the model again |
+//! | `sql` | an expression of the columns of a table, for an SQLite without this library |
+//! | `elasticsearch`, `solr` | the linear models of their modules for learning to rank |
+
+mod json;
+mod search;
+mod sql;
+
+use crate::base::error::{Error, Result};
+use crate::base::param::named;
+use crate::data::{Missing, Scaling, ScalingKind};
+use crate::learn::space::{AnySpace, Form, Space, WeightsOf};
+use crate::model::Model;
+
+pub use json::read;
+
+/// A text form of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// All of a model.
+    Json,
+    /// An expression that scores.
+    Sql,
+    /// A model of the plugin for learning to rank of Elasticsearch and OpenSearch.
+    Elasticsearch,
+    /// A model of the module `ltr` of Solr.
+    Solr,
+}
+
+named!(Format { Json = "json", Sql = "sql", Elasticsearch = "elasticsearch", Solr = "solr" });
+
+const FORMATS: [Format; 4] = [Format::Json, Format::Sql, Format::Elasticsearch, Format::Solr];
+
+/// A summand of the scores of a model.
+struct Term<'a> {
+    /// How it scales the documents.
+    scaling: &'a Scaling,
+    /// The space of its function.
+    space: &'a Space,
+    /// The weights of its function.
+    weights: &'a [f64],
+}
+
+/// The text of a model in a format. `name` is the name of the model there.
+///
+/// # Errors
+/// A model that has no such form, with the forms that it has; a model without one function for all queries.
+pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
+    let terms = terms(model)?;
+    if let Err(reason) = check(model, &terms, format) {
+        let possible = FORMATS.iter().filter(|other| check(model, &terms, **other).is_ok());
+        let possible: Vec<String> = possible.map(|format| format!("'{}'", format.name())).collect();
+        let way_out = if possible.is_empty() {
+            "it has no other form; copy its row of ltr_models".to_owned()
+        } else {
+            format!("it can be exported as {}", possible.join(" or "))
+        };
+        let format = format.name();
+        return Err(Error::Unsupported(format!("the model has no form '{format}': {reason}; {way_out}")));
+    }
+    match format {
+        Format::Json => json::text(model, &terms),
+        Format::Sql => sql::expression(model, &terms),
+        Format::Elasticsearch => Ok(search::elasticsearch(model, &terms[0], name)),
+        Format::Solr => Ok(search::solr(model, &terms[0], name)),
+    }
+}
+
+/// The summands of the scores.
+fn terms(model: &Model) -> Result<Vec<Term<'_>>> {
+    let Some(linear) = model.ranker.as_linear() else {
+        let algorithm = &model.card.algorithm;
+        let (what, way_out) = if model.capabilities().has_features {
+            ("has a function for each query", "export a model of rank_svm, or")
+        } else {
+            ("has factors of users and items", "read them with ltr_factors, or")
+        };
+        return Err(Error::Unsupported(format!(
+            "a model of '{algorithm}' {what} and has no text form; {way_out} copy the row of ltr_models"
+        )));
+    };
+    let weights = &linear.function().weights[..];
+    Ok(match linear.space() {
+        AnySpace::One(space) => vec![Term { scaling: &model.scaling, space, weights }],
+        AnySpace::Sum(sum) => {
+            let mut rest = weights;
+            let term = |member: &'_ crate::learn::space::Member| {
+                let (own, others) = rest.split_at(crate::learn::space::Scorer::dim(&member.space));
+                rest = others;
+                own
+            };
+            let weights: Vec<&[f64]> = sum.members().iter().map(term).collect();
+            let members = sum.members().iter().zip(weights);
+            members
+                .map(|(member, weights)| Term { scaling: &member.scaling, space: &member.space, weights })
+                .collect()
+        }
+    })
+}
+
+/// Why a model has no such form.
+fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String> {
+    if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Pairs)) {
+        return Err("it is a function of pairs of documents with a kernel".to_owned());
+    }
+    if format == Format::Json {
+        return json::check_length(model, terms);
+    }
+    if model.card.slots {
+        return Err("it matches the documents of a query to slots".to_owned());
+    }
+    if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Documents(_))) {
+        return Err("its kernel is not linear".to_owned());
+    }
+    let with_trees = |term: &&Term<'_>| matches!(term.space.weights_of(), WeightsOf::Leaves(_));
+    if format == Format::Sql {
+        return match terms.iter().filter(with_trees).find(|term| !term.scaling.pointwise()) {
+            None => sql::check_names(model),
+            Some(term) => Err(format!(
+                "its trees compare features that \"scale\": \"{}\" scales within queries; train with \"quantile\", \
+                 \"standard\" or \"none\"",
+                term.scaling.kind().name()
+            )),
+        };
+    }
+    if terms.iter().any(|term| with_trees(&term)) {
+        return Err("it has trees".to_owned());
+    }
+    let [term] = terms else { return Err("it is a sum of several functions".to_owned()) };
+    if term.space.form() == Form::Ranking {
+        return Err("its form \"ranking\" needs all documents of a query; train with \"form\": \"scoring\""
+            .to_owned());
+    }
+    match term.scaling.kind() {
+        ScalingKind::None | ScalingKind::Standard | ScalingKind::MaxNorm => {}
+        kind => {
+            return Err(format!(
+                "there is no scaling \"{}\" there; train with \"scale\": \"standard\", \"max_norm\" or \"none\"",
+                kind.name()
+            ));
+        }
+    }
+    if model.card.missing == Missing::Mean {
+        return Err("a missing feature counts as its mean, but as 0 there; train with \"missing\": \"zero\""
+            .to_owned());
+    }
+    search::check_numbers(model, term)
+}

@@ -1,0 +1,112 @@
+//! How a score is computed: the function of a query and its weights.
+
+use std::sync::Arc;
+
+use super::fit_cache::FitCache;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::data::{QueryFeatureKind, QueryValue};
+use crate::learn::smoothing::Target;
+use crate::learn::space::Function;
+use crate::model::{Key, Linear, Model, QueryTrees, Ranker};
+
+/// The fit of one function.
+pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
+
+/// The function of the query with these features; `None` for a model that has one function for all queries.
+///
+/// If the function must be fitted, `run` gets the encoded query features and the fit. It loads the blocks that the fit needs
+/// and chooses threads and limits.
+///
+/// # Errors
+/// Query features that are missing or superfluous; a model without functions for new queries.
+pub fn function_for(
+    model: &Model,
+    key: Key,
+    query_features: Option<&[QueryValue]>,
+    cache: &FitCache,
+    run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
+) -> Result<Arc<Function>> {
+    model.scorer()?;
+    let global = |linear: &Linear| match query_features {
+        None => Ok(Arc::clone(linear.function())),
+        Some(_) => Err(Error::Unsupported(format!(
+            "a model of '{}' has one function for all queries and takes no query features",
+            model.card.algorithm
+        ))),
+    };
+    let ranker = match &model.ranker {
+        Ranker::Linear(linear) => return global(linear),
+        Ranker::Online(online) => return global(online.linear()),
+        Ranker::QueryDependent(ranker) => Some(ranker),
+        Ranker::QueryTrees(_) => None,
+        Ranker::Factored(_) => return Err(Error::Internal("a function of factors".to_owned())),
+    };
+    let no_rule = || Error::Internal("a function of the query without query features".to_owned());
+    let rule = model.ranker.query_rule().ok_or_else(no_rule)?;
+    let Some(query_features) = query_features else {
+        let names = rule.names.join(", ");
+        let of = if rule.kind == QueryFeatureKind::Mean { "the means over the query of " } else { "" };
+        return Err(Error::Unsupported(format!(
+            "the model's function depends on the query; give its query features ({of}{names}) too, or rank all documents of the query"
+        )));
+    };
+    let features = rule.encoded(query_features, model.card.missing)?;
+    let Some(ranker) = ranker else { return Ok(Arc::new(QueryTrees::function(features))) };
+    if !ranker.fits_new_queries() {
+        let name = &model.card.algorithm;
+        return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));
+    }
+    if let Some(function) = cache.get(key, &features, Target::Novel) {
+        return Ok(function);
+    }
+    let function = Arc::new(run(&features, &|control| ranker.fit(&features, Target::Novel, control))?);
+    cache.put(key, &features, Target::Novel, &function);
+    Ok(function)
+}
+
+/// The weight of one scaled feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeatureWeight {
+    /// Name of the scaled feature.
+    pub feature: String,
+    /// The weight of the scaled value.
+    pub weight: f64,
+    /// The weight of the value before scaling; `None` if the scaling is not affine.
+    pub raw_weight: Option<f64>,
+    /// The value that scaling maps to 0; `None` if the scaling is not affine.
+    pub center: Option<f64>,
+    /// What scaling divides by, after subtracting the center; `None` if the scaling is not affine, and for a constant
+    /// feature, which is scaled to 0.
+    pub scale: Option<f64>,
+}
+
+/// The weights of every scaled feature. In an affine scaling, sums of `raw_weight` times value order the documents of a query
+/// as their scores do.
+///
+/// # Errors
+/// A model whose scores are not weighted sums of features.
+pub fn function_weights(model: &Model, function: &Function) -> Result<Vec<FeatureWeight>> {
+    check_linear(model)?;
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let weight = |(index, feature): (usize, String)| {
+        let weight = function.weights[index];
+        let affine = model.scaling.affine(index);
+        FeatureWeight {
+            feature,
+            weight,
+            raw_weight: affine.and_then(|(_, factor)| finite(weight * factor)),
+            center: affine.map(|(center, _)| center),
+            scale: affine.and_then(|(_, factor)| finite(1.0 / factor)),
+        }
+    };
+    Ok(model.scaling.names(&model.card.features).into_iter().enumerate().map(weight).collect())
+}
+
+fn check_linear(model: &Model) -> Result<()> {
+    if model.capabilities().linear {
+        return Ok(());
+    }
+    let problem = "the model's functions are not linear in one set of scaled features, so its scores are no weighted sums of them";
+    Err(Error::Unsupported(problem.to_owned()))
+}

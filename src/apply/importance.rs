@@ -1,0 +1,169 @@
+//! The importance of features: how much a metric loses if the values of a feature are permuted within each query (Breiman 2001;
+//! Fisher, Rudin and Dominici 2019).
+
+use std::sync::Arc;
+
+use super::measure::METRIC_COST;
+use super::paired::{Comparison, PairedTest};
+use super::score::ScoringJob;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::base::parallel;
+use crate::cost::metric::{Metric, Undefined};
+use crate::data::arrange::{ListConstraint, RowGroup, push_down_unselected};
+use crate::data::{Dataset, Documents, Matrix};
+use crate::learn::space::{Function, Scorer};
+use crate::math::random::Random;
+use crate::model::Model;
+
+/// Permutations of a feature in a query. The loss of the query is their mean.
+const PERMUTATIONS: usize = 10;
+
+/// What is measured.
+#[derive(Debug)]
+pub struct ImportanceSpec<'a> {
+    /// The metrics.
+    pub metrics: &'a [Metric],
+    /// What an undefined value counts as.
+    pub undefined: Undefined,
+    /// Seed of the permutations.
+    pub seed: u64,
+    /// The test whose interval is computed over queries.
+    pub test: PairedTest,
+}
+
+impl ImportanceSpec<'_> {
+    /// Operations of about a nanosecond that [`importance`] takes.
+    pub fn operations(&self, model: &Model, data: &Dataset) -> usize {
+        let of_metrics = (METRIC_COST * self.metrics.len()).saturating_mul(data.n_docs());
+        let once = ScoringJob::operations(model, data).saturating_add(of_metrics);
+        once.saturating_mul(PERMUTATIONS * data.features.columns())
+    }
+}
+
+/// For each feature and metric: the values of the queries against those with the feature permuted.
+///
+/// `functions`: one per query. Functions and query features stay as they are.
+///
+/// # Errors
+/// Grades that are too large for a metric; scores that are not finite; an interruption; too much memory.
+pub fn importance(
+    model: &Model,
+    functions: &[Arc<Function>],
+    data: &Dataset,
+    spec: &ImportanceSpec<'_>,
+    control: &Control,
+) -> Result<Vec<Vec<Comparison>>> {
+    let (n, scorer) = (data.features.columns(), model.scorer()?);
+    let _memory =
+        control.reserve(bytes(data, spec, scorer), "the importance of features", "give fewer queries")?;
+    // 1. Losses of queries. Each query has random numbers of its own, so that threads do not matter.
+    let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
+    let mut random = Random::new(spec.seed);
+    let seeds: Vec<u64> = (0..data.n_queries()).map(|_| random.bits()).collect();
+    let query = |number: usize| {
+        let (start, end) = (data.offsets[number], data.offsets[number + 1]);
+        let rows: Vec<usize> = (start..end).collect();
+        let query = Query {
+            scorer,
+            weights: &functions[number].weights,
+            rows: scaled.select_rows(&rows),
+            labels: data.labels(number),
+            groups: (data.constraint, data.row_groups(number)),
+            spec,
+        };
+        query.losses(n, Random::new(seeds[number]), control)
+    };
+    let queries: Vec<Losses> = parallel::try_map(data.n_queries(), query)?;
+    // 2. Means over queries and their intervals.
+    let comparison = |feature: usize, metric: usize| {
+        let values = queries.iter().filter_map(|losses| {
+            let value = |values: &[Option<f64>]| spec.undefined.resolve(values[metric]);
+            value(&losses.before).zip(value(&losses.after[feature]))
+        });
+        let (before, after): (Vec<f64>, Vec<f64>) = values.unzip();
+        spec.test.compare(&before, &after)
+    };
+    let metrics = spec.metrics.len();
+    parallel::try_map(n, |feature| {
+        control.check()?;
+        Ok((0..metrics).map(|metric| comparison(feature, metric)).collect())
+    })
+}
+
+/// Bytes of the scaled features, of the values of all queries, and of what each thread copies.
+fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 {
+    let (n, width) = (data.features.columns(), scorer.width());
+    let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
+    let columns = if scorer.is_linear() { 3 * width } else { 5 * width + 2 * scorer.dim() };
+    let values = bytes_of::<Option<f64>>((n + 1).saturating_mul(spec.metrics.len() + 2));
+    let threads = parallel::threads() as u64;
+    let scaled = data.features.bytes().saturating_mul(1 + (width / n.max(1)) as u64);
+    let of_threads = matrix_bytes(longest, columns + 4).saturating_mul(threads);
+    scaled.saturating_add(values.saturating_mul(data.n_queries() as u64)).saturating_add(of_threads)
+}
+
+/// Values of the metrics of a query.
+struct Losses {
+    /// As it is.
+    before: Vec<Option<f64>>,
+    /// With each feature permuted, the mean over permutations.
+    after: Vec<Vec<Option<f64>>>,
+}
+
+/// The documents of a query.
+struct Query<'a> {
+    scorer: &'a dyn Scorer,
+    weights: &'a [f64],
+    /// Scaled features.
+    rows: Matrix,
+    labels: &'a [f64],
+    /// The constraint of its list, and the groups of its documents.
+    groups: (ListConstraint, &'a [RowGroup]),
+    spec: &'a ImportanceSpec<'a>,
+}
+
+impl Query<'_> {
+    fn losses(&self, n: usize, mut random: Random, control: &Control) -> Result<Losses> {
+        let before = self.values(&self.rows, control)?;
+        let is_undefined = before.iter().all(Option::is_none);
+        let in_order: Vec<usize> = (0..self.rows.rows()).collect();
+        let mut rows = self.rows.select_rows(&in_order);
+        let mut after = Vec::with_capacity(n);
+        for feature in 0..n {
+            let columns: Vec<usize> = (feature..self.rows.columns()).step_by(n).collect();
+            if is_undefined || columns.iter().all(|column| self.is_constant(*column)) {
+                after.push(before.clone());
+                continue;
+            }
+            // The mean over permutations.
+            let mut sums = vec![Some(0.0); self.spec.metrics.len()];
+            let mut order = in_order.clone();
+            for _ in 0..PERMUTATIONS {
+                random.shuffle(&mut order);
+                rows.copy_columns(&self.rows, &columns, &order);
+                let found = self.values(&rows, control)?;
+                sums.iter_mut().zip(found).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
+            }
+            rows.copy_columns(&self.rows, &columns, &in_order);
+            after.push(sums.into_iter().map(|sum| sum.map(|sum| sum / PERMUTATIONS as f64)).collect());
+        }
+        Ok(Losses { before, after })
+    }
+
+    fn is_constant(&self, column: usize) -> bool {
+        let bits = |row: usize| self.rows.at(row, column).to_bits();
+        (1..self.rows.rows()).all(|row| bits(row) == bits(0))
+    }
+
+    /// The metrics of the query with these scaled features.
+    fn values(&self, rows: &Matrix, control: &Control) -> Result<Vec<Option<f64>>> {
+        control.check()?;
+        let documents = Documents { features: rows, start: 0, end: rows.rows() };
+        let scores = self.scorer.scores(&documents, self.weights, control)?;
+        let (constraint, groups) = self.groups;
+        let scores = push_down_unselected(constraint, groups, scores).map_err(Error::Data)?;
+        self.spec.metrics.iter().map(|metric| metric.finite_value(self.labels, &scores)).collect()
+    }
+}

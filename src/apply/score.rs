@@ -1,0 +1,368 @@
+//! Scores all documents of each query. Functions for new queries are fitted in batches; before each batch the caller loads
+//! the blocks of the model that its fits need.
+
+use std::sync::Arc;
+
+use super::fit_cache::FitCache;
+use crate::base::control::{Control, Ticks, each_in_memory};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
+use crate::base::parallel;
+use crate::data::{Dataset, Documents, Scaling, VALUE_COST};
+use crate::learn::fit::BATCH;
+use crate::learn::space::{Function, Scorer};
+use crate::model::{Factored, Key, Model, QueryDependent, QueryTrees, Ranker};
+use crate::trees::Forest;
+
+/// What needs memory, and what to do about too much of it.
+const SCORING: &str = "scoring the documents";
+const FEWER_ROWS: &str = "score fewer queries in one call";
+
+/// Operations for a document beside products of factors: finding its id; for a value of a kernel beside its features.
+const FACTORED_COST: usize = 200;
+const KERNEL_COST: usize = 30;
+
+/// Documents whose weighted sums one thread computes together.
+const DOCUMENTS: usize = 512;
+
+/// Why a score may not be finite.
+pub(super) const TOO_LARGE: &str = "its features are too large for this model";
+
+/// Scores of a data set.
+#[derive(Debug)]
+pub struct Scored {
+    /// One per document, in the order of the data set; higher is better.
+    pub scores: Vec<f64>,
+    /// Queries whose function was stored in the model.
+    pub seen: usize,
+    /// Queries whose function was fitted in this call.
+    pub fitted: usize,
+    /// Messages for the caller.
+    pub warnings: Vec<String>,
+    /// The function of each query; none for a model without features.
+    pub functions: Vec<Arc<Function>>,
+    /// The bytes of the functions.
+    _memory: Reservation,
+}
+
+/// The state of a scoring job.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// It is finished.
+    Done(Scored),
+    /// [`ScoringJob::advance`] must fit the functions of these queries next.
+    NeedsFits(Box<ScoringJob<'a>>, Vec<usize>),
+}
+
+/// A data set that is being scored.
+#[derive(Debug)]
+pub struct ScoringJob<'a> {
+    model: &'a Model,
+    key: Key,
+    data: &'a Dataset,
+    cache: &'a FitCache,
+    /// Encoded query features (`n_queries`); empty if the model uses none.
+    features: Vec<Vec<f64>>,
+    /// Known functions (`n_queries`).
+    functions: Vec<Option<Arc<Function>>>,
+    seen: usize,
+    fitted: usize,
+    warnings: Vec<String>,
+    /// The bytes of the features and functions of queries.
+    memory: Reservation,
+    /// The bytes of the training queries that fits use, reserved before the first fit.
+    prepared: Option<[Reservation; 2]>,
+}
+
+impl<'a> ScoringJob<'a> {
+    /// Starts to score a data set. Finishes at once if no function must be fitted.
+    ///
+    /// # Errors
+    /// A number of features that differs from the training; missing query features; those of [`Self::advance`].
+    pub fn start(
+        model: &'a Model,
+        key: Key,
+        data: &'a Dataset,
+        cache: &'a FitCache,
+        control: &Control,
+    ) -> Result<Step<'a>> {
+        if let Ranker::Factored(factored) = &model.ranker {
+            return score_by_id(factored, data).map(Step::Done);
+        }
+        let what = "fitting functions of the queries";
+        let memory = control.reserve(functions_bytes(model, data), what, FEWER_ROWS)?;
+        Self::new(model, key, data, cache, memory)?.advance(&[], control)
+    }
+
+    fn new(
+        model: &'a Model,
+        key: Key,
+        data: &'a Dataset,
+        cache: &'a FitCache,
+        memory: Reservation,
+    ) -> Result<Self> {
+        model.check_width(data.features.columns())?;
+        let n = data.n_queries();
+        let (seen, fitted, warnings) = (n, 0, data.repeated_rows().into_iter().collect());
+        let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);
+        let mut job = Self {
+            model,
+            key,
+            data,
+            cache,
+            features,
+            functions,
+            seen,
+            fitted,
+            warnings,
+            memory,
+            prepared: None,
+        };
+        if let Some(ranker) = model.ranker.as_query_dependent() {
+            job.find_functions(ranker)?;
+        }
+        if let Some(trees) = model.ranker.as_query_trees() {
+            let features = trees.query_rule().features(data)?;
+            let function = |row: ndarray::ArrayView1<'_, f64>| Arc::new(QueryTrees::function(row.to_vec()));
+            job.functions = features.rows().into_iter().map(|row| Some(function(row))).collect();
+        }
+        Ok(job)
+    }
+
+    /// Finds the functions that are stored, cached or 0.
+    fn find_functions(&mut self, ranker: &QueryDependent) -> Result<()> {
+        let Self { data, key, cache, .. } = *self;
+        let rule = ranker.query_rule();
+        let varying = rule.varying(data);
+        if !varying.is_empty() {
+            let list = varying.join(", ");
+            let warning = format!("query features that vary within a query (their mean is used): {list}");
+            self.warnings.push(warning);
+        }
+        self.features = rule.features(data)?.rows().into_iter().map(|row| row.to_vec()).collect();
+        let queries = data.query_ids.iter().zip(&self.features);
+        self.functions = queries.map(|(id, features)| ranker.stored(id, features)).collect();
+        self.seen = self.functions.iter().flatten().count();
+        // Functions of new queries: cached by an earlier call, or 0 if none can be fitted.
+        let zero = (!ranker.fits_new_queries()).then(|| Arc::new(Function::zero(ranker.space().dim())));
+        for ((function, features), id) in self.functions.iter_mut().zip(&self.features).zip(&data.query_ids) {
+            if function.is_none() {
+                *function = zero.clone().or_else(|| cache.get(key, features, ranker.target(id, features)));
+            }
+        }
+        let new = data.n_queries() - self.seen;
+        if zero.is_some() && new > 0 {
+            let name = &self.model.card.algorithm;
+            self.warnings.push(format!(
+                "{new} queries are new; '{name}' has no function for them, so their documents score 0"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Operations of about a nanosecond that scoring the documents takes, without fits.
+    pub fn operations(model: &Model, data: &Dataset) -> usize {
+        Self::operations_of_document(model).saturating_mul(data.n_docs())
+    }
+
+    /// Operations of about a nanosecond that scoring one document takes, without a fit.
+    pub fn operations_of_document(model: &Model) -> usize {
+        match (&model.ranker, model.scorer()) {
+            (Ranker::Factored(factored), _) => factored.factors.rank + FACTORED_COST,
+            (_, Ok(scorer)) if scorer.trees().is_some() => scorer.trees().map_or(0, Forest::operations),
+            (_, Ok(scorer)) => {
+                let weight = match (scorer.is_linear(), scorer.pointwise()) {
+                    (true, _) => 1,
+                    (false, true) => scorer.width() + KERNEL_COST,
+                    // Pairs of documents.
+                    (false, false) => usize::MAX,
+                };
+                scorer.dim().saturating_mul(weight).saturating_add(VALUE_COST * scorer.width())
+            }
+            (_, Err(_)) => 0,
+        }
+    }
+
+    /// Encoded features of these queries.
+    pub fn targets(&self, queries: &[usize]) -> Vec<&[f64]> {
+        queries.iter().map(|query| &self.features[*query][..]).collect()
+    }
+
+    /// Fits the functions of these queries in the current thread pool. Scores all documents if every function is known then.
+    ///
+    /// # Errors
+    /// Blocks that are not loaded; scores that are not finite; an interruption; too much memory.
+    pub fn advance(mut self, queries: &[usize], control: &Control) -> Result<Step<'a>> {
+        let ranker = self.model.ranker.as_query_dependent();
+        if let Some(ranker) = ranker {
+            self.fit(ranker, queries, control)?;
+        }
+        let unknown: Vec<usize> =
+            (0..self.functions.len()).filter(|query| self.functions[*query].is_none()).collect();
+        if unknown.is_empty() {
+            return self.finish(control).map(Step::Done);
+        }
+        if let (Some(ranker), None) = (ranker, &self.prepared) {
+            self.prepared = Some(ranker.reserve_cache(unknown.len(), control.memory())?);
+        }
+        let next = unknown.into_iter().take(BATCH).collect();
+        Ok(Step::NeedsFits(Box::new(self), next))
+    }
+
+    fn fit(&mut self, ranker: &QueryDependent, queries: &[usize], control: &Control) -> Result<()> {
+        control.expect(queries.len());
+        let fit = |query: &usize| {
+            let features = &self.features[*query];
+            let target = ranker.target(&self.data.query_ids[*query], features);
+            let function = Arc::new(ranker.fit(features, target, control)?);
+            self.cache.put(self.key, features, target, &function);
+            control.step();
+            Ok(function)
+        };
+        let functions: Vec<Arc<Function>> = each_in_memory(queries, fit)?;
+        self.fitted += functions.len();
+        for (query, function) in queries.iter().zip(functions) {
+            self.functions[*query] = Some(function);
+        }
+        Ok(())
+    }
+
+    /// Scores every document by the function of its query.
+    fn finish(self, control: &Control) -> Result<Scored> {
+        let Self { model, data, functions, seen, fitted, mut warnings, memory, .. } = self;
+        warnings.extend(without_neighbors(model, &functions));
+        let unknown = || Error::Internal("a query has no function".to_owned());
+        let functions: Vec<Arc<Function>> =
+            functions.into_iter().map(|function| function.ok_or_else(unknown)).collect::<Result<_>>()?;
+        if model.scaling.pointwise() && model.scorer()?.pointwise() && model.scorer()?.is_linear() {
+            let scores = weighted_sums(model, data, &functions, control)?;
+            return Scored { scores, seen, fitted, warnings, functions, _memory: memory }
+                .checked(data, TOO_LARGE);
+        }
+        let _scoring = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
+        let scaled = match &model.scaling {
+            Scaling::None => None,
+            scaling => Some(scaling.matrix(data.features.clone(), &data.offsets, control)?),
+        };
+        let features = scaled.as_ref().unwrap_or(&data.features);
+        let scorer = model.scorer()?;
+        let score_query = |query: usize| {
+            control.check()?;
+            let (start, end) = (data.offsets[query], data.offsets[query + 1]);
+            let documents = Documents { features, start, end };
+            scorer.scores(&documents, &functions[query].weights, control)
+        };
+        let scores: Vec<Vec<f64>> = parallel::try_map(functions.len(), score_query)?;
+        Scored { scores: scores.concat(), seen, fitted, warnings, functions, _memory: memory }
+            .checked(data, TOO_LARGE)
+    }
+}
+
+/// Weighted sums of the scaled features of each document: scores whose documents need not stay in memory scaled.
+fn weighted_sums(
+    model: &Model,
+    data: &Dataset,
+    functions: &[Arc<Function>],
+    control: &Control,
+) -> Result<Vec<f64>> {
+    let _scores = control.reserve(bytes_of::<[f64; 2]>(data.n_docs()), SCORING, FEWER_ROWS)?;
+    let mut scores = vec![0.0; data.n_docs()];
+    let operations = ScoringJob::operations_of_document(model);
+    let score_chunk = |chunk: usize, scores: &mut [f64]| {
+        control.check()?;
+        let first = chunk * DOCUMENTS;
+        let mut query = data.offsets.partition_point(|start| *start <= first) - 1;
+        let mut ticks = Ticks::default();
+        for (row, score) in (first..).zip(scores) {
+            ticks.add(operations);
+            while data.offsets[query + 1] <= row {
+                query += 1;
+            }
+            *score = model.scaling.row_sum(&data.features, row, &functions[query].weights);
+        }
+        Ok(())
+    };
+    parallel::try_each_of(scores.chunks_mut(DOCUMENTS).collect(), score_chunk)?;
+    Ok(scores)
+}
+
+/// A warning if functions that are fitted to near training queries are 0.
+fn without_neighbors(model: &Model, functions: &[Option<Arc<Function>>]) -> Option<String> {
+    model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries())?;
+    let is_zero = |function: &&Arc<Function>| function.weights.iter().all(|weight| weight.abs() <= 0.0);
+    let n = functions.iter().flatten().filter(is_zero).count();
+    (n > 0).then(|| {
+        format!(
+            "the functions of {n} queries have no weight other than 0, so their documents score 0; if no training query is \
+             near enough, train with a larger bandwidth or with \"prior\": \"global\""
+        )
+    })
+}
+
+/// Bytes of the features of queries and of functions that are fitted for them.
+fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
+    let numbers = model.ranker.as_query_dependent().map_or(0, |ranker| {
+        let function = if ranker.fits_new_queries() { ranker.space().dim() } else { 0 };
+        function + 2 * ranker.query_rule().width() + 16
+    });
+    let of_trees = model.ranker.as_query_trees().map_or(0, |trees| 2 * trees.query_rule().width() + 16);
+    let numbers = numbers + of_trees;
+    matrix_bytes(data.n_queries(), numbers)
+}
+
+/// Bytes that scoring takes besides the data set: its scaled features, and on each thread what a query needs.
+fn scoring_bytes(model: &Model, data: &Dataset) -> Result<u64> {
+    let scorer = model.scorer()?;
+    let scaled = 1 + (scorer.width() / data.features.columns().max(1)) as u64;
+    let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
+    let columns = if scorer.is_linear() { 0 } else { 2 * (scorer.dim() + scorer.width()) };
+    let per_thread = matrix_bytes(longest, columns);
+    let scores = bytes_of::<[f64; 2]>(data.n_docs()) + bytes_of::<[usize; 8]>(data.n_queries());
+    Ok(scaled * data.features.bytes() + scores + per_thread.saturating_mul(parallel::threads() as u64))
+}
+
+impl Scored {
+    /// Refuses a score that is not finite.
+    fn checked(self, data: &Dataset, cause: &str) -> Result<Self> {
+        check_finite(data, &self.scores, cause).map(|()| self)
+    }
+}
+
+/// Refuses a score of a document that is not finite.
+pub(super) fn check_finite(data: &Dataset, scores: &[f64], cause: &str) -> Result<()> {
+    let Some(row) = scores.iter().position(|score| !score.is_finite()) else { return Ok(()) };
+    let query = data.offsets.partition_point(|start| *start <= row) - 1;
+    let (query, document) = (&data.query_ids[query], &data.doc_ids[row]);
+    Err(Error::Data(format!(
+        "query {query}, document {document}: the score is beyond the range of numbers; {cause}"
+    )))
+}
+
+/// Scores pairs of users and items by the factors of a model without features.
+fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
+    let (mut seen, mut unknown_items) = (0, 0);
+    let mut scores = Vec::with_capacity(data.n_docs());
+    for (query, id) in data.query_ids.iter().enumerate() {
+        let index = factored.user_index(id);
+        seen += usize::from(index.is_some());
+        let user = factored.user(index);
+        for row in data.rows(query) {
+            let item = factored.item_index(&data.doc_ids[row]);
+            unknown_items += usize::from(item.is_none());
+            scores.push(factored.score(&user, item));
+        }
+    }
+    let unknown_users = data.n_queries() - seen;
+    let mut warnings = Vec::new();
+    if unknown_users > 0 {
+        let warning =
+            format!("{unknown_users} users are not in the model; the biases of items rank for them");
+        warnings.push(warning);
+    }
+    if unknown_items > 0 {
+        warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));
+    }
+    let memory = Reservation::default();
+    Scored { scores, seen, fitted: 0, warnings, functions: Vec::new(), _memory: memory }
+        .checked(data, "the factors of the model are too large")
+}

@@ -1,0 +1,190 @@
+//! The answers of a bucket.
+
+use std::sync::Arc;
+
+use super::FACTS_TASK;
+use super::facts;
+use super::facts::{FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::matrix_bytes;
+use crate::base::parallel;
+use crate::buckets::{Decoded, Question, Replay, Sums, Unit};
+use crate::cost::loss::Loss;
+use crate::cost::metric::Mean;
+use crate::data::{Dataset, ScalingKind};
+use crate::learn::fit::TrainingBlocks;
+use crate::learn::solve::{Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_origin, hinge_sums};
+use crate::learn::space::{Form, Scorer, Space};
+use crate::math::bounds::{BOUNDED, are_bounded};
+use crate::math::optim::Objective;
+use crate::train::algorithm::scale;
+use crate::train::grid::checks;
+use crate::train::grid::session::{map_options, relative_weight};
+use crate::train::grid::spec::GridSpec;
+
+/// Kinds of questions, besides those of [`facts`].
+pub(super) const GRAM: u64 = 2;
+pub(super) const VALUES: u64 = 3;
+pub(super) const NEWTON: u64 = 4;
+pub(super) const HINGE: u64 = 5;
+
+/// The answers to the questions of a round.
+pub(super) fn answer(
+    spec: &GridSpec,
+    (replay, decoded): (&Replay, &Decoded),
+    (bucket, mut data): (u32, Dataset),
+    control: &Control,
+) -> Result<Vec<Sums>> {
+    let questions = replay.questions();
+    let takes_part = |question: &Question| question.part.has(bucket);
+    if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions {
+        let (_, question) = &questions[0];
+        let sums = if question.kind == FACTS {
+            first(spec, bucket, &data)
+        } else {
+            facts::squares(&mut data, &question.numbers)
+        };
+        return sums.map(|sums| vec![sums]);
+    }
+    if !questions.iter().any(|(_, question)| takes_part(question)) {
+        return Ok(vec![Sums::default(); questions.len()]);
+    }
+    // 1. Documents as in the fit.
+    let prepared = || Prepared::from_bytes(replay.result(FACTS_TASK).ok_or_else(wrong_length)?);
+    let prepared = decoded.get(prepared)?;
+    prepared.facts.complete(&mut data, bucket, spec.missing)?;
+    let _memory = scale(&prepared.scaling, spec.scale, &mut data, control)?;
+    // Functions are linear in the map of a kernel.
+    let (documents, dim) = (data.n_docs(), prepared.space.dim());
+    let mut _mapped = None;
+    if !prepared.space.is_linear() {
+        let what = format_args!("bucket {bucket} with {documents} documents and {dim} landmarks");
+        _mapped = Some(control.reserve(
+            matrix_bytes(documents, dim),
+            what,
+            "use more buckets or fewer landmarks",
+        )?);
+        data.features = prepared.space.rows(&data.features, 0..documents, control)?;
+    }
+    let data = Arc::new(data);
+    let space = Arc::new(Space::linear(dim, Form::Scoring));
+    let blocks = TrainingBlocks::of_rows(space, Arc::clone(&data), spec.loss.clone(), true);
+    let mean_size = prepared.facts.mean_size(spec.weighting);
+    // 2. Queries with their weights, once for all questions.
+    let informative: Vec<usize> =
+        (0..data.n_queries()).filter(|query| blocks.is_informative(*query)).collect();
+    let weighted = |number: usize| {
+        let query = informative[number];
+        let weight = relative_weight(&data, query, spec.weighting, mean_size) * blocks.normalizer(query);
+        Ok((blocks.prepare(query, control)?, weight))
+    };
+    let queries: Vec<(Arc<QueryBlock>, f64)> = parallel::try_map(informative.len(), weighted)?;
+    let what = format_args!("{} sums of bucket {bucket} over {dim} features", questions.len());
+    let _sums = control.reserve(
+        (questions.len() as u64).saturating_mul(answer_bytes(dim) as u64),
+        what,
+        "use fewer features, fewer landmarks or fewer values of lambda",
+    )?;
+    let of_question = |(_, question): &(usize, Question)| {
+        control.check()?;
+        if !are_bounded(&question.numbers) {
+            return Err(Error::Data(format!("a question of another training: it needs {BOUNDED}")));
+        }
+        let numbers = match question {
+            question if !takes_part(question) => Vec::new(),
+            Question { kind: GRAM, .. } => Gram::of(dim, &lists(&queries))?.numbers(),
+            Question { kind: VALUES, numbers, .. } => values(spec, &data, &informative, numbers)?,
+            Question { kind: NEWTON, numbers, .. } => newton(spec, dim, &queries, numbers)?,
+            Question { kind: HINGE, numbers, .. } => hinge(dim, &queries, numbers, control)?,
+            _ => return Err(wrong_length()),
+        };
+        Ok(Sums { numbers, ..Sums::default() })
+    };
+    questions.iter().map(of_question).collect()
+}
+
+/// The answer to the first question.
+fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
+    if matches!(spec.loss, Loss::Pair(..)) {
+        checks::pairs_of_queries(spec, data)?;
+    }
+    let sampled = || (Unit::Document, map_options(spec).sampled());
+    let first = First {
+        informative: &|grades, weights| spec.loss.is_informative(grades, weights),
+        missing: spec.missing,
+        counts_bins: spec.scale == ScalingKind::Quantile,
+        sample: (!spec.kernel.is_linear()).then(sampled),
+        seed: spec.seed,
+    };
+    first.answer(bucket, data)
+}
+
+fn lists(queries: &[(Arc<QueryBlock>, f64)]) -> Vec<(&ListBlock, f64)> {
+    let mut lists = Vec::with_capacity(queries.len());
+    for (block, weight) in queries {
+        if let QueryBlock::List(block) = &**block {
+            lists.push((block, *weight));
+        }
+    }
+    lists
+}
+
+/// For each function the sum of the weighted values of the metric on these queries, and the sum of their weights.
+fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64]) -> Result<Vec<f64>> {
+    let (dim, validation) = (data.features.columns(), &spec.validation);
+    if functions.is_empty() || !functions.len().is_multiple_of(dim) {
+        return Err(wrong_length());
+    }
+    let of_function = |number: usize| {
+        let w = &functions[number * dim..(number + 1) * dim];
+        let mut mean = Mean::new(validation.metric.def(), validation.undefined);
+        for &query in queries {
+            let scores: Vec<f64> = data.rows(query).map(|row| data.features.row_dot(row, w)).collect();
+            mean.add(validation.metric.finite_value(data.labels(query), &scores)?, data.labels(query));
+        }
+        Ok(mean.sums())
+    };
+    Ok(parallel::try_map(functions.len() / dim, of_function)?.concat())
+}
+
+/// The sums of the smoothed hinge: the first numbers are two widths, then comes w. Without numbers, what no point changes.
+fn hinge(
+    dim: usize,
+    queries: &[(Arc<QueryBlock>, f64)],
+    numbers: &[f64],
+    control: &Control,
+) -> Result<Vec<f64>> {
+    let mut pairs = Vec::with_capacity(queries.len());
+    for (block, weight) in queries {
+        if let QueryBlock::Pair(block) = &**block {
+            pairs.push((block, *weight));
+        }
+    }
+    let problem = PairProblem::new(dim, pairs, 1.0)?;
+    let sums = match numbers {
+        [] => hinge_origin(&problem, control),
+        [first, second, w @ ..] if w.len() == dim && *first > 0.0 && *second > 0.0 => {
+            hinge_sums(&problem, w, [*first, *second], control)
+        }
+        _ => return Err(wrong_length()),
+    };
+    control.check()?;
+    Ok(sums)
+}
+
+/// Value and gradient of the risk at w, and the entries of its Hessian on and above the diagonal.
+fn newton(spec: &GridSpec, dim: usize, queries: &[(Arc<QueryBlock>, f64)], w: &[f64]) -> Result<Vec<f64>> {
+    let (Loss::List(loss), true) = (&spec.loss, w.len() == dim) else { return Err(wrong_length()) };
+    let problem = ListProblem::new(dim, loss, lists(queries))?;
+    let mut gradient = vec![0.0; dim];
+    let value = problem.value(w, &mut gradient);
+    let image = problem.image(w);
+    let mut numbers = [vec![value], gradient].concat();
+    for row in 0..dim {
+        let mut unit = vec![0.0; dim];
+        unit[row] = 1.0;
+        numbers.extend(&problem.hessian_times(&image, &unit)[row..]);
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,190 @@
+//! The weights alpha and beta of cost-sensitive ListMLE for one query, and the schemes that they come from.
+//!
+//! ```text
+//! with j, t positions of the ideal order, y_t < y_j, G = 2^y - 1, D_k(p) = 1 / log2(1 + p) for p <= k, else 0:
+//! swap     beta_j = sum_t w_jt, alpha_jt = w_jt / beta_j,   w_jt = (G_j - G_t) (D_k(j) - D_k(t))
+//! unit     beta_j = G_j D_k(j),                             alpha_jt = 1
+//! rank     beta_j = G_j D(j) D(j + 1),                      alpha_jt = 1 / (1 + p), p the first position of grade y_j
+//! tables   beta_j = document[y_j] D_k(j),                   alpha_jt = pair[y_j][y_t]
+//! ```
+//!
+//! Olinto & Fokoue (2018) leave alpha and beta open. The first three make the loss an upper bound of 1 - NDCG@k (`rank`
+//! without truncation): log2(1 + x) >= x on 0..1 for `swap`, the weights of SLAM for `unit`, and for `rank`
+//! D(j) - D(j + u) = D(j) D(j + u) log2(1 + u / (j + 1)).
+
+use serde::Deserialize;
+
+use super::swap::Swaps;
+use crate::base::error::{Error, Result};
+use crate::cost::loss::list::options::largest_dcg;
+use crate::cost::metric::{Gain, gains, gains_for_ratios, logarithmic};
+use crate::math::order::{compare, descending};
+
+/// Largest weight of a table.
+const MOST_WEIGHT: f64 = 1e9;
+
+/// Where alpha and beta come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scheme {
+    /// The loss of DCG when two documents are exchanged.
+    Swap,
+    /// The discounted gain of a document at its position.
+    Unit,
+    /// The same with pairs weighed by the first position of their grade.
+    Rank,
+    /// Tables by whole grades 0, 1, ...
+    Tables(Tables),
+}
+
+/// Weights by grade, at least 0 and finite.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Tables {
+    /// alpha of a document of grade j with one of grade t, row j.
+    pub pair: Vec<Vec<f64>>,
+    /// beta of a document at a place of discount 1.
+    pub document: Vec<f64>,
+}
+
+/// alpha and beta of one query.
+#[derive(Debug)]
+pub struct Costs {
+    /// The documents in ideal order, equal grades in theirs (N).
+    pub order: Vec<usize>,
+    /// beta_j / Z_k by position, Z_k the largest DCG of the first k; 0 if Z_k = 0 or no grade is lower (N).
+    pub beta: Vec<f64>,
+    /// The first position of a lower grade, by position (N).
+    pub lower: Vec<usize>,
+    alpha: Alpha,
+}
+
+/// alpha by position.
+#[derive(Debug)]
+enum Alpha {
+    /// (G_j - G_t) (D_j - D_t) / scale_j.
+    Swap { gains: Vec<f64>, discounts: Vec<f64>, scales: Vec<f64> },
+    /// The same for all t.
+    Row(Vec<f64>),
+    /// A table by grade, and grades.
+    Table(Vec<Vec<f64>>, Vec<usize>),
+}
+
+/// The table's row for a grade, if there is one.
+fn grade(label: f64, grades: usize) -> Option<usize> {
+    (0..grades).find(|grade| compare(*grade as f64, label).is_eq())
+}
+
+impl Tables {
+    /// True if the tables have as many rows and columns as there are grades, and all weights are in their range.
+    pub(super) fn is_valid(&self) -> bool {
+        let grades = self.document.len();
+        let square = self.pair.len() == grades && self.pair.iter().all(|row| row.len() == grades);
+        let mut weights = self.pair.iter().flatten().chain(&self.document);
+        grades > 0 && square && weights.all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
+    }
+
+    /// Refuses grades that are not in the tables.
+    pub(super) fn check(&self, labels: &[f64]) -> Result<()> {
+        let grades = self.document.len();
+        match labels.iter().find(|label| grade(**label, grades).is_none()) {
+            None => Ok(()),
+            Some(label) => Err(Error::value(
+                "grade of a document with tables in the option 'cost_weights'",
+                label.to_string(),
+                format!("a whole number from 0 to {}, as the tables have {grades} grades", grades - 1),
+            )),
+        }
+    }
+}
+
+impl Costs {
+    /// The weights of a query with these labels; those of tables are their grades (`check_query`).
+    pub fn of(scheme: &Scheme, truncation: Option<usize>, labels: &[f64]) -> Self {
+        let order = descending(labels);
+        let by_position = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };
+        let grades = by_position(labels.to_vec());
+        let gains = by_position(match scheme {
+            Scheme::Tables(_) => gains(labels, Gain::Exp2),
+            _ => gains_for_ratios(labels, Gain::Exp2),
+        });
+        let depth = truncation.unwrap_or(usize::MAX);
+        let discounts: Vec<f64> =
+            (0..labels.len()).map(|p| if p < depth { logarithmic(p) } else { 0.0 }).collect();
+        let largest = largest_dcg(gains.iter().copied(), truncation);
+        let lower = first_lower(&grades);
+        let (mut beta, alpha) = match scheme {
+            Scheme::Swap => swap(gains, discounts, &lower),
+            Scheme::Unit => (products(&gains, &discounts), Alpha::Row(vec![1.0; grades.len()])),
+            Scheme::Rank => rank(&gains, &discounts, &lower),
+            Scheme::Tables(tables) => from_tables(tables, &grades, &discounts),
+        };
+        let scale = if largest > 0.0 { 1.0 / largest } else { 0.0 };
+        for (beta, lower) in beta.iter_mut().zip(&lower) {
+            *beta *= if *lower < labels.len() { scale } else { 0.0 };
+        }
+        Self { order, beta, lower, alpha }
+    }
+
+    /// alpha of position j with position t, of a lower grade.
+    pub fn alpha(&self, j: usize, t: usize) -> f64 {
+        match &self.alpha {
+            Alpha::Swap { gains, discounts, scales } => {
+                (gains[j] - gains[t]) * (discounts[j] - discounts[t]) * scales[j]
+            }
+            Alpha::Row(row) => row[j],
+            Alpha::Table(pair, grades) => pair[grades[j]][grades[t]],
+        }
+    }
+
+    /// The weights of `swap`, with the factors of alpha by position.
+    pub(super) fn swaps(&self) -> Option<(Swaps<'_>, &[f64])> {
+        let Alpha::Swap { gains, discounts, scales } = &self.alpha else { return None };
+        Some((Swaps { gains, discounts, lower: &self.lower }, scales))
+    }
+
+    /// True if alpha is the same for all positions of a grade.
+    pub(super) fn alpha_is_of_grades(&self) -> bool {
+        !matches!(self.alpha, Alpha::Swap { .. })
+    }
+}
+
+/// By position, the first position of a lower grade; the number of positions if there is none.
+fn first_lower(grades: &[f64]) -> Vec<usize> {
+    let mut lower = vec![grades.len(); grades.len()];
+    for position in (1..grades.len()).rev() {
+        let same = compare(grades[position - 1], grades[position]).is_eq();
+        lower[position - 1] = if same { lower[position] } else { position };
+    }
+    lower
+}
+
+fn products(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a * b).collect()
+}
+
+fn swap(gains: Vec<f64>, discounts: Vec<f64>, lower: &[usize]) -> (Vec<f64>, Alpha) {
+    let swaps = Swaps { gains: &gains, discounts: &discounts, lower };
+    let beta = swaps.over_lower(&vec![1.0; gains.len()]);
+    let scales = beta.iter().map(|beta| if *beta > 0.0 { 1.0 / beta } else { 0.0 }).collect();
+    (beta, Alpha::Swap { gains, discounts, scales })
+}
+
+fn rank(gains: &[f64], discounts: &[f64], lower: &[usize]) -> (Vec<f64>, Alpha) {
+    let beta = (0..gains.len()).map(|j| gains[j] * discounts[j] * logarithmic(j + 1)).collect();
+    let mut first = 0;
+    let mut row = Vec::with_capacity(gains.len());
+    for position in 0..gains.len() {
+        if position > 0 && lower[position - 1] == position {
+            first = position;
+        }
+        row.push(1.0 / (first + 2) as f64);
+    }
+    (beta, Alpha::Row(row))
+}
+
+fn from_tables(tables: &Tables, grades: &[f64], discounts: &[f64]) -> (Vec<f64>, Alpha) {
+    let known: Vec<Option<usize>> = grades.iter().map(|y| grade(*y, tables.document.len())).collect();
+    let weights: Vec<f64> =
+        known.iter().map(|grade| grade.map_or(0.0, |grade| tables.document[grade])).collect();
+    let grades = known.into_iter().map(Option::unwrap_or_default).collect();
+    (products(&weights, discounts), Alpha::Table(tables.pair.clone(), grades))
+}

@@ -1,0 +1,170 @@
+//! Direct optimization of ranking measures (Le, Smola, Chapelle, Teo; equations 20 to 22).
+//!
+//! For one query with metric weights a of positions, label weights b of documents and decoder weights c of positions,
+//! pi(i) the position of document i:
+//!
+//! ```text
+//! M(pi) = sum_i a_{pi(i)} b_i      the measure
+//! F(pi) = sum_i c_{pi(i)} s_i      largest where documents are sorted by s
+//! A(s)  = max_pi F(pi) - M(pi)     an assignment (`math::assignment`), pi~ its maximizer
+//!
+//! convex      A(s) - F(pibar) + max M,  pibar = sort(b), ties as they came;   subgradient c[pi~] - c[pibar]
+//! minimum     as convex, with the pibar of the largest F among the maximizers of M (equation 21)
+//! nonconvex   A(s) - max F + max M;                                           subgradient c[pi~] - c[sort(s)]
+//! ```
+//!
+//! convex >= minimum >= nonconvex >= regret max M - M(sort(s)) >= 0, for every order of equal scores. Only the first is
+//! convex. The majorant of the others at some scores is the convex bound with their pibar or sort(s) at these scores
+//! (Algorithm 2). If all b are equal, loss and subgradient are 0.
+//!
+//! **Diversity** (section 7.1). With groups of documents, all maxima run over lists that have at most one document of
+//! each group, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
+//! regret stays between 0 and 1. A query with fewer groups than positions has as many positions as groups.
+
+mod decoder;
+mod query;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use super::measure::Measure;
+use super::options::unknown_measure;
+use crate::base::error::{Error, Result};
+use crate::base::param::{Params, named};
+use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::cost::metric::MetricOptions;
+use crate::data::arrange::{ListConstraint, RowGroup};
+
+pub use decoder::{DECODERS, Decoder};
+pub use query::DirectQuery;
+
+/// The declaration.
+pub const DIRECT: LossDef = LossDef {
+    parameters: &[
+        "measure",
+        "decoder",
+        "decoder_power",
+        "bound",
+        "neutral_grade",
+        "half_life",
+        "diversify_by",
+    ],
+    measures: &["wta", "mrr", "dcg", "dcg@k", "ndcg", "ndcg@k", "precision@k", "eru", "neru"],
+    constraints: &[ListConstraint::None, ListConstraint::Diversity],
+    ..LossDef::listwise(
+        "direct",
+        "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
+        Shape::Difference,
+        |params| Ok(Arc::new(Direct::new(params)?)),
+    )
+};
+
+/// The loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Direct {
+    /// The measure.
+    pub measure: Measure,
+    /// The weights of positions by which scores are decoded into a ranking.
+    pub decoder: Decoder,
+    /// The bound of the regret.
+    pub bound: Bound,
+    /// True if a list has at most one document of each group.
+    pub diverse: bool,
+}
+
+/// Which bound of the regret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Equation 20.
+    Convex,
+    /// Equation 21: the smallest of the convex bounds over the maximizers of the measure.
+    Minimum,
+    /// Equation 22.
+    Nonconvex,
+}
+
+named!(Bound { Convex = "convex", Minimum = "minimum", Nonconvex = "nonconvex" });
+
+impl Direct {
+    fn new(params: &Params) -> Result<Self> {
+        let defaults = MetricOptions::default();
+        let name = params.text("measure").unwrap_or("ndcg@10");
+        let neutral = params.number("neutral_grade").unwrap_or(defaults.neutral);
+        let half_life = params.number("half_life").unwrap_or(defaults.half_life);
+        let measure =
+            Measure::parse(name, neutral, half_life)?.ok_or_else(|| unknown_measure(name, &DIRECT))?;
+        let power = match params.get("decoder_power") {
+            None => 0.25,
+            Some(power) => power.as_f64().ok_or_else(|| {
+                let allowed =
+                    "one number; trainings with the loss direct and lambda by validation also take an array";
+                Error::value("option 'decoder_power'", power.to_string(), allowed)
+            })?,
+        };
+        let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
+        check_unused(params, decoder)?;
+        let bound = params.choice("bound")?.unwrap_or(Bound::Nonconvex);
+        let diverse = params.has("diversify_by");
+        if diverse && bound == Bound::Minimum {
+            let problem = "option 'bound': \"minimum\" does not work with option 'diversify_by'; use \"nonconvex\" or \"convex\"";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        Ok(Self { measure, decoder, bound, diverse })
+    }
+}
+
+impl ListwiseLoss for Direct {
+    fn shape(&self) -> Option<Shape> {
+        (self.bound == Bound::Convex).then_some(Shape::Convex)
+    }
+
+    fn constraint(&self) -> ListConstraint {
+        if self.diverse { ListConstraint::Diversity } else { ListConstraint::None }
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.measure.validate()?;
+        self.decoder.validate()
+    }
+
+    fn is_informative(&self, labels: &[f64]) -> bool {
+        !query::flat(&self.measure.label_weights(labels))
+    }
+
+    /// Refuses labels that the measure does not accept, and group numbers with gaps.
+    fn check_query(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
+        if self.diverse {
+            let mut groups: Vec<u32> = row_groups.iter().map(|row| row.group).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            if groups.iter().zip(0..).any(|(&group, number)| group != number) {
+                return Err(Error::Data("a group without a document".to_owned()));
+            }
+        }
+        self.measure.check(labels)
+    }
+
+    fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
+        let query = if self.diverse {
+            DirectQuery::diverse(self, labels, row_groups)
+        } else {
+            DirectQuery::new(self, labels)
+        };
+        match self.bound {
+            Bound::Convex => Box::new(query::Convex::new(query)),
+            Bound::Minimum => Box::new(query::Moving::new(query, DirectQuery::score_consistent_order)),
+            Bound::Nonconvex => Box::new(query::Moving::new(query, DirectQuery::order)),
+        }
+    }
+}
+
+/// Refuses the parameter of another decoder.
+fn check_unused(params: &Params, decoder: Decoder) -> Result<()> {
+    if params.has("decoder_power") && !matches!(decoder, Decoder::Power(_)) {
+        let problem = "option 'decoder_power': it has no meaning without \"decoder\": \"power\"";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
+    Ok(())
+}

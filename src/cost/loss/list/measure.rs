@@ -1,0 +1,227 @@
+//! Measures that are linear in the positions of documents, M(pi) = sum_i a_{pi(i)} b_i (Le, Smola, Chapelle, Teo,
+//! equations 3 to 11).
+//!
+//! | measure | a_p | b_i |
+//! |---|---|---|
+//! | `wta` | 1 for p = 1 | 1 if relevant |
+//! | `mrr` | 1 / p | 1 if relevant: right with exactly one relevant document, so others are refused |
+//! | `dcg` | 1 / log2(p + 1) | 2^y - 1 |
+//! | `ndcg` | 1 / log2(p + 1) | (2^y - 1) / Z, Z the largest DCG |
+//! | `precision` | 1 / k for p <= k | 1 if relevant |
+//! | `eru` | 2^((1 - p) / (half_life - 1)) | max(y - neutral, 0); `neru` divides by the largest sum |
+//!
+//! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
+//! form. Grades below 0 gain 0.
+
+use super::options::{RELEVANT, in_range};
+use crate::base::error::{Error, Result};
+use crate::cost::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
+use crate::math::order::{descending, sort_ascending};
+
+/// A measure that losses follow; cutoffs are numbers of positions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Measure {
+    /// Winner takes all.
+    Wta,
+    /// Reciprocal rank of the relevant document.
+    Mrr(Option<usize>),
+    /// Discounted cumulative gain.
+    Dcg(Option<usize>),
+    /// DCG divided by its largest value.
+    Ndcg(Option<usize>),
+    /// Share of relevant documents among the first so many.
+    Precision(usize),
+    /// Expected rank utility.
+    Eru {
+        /// The grade that is worth nothing.
+        neutral: f64,
+        /// The position that counts half. Above 1.
+        half_life: f64,
+        /// True if it is divided by its largest value.
+        normalized: bool,
+    },
+}
+
+/// The highest grade whose gain and sums of gains are finite numbers for certain.
+const HIGHEST_GRADE: f64 = 1000.0;
+
+/// 1 for relevant documents, 0 for others.
+fn relevance(labels: &[f64]) -> Vec<f64> {
+    labels.iter().map(|&y| f64::from(u8::from(y >= RELEVANT))).collect()
+}
+
+impl Measure {
+    /// The measure of this name, as metrics are written; `neutral` and `half_life` are parameters of `eru` and `neru`.
+    /// `None` for other metrics.
+    ///
+    /// # Errors
+    /// An unknown name or a wrong cutoff.
+    pub fn parse(text: &str, neutral: f64, half_life: f64) -> Result<Option<Self>> {
+        let metric = Metric::parse(text)?;
+        Ok(match metric.def().name {
+            "eru" => Some(Self::Eru { neutral, half_life, normalized: false }),
+            "neru" => Some(Self::Eru { neutral, half_life, normalized: true }),
+            _ => Self::of(&metric),
+        })
+    }
+
+    /// The measure of a metric without parameters; `None` for others.
+    pub fn of(metric: &Metric) -> Option<Self> {
+        match (metric.def().name, metric.cutoff()) {
+            ("wta", _) => Some(Self::Wta),
+            ("mrr", cutoff) => Some(Self::Mrr(cutoff)),
+            ("dcg", cutoff) => Some(Self::Dcg(cutoff)),
+            ("ndcg", cutoff) => Some(Self::Ndcg(cutoff)),
+            ("precision", Some(cutoff)) => Some(Self::Precision(cutoff)),
+            _ => None,
+        }
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// The parameter and its range.
+    pub fn validate(self) -> Result<()> {
+        let Self::Eru { neutral, half_life, .. } = self else { return Ok(()) };
+        in_range(neutral.is_finite(), "neutral_grade", &neutral, "a finite number")?;
+        in_range(half_life.is_finite() && half_life > 1.0, "half_life", &half_life, "a number above 1")
+    }
+
+    /// Number of positions that count, if not all.
+    pub fn cutoff(self) -> Option<usize> {
+        match self {
+            Self::Mrr(cutoff) | Self::Dcg(cutoff) | Self::Ndcg(cutoff) => cutoff,
+            Self::Precision(cutoff) => Some(cutoff),
+            Self::Wta | Self::Eru { .. } => None,
+        }
+    }
+
+    /// a of the first so many positions.
+    pub fn position_weights(self, positions: usize) -> Vec<f64> {
+        let depth = self.cutoff().unwrap_or(usize::MAX);
+        let weight = |position: usize| match self {
+            _ if position >= depth => 0.0,
+            Self::Wta => f64::from(u8::from(position == 0)),
+            Self::Mrr(_) => 1.0 / (position + 1) as f64,
+            Self::Dcg(_) | Self::Ndcg(_) => logarithmic(position),
+            Self::Precision(cutoff) => 1.0 / cutoff as f64,
+            Self::Eru { half_life, .. } => libm::exp2(-(position as f64) / (half_life - 1.0)),
+        };
+        (0..positions).map(weight).collect()
+    }
+
+    /// True if b are divided by the largest sum that a list gives them.
+    pub fn is_ratio(self) -> bool {
+        matches!(self, Self::Ndcg(_) | Self::Eru { normalized: true, .. })
+    }
+
+    /// b of documents with these labels.
+    pub fn label_weights(self, labels: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Wta | Self::Mrr(_) | Self::Precision(_) => relevance(labels),
+            Self::Dcg(_) => gains(labels, Gain::Exp2),
+            Self::Ndcg(_) => self.normalized(gains_for_ratios(labels, Gain::Exp2)),
+            Self::Eru { neutral, normalized, .. } => {
+                let utilities = labels.iter().map(|&y| (y - neutral).max(0.0)).collect();
+                if normalized { self.normalized(utilities) } else { utilities }
+            }
+        }
+    }
+
+    /// These weights divided by the largest sum that an order gives them; 0 where that is 0.
+    fn normalized(self, mut weights: Vec<f64>) -> Vec<f64> {
+        let mut ideal = weights.clone();
+        sort_ascending(&mut ideal);
+        ideal.reverse();
+        let best: f64 = self.position_weights(ideal.len()).iter().zip(&ideal).map(|(a, b)| a * b).sum();
+        if best > 0.0 {
+            weights.iter_mut().for_each(|weight| *weight /= best);
+        }
+        weights
+    }
+
+    /// a and b for documents with these labels.
+    pub fn weights(self, labels: &[f64]) -> PositionWeights {
+        let mut positions = self.position_weights(labels.len());
+        positions.truncate(positions.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1));
+        PositionWeights { positions, documents: self.label_weights(labels) }
+    }
+
+    /// Refuses the labels of a query that the measure is not for.
+    ///
+    /// # Errors
+    /// `mrr`: other than one relevant document; `dcg`: grades whose gain is too large for a number.
+    pub fn check(self, labels: &[f64]) -> Result<()> {
+        if matches!(self, Self::Mrr(_)) {
+            let relevant: f64 = relevance(labels).iter().sum();
+            if relevant.to_bits() != 1.0f64.to_bits() {
+                return Err(Error::Data(format!(
+                    "the measure 'mrr' of the loss 'direct' needs queries with exactly one relevant document, found {relevant}; use 'ndcg@10' or 'precision@k'"
+                )));
+            }
+        }
+        let highest = labels.iter().copied().fold(0.0, f64::max);
+        if matches!(self, Self::Dcg(_)) && highest > HIGHEST_GRADE {
+            return Err(Error::Data(format!(
+                "the measure 'dcg' of the loss 'direct' takes grades up to {HIGHEST_GRADE}, found {highest}; use 'ndcg'"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A measure for the documents of one query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PositionWeights {
+    /// a (l <= N), without zeros at its end.
+    pub positions: Vec<f64>,
+    /// b (N), at least 0, in the order of the documents.
+    pub documents: Vec<f64>,
+}
+
+impl PositionWeights {
+    /// M of the documents in this order, the first at the first position.
+    pub fn of_order(&self, order: impl Iterator<Item = usize>) -> f64 {
+        self.positions.iter().zip(order).map(|(a, document)| a * self.documents[document]).sum()
+    }
+
+    /// The largest M, as a does not increase with the position.
+    pub fn largest(&self) -> f64 {
+        self.of_order(descending(&self.documents).into_iter())
+    }
+
+    /// The smallest M.
+    pub fn smallest(&self) -> f64 {
+        self.of_order(descending(&self.documents).into_iter().rev())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::metric::MetricOptions;
+    use crate::math::order::compare;
+
+    const NAMES: &[&str] =
+        &["dcg", "dcg@2", "ndcg", "ndcg@2", "ndcg@9", "precision@2", "precision@9", "wta", "eru", "neru"];
+
+    proptest::proptest! {
+        #[test]
+        fn measures_are_the_metrics(rows in proptest::collection::vec((-1i8..4, -3.0f64..3.0), 1..9)) {
+            let labels: Vec<f64> = rows.iter().map(|row| f64::from(row.0)).collect();
+            let scores: Vec<f64> = rows.iter().map(|row| row.1).collect();
+            for name in NAMES {
+                let options = MetricOptions { neutral: 0.5, half_life: 3.0, ..MetricOptions::default() };
+                let metric = Metric::parse(name).unwrap().with_options(options).unwrap();
+                let weights = Measure::parse(name, 0.5, 3.0).unwrap().unwrap().weights(&labels);
+                let expected = metric.value(&labels, &scores).unwrap_or(0.0);
+                let found = weights.of_order(descending(&scores).into_iter());
+                proptest::prop_assert!((found - expected).abs() < 1e-12, "{name}: {found}, {expected}");
+                proptest::prop_assert!(weights.smallest() <= found + 1e-12 && found <= weights.largest() + 1e-12);
+                let mut positions = weights.positions.clone();
+                positions.sort_by(|a, b| compare(*b, *a));
+                proptest::prop_assert_eq!(&positions, &weights.positions);
+            }
+        }
+    }
+}

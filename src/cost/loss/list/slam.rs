@@ -1,0 +1,507 @@
+//! SLAM (Chaudhuri & Tewari 2014): a large-margin loss of lists that bounds NDCG, NDCG@k or average precision.
+//!
+//! ```text
+//! phi(s, R) = sum_i v_i max(0, max over j with R_j < R_i of (Delta + s_j - s_i))             (5)
+//! gradient    sum over i with a positive inner value of v_i (e_k - e_i), k the j of the maximum   (24)
+//!
+//! with the documents in ideal order, r of m relevant, G(y) = 2^y - 1, D(p) = 1 / log2(1 + p), Z the largest DCG:
+//! map         v_i = (m - r) / (r (m - r + i)) for i <= r, else 0                              (6)
+//! ndcg        v_i = (G(R_i) - G(R_m)) (D(i) - D(m)) / Z                                       (9)
+//! ndcg@k      v_i = G(R_i) D(i) / Z_k for i <= k, else 0
+//! ```
+//!
+//! The option `position_weights` replaces these v by its numbers: v_i is number i, and 0 after the last. Grades are then
+//! compared as for `ndcg`. Such a v bounds a measure only if its numbers do.
+//!
+//! With Delta = 1, phi >= 1 - measure for every order of equal scores. The paper's eq. (31) goes with a truncated
+//! NDCG that is not the usual one, eq. (30); the last line bounds the usual one. `map` compares relevant documents
+//! (grade at least 1) with the others, not grades.
+//!
+//! v depends on the order of equal grades, which the paper leaves open; the bound holds for every order, and for the
+//! mean of v over a group of equal grades (`label_ties` "average", the default, which does not depend on the order of
+//! the documents). `measure` is "ndcg" unless given: the paper's, and the smaller v of the two.
+//!
+//! Of several j with the largest score, k is the first document; an inner value of exactly 0 has no part in the
+//! subgradient. A pass over the grades from low to high keeps k: O(m).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
+use crate::base::control::checkpoint;
+use crate::base::error::{Error, Result, shorten};
+use crate::base::param::{Params, named};
+use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::cost::metric::{Gain, Metric, gains_for_ratios, logarithmic};
+use crate::data::arrange::RowGroup;
+use crate::math::order::{compare, descending, sort_indices};
+
+/// Largest number of the option `position_weights`.
+const MOST_WEIGHT: f64 = 1e9;
+
+/// The declaration.
+pub const SLAM: LossDef = LossDef {
+    parameters: &["measure", "position_weights", "margin", "label_ties"],
+    measures: &["ndcg", "ndcg@k", "map"],
+    ..LossDef::listwise(
+        "slam",
+        "listwise hinge that bounds 1 - ndcg, ndcg@k or map: sum_i v_i max(0, max over worse j of (margin + s_j - s_i))",
+        Shape::Convex,
+        |params| Ok(Arc::new(Slam::new(params)?)),
+    )
+};
+
+/// The loss.
+#[derive(Debug, Clone)]
+pub struct Slam {
+    /// Where v comes from.
+    pub weights: SlamWeights,
+    /// Delta > 0.
+    pub margin: f64,
+    /// The weights of equal grades.
+    pub ties: LabelTies,
+}
+
+/// Where the weights v of documents come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SlamWeights {
+    /// The measure that the loss bounds.
+    Measure(Bounded),
+    /// By position in the ideal order, each at least 0 and finite; 0 after the last.
+    Positions(Vec<f64>),
+}
+
+/// A measure that SLAM bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bounded {
+    /// NDCG, of the first k >= 1 documents where cut.
+    Ndcg(Option<usize>),
+    /// Average precision.
+    Map,
+}
+
+impl Bounded {
+    /// The measure of a metric; `None` for others.
+    pub fn of(metric: &Metric) -> Option<Self> {
+        match (metric.def().name, metric.cutoff()) {
+            ("ndcg", cutoff) => Some(Self::Ndcg(cutoff)),
+            ("map", None) => Some(Self::Map),
+            _ => None,
+        }
+    }
+}
+
+/// The documents i that have a part in the loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Active {
+    /// Those whose inner value is above 0.
+    Margin,
+    /// Those with a worse document at the same score or above. What they cost, as a function of the scores with these
+    /// documents and their k held fixed, has the subgradient returned.
+    Misorder,
+}
+
+named!(Active { Margin = "margin", Misorder = "misorder" });
+
+/// Weights of documents with equal relevance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LabelTies {
+    /// Each gets their mean weight.
+    Average,
+    /// By input order, as in the paper.
+    Stable,
+}
+
+named!(LabelTies { Average = "average", Stable = "stable" });
+
+/// The loss of one query.
+#[derive(Debug, Clone)]
+pub struct SlamQuery {
+    /// v (m), in the order of the documents.
+    weights: Vec<f64>,
+    /// Documents from the lowest grade to the highest, those of equal grades in their order.
+    ascending: Vec<usize>,
+    /// Positions in `ascending` behind each group of equal grades.
+    ends: Vec<usize>,
+    margin: f64,
+    active: Active,
+}
+
+impl Slam {
+    fn new(params: &Params) -> Result<Self> {
+        let ties = params.choice("label_ties")?.unwrap_or(LabelTies::Average);
+        let margin = params.number("margin").unwrap_or(1.0);
+        Ok(Self { weights: SlamWeights::parse(params)?, margin, ties })
+    }
+
+    /// The loss of a query with these labels (m >= 1, finite), of all documents that violate the margin.
+    pub fn of(&self, labels: &[f64]) -> SlamQuery {
+        let grades = self.grades(labels);
+        let mut ascending: Vec<usize> = (0..labels.len()).collect();
+        sort_indices(&mut ascending, &|a, b| compare(grades[a], grades[b]));
+        let ends = ends_of_groups(&grades, &ascending);
+        checkpoint();
+        let weights = self.weights(&grades, &descending(&grades));
+        SlamQuery { weights, ascending, ends, margin: self.margin, active: Active::Margin }
+    }
+
+    /// What is compared: labels, or whether they are relevant.
+    fn grades(&self, labels: &[f64]) -> Vec<f64> {
+        match self.weights {
+            SlamWeights::Measure(Bounded::Map) => {
+                labels.iter().map(|label| f64::from(*label >= RELEVANT)).collect()
+            }
+            SlamWeights::Measure(Bounded::Ndcg(_)) | SlamWeights::Positions(_) => labels.to_vec(),
+        }
+    }
+
+    /// v, in the order of the documents; `ideal` is their ideal order.
+    fn weights(&self, grades: &[f64], ideal: &[usize]) -> Vec<f64> {
+        let mut by_position = match &self.weights {
+            SlamWeights::Measure(Bounded::Ndcg(cutoff)) => ndcg_weights(grades, ideal, *cutoff),
+            SlamWeights::Measure(Bounded::Map) => map_weights(grades),
+            SlamWeights::Positions(weights) => {
+                weights.iter().copied().chain(std::iter::repeat(0.0)).take(grades.len()).collect()
+            }
+        };
+        if self.ties == LabelTies::Average {
+            let mut start = 0;
+            for end in ends_of_groups(grades, ideal) {
+                let mean = by_position[start..end].iter().sum::<f64>() / (end - start) as f64;
+                by_position[start..end].fill(mean);
+                start = end;
+            }
+        }
+        let mut weights = vec![0.0; grades.len()];
+        ideal.iter().zip(by_position).for_each(|(document, v)| weights[*document] = v);
+        weights
+    }
+}
+
+impl SlamWeights {
+    fn parse(params: &Params) -> Result<Self> {
+        let Some(given) = params.get("position_weights") else {
+            let metric = measure(params, "ndcg")?;
+            let bounded = Bounded::of(&metric).ok_or_else(|| unknown_measure(&metric.name(), &SLAM))?;
+            return Ok(Self::Measure(bounded));
+        };
+        if params.has("measure") {
+            let problem = "option 'measure' does not work with option 'position_weights'; give one of them";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        let numbers = given.as_array().into_iter().flatten();
+        Ok(Self::Positions(numbers.map(|number| number.as_f64().unwrap_or(f64::NAN)).collect()))
+    }
+
+    fn validate(&self) -> Result<()> {
+        let Self::Positions(weights) = self else { return Ok(()) };
+        let valid = weights.iter().all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
+            && weights.iter().any(|weight| *weight > 0.0);
+        let allowed = format!("an array of numbers from 0 to {MOST_WEIGHT:e}, at least one of them above 0");
+        in_range(valid, "position_weights", &shorten(&format!("{weights:?}")), &allowed)
+    }
+}
+
+impl ListwiseLoss for Slam {
+    fn validate(&self) -> Result<()> {
+        self.weights.validate()?;
+        in_range(self.margin.is_finite() && self.margin > 0.0, "margin", &self.margin, "a number above 0")
+    }
+
+    fn is_informative(&self, labels: &[f64]) -> bool {
+        let grades = self.grades(labels);
+        match &self.weights {
+            SlamWeights::Measure(_) => differ(&grades) && grades.iter().any(|grade| *grade > 0.0),
+            SlamWeights::Positions(weights) => {
+                let lowest = grades.iter().copied().fold(f64::INFINITY, f64::min);
+                let better = grades.iter().filter(|grade| **grade > lowest).count();
+                weights.iter().take(better).any(|weight| *weight > 0.0)
+            }
+        }
+    }
+
+    fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        let query = self.of(labels);
+        // Documents of the lowest grade have no part in the loss.
+        let lowest = query.ends.first().copied().unwrap_or(0);
+        Some(2.0 * query.ascending[lowest..].iter().map(|document| query.weights[*document]).sum::<f64>())
+    }
+
+    fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
+        Box::new(self.of(labels))
+    }
+}
+
+/// Positions behind each group of equal grades, of documents in the order of their grades.
+fn ends_of_groups(grades: &[f64], order: &[usize]) -> Vec<usize> {
+    let breaks = order.windows(2).enumerate().filter(|(_, pair)| differ(&[grades[pair[0]], grades[pair[1]]]));
+    breaks.map(|(position, _)| position + 1).chain([order.len()]).collect()
+}
+
+/// Eq. (6) by position.
+fn map_weights(grades: &[f64]) -> Vec<f64> {
+    let m = grades.len();
+    let r = grades.iter().filter(|grade| **grade > 0.0).count();
+    let weight = |i: usize| (m - r) as f64 / (r as f64 * (m - r + i) as f64);
+    (1..=m).map(|i| if i <= r { weight(i) } else { 0.0 }).collect()
+}
+
+/// Eq. (9), or the weights of NDCG@k, by position.
+fn ndcg_weights(grades: &[f64], ideal: &[usize], cutoff: Option<usize>) -> Vec<f64> {
+    let gains = gains_for_ratios(grades, Gain::Exp2);
+    let largest = largest_dcg(ideal.iter().map(|document| gains[*document]), cutoff);
+    let m = grades.len();
+    if largest <= 0.0 {
+        return vec![0.0; m];
+    }
+    let (depth, base) = match cutoff {
+        Some(k) => (k, (0.0, 0.0)),
+        None => (m, (gains[ideal[m - 1]], logarithmic(m - 1))),
+    };
+    let weight =
+        |position: usize| (gains[ideal[position]] - base.0) * (logarithmic(position) - base.1) / largest;
+    (0..m).map(|position| if position < depth { weight(position) } else { 0.0 }).collect()
+}
+
+impl SlamQuery {
+    /// Of each document the best scored one of a lower grade, the first of equals; `None` where no grade is lower.
+    pub fn rivals(&self, scores: &[f64]) -> Vec<Option<usize>> {
+        let mut rivals = vec![None; scores.len()];
+        let (mut best, mut start) = (None, 0);
+        for &end in &self.ends {
+            checkpoint();
+            let group = &self.ascending[start..end];
+            start = end;
+            group.iter().for_each(|document| rivals[*document] = best);
+            best = group.iter().copied().fold(best, |best, j| Some(better(scores, best, j)));
+        }
+        rivals
+    }
+
+    /// True if a document i with the rival k is active, without the margin.
+    pub fn is_active(&self, i: usize, k: usize, scores: &[f64]) -> bool {
+        self.active == Active::Margin || scores[k] >= scores[i]
+    }
+
+    /// The same with another choice of documents.
+    #[must_use]
+    pub fn with(self, active: Active) -> Self {
+        Self { active, ..self }
+    }
+
+    /// v (m), in the order of the documents.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+}
+
+impl QueryLoss for SlamQuery {
+    fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        subgradient.fill(0.0);
+        let mut value = 0.0;
+        checkpoint();
+        for (i, k) in self.rivals(scores).into_iter().enumerate() {
+            let Some(k) = k else { continue };
+            let inner = self.margin + scores[k] - scores[i];
+            if inner > 0.0 && self.is_active(i, k, scores) {
+                value += self.weights[i] * inner;
+                subgradient[i] -= self.weights[i];
+                subgradient[k] += self.weights[i];
+            }
+        }
+        value
+    }
+}
+
+/// The document with the larger score, the first of two with the same.
+fn better(scores: &[f64], best: Option<usize>, j: usize) -> usize {
+    match best {
+        Some(k) if scores[k] > scores[j] || (k < j && scores[k] >= scores[j]) => k,
+        _ => j,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::metric::{MetricOptions, Ties};
+
+    /// Every measure with both rules for equal grades.
+    fn every() -> impl Iterator<Item = (Slam, Metric)> {
+        let measures = [("ndcg", Bounded::Ndcg(None)), ("map", Bounded::Map)].into_iter().chain(
+            [("ndcg@1", 1), ("ndcg@2", 2), ("ndcg@4", 4)].map(|(name, k)| (name, Bounded::Ndcg(Some(k)))),
+        );
+        measures.flat_map(|(name, measure)| {
+            let options = MetricOptions { ties: Ties::Worst, ..MetricOptions::default() };
+            let metric = Metric::parse(name).unwrap().with_options(options).unwrap();
+            let slam = |ties| Slam { weights: SlamWeights::Measure(measure), margin: 1.0, ties };
+            [LabelTies::Average, LabelTies::Stable].map(|ties| (slam(ties), metric.clone()))
+        })
+    }
+
+    fn columns(rows: &[(u8, i8)]) -> (Vec<f64>, Vec<f64>) {
+        (
+            rows.iter().map(|row| f64::from(row.0)).collect(),
+            rows.iter().map(|row| 0.5 * f64::from(row.1)).collect(),
+        )
+    }
+
+    /// The loss by its definition.
+    fn by_definition(slam: &Slam, v: &[f64], labels: &[f64], scores: &[f64]) -> f64 {
+        let grades = slam.grades(labels);
+        let inner = |i: usize| {
+            let worse = (0..labels.len()).filter(|j| grades[*j] < grades[i]);
+            worse.map(|j| slam.margin + scores[j] - scores[i]).fold(0.0, f64::max)
+        };
+        (0..labels.len()).map(|i| v[i] * inner(i)).sum()
+    }
+
+    proptest::proptest! {
+        /// Also for documents whose scores are equal, in their worst order.
+        #[test]
+        fn it_bounds_one_less_the_measure(rows in proptest::collection::vec((0u8..5, -4i8..4), 1..10)) {
+            let (labels, scores) = columns(&rows);
+            let mut g = vec![0.0; rows.len()];
+            for (slam, metric) in every() {
+                let query = slam.of(&labels);
+                let value = query.value_and_subgradient(&scores, &mut g);
+                let lost = 1.0 - metric.value(&labels, &scores).unwrap_or(1.0);
+                proptest::prop_assert!(value >= lost - 1e-12, "{slam:?}: {value}, {lost}");
+                let expected = by_definition(&slam, query.weights(), &labels, &scores);
+                proptest::prop_assert!((value - expected).abs() < 1e-12);
+                proptest::prop_assert!(query.weights().iter().sum::<f64>() <= 1.0 + 1e-12);
+                proptest::prop_assert!(slam.is_informative(&labels) || value <= 0.0);
+                // Reached if every document is below all of lower grades by the same score.
+                let length = |g: &[f64]| g.iter().map(|g| g.abs()).sum::<f64>();
+                proptest::prop_assert!(length(&g) <= slam.lipschitz(&labels).unwrap() + 1e-12);
+                let reversed: Vec<f64> = labels.iter().map(|label| -label).collect();
+                query.value_and_subgradient(&reversed, &mut g);
+                let rises: f64 = g.iter().filter(|g| **g > 0.0).sum();
+                let active: f64 = slam.lipschitz(&labels).unwrap() / 2.0;
+                proptest::prop_assert!(rises <= active + 1e-12 && slam.lipschitz(&labels).unwrap() <= 2.0 + 1e-12);
+            }
+        }
+
+        /// The misordered documents weigh at least what is lost, and are the same for scores of any scale.
+        #[test]
+        fn misordered_documents_bound_the_measure(rows in proptest::collection::vec((0u8..5, -4i8..4), 1..10)) {
+            let (labels, scores) = columns(&rows);
+            let scaled: Vec<f64> = scores.iter().map(|score| 64.0 * score).collect();
+            for (slam, metric) in every() {
+                let query = slam.of(&labels).with(Active::Misorder);
+                let (mut g, mut h) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
+                let value = query.value_and_subgradient(&scores, &mut g);
+                query.value_and_subgradient(&scaled, &mut h);
+                proptest::prop_assert_eq!(&g, &h);
+                let lost = 1.0 - metric.value(&labels, &scores).unwrap_or(1.0);
+                proptest::prop_assert!(value >= lost - 1e-12, "{slam:?}: {value}, {lost}");
+                let all = slam.of(&labels).value_and_subgradient(&scores, &mut h);
+                proptest::prop_assert!(value <= all + 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn ties_go_to_the_first_document_and_zero_counts_nothing() {
+        let at = |query: &SlamQuery, scores: &[f64]| {
+            let mut g = vec![f64::NAN; scores.len()];
+            let value = query.value_and_subgradient(scores, &mut g);
+            g.push(value);
+            g
+        };
+        let slam =
+            Slam { weights: SlamWeights::Measure(Bounded::Map), margin: 1.0, ties: LabelTies::Average };
+        let query = slam.of(&[0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(at(&query, &[1.0, 2.0, 2.5, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.375]);
+        assert_eq!(at(&query, &[1.0, 2.0, 3.0, 2.0]), [0.0; 5]);
+        let query = query.with(Active::Misorder);
+        assert_eq!(at(&query, &[1.0, 2.0, 2.5, 2.0]), [0.0; 5]);
+        assert_eq!(at(&query, &[1.0, 2.0, 2.0, 2.0]), [0.0, 0.75, -0.75, 0.0, 0.75]);
+        // The lowest index over all grades, not within one.
+        let weights = SlamWeights::Measure(Bounded::Ndcg(Some(1)));
+        let slam = Slam { weights, margin: 1.0, ties: LabelTies::Average };
+        assert_eq!(at(&slam.of(&[1.0, 0.0, 2.0]), &[0.0; 3]), [1.0, 0.0, -1.0, 1.0]);
+    }
+
+    fn made(options: &serde_json::Value) -> Result<crate::cost::loss::ListLoss> {
+        match SLAM.make(&options.as_object().unwrap().clone().into())? {
+            crate::cost::loss::Loss::List(loss) => Ok(loss),
+            crate::cost::loss::Loss::Pair(..) => unreachable!(),
+        }
+    }
+
+    proptest::proptest! {
+        /// The loss with position weights is its definition: number i for the document at position i of the ideal order,
+        /// 0 after the last, and the mean of a group of equal grades unless `label_ties` is "stable".
+        #[test]
+        fn position_weights_are_those_of_the_definition(
+            rows in proptest::collection::vec((0u8..4, -4i8..4), 1..10),
+            numbers in proptest::collection::vec(0u8..4, 1..6),
+            average in proptest::bool::ANY,
+        ) {
+            let (labels, scores) = columns(&rows);
+            let weights: Vec<f64> = numbers.into_iter().map(f64::from).collect();
+            let ties = if average { LabelTies::Average } else { LabelTies::Stable };
+            let slam = Slam { weights: SlamWeights::Positions(weights.clone()), margin: 0.7, ties };
+            let mut ideal: Vec<usize> = (0..labels.len()).collect();
+            ideal.sort_by(|a, b| labels[*b].total_cmp(&labels[*a]));
+            let mut v = vec![0.0; labels.len()];
+            for (position, document) in ideal.iter().enumerate() {
+                let group = |p: &usize| labels[ideal[*p]].total_cmp(&labels[*document]).is_eq();
+                let positions: Vec<usize> =
+                    (0..labels.len()).filter(|p| if average { group(p) } else { *p == position }).collect();
+                let number = |p: &usize| weights.get(*p).copied().unwrap_or(0.0);
+                v[*document] = positions.iter().map(number).sum::<f64>() / positions.len() as f64;
+            }
+            let mut g = vec![0.0; rows.len()];
+            let value = slam.of(&labels).value_and_subgradient(&scores, &mut g);
+            proptest::prop_assert!((value - by_definition(&slam, &v, &labels, &scores)).abs() < 1e-12);
+            let flat = slam.of(&labels).value_and_subgradient(&vec![0.0; rows.len()], &mut g);
+            proptest::prop_assert_eq!(slam.is_informative(&labels), flat > 0.0);
+        }
+    }
+
+    /// The numbers that the measure would give, written out, make the same loss.
+    #[test]
+    fn the_weights_of_a_measure_written_out_give_the_same_loss() {
+        let (labels, scores) = ([2.0, 0.0, 1.0, 0.0], [0.1, 0.4, -0.3, 0.2]);
+        let of_measure = Slam {
+            weights: SlamWeights::Measure(Bounded::Ndcg(Some(2))),
+            margin: 1.0,
+            ties: LabelTies::Average,
+        };
+        let v = of_measure.of(&labels).weights().to_vec();
+        let written = made(&serde_json::json!({ "position_weights": [v[0], v[2]] })).unwrap();
+        let (mut g, mut h) = ([0.0; 4], [0.0; 4]);
+        let a = of_measure.of(&labels).value_and_subgradient(&scores, &mut g);
+        let b = written.prepare(&labels, &[]).value_and_subgradient(&scores, &mut h);
+        assert_eq!((a, g), (b, h));
+    }
+
+    #[test]
+    fn position_weights_that_weigh_nothing_or_contradict_a_measure_are_refused() {
+        let refused = |options: serde_json::Value| made(&options).unwrap_err().to_string();
+        assert!(
+            refused(serde_json::json!({ "position_weights": [0, 0.0] }))
+                .ends_with("at least one of them above 0")
+        );
+        assert!(
+            refused(serde_json::json!({ "position_weights": [1, -1] })).contains("got [1.0, -1.0], allowed")
+        );
+        assert_eq!(
+            refused(serde_json::json!({ "position_weights": [1], "measure": "ndcg" })),
+            "option 'measure' does not work with option 'position_weights'; give one of them"
+        );
+    }
+
+    #[test]
+    fn other_measures_are_refused() {
+        for name in ["map@3", "dcg", "mrr"] {
+            let options = serde_json::json!({ "measure": name });
+            let error = SLAM.make(&options.as_object().unwrap().clone().into()).unwrap_err().to_string();
+            let allowed = "ndcg, ndcg@k or map with the loss 'slam'";
+            assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
+        }
+    }
+}

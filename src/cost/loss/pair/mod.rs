@@ -1,0 +1,213 @@
+//! Pairwise losses: a sum over pairs of documents of one query,
+//!
+//!   L(y, s) = 2 / (N (N - 1)) sum over pairs with y_j > y_l of value(s_j - s_l)
+//!
+//! with N documents. Pairs with equal labels are not counted. Each file has the value and slope of one pair. The option
+//! `pair_weights` gives each pair a factor by its grades ([`PairWeights`]).
+
+mod hinge;
+mod logistic;
+mod logistic_tiles;
+mod psi;
+mod sorted;
+mod squared_hinge;
+mod weights;
+
+use super::def::{LossKind, PairDef, PairLoss};
+use crate::base::control::{Ticks, checkpoint};
+use crate::math::order::{compare, sort_ascending};
+
+pub use hinge::HINGE;
+pub use logistic::LOGISTIC;
+pub use psi::PSI;
+pub use squared_hinge::SQUARED_HINGE;
+pub use weights::PairWeights;
+
+/// Documents from which on sorting them takes less time than all pairs.
+const MANY: usize = 24;
+
+/// Operations, for [`Ticks`], of a pair.
+const PAIR_COST: usize = 4;
+
+impl PairLoss {
+    /// The declaration.
+    pub fn def(self) -> &'static PairDef {
+        match self {
+            Self::Hinge => &HINGE,
+            Self::Psi => &PSI,
+            Self::Logistic => &LOGISTIC,
+            Self::SquaredHinge => &SQUARED_HINGE,
+        }
+    }
+}
+
+impl PairDef {
+    /// The value for one query with these labels (N) and scores (N): `logistic` in O(N^2), the others in O(N log N). Writes
+    /// a subgradient with respect to the scores into the last argument (N, overwritten).
+    pub fn value_and_subgradient(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        subgradient.fill(0.0);
+        let sum = match self.def.kind {
+            _ if labels.len() < MANY => None,
+            LossKind::Pairwise(PairLoss::Logistic) => {
+                logistic_tiles::value_and_slopes(labels, scores, subgradient)
+            }
+            LossKind::Pairwise(loss) => {
+                Some(sorted::value_and_subgradient(loss, labels, scores, subgradient))
+            }
+            LossKind::Listwise(_) => None,
+        };
+        let sum = sum.unwrap_or_else(|| self.sum_over_pairs(labels, scores, subgradient));
+        let weight = pair_normalizer(labels.len());
+        subgradient.iter_mut().for_each(|slope| *slope *= weight);
+        weight * sum
+    }
+
+    /// The sum over all pairs, one after the other. Adds a subgradient to the last argument.
+    fn sum_over_pairs(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
+        let (mut value, mut ticks) = (0.0, Ticks::default());
+        for j in 0..labels.len() {
+            ticks.add(PAIR_COST * labels.len());
+            for l in 0..labels.len() {
+                if labels[j] > labels[l] {
+                    let margin = scores[j] - scores[l];
+                    value += (self.value)(margin);
+                    let slope = (self.slope)(margin);
+                    subgradient[j] += slope;
+                    subgradient[l] -= slope;
+                }
+            }
+        }
+        value
+    }
+}
+
+/// 2 / (N (N - 1)), the weight of one pair in the mean over all pairs of N documents; 0 without pairs.
+pub fn pair_normalizer(documents: usize) -> f64 {
+    let n = documents as f64;
+    if documents < 2 { 0.0 } else { 2.0 / (n * (n - 1.0)) }
+}
+
+/// The number of pairs of documents with different labels.
+pub fn pair_count(labels: &[f64]) -> u64 {
+    checkpoint();
+    let mut sorted = labels.to_vec();
+    sort_ascending(&mut sorted);
+    let n = sorted.len() as u64;
+    let same: u64 = sorted
+        .chunk_by(|a, b| compare(*a, *b).is_eq())
+        .map(|tie| (tie.len() as u64) * (tie.len() as u64 - 1) / 2)
+        .sum();
+    n * n.saturating_sub(1) / 2 - same
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::dense::dot;
+
+    const LOSSES: [PairDef; 4] = [HINGE, PSI, LOGISTIC, SQUARED_HINGE];
+
+    /// Labels and two lists of scores, of equal length.
+    type Rows = Vec<(u8, f64, f64)>;
+
+    fn columns(rows: &Rows) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+        let labels = rows.iter().map(|row| f64::from(row.0)).collect();
+        (labels, rows.iter().map(|row| row.1).collect(), rows.iter().map(|row| row.2).collect())
+    }
+
+    fn rows() -> impl proptest::strategy::Strategy<Value = Rows> {
+        proptest::collection::vec((0u8..4, -3.0f64..3.0, -3.0f64..3.0), 0..12)
+    }
+
+    proptest::proptest! {
+        /// f(b) >= f(a) + g . (b - a): the law of a subgradient of a convex function.
+        #[test]
+        fn the_subgradient_inequality_holds(rows in rows()) {
+            let (labels, a, b) = columns(&rows);
+            let mut g = vec![0.0; rows.len()];
+            for loss in LOSSES.iter().filter(|loss| loss.def.name != "psi") {
+                let at_b = loss.value_and_subgradient(&labels, &b, &mut g);
+                let at_a = loss.value_and_subgradient(&labels, &a, &mut g);
+                let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
+                proptest::prop_assert!(at_b >= at_a + dot(&g, &step) - 1e-12, "{}", loss.def.name);
+            }
+        }
+
+        /// The slope is that of central differences, away from kinks.
+        #[test]
+        fn a_slope_is_that_of_differences(margin in -40.0f64..40.0) {
+            let h = 1e-5;
+            let smooth = (margin - 1.0).abs() > 2.0 * h && margin.abs() > 2.0 * h;
+            for loss in LOSSES.iter().filter(|_| smooth) {
+                let difference = ((loss.value)(margin + h) - (loss.value)(margin - h)) / (2.0 * h);
+                let error = (difference - (loss.slope)(margin)).abs();
+                proptest::prop_assert!(error < 1e-8 * (1.0 + margin.abs()), "{}: {error}", loss.def.name);
+            }
+        }
+
+        #[test]
+        fn psi_is_a_difference_of_convex_functions(margin in -5.0f64..5.0) {
+            let difference = (HINGE.value)(margin) - (-margin).max(0.0);
+            proptest::prop_assert!(((PSI.value)(margin) - difference).abs() < 1e-15);
+        }
+    }
+
+    /// Values and subgradients of many documents are those of the pairs, one after the other.
+    #[test]
+    fn sums_of_many_documents_are_those_over_pairs() {
+        let mut random = crate::math::random::Random::new(2);
+        for (n, grades, scale) in [
+            (24, 2, 1.0),
+            (25, 25, 0.3),
+            (100, 5, 2.0),
+            (331, 331, 1.0),
+            (64, 1, 1.0),
+            (77, 3, 90.0),
+            (90, 5, 160.0),
+            (50, 4, 1e4),
+        ] {
+            let labels: Vec<f64> = (0..n).map(|_| random.below(grades) as f64).collect();
+            // Ties, and margins of exactly 0 and 1.
+            let scores: Vec<f64> = (0..n).map(|_| scale * (random.below(60) as f64 - 30.0) / 8.0).collect();
+            for loss in &LOSSES {
+                let (mut found, mut expected) = (vec![0.0; n], vec![0.0; n]);
+                let value = loss.value_and_subgradient(&labels, &scores, &mut found);
+                let weight = pair_normalizer(n);
+                let sum = weight * loss.sum_over_pairs(&labels, &scores, &mut expected);
+                let name = loss.def.name;
+                assert!((value - sum).abs() <= 1e-12 * (1.0 + sum.abs()), "{name} {n}: {value} {sum}");
+                for (found, expected) in found.iter().zip(&expected) {
+                    let expected = weight * expected;
+                    assert!(
+                        (found - expected).abs() <= 1e-12 * (1.0 + expected.abs()),
+                        "{name} {n}: {found} {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Three documents, by hand: the pairs (a, b), (a, c) with margins 0.5 and -1; b and c are equal.
+    #[test]
+    fn values_by_hand() {
+        let (labels, scores) = ([1.0, 0.0, 0.0], [0.0, -0.5, 1.0]);
+        let value = |loss: &PairDef| loss.value_and_subgradient(&labels, &scores, &mut [0.0; 3]);
+        assert!((value(&HINGE) - 2.5 / 3.0).abs() < 1e-15);
+        assert!((value(&PSI) - 1.5 / 3.0).abs() < 1e-15);
+        assert!((value(&SQUARED_HINGE) - 4.25 / 3.0).abs() < 1e-15);
+        assert!((value(&LOGISTIC) - (0.474_076_984_180_106_7 + 1.313_261_687_518_222_8) / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_logistic_loss_survives_large_margins() {
+        assert!(((LOGISTIC.value)(-1e6) - 1e6).abs() < 1e-9 && (LOGISTIC.value)(1e6) < 1e-300);
+        assert!((LOGISTIC.slope)(-1e6) <= -1.0 && (LOGISTIC.slope)(1e6) <= 0.0);
+    }
+
+    #[test]
+    fn pairs_of_equal_labels_are_not_counted() {
+        assert_eq!(pair_count(&[2.0, 0.0, 0.0, 1.0]), 5);
+        assert_eq!(pair_count(&[1.0, 1.0]), 0);
+        assert_eq!(pair_count(&[]), 0);
+    }
+}

@@ -1,0 +1,4 @@
+//! What a ranking costs: metrics measure it, losses are what trainings minimize.
+
+pub mod loss;
+pub mod metric;

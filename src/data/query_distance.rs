@@ -1,0 +1,306 @@
+//! The distance between two queries: numbers together, every other column by a kernel of its own.
+//!
+//! The weight of a training query is a product over the query features (Dai & Wang 2019, section 3.1):
+//!
+//! ```text
+//! pi = W(d / h)  prod_c K_c,      d^2 = sum over numbers of w (a - b)^2
+//! ```
+//!
+//! | comparison | K_c | source |
+//! |---|---|---|
+//! | `overlap` | 1 for equal categories, else exp(-w) | Racine & Li 2004, section 2 |
+//! | `mallows` | exp(-w D), D: number of discordant pairs of items | Mania et al. 2018 |
+//! | `kendall` | max(0, 1 - 2 D / P)^w, P: number of pairs of items | Jiao & Vert 2015; negative values are cut because weights are not negative |
+//!
+//! Items that an order does not list are tied behind all others. A pair that is tied in one order only counts 1/2 in D
+//! (Fagin, Kumar & Sivakumar 2003). The combined distance u orders the queries:
+//!
+//! ```text
+//! u^2 = (d / h)^2 - 2 log prod_c K_c
+//! ```
+//!
+//! so the nearest queries have the largest products with a Gaussian W. Without other columns than numbers it is d.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::error::{Result, require};
+use crate::base::param::named;
+use crate::math::dense::distance;
+use crate::math::order::compare;
+
+/// How the values of one query feature are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Comparison {
+    /// The difference of numbers.
+    Euclidean,
+    /// Whether categories are equal.
+    Overlap,
+    /// The correlation of two orders of items.
+    Kendall,
+    /// The number of pairs of items in another order.
+    Mallows,
+}
+
+named!(Comparison { Euclidean = "euclidean", Overlap = "overlap", Kendall = "kendall", Mallows = "mallows" });
+
+/// How one query feature counts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ColumnDistance {
+    /// How its values are compared.
+    pub comparison: Comparison,
+    /// Its first number in an encoded row.
+    pub start: usize,
+    /// How many numbers of an encoded row it takes: 1, or the number of items.
+    pub width: usize,
+    /// Its weight w, >= 0: the factor of the squared difference of numbers, the strength of a kernel.
+    pub weight: f64,
+}
+
+/// The distance between encoded query features.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<ColumnDistance>", into = "Vec<ColumnDistance>")]
+pub struct QueryDistance {
+    /// One per query feature. Numbers come first in a row, in the order of their columns.
+    columns: Vec<ColumnDistance>,
+    /// Number of columns of numbers.
+    numbers: usize,
+    /// Weights of the numbers; empty if all are 1.
+    number_weights: Vec<f64>,
+}
+
+/// What separates two queries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Separation {
+    /// Euclidean distance d of the numbers.
+    pub distance: f64,
+    /// -log of the product of all other kernels, from 0 to infinity.
+    pub cost: f64,
+}
+
+impl From<Vec<ColumnDistance>> for QueryDistance {
+    fn from(columns: Vec<ColumnDistance>) -> Self {
+        let numbers = columns.iter().filter(|column| column.comparison == Comparison::Euclidean);
+        let mut number_weights: Vec<f64> = numbers.map(|column| column.weight).collect();
+        let numbers = number_weights.len();
+        if number_weights.iter().all(|weight| weight.total_cmp(&1.0).is_eq()) {
+            number_weights.clear();
+        }
+        Self { columns, numbers, number_weights }
+    }
+}
+
+impl From<QueryDistance> for Vec<ColumnDistance> {
+    fn from(distance: QueryDistance) -> Self {
+        distance.columns
+    }
+}
+
+impl QueryDistance {
+    /// The columns, in the order of the query features.
+    pub fn columns(&self) -> &[ColumnDistance] {
+        &self.columns
+    }
+
+    /// Number of columns of numbers.
+    pub fn numbers(&self) -> usize {
+        self.numbers
+    }
+
+    /// Whether there are only numbers.
+    pub fn is_euclidean(&self) -> bool {
+        self.numbers == self.columns.len()
+    }
+
+    /// Whether there are only numbers, all with the weight 1.
+    pub fn is_plain(&self) -> bool {
+        self.is_euclidean() && self.number_weights.is_empty()
+    }
+
+    /// What separates two encoded rows of the same length.
+    pub fn between(&self, a: &[f64], b: &[f64]) -> Separation {
+        let kernels = self
+            .columns
+            .iter()
+            .filter(|column| column.comparison != Comparison::Euclidean && column.weight > 0.0);
+        let cost = kernels.map(|column| column.weight * column.cost_per_weight(a, b)).sum();
+        Separation { distance: self.numbers_between(a, b), cost }
+    }
+
+    /// Euclidean distance of the numbers of two encoded rows.
+    pub fn numbers_between(&self, a: &[f64], b: &[f64]) -> f64 {
+        let (a, b) = (&a[..self.numbers], &b[..self.numbers]);
+        if self.number_weights.is_empty() {
+            return distance(a, b);
+        }
+        let squares = a.iter().zip(b).zip(&self.number_weights);
+        self.of_square(squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>())
+    }
+
+    /// The distance of numbers with this square.
+    pub fn of_square(&self, square: f64) -> f64 {
+        if self.number_weights.is_empty() { square.sqrt() } else { square.sqrt().min(f64::MAX) }
+    }
+
+    /// Weights of the numbers; none if all are 1.
+    pub fn number_weights(&self) -> &[f64] {
+        &self.number_weights
+    }
+
+    /// The same distance with other weights of some columns, each limited to 0 to 1e6.
+    #[must_use]
+    pub fn with_weights(&self, weights: impl IntoIterator<Item = (usize, f64)>) -> Self {
+        let mut columns = self.columns.clone();
+        for (column, weight) in weights {
+            columns[column].weight = weight.clamp(0.0, MAX_WEIGHT);
+        }
+        Self::from(columns)
+    }
+
+    /// The distance that orders the queries: d without other columns than numbers, else u. It is finite, also if h is 0.
+    pub fn combined(&self, separation: &Separation, h: f64) -> f64 {
+        let Separation { distance, cost } = *separation;
+        if self.is_euclidean() {
+            return distance;
+        }
+        let u = if distance > 0.0 { distance / h } else { 0.0 };
+        (u * u + 2.0 * cost).sqrt().min(f64::MAX)
+    }
+
+    /// Checks a distance that was read from bytes, for encoded rows of this length.
+    ///
+    /// # Errors
+    /// A reason why it does not fit.
+    pub fn validate(&self, width: usize) -> Result<()> {
+        let numbers = self.columns.iter().filter(|column| column.comparison == Comparison::Euclidean);
+        let inside =
+            |column: &ColumnDistance| column.start.checked_add(column.width).is_some_and(|end| end <= width);
+        let weights = |column: &ColumnDistance| (0.0..=MAX_WEIGHT).contains(&column.weight);
+        require(
+            "query distance",
+            &[
+                (self.columns.iter().all(inside), "columns inside a row"),
+                (
+                    numbers.enumerate().all(|(at, column)| (column.start, column.width) == (at, 1)),
+                    "numbers first",
+                ),
+                (self.columns.iter().all(weights), "weights from 0 to 1e6"),
+            ],
+        )
+    }
+}
+
+/// Largest weight of a column.
+const MAX_WEIGHT: f64 = 1e6;
+
+impl ColumnDistance {
+    /// -log K with the weight 1, from 0 to infinity; 0 for numbers.
+    pub fn cost_per_weight(&self, a: &[f64], b: &[f64]) -> f64 {
+        let range = self.start..self.start + self.width;
+        let (a, b) = (&a[range.clone()], &b[range]);
+        match self.comparison {
+            Comparison::Euclidean => 0.0,
+            Comparison::Overlap => f64::from(u8::from(a != b)),
+            Comparison::Mallows => discordant(a, b),
+            Comparison::Kendall => {
+                let pairs = (a.len() * a.len().saturating_sub(1) / 2).max(1) as f64;
+                -libm::log((1.0 - 2.0 * discordant(a, b) / pairs).max(0.0))
+            }
+        }
+    }
+}
+
+/// Number of discordant pairs of two orders, given by the position of each item. A pair tied in one of them counts 1/2.
+fn discordant(a: &[f64], b: &[f64]) -> f64 {
+    let mut items: Vec<(f64, f64)> = a.iter().copied().zip(b.iter().copied()).collect();
+    items.sort_unstable_by(|x, y| compare(x.0, y.0).then(compare(x.1, y.1)));
+    // In this order of a, a pair is discordant if its second item comes first in b.
+    let (mut discordant, mut sorted) = (0, Vec::with_capacity(items.len()));
+    for &(_, position) in &items {
+        let before = sorted.partition_point(|other| compare(*other, position).is_le());
+        discordant += sorted.len() - before;
+        sorted.insert(before, position);
+    }
+    let tied_in_a = tied_pairs(&items, |x, y| compare(x.0, y.0).is_eq());
+    let tied_in_b = tied_pairs(&sorted, |x, y| compare(*x, *y).is_eq());
+    let tied_in_both = tied_pairs(&items, |x, y| compare(x.0, y.0).is_eq() && compare(x.1, y.1).is_eq());
+    discordant as f64 + 0.5 * (tied_in_a + tied_in_b - 2 * tied_in_both) as f64
+}
+
+/// Number of pairs of equal values in a sorted list.
+fn tied_pairs<T>(sorted: &[T], equal: impl Fn(&T, &T) -> bool) -> usize {
+    sorted.chunk_by(equal).map(|tied| tied.len() * (tied.len() - 1) / 2).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(comparison: Comparison, start: usize, width: usize, weight: f64) -> ColumnDistance {
+        ColumnDistance { comparison, start, width, weight }
+    }
+
+    /// All orders of three items, as positions.
+    const ORDERS: [[f64; 3]; 6] = [
+        [0.0, 1.0, 2.0],
+        [0.0, 2.0, 1.0],
+        [1.0, 0.0, 2.0],
+        [1.0, 2.0, 0.0],
+        [2.0, 0.0, 1.0],
+        [2.0, 1.0, 0.0],
+    ];
+
+    #[test]
+    fn discordant_pairs_of_orders() {
+        let halves = |order: &[f64]| ORDERS.map(|other| (2.0 * discordant(order, &other)) as u32);
+        assert_eq!(halves(&ORDERS[0]), [0, 2, 2, 4, 4, 6]);
+        // The first item only: it is before both others, which are tied.
+        assert_eq!(halves(&[0.0, 1.0, 1.0]), [1, 1, 3, 3, 5, 5]);
+        // No item: every pair counts 1/2.
+        assert_eq!(halves(&[0.0; 3]), [3; 6]);
+        assert!(discordant(&[0.0; 3], &[0.0; 3]) <= 0.0);
+    }
+
+    #[test]
+    fn discordant_pairs_are_those_with_other_signs() {
+        let sign = |a: f64, b: f64| i32::from(a > b) - i32::from(a < b);
+        for (n, values) in [(0, 1), (1, 1), (7, 3), (40, 40), (256, 100)] {
+            let order =
+                |step: usize| (0..n).map(|i| ((i * step + 3) % 257 % values) as f64).collect::<Vec<_>>();
+            let (a, b) = (order(29), order(101));
+            let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+            let halves: i32 = pairs.map(|(i, j)| (sign(a[i], a[j]) - sign(b[i], b[j])).abs()).sum();
+            assert_eq!((2.0 * discordant(&a, &b)) as i32, halves, "{n} items");
+        }
+    }
+
+    #[test]
+    fn weights_stay_in_the_range_of_stored_models() {
+        let distance = QueryDistance::from(vec![column(Comparison::Overlap, 0, 1, 1.0)]);
+        let huge = distance.with_weights([(0, 1.2e6)]);
+        assert!(huge.validate(1).is_ok() && huge.columns()[0].weight <= MAX_WEIGHT);
+    }
+
+    #[test]
+    fn weights_of_numbers_stretch_their_differences() {
+        let columns =
+            vec![column(Comparison::Euclidean, 0, 1, 1.0), column(Comparison::Euclidean, 1, 1, 1.0)];
+        let plain = QueryDistance::from(columns);
+        assert!(plain.is_plain());
+        let (a, b) = ([0.0, 0.0], [3.0, 4.0]);
+        assert!((plain.combined(&plain.between(&a, &b), 7.0) - 5.0).abs() < 1e-15);
+        let weighted = plain.with_weights([(0, 4.0), (1, 0.25)]);
+        assert!(!weighted.is_plain() && weighted.is_euclidean());
+        assert!((weighted.between(&a, &b).distance - 40.0_f64.sqrt()).abs() < 1e-14);
+    }
+
+    #[test]
+    fn columns_outside_of_the_row_are_refused() {
+        let refused = |column: ColumnDistance| QueryDistance::from(vec![column]).validate(3).is_err();
+        assert!(refused(column(Comparison::Overlap, 3, 1, 1.0)));
+        assert!(refused(column(Comparison::Mallows, 1, usize::MAX, 1.0)));
+        assert!(refused(column(Comparison::Euclidean, 1, 1, 1.0)));
+        assert!(refused(column(Comparison::Overlap, 0, 1, f64::NAN)));
+        assert!(refused(column(Comparison::Overlap, 0, 1, -1.0)));
+        assert!(!refused(column(Comparison::Kendall, 0, 3, 1.0)));
+    }
+}

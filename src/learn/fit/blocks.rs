@@ -1,0 +1,462 @@
+//! The judgments of the training queries, prepared for fits. During training they are rows of the training set. In a loaded
+//! model they are byte blocks, which may be read on demand. Prepared queries are cached up to 256 MiB.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::judgments::{BlockLayout, Judged, Judgments};
+use super::kept_sums::KeptSums;
+use crate::base::cache::BoundedCache;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Memory, Reservation, matrix_bytes};
+use crate::base::parallel;
+use crate::cost::loss;
+use crate::cost::loss::{ListLoss, Loss, PairWeights};
+use crate::data::arrange::ListConstraint;
+use crate::data::{Dataset, Matrix};
+use crate::learn::kernel::SingleMap;
+use crate::learn::solve::{ListBlock, PairWeighting, QueryBlock, Rows};
+use crate::learn::space::{Form, Scorer, Space};
+use crate::math::lanes::LANES;
+
+/// Pair moments take 8 dim^2 bytes per query. They are computed up to this many weights.
+const MAX_DIM_WITH_MOMENT: usize = 200;
+
+/// Vectors of a number per document that a prepared query has besides its features.
+const SMALL_VECTORS: usize = 6;
+
+/// Those of weights of documents or pairs.
+const WEIGHT_VECTORS: usize = 4;
+
+/// What to do if prepared queries take too much memory.
+const FEWER: &str = "use fewer rows, landmarks or threads";
+
+/// Limit of the cache of prepared queries (bytes).
+const CACHE_BYTES: usize = 256 << 20;
+
+/// Fits whose blocks are loaded together.
+pub const BATCH: usize = 64;
+
+/// When the blocks of a model are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loading {
+    /// All of them, right after the header. They stay in memory.
+    All,
+    /// When a fit needs them.
+    OnDemand,
+}
+
+/// Where judgments come from.
+#[derive(Debug)]
+enum Origin {
+    /// Rows of the training set, with scaled features.
+    Rows(Arc<Dataset>),
+    /// Blocks of a model (`n_queries`), each set when it is loaded.
+    Blocks(Vec<OnceLock<Arc<Judgments>>>),
+    /// Blocks of a model that are in the cache only.
+    CachedBlocks,
+}
+
+/// A query in the cache.
+#[derive(Debug)]
+struct CachedQuery {
+    /// Its judgments; `None` if they are rows.
+    judgments: Option<Arc<Judgments>>,
+    /// Its documents, prepared for a solver at the first use.
+    prepared: OnceLock<Arc<QueryBlock>>,
+}
+
+impl CachedQuery {
+    fn new(judgments: Option<Arc<Judgments>>) -> Arc<Self> {
+        Arc::new(Self { judgments, prepared: OnceLock::new() })
+    }
+}
+
+/// The judgments of the training queries, as rows of the training set or as blocks of a model.
+#[derive(Debug)]
+pub struct TrainingBlocks {
+    /// Documents of each query (`n_queries`); 0 if the query is not informative.
+    sizes: Vec<u32>,
+    origin: Origin,
+    layout: BlockLayout,
+    space: Arc<Space>,
+    loss: Loss,
+    single_map: OnceLock<Option<(SingleMap, Reservation)>>,
+    sums: Mutex<Option<KeptSums>>,
+    cache: BoundedCache<usize, Arc<CachedQuery>>,
+}
+
+/// The parts of a block that depend on the training set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockFormat {
+    /// Bytes of a feature: 4 or 8.
+    pub element_bytes: u8,
+    /// Whether documents have weights.
+    pub has_doc_weights: bool,
+}
+
+/// What judges the documents of a query of a data set.
+fn judged(data: &Dataset, query: usize) -> Judged<'_> {
+    Judged {
+        labels: data.labels(query),
+        doc_weights: data.doc_weights(query),
+        row_groups: data.row_groups(query),
+    }
+}
+
+fn list_block(rows: Rows, judged: Judged<'_>, loss: &ListLoss) -> Result<QueryBlock> {
+    let block = ListBlock::new(rows, judged.labels, judged.row_groups, loss)?;
+    block.weighted(judged.labels, judged.doc_weights, loss).map(QueryBlock::List)
+}
+
+impl TrainingBlocks {
+    /// The judgments of a training set with scaled features.
+    pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
+        // Losses of scores pull equal labels together. That is no judgment if no query has different ones.
+        let differ = (0..data.n_queries()).any(|query| loss::pair_count(data.labels(query)) > 0);
+        Self::of_rows(space, data, loss, differ)
+    }
+
+    /// The judgments of a part of a training set with scaled features. `differ`: whether a query of the training set has
+    /// documents of different relevance.
+    pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss, differ: bool) -> Self {
+        let size = |query: usize| {
+            let labels = data.labels(query);
+            if differ && loss.is_informative(labels, data.doc_weights(query)) {
+                labels.len() as u32
+            } else {
+                0
+            }
+        };
+        let sizes = (0..data.n_queries()).map(size).collect();
+        let format = BlockFormat {
+            element_bytes: data.features.element_bytes() as u8,
+            has_doc_weights: !data.doc_weights.is_empty(),
+        };
+        Self::new(space, loss, sizes, format, Origin::Rows(data))
+    }
+
+    /// The judgments of a model, none of them loaded yet. `sizes`: documents of each query.
+    pub(crate) fn from_blocks(
+        space: Arc<Space>,
+        loss: Loss,
+        sizes: Vec<u32>,
+        format: BlockFormat,
+        loading: Loading,
+    ) -> Self {
+        let origin = match loading {
+            Loading::All => Origin::Blocks(vec![OnceLock::new(); sizes.len()]),
+            Loading::OnDemand => Origin::CachedBlocks,
+        };
+        Self::new(space, loss, sizes, format, origin)
+    }
+
+    fn new(space: Arc<Space>, loss: Loss, sizes: Vec<u32>, format: BlockFormat, origin: Origin) -> Self {
+        let has_row_groups = loss.constraint() != ListConstraint::None;
+        let BlockFormat { element_bytes, has_doc_weights } = format;
+        let layout = BlockLayout { width: space.width(), element_bytes, has_row_groups, has_doc_weights };
+        let (single_map, cache) = (OnceLock::new(), BoundedCache::new(CACHE_BYTES));
+        Self { sizes, origin, layout, space, loss, single_map, sums: Mutex::default(), cache }
+    }
+
+    /// The same judgments for another loss.
+    ///
+    /// # Errors
+    /// Judgments of a model.
+    pub fn for_loss(&self, loss: Loss) -> Result<Self> {
+        match &self.origin {
+            Origin::Rows(data) => Ok(Self::from_rows(Arc::clone(&self.space), Arc::clone(data), loss)),
+            _ => Err(Error::Internal("judgments of a model, for another loss than its own".to_owned())),
+        }
+    }
+
+    /// Number of training queries.
+    pub fn len(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Whether there are no queries.
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
+    /// Whether the query influences a fit ([`Loss::is_informative`]).
+    pub fn is_informative(&self, query: usize) -> bool {
+        self.sizes[query] > 0
+    }
+
+    /// Documents of each query (`n_queries`); 0 if the query is not informative.
+    pub(crate) fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    /// The space of the fitted functions.
+    pub fn space(&self) -> &Arc<Space> {
+        &self.space
+    }
+
+    /// The rows of the training set with scaled features; `None` for the judgments of a model.
+    pub(super) fn rows(&self) -> Option<&Arc<Dataset>> {
+        match &self.origin {
+            Origin::Rows(data) => Some(data),
+            _ => None,
+        }
+    }
+
+    /// The map of the space in single precision, if that has enough digits.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(super) fn single_map(&self, control: &Control) -> Result<Option<&SingleMap>> {
+        if self.single_map.get().is_none() {
+            let what = format_args!("a space of {} landmarks in single precision", self.space.dim());
+            let memory = control.reserve(self.space.single_map_bytes(), what, FEWER)?;
+            self.single_map.get_or_init(|| Some((self.space.single_map()?, memory)));
+        }
+        Ok(self.single_map.get().and_then(Option::as_ref).map(|(map, _)| map))
+    }
+
+    /// The sums of least squares that the latest fit has left.
+    pub(super) fn kept_sums(&self) -> MutexGuard<'_, Option<KeptSums>> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The loss that queries are prepared for.
+    pub fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// Factor of each term in the query's loss, which makes the loss a mean; 0 if the query is not informative.
+    pub fn normalizer(&self, query: usize) -> f64 {
+        if self.is_informative(query) { self.loss.normalizer(self.sizes[query] as usize) } else { 0.0 }
+    }
+
+    /// The format of the blocks.
+    pub(crate) fn format(&self) -> BlockFormat {
+        let BlockLayout { element_bytes, has_doc_weights, .. } = self.layout;
+        BlockFormat { element_bytes, has_doc_weights }
+    }
+
+    /// The documents of an informative query, prepared for a solver. They are not cached: for a single use.
+    ///
+    /// # Errors
+    /// A block that is not loaded; an interruption.
+    pub fn prepare(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
+        let judgments = self.judgments(query)?;
+        self.prepare_from(query, judgments.as_deref(), control).map(Arc::new)
+    }
+
+    /// The documents of an informative query, prepared for a solver together with what several fits can share.
+    ///
+    /// # Errors
+    /// A block that is not loaded; an interruption.
+    pub fn prepare_cached(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
+        let cached = self.cached(query)?;
+        if let Some(block) = cached.prepared.get() {
+            return Ok(Arc::clone(block));
+        }
+        let block = match self.prepare_from(query, cached.judgments.as_deref(), control)? {
+            QueryBlock::Pair(block) if self.space.dim() <= MAX_DIM_WITH_MOMENT => {
+                QueryBlock::Pair(block.with_moment())
+            }
+            block => block,
+        };
+        Ok(Arc::clone(cached.prepared.get_or_init(|| Arc::new(block))))
+    }
+
+    /// The query's entry in the cache, added if it is missing and its judgments are in memory.
+    fn cached(&self, query: usize) -> Result<Arc<CachedQuery>> {
+        if let Some(cached) = self.cache.get(&query) {
+            return Ok(cached);
+        }
+        let cached = CachedQuery::new(self.judgments(query)?);
+        self.cache.put(query, Arc::clone(&cached), self.cached_bytes(query) as usize);
+        Ok(cached)
+    }
+
+    /// The judgments of a query that were loaded; `None` if they are rows.
+    fn judgments(&self, query: usize) -> Result<Option<Arc<Judgments>>> {
+        let judgments = match &self.origin {
+            Origin::Rows(_) => return Ok(None),
+            Origin::Blocks(blocks) => blocks[query].get().cloned(),
+            Origin::CachedBlocks => self.cache.get(&query).and_then(|cached| cached.judgments.clone()),
+        };
+        let missing = || Error::Internal(format!("the block of query {query} is not loaded"));
+        judgments.map(Some).ok_or_else(missing)
+    }
+
+    fn prepare_from(
+        &self,
+        query: usize,
+        judgments: Option<&Judgments>,
+        control: &Control,
+    ) -> Result<QueryBlock> {
+        let (Origin::Rows(data), None) = (&self.origin, judgments) else {
+            let judgments =
+                judgments.ok_or_else(|| Error::Internal(format!("query {query} without judgments")))?;
+            let rows = 0..judgments.labels.len();
+            return self.query_block((&judgments.features, rows), judgments.judged(), control);
+        };
+        let (rows, judged) = (data.rows(query), judged(data, query));
+        let block = match &self.loss {
+            // Linear functions use the rows of the data set without a copy.
+            Loss::List(loss) if self.space.is_linear() => {
+                let rows = Rows::Of(Arc::clone(data), rows);
+                list_block(rows, judged, loss)
+            }
+            _ => self.query_block((&data.features, rows), judged, control),
+        };
+        block.map_err(|error| match error {
+            Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),
+            other => other,
+        })
+    }
+
+    fn query_block(
+        &self,
+        (documents, rows): (&Matrix, Range<usize>),
+        judged: Judged<'_>,
+        control: &Control,
+    ) -> Result<QueryBlock> {
+        match &self.loss {
+            Loss::Pair(_, by) => {
+                let weighting = PairWeighting { by: *by, documents: judged.doc_weights };
+                let block = self.space.pair_block(documents, rows, judged.labels, weighting, control);
+                block.map(QueryBlock::Pair)
+            }
+            Loss::List(loss) => {
+                let rows = Rows::Own(self.space.rows(documents, rows, control)?);
+                list_block(rows, judged, loss)
+            }
+        }
+    }
+
+    /// Reserves the bytes of these queries prepared for one fit, and of the copies that are made meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn reserve(&self, queries: impl Iterator<Item = usize>, control: &Control) -> Result<Reservation> {
+        let (mut sum, mut largest) = (0_u64, 0);
+        for query in queries {
+            let bytes = self.prepared_bytes(query);
+            (sum, largest) = (sum.saturating_add(bytes), bytes.max(largest));
+        }
+        self.reserve_bytes(sum, largest, control.memory())
+    }
+
+    /// Bytes of the blocks of all queries in a model.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        let bytes = |size: &u32| self.layout.block_bytes(*size as usize).unwrap_or(usize::MAX) as u64;
+        self.sizes.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Reserves the bytes of the queries that are prepared for this many fits, each of at most `neighbors` queries: in the
+    /// cache, and beyond its limit while fits use them. It runs in the thread pool of the fits.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn reserve_cache(&self, fits: usize, neighbors: usize, memory: &Memory) -> Result<Reservation> {
+        let informative = (0..self.len()).filter(|query| self.is_informative(*query));
+        let mut bytes: Vec<u64> = informative.map(|query| self.cached_bytes(query)).collect();
+        bytes.sort_unstable();
+        let of_largest = |count: usize| bytes.iter().rev().take(count).copied().fold(0, u64::saturating_add);
+        let mut sum = of_largest(fits.saturating_mul(neighbors));
+        if sum > CACHE_BYTES as u64 {
+            let in_use = match self.origin {
+                // The queries of a batch stay in the cache until all its fits are done.
+                Origin::CachedBlocks => of_largest(neighbors.saturating_mul(fits.min(BATCH))),
+                // Each thread may prepare queries that the cache has dropped.
+                _ => of_largest(neighbors).saturating_mul(fits.min(parallel::threads()) as u64),
+            };
+            sum = in_use.saturating_add(CACHE_BYTES as u64);
+        }
+        self.reserve_bytes(sum, of_largest(1), memory)
+    }
+
+    fn reserve_bytes(&self, sum: u64, largest: u64, memory: &Memory) -> Result<Reservation> {
+        let copies = largest.saturating_mul(parallel::threads() as u64);
+        let what = format_args!("preparing training queries in a space of {} weights", self.space.dim());
+        memory.reserve(sum.saturating_add(copies), what, FEWER)
+    }
+
+    /// Bytes of a query prepared for a solver, without its moment.
+    fn prepared_bytes(&self, query: usize) -> u64 {
+        let n = self.sizes[query] as usize;
+        let is_linear = self.space.is_linear();
+        let rows = match (&self.loss, &self.origin) {
+            (Loss::List(_), Origin::Rows(_)) if is_linear => 0,
+            (Loss::Pair(..), Origin::Rows(data)) if !is_linear && self.space.form() == Form::Ranking => {
+                1 + loss::pair_count(data.labels(query)) as usize
+            }
+            (Loss::Pair(..), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
+            _ => n,
+        };
+        let by_grades = matches!(self.loss, Loss::Pair(_, by) if by != PairWeights::Equal);
+        let weighs = self.layout.has_doc_weights || by_grades;
+        let vectors = SMALL_VECTORS + if weighs { WEIGHT_VECTORS } else { 0 };
+        matrix_bytes(rows, self.space.dim().next_multiple_of(LANES)).saturating_add(matrix_bytes(n, vectors))
+    }
+
+    /// Bytes of the pair moment of a query.
+    fn moment_bytes(&self) -> u64 {
+        let dim = self.space.dim();
+        let has_moment = matches!(self.loss, Loss::Pair(..)) && dim <= MAX_DIM_WITH_MOMENT;
+        let width = if has_moment { dim.next_multiple_of(LANES) } else { 0 };
+        matrix_bytes(width, width)
+    }
+
+    /// Bytes of a query in the cache.
+    fn cached_bytes(&self, query: usize) -> u64 {
+        let judgments = self.layout.block_bytes(self.sizes[query] as usize).unwrap_or(usize::MAX) as u64;
+        let own = if matches!(self.origin, Origin::Rows(_)) { 0 } else { judgments.saturating_mul(2) };
+        self.prepared_bytes(query).saturating_add(self.moment_bytes()).saturating_add(own)
+    }
+
+    /// Those of `queries` whose blocks must be loaded before they are used. Loaded blocks stay until the next call.
+    pub(crate) fn missing(&self, queries: &[usize]) -> Vec<usize> {
+        if !matches!(self.origin, Origin::CachedBlocks) {
+            return Vec::new();
+        }
+        self.cache.trim();
+        queries.iter().copied().filter(|query| !self.cache.contains(query)).collect()
+    }
+
+    /// Loads the block of a query.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for bytes that are not its judgments.
+    pub(crate) fn load(&self, query: usize, bytes: &[u8]) -> Result<()> {
+        let judgments = Arc::new(self.layout.read(self.sizes[query] as usize, bytes)?);
+        match &self.origin {
+            Origin::Rows(_) => return Err(Error::Internal("a block for rows".to_owned())),
+            Origin::Blocks(blocks) => drop(blocks[query].set(judgments)),
+            // A batch may need more than the limit: entries are dropped between batches only, in `missing`.
+            Origin::CachedBlocks => {
+                let cached = CachedQuery::new(Some(judgments));
+                self.cache.put_without_limit(query, cached, self.cached_bytes(query) as usize);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the block of a query.
+    ///
+    /// # Errors
+    /// A block that is not loaded.
+    pub(crate) fn write(&self, query: usize, out: &mut Vec<u8>) -> Result<()> {
+        let judgments = self.judgments(query)?;
+        match (&self.origin, judgments.as_deref()) {
+            (_, Some(judgments)) => {
+                let rows = (&judgments.features, 0..judgments.labels.len());
+                self.layout.write(judgments.judged(), rows, out);
+            }
+            (Origin::Rows(data), None) => {
+                let rows = (&data.features, data.rows(query));
+                self.layout.write(judged(data, query), rows, out);
+            }
+            (_, None) => return Err(Error::Internal(format!("query {query} without judgments"))),
+        }
+        Ok(())
+    }
+}

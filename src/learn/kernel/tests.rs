@@ -1,0 +1,279 @@
+//! Laws of the two maps, on every kernel of the table.
+
+use rayon::ThreadPoolBuilder;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::base::control::Control;
+use crate::base::error::Error;
+use crate::data::{Matrix, shaped};
+use crate::math::dense::dot;
+
+/// `n` documents with `dim` features that look random.
+fn documents(n: usize, dim: usize) -> Matrix {
+    let value = |i: usize| ((i * i % 1013) as f64 * 1.7 + i as f64 * 0.31).sin();
+    Matrix::F64(shaped(n, dim, (0..n * dim).map(value).collect()))
+}
+
+/// Every kernel with its default parameters for the documents.
+fn kernels(features: &Matrix) -> Vec<Kernel> {
+    NAMES.iter().map(|name| kernel(&json!(name), features)).collect()
+}
+
+fn kernel(value: &Value, features: &Matrix) -> Kernel {
+    KernelSpec::parse(value).unwrap().fit(features, 0, &Control::default()).unwrap()
+}
+
+fn fit(kernel: &Kernel, features: &Matrix, landmarks: usize) -> FeatureMap {
+    let options = MapOptions { landmarks, ..MapOptions::default() };
+    FeatureMap::fit(kernel, features, &options, &Control::default()).unwrap()
+}
+
+fn phi(map: &FeatureMap, features: &Matrix) -> Vec<f64> {
+    map.features(features, 0..features.rows(), &Control::default()).unwrap()
+}
+
+/// K of all documents with one another.
+fn gram(kernel: &Kernel, features: &Matrix) -> Vec<f64> {
+    let (n, dim) = (features.rows(), features.columns());
+    let rows = features.rows_f64(0..n);
+    kernel.block(&rows, n, &Points::new(&rows, n, dim))
+}
+
+/// The largest difference of rows' dot products to K, and the largest K in size.
+fn error(rows: &[f64], width: usize, k: &[f64], n: usize) -> (f64, f64) {
+    let row = |i: usize| &rows[i * width..(i + 1) * width];
+    let mut worst: f64 = 0.0;
+    for i in 0..n {
+        for j in 0..n {
+            worst = worst.max((dot(row(i), row(j)) - k[i * n + j]).abs());
+        }
+    }
+    (worst, k.iter().fold(0.0, |largest: f64, value| largest.max(value.abs())))
+}
+
+#[test]
+fn an_untruncated_map_is_the_kernel() {
+    let features = documents(90, 5);
+    for kernel in kernels(&features).into_iter().filter(|kernel| kernel.def().positive_semidefinite) {
+        let name = kernel.def().name;
+        let map = fit(&kernel, &features, 90);
+        assert!(map.is_valid() && map.negative() < 1e-12 && map.warning().is_none(), "{name}");
+        let (worst, largest) = error(&phi(&map, &features), map.dim(), &gram(&kernel, &features), 90);
+        assert!(worst < 1e-9 * largest, "{name}: {worst}");
+    }
+    assert_eq!(fit(&kernels(&features)[0], &features, 90).dim(), 5, "the rank of the linear kernel");
+}
+
+#[test]
+fn a_truncated_map_is_the_kernel_at_its_pivots_and_below_it_elsewhere() {
+    let features = documents(90, 5);
+    for kernel in kernels(&features).into_iter().filter(|kernel| kernel.def().positive_semidefinite) {
+        let map = fit(&kernel, &features, 20);
+        let pivots = Matrix::F64(shaped(map.dim(), 5, map.basis().points().rows()));
+        let (worst, largest) = error(&phi(&map, &pivots), map.dim(), &gram(&kernel, &pivots), map.dim());
+        assert!(worst < 1e-9 * largest, "{}: {worst}", kernel.def().name);
+        let k = gram(&kernel, &features);
+        for (i, row) in phi(&map, &features).chunks_exact(map.dim()).enumerate() {
+            assert!(dot(row, row) <= k[i * 90 + i] + 1e-9 * largest);
+        }
+    }
+}
+
+#[test]
+fn weights_and_coefficients_give_the_same_scores() {
+    let features = documents(70, 3);
+    for kernel in kernels(&features) {
+        let map = fit(&kernel, &features, 40);
+        let w: Vec<f64> = (0..map.dim()).map(|i| (i as f64 + 0.5).cos()).collect();
+        let beta = map.coefficients(&w).unwrap();
+        let control = Control::default();
+        let scores = map.basis().scores(&features, 3..60, &beta, &control).unwrap();
+        let columns = map.columns(&features, 3..60, &control).unwrap();
+        let rows = map.features(&features, 3..60, &control).unwrap();
+        let size: f64 = beta.iter().map(|value| value.abs()).sum();
+        for (i, score) in scores.iter().enumerate() {
+            let position = i * map.dim()..(i + 1) * map.dim();
+            assert!(
+                (score - dot(&rows[position.clone()], &w)).abs() < 1e-12 * (1.0 + size),
+                "{}",
+                kernel.def().name
+            );
+            assert_eq!(score.to_bits(), dot(&columns[position], &beta).to_bits());
+        }
+    }
+}
+
+/// With `LTR_LONG=1` twice as many queries and landmarks.
+#[test]
+fn bits_depend_neither_on_threads_nor_on_company() {
+    let (queries, landmarks) = if crate::is_long() { (14, 300) } else { (7, 150) };
+    let features = documents(queries * 50, 6);
+    let labels: Vec<f64> = (0..features.rows()).map(|i| (i % 3) as f64).collect();
+    let offsets: Vec<usize> = (0..=queries).map(|query| query * 50).collect();
+    let options = MapOptions { landmarks, tolerance: 1e-10, seed: 5 };
+    let control = Control::default();
+    let all = |threads: usize| {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let kernel = kernel(&json!("laplace"), &features);
+            let map = FeatureMap::fit(&kernel, &features, &options, &control).unwrap();
+            let pairs = PairMap::fit(&kernel, &features, &offsets, &labels, &options, &control).unwrap();
+            let beta = vec![1.0; pairs.dim()];
+            let psi = pairs.features(&features, 0..50, &labels[..50], &control).unwrap();
+            let scores = pairs.scores(&features, &beta, &control).unwrap();
+            let rows = phi(&map, &features);
+            (map, rows, pairs, psi, scores)
+        })
+    };
+    let one = all(1);
+    assert_eq!(one, all(3));
+    let alone = one.0.features(&features, 333..334, &control).unwrap();
+    assert_eq!(alone, one.1[333 * one.0.dim()..334 * one.0.dim()]);
+}
+
+#[test]
+fn the_order_of_documents_changes_no_product() {
+    let features = documents(60, 4);
+    let order: Vec<usize> = (0..60).map(|i| i * 7 % 60).collect();
+    let kernel = kernel(&json!("gaussian"), &features);
+    let permuted = fit(&kernel, &features.select_rows(&order), 60);
+    let (worst, _) = error(&phi(&permuted, &features), permuted.dim(), &gram(&kernel, &features), 60);
+    assert!(worst < 1e-9);
+}
+
+#[test]
+fn repeated_documents_and_constant_features_lower_the_rank() {
+    let features = documents(20, 3);
+    let twice = features.select_rows(&(0..40).map(|i| i % 20).collect::<Vec<_>>());
+    let gaussian = |features: &Matrix| kernel(&json!({"gaussian": {"gamma": 1}}), features);
+    assert_eq!(fit(&gaussian(&twice), &twice, 40).dim(), fit(&gaussian(&features), &features, 40).dim());
+    let constant = Matrix::F64(shaped(9, 2, vec![0.7; 18]));
+    for kernel in kernels(&constant) {
+        let map = fit(&kernel, &constant, 9);
+        assert_eq!(map.dim(), 1, "{}", kernel.def().name);
+        let rows = phi(&map, &constant);
+        assert!(rows.iter().all(|value| value.to_bits() == rows[0].to_bits()));
+    }
+}
+
+#[test]
+fn the_smallest_problems_have_maps() {
+    for (n, dim) in [(0, 2), (1, 1), (1, 3), (5, 1), (3, 0)] {
+        let features = documents(n, dim);
+        for kernel in kernels(&features) {
+            let map = fit(&kernel, &features, 10);
+            let (worst, largest) = error(&phi(&map, &features), map.dim(), &gram(&kernel, &features), n);
+            let exact = worst <= 1e-9 * largest || !kernel.def().positive_semidefinite;
+            assert!(exact, "{} of ({n}, {dim}): {worst}", kernel.def().name);
+            let beta = vec![1.0; map.dim()];
+            let scores = map.basis().scores(&features, 0..n, &beta, &Control::default()).unwrap();
+            assert_eq!(scores.len(), n);
+        }
+    }
+}
+
+#[test]
+fn an_indefinite_kernel_is_projected_and_says_so() {
+    let features = documents(80, 3);
+    let tanh = kernel(&json!({"tanh": {"scale": 2, "offset": -1}}), &features);
+    let map = fit(&tanh, &features, 80);
+    assert!(map.dim() > 1 && map.is_valid());
+    assert!(map.negative() > 0.01, "{}", map.negative());
+    let warning = map.warning().unwrap();
+    assert!(warning.starts_with("the kernel tanh is not positive semidefinite"), "{warning}");
+    let pivots = Matrix::F64(shaped(map.dim(), 3, map.basis().points().rows()));
+    let (worst, _) = error(&phi(&map, &pivots), map.dim(), &gram(&tanh, &pivots), map.dim());
+    assert!(worst < 1e-6, "{worst}");
+    // The candidates' features stay of the kernel's size.
+    assert!(phi(&map, &features).iter().all(|value| value * value <= 2.0));
+}
+
+#[test]
+fn a_seed_chooses_the_candidates() {
+    let features = documents(400, 4);
+    let kernel = kernel(&json!("gaussian"), &features);
+    let with = |seed| {
+        let options = MapOptions { landmarks: 30, seed, ..MapOptions::default() };
+        FeatureMap::fit(&kernel, &features, &options, &Control::default()).unwrap()
+    };
+    assert_eq!(with(1), with(1));
+    assert_ne!(with(1).basis().points().rows(), with(2).basis().points().rows());
+    assert_eq!(with(1).dim(), 30);
+}
+
+#[test]
+fn other_sizes_and_overflow_are_refused() {
+    let features = documents(10, 3);
+    let control = Control::default();
+    let map = fit(&kernel(&json!("gaussian"), &features), &features, 10);
+    let narrow = documents(4, 2);
+    assert!(matches!(map.features(&narrow, 0..4, &control), Err(Error::Shape { .. })));
+    assert!(matches!(map.basis().scores(&features, 0..4, &[1.0], &control), Err(Error::Shape { .. })));
+    assert!(matches!(map.coefficients(&[1.0]), Err(Error::Shape { .. })));
+    let huge = Matrix::F64(shaped(2, 1, vec![1e200, -1e200]));
+    let polynomial = Kernel::new("polynomial", vec![2.0, 1.0, 0.0]).unwrap();
+    let refused = FeatureMap::fit(&polynomial, &huge, &MapOptions::default(), &control);
+    assert!(matches!(refused, Err(Error::Data(_))));
+}
+
+#[test]
+fn an_interruption_ends_every_part() {
+    let features = documents(40, 3);
+    let labels: Vec<f64> = (0..40).map(f64::from).collect();
+    let gaussian = kernel(&json!("gaussian"), &features);
+    let map = fit(&gaussian, &features, 40);
+    let control = Control::default();
+    let options = MapOptions::default();
+    let pairs = PairMap::fit(&gaussian, &features, &[0, 40], &labels, &options, &control).unwrap();
+    let beta = vec![0.0; map.dim()];
+    control.cancel();
+    let interrupted = Error::Interrupted;
+    for value in [json!("gaussian"), json!({"gaussian": {"gamma": "median"}})] {
+        let choice = KernelSpec::parse(&value).unwrap();
+        assert_eq!(choice.fit(&features, 0, &control).unwrap_err(), interrupted);
+    }
+    assert_eq!(FeatureMap::fit(&gaussian, &features, &options, &control).unwrap_err(), interrupted);
+    assert_eq!(map.features(&features, 0..40, &control).unwrap_err(), interrupted);
+    assert_eq!(map.basis().scores(&features, 0..40, &beta, &control).unwrap_err(), interrupted);
+    assert_eq!(pairs.features(&features, 0..40, &labels, &control).unwrap_err(), interrupted);
+    assert_eq!(pairs.scores(&features, &vec![0.0; pairs.dim()], &control).unwrap_err(), interrupted);
+}
+
+/// A map as text, changed by `change`, read back; `None` where that is refused.
+fn damaged<T>(map: &T, change: impl Fn(&mut Value)) -> Option<T>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned,
+{
+    let mut value = serde_json::to_value(map).unwrap();
+    change(&mut value);
+    serde_json::from_value(value).ok()
+}
+
+#[test]
+fn maps_survive_their_bytes_and_damage_is_found() {
+    let features = documents(12, 3);
+    let labels: Vec<f64> = (0..12).map(f64::from).collect();
+    let gaussian = kernel(&json!("gaussian"), &features);
+    let map = fit(&gaussian, &features, 8);
+    assert_eq!(damaged(&map, |_| {}), Some(map.clone()));
+    let invalid = |change: &dyn Fn(&mut Value)| damaged(&map, change).is_none_or(|map| !map.is_valid());
+    assert!(invalid(&|value| value["factor"][0] = json!(0.0)));
+    assert!(invalid(&|value| value["factor"][2] = json!(-1.0)));
+    assert!(invalid(&|value| value["factor"] = json!([1.0])));
+    assert!(invalid(&|value| value["basis"]["count"] = json!(7)));
+    assert!(invalid(&|value| value["basis"]["count"] = json!(u64::MAX)));
+    assert!(invalid(&|value| value["basis"]["rows"][0] = json!(null)));
+    assert!(invalid(&|value| value["basis"]["kernel"]["parameters"][0] = json!(-1.0)));
+    assert!(invalid(&|value| value["basis"]["kernel"]["name"] = json!("cosine")));
+    assert!(invalid(&|value| value["basis"] = json!(
+        {"kernel": {"name": "linear", "parameters": []}, "count": u64::MAX, "dim": 0, "rows": []}
+    )));
+    let options = MapOptions::default();
+    let pairs = PairMap::fit(&gaussian, &features, &[0, 12], &labels, &options, &Control::default()).unwrap();
+    assert_eq!(damaged(&pairs, |_| {}), Some(pairs.clone()));
+    let invalid = |change: &dyn Fn(&mut Value)| damaged(&pairs, change).is_none_or(|map| !map.is_valid());
+    assert!(invalid(&|value| value["pivots"][0][1] = json!(12)));
+    assert!(invalid(&|value| value["pivots"] = json!([])));
+    assert!(invalid(&|value| value["factor"][0] = json!(-1.0)));
+}

@@ -1,0 +1,7 @@
+//! Fitting one ranking function: spaces and kernels, weights of queries, optimization problems and their solvers.
+
+pub mod fit;
+pub mod kernel;
+pub mod smoothing;
+pub mod solve;
+pub mod space;

@@ -1,0 +1,296 @@
+//! The search for the nearest training queries.
+//!
+//! Distances of numbers alone are computed in single precision first, for many targets at once (`query_panels`). They tell which
+//! training queries can be among the nearest, or at the median. Exact distances of these decide, so results have the bits of a
+//! search that computes all distances in double precision.
+
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use ndarray::Array2;
+
+use super::query_panels::Panels;
+use super::{Smoothing, SmoothingKind, Target};
+use crate::base::control::Ticks;
+use crate::base::memory::bytes_of;
+use crate::base::parallel;
+use crate::data::query_distance::{QueryDistance, Separation};
+use crate::math::order::{compare, keep_smallest};
+use crate::math::select::{Candidates, candidates};
+use crate::math::single::{PANEL, panels_for};
+
+/// Encoded features of queries, one row each, and the panels of their numbers once they are used.
+#[derive(Debug, Default)]
+pub struct QueryRows {
+    rows: Array2<f64>,
+    panels: OnceLock<Panels>,
+}
+
+impl From<Array2<f64>> for QueryRows {
+    fn from(rows: Array2<f64>) -> Self {
+        Self { rows, panels: OnceLock::new() }
+    }
+}
+
+impl Deref for QueryRows {
+    type Target = Array2<f64>;
+
+    fn deref(&self) -> &Array2<f64> {
+        &self.rows
+    }
+}
+
+/// What a training query is for the search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryRole {
+    /// Its distance counts for the bandwidth.
+    Counted,
+    /// It counts, and can be a neighbor.
+    Candidate,
+}
+
+/// Work of comparing one number of two rows, an item of two orders at most.
+pub const COMPARISON: usize = 50;
+
+/// Targets whose distances are computed at a time. More would not stay in the second cache.
+pub const BATCH: usize = 24;
+
+/// A neighbor: index, distance and weight > 0.
+pub type Near = (usize, f64, f64);
+
+impl QueryRows {
+    /// Bytes of searches in all threads of the pool: the panels that are kept, and the squares of each thread.
+    pub fn search_bytes(&self, distance: &QueryDistance) -> u64 {
+        let queries = panels_for(self.rows.nrows()) * PANEL;
+        let panels = bytes_of::<f32>(queries.saturating_mul(distance.numbers() + 2));
+        panels.saturating_add(bytes_of::<f32>(queries.saturating_mul(BATCH * parallel::threads())))
+    }
+
+    /// For each target with these encoded features the candidates that count for it, nearest first, ties in their order: index,
+    /// distance and weight > 0. See [`QueryDistance::combined`] and [`Smoothing`].
+    pub fn nearest(
+        &self,
+        distance: &QueryDistance,
+        smoothing: &Smoothing,
+        targets: &[(&[f64], Target)],
+        role: &impl Fn(usize) -> QueryRole,
+    ) -> Vec<Vec<Near>> {
+        let roles = Roles::new(self.rows.nrows(), role);
+        let search = Search { rows: &self.rows, distance, smoothing, roles: &roles };
+        if !distance.is_euclidean() || distance.numbers() == 0 {
+            return targets.iter().map(|target| search.by_kernels(*target)).collect();
+        }
+        let cached = self.panels.get_or_init(|| Panels::new(&self.rows, distance));
+        if cached.are_for(distance) {
+            return search.by_panels(cached, targets);
+        }
+        search.by_panels(&Panels::new(&self.rows, distance), targets)
+    }
+}
+
+/// The training queries by their roles, each list ascending.
+struct Roles {
+    /// Those that count and are no candidates.
+    counted: Vec<usize>,
+    candidates: Vec<usize>,
+}
+
+impl Roles {
+    fn new(queries: usize, role: &impl Fn(usize) -> QueryRole) -> Self {
+        let mut roles = Self { counted: Vec::new(), candidates: Vec::new() };
+        let mut ticks = Ticks::default();
+        for query in 0..queries {
+            ticks.add(1);
+            match role(query) {
+                QueryRole::Counted => roles.counted.push(query),
+                QueryRole::Candidate => roles.candidates.push(query),
+            }
+        }
+        roles
+    }
+
+    /// How many count for the bandwidth.
+    fn count(&self) -> usize {
+        self.counted.len() + self.candidates.len()
+    }
+}
+
+/// The search for the neighbors of targets.
+struct Search<'a> {
+    rows: &'a Array2<f64>,
+    distance: &'a QueryDistance,
+    smoothing: &'a Smoothing,
+    roles: &'a Roles,
+}
+
+impl Search<'_> {
+    /// Any distance: orders of items and categories have no coordinates.
+    fn by_kernels(&self, (features, target): (&[f64], Target)) -> Vec<Near> {
+        let Self { distance, smoothing, roles, .. } = self;
+        let mut ticks = Ticks::default();
+        let mut separation = |query: &usize| {
+            ticks.add(COMPARISON * features.len());
+            distance.between(&self.rows.row(*query).to_vec(), features)
+        };
+        let near: Vec<Separation> = roles.candidates.iter().map(&mut separation).collect();
+        let others = roles.counted.iter().map(separation);
+        let distances: Vec<f64> = near.iter().copied().chain(others).map(|other| other.distance).collect();
+        let h = smoothing.bandwidth(&distances, distance.numbers());
+        let combined: Vec<Option<f64>> = near.iter().map(|other| Some(distance.combined(other, h))).collect();
+        let nearest = smoothing.nearest(&combined, target).into_iter();
+        let neighbor = |(index, distance): (usize, f64)| {
+            (roles.candidates[index], distance, smoothing.weight(&near[index], h))
+        };
+        nearest.map(neighbor).filter(|(_, _, weight)| *weight > 0.0).collect()
+    }
+
+    /// Distances of numbers alone. The results are those of [`Self::by_kernels`], bit for bit.
+    fn by_panels(&self, panels: &Panels, targets: &[(&[f64], Target)]) -> Vec<Vec<Near>> {
+        let stride = panels.stride();
+        let mut squares = vec![0.0; stride * targets.len().min(BATCH)];
+        let mut found = Vec::with_capacity(targets.len());
+        for targets in targets.chunks(BATCH) {
+            panels.squares(targets, &mut squares);
+            for (target, squares) in targets.iter().zip(squares.chunks_mut(stride.max(1))) {
+                found.push(match panels.error(target.0) {
+                    Some(error) => self.by_squares(*target, squares, error),
+                    None => self.by_kernels(*target),
+                });
+            }
+        }
+        found
+    }
+
+    /// The neighbors of a target by squared distances from all training queries that are off by at most `error`.
+    fn by_squares(&self, (features, target): (&[f64], Target), squares: &mut [f32], error: f64) -> Vec<Near> {
+        let Self { distance, smoothing, roles, .. } = self;
+        Ticks::default().add(8 * squares.len());
+        // 1. The bandwidth. Infinite distances are behind all others.
+        let exact = |query: u32| distance.numbers_between(&self.rows.row(query as usize).to_vec(), features);
+        let n = roles.count();
+        let median = || {
+            let middle = n / 2;
+            let first = if n.is_multiple_of(2) { middle.saturating_sub(1) } else { middle };
+            if n == 0 {
+                return 0.0;
+            }
+            let Candidates { below, indices } = candidates(squares, [first, middle], error);
+            let mut near: Vec<f64> = indices.into_iter().map(exact).collect();
+            near.sort_unstable_by(|a, b| compare(*a, *b));
+            let (first, middle) = (near[first - below], near[middle - below]);
+            if n.is_multiple_of(2) { 0.5 * (first + middle) } else { middle }
+        };
+        let h = match smoothing.kind {
+            SmoothingKind::Knn => 0.0,
+            _ => smoothing.bandwidth_by(median, n, distance.numbers()),
+        };
+        // 2. The nearest candidates.
+        roles.counted.iter().for_each(|&query| squares[query] = f32::INFINITY);
+        let count = smoothing.neighbors_for(target).min(roles.candidates.len());
+        if count == 0 {
+            return Vec::new();
+        }
+        let near = candidates(squares, [0, count - 1], error).indices.into_iter();
+        let mut near: Vec<(usize, f64)> = near.map(|query| (query as usize, exact(query))).collect();
+        keep_smallest(&mut near, count);
+        let weighted = |(query, distance): (usize, f64)| {
+            (query, distance, smoothing.weight(&Separation { distance, cost: 0.0 }, h))
+        };
+        near.into_iter().map(weighted).filter(|(_, _, weight)| *weight > 0.0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::query_distance::{ColumnDistance, Comparison};
+    use crate::learn::smoothing::Bandwidth;
+    use crate::math::random::Random;
+
+    fn numbers(count: usize) -> QueryDistance {
+        let column =
+            |start| ColumnDistance { comparison: Comparison::Euclidean, start, width: 1, weight: 1.0 };
+        QueryDistance::from((0..count).map(column).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_nearest_are_those_of_a_search_among_all() {
+        let mut random = Random::new(5);
+        // Few different values make ties and equal queries; 6,000 queries are more than a sample.
+        for (queries, different, count) in
+            [(1, 2, 3), (60, 3, 7), (700, 1000, 20), (6000, 30, 9), (6000, 2, 50)]
+        {
+            let features = Array2::from_shape_fn((queries, 3), |_| random.below(different) as f64 / 3.0);
+            let rows = QueryRows::from(features);
+            let roles: Vec<usize> = (0..queries).map(|_| random.below(4)).collect();
+            let role = |query: usize| match roles[query] {
+                0 => QueryRole::Counted,
+                _ => QueryRole::Candidate,
+            };
+            let plain = numbers(3);
+            let weighted = plain.with_weights([(0, 0.7), (2, 0.0)]);
+            for name in ["knn", "rectangular", "gaussian", "epanechnikov", "tricube"] {
+                let kind = SmoothingKind::parse(name).unwrap();
+                for bandwidth in [Bandwidth::Median, Bandwidth::Fixed(0.4), Bandwidth::Rate] {
+                    let smoothing = Smoothing::new(kind, count, bandwidth);
+                    for (distance, query) in [(&plain, 0), (&weighted, queries - 1)] {
+                        let own = rows.row(query).to_vec();
+                        let target = (&own[..], Target::Novel);
+                        let bits = |found: Vec<Near>| -> Vec<(usize, u64, u64)> {
+                            found.into_iter().map(|(query, d, w)| (query, d.to_bits(), w.to_bits())).collect()
+                        };
+                        let all = Roles::new(queries, &role);
+                        let search =
+                            Search { rows: &rows.rows, distance, smoothing: &smoothing, roles: &all };
+                        let expected = bits(search.by_kernels(target));
+                        let found = rows.nearest(distance, &smoothing, &[target, target], &role);
+                        assert_eq!(found.len(), 2);
+                        for found in found {
+                            assert_eq!(bits(found), expected, "{queries} {name}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn squares_are_within_their_error() {
+        let mut random = Random::new(3);
+        // Numbers far from 0, large, small, and too large for single precision.
+        for (scale, offset) in [(1.0, 0.0), (1e-3, 1e9), (1e6, -5.0), (1e-12, 0.0), (1e-19, 0.0), (1e20, 0.0)]
+        {
+            for (queries, numbers) in [(1, 1), (48, 3), (60, 8), (101, 46)] {
+                let column = |start| ColumnDistance {
+                    comparison: Comparison::Euclidean,
+                    start,
+                    width: 1,
+                    weight: 1.0,
+                };
+                let plain = QueryDistance::from((0..numbers).map(column).collect::<Vec<_>>());
+                let weighted = plain.with_weights((0..numbers).map(|at| (at, 0.3 * at as f64)));
+                // A further column, of a category, is left out.
+                let mut value = || offset + scale * random.symmetric();
+                let rows = Array2::from_shape_fn((queries, numbers + 1), |_| value());
+                let targets: Vec<Vec<f64>> =
+                    (0..5).map(|_| (0..=numbers).map(|_| value()).collect()).collect();
+                let targets: Vec<(&[f64], ())> = targets.iter().map(|target| (&target[..], ())).collect();
+                for distance in [plain, weighted] {
+                    let panels = Panels::new(&rows, &distance);
+                    let mut squares = vec![0.0; panels.stride() * targets.len()];
+                    panels.squares(&targets, &mut squares);
+                    for ((target, ()), squares) in targets.iter().zip(squares.chunks(panels.stride())) {
+                        let error = panels.error(target);
+                        assert_eq!(error.is_some(), scale < 1e15);
+                        let Some(error) = error else { continue };
+                        assert!(squares[queries..].iter().all(|square| square.is_infinite()));
+                        for (square, row) in squares.iter().zip(rows.rows()) {
+                            let exact = distance.numbers_between(&row.to_vec(), target);
+                            assert!((f64::from(*square) - exact * exact).abs() <= error, "{scale} {numbers}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

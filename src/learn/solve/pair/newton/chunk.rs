@@ -1,0 +1,361 @@
+//! A chunk: consecutive queries of a problem, processed by one thread.
+#![allow(clippy::inline_always)]
+
+use super::few::ZonePair;
+use super::hessian::{Precision, Products, add_long_zone};
+use super::line::Slope;
+use super::long;
+use super::pass;
+use super::pass::{Center, Half, PAD, Stored, Update};
+use crate::learn::solve::PairBlock;
+use crate::learn::solve::pair::weights::{EightWeights, Equal};
+use crate::math::lanes;
+use crate::math::lanes::Lanes;
+use crate::math::simd::simd;
+
+/// Sums of a pass over all pairs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Sum of c L, of the hinge c max(u, 0); c includes the weights of pairs.
+    pub loss: f64,
+    /// Sum of alpha.
+    pub alpha: f64,
+    /// g's; sum of alpha u = sum of alpha - g's.
+    pub g_scores: f64,
+    /// g'Xd.
+    pub g_direction: f64,
+    /// Sum of |g (Xd)| over documents, a bound of the rounding of `g_direction`.
+    pub g_direction_size: f64,
+}
+
+impl Sums {
+    /// The sums of all chunks.
+    pub(super) fn total(chunks: &[Self]) -> Self {
+        chunks.iter().fold(Self::default(), |sum, chunk| Self {
+            loss: sum.loss + chunk.loss,
+            alpha: sum.alpha + chunk.alpha,
+            g_scores: sum.g_scores + chunk.g_scores,
+            g_direction: sum.g_direction + chunk.g_direction,
+            g_direction_size: sum.g_direction_size + chunk.g_direction_size,
+        })
+    }
+
+    /// Slope of the objective in the current direction d, from that of the penalty.
+    pub(super) fn slope(&self, penalty: f64) -> Slope {
+        let noise = 1e-15 * (penalty.abs() + self.g_direction_size);
+        Slope { value: penalty - self.g_direction, noise }
+    }
+}
+
+/// One query of a chunk.
+pub(super) struct Part<'a> {
+    pub block: &'a PairBlock,
+    pub weight: f64,
+    /// First block of the query's scores.
+    scores: usize,
+    /// Blocks of scores.
+    pub blocks: usize,
+    /// First block of the query's centers.
+    pairs: usize,
+    /// Number of the query's first document in the problem.
+    first_document: usize,
+}
+
+impl Part<'_> {
+    /// The query's blocks of scores.
+    #[inline(always)]
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
+        self.scores..self.scores + self.blocks
+    }
+}
+
+/// Consecutive queries with their scores and buffers.
+pub(super) struct Chunk<'a> {
+    pub parts: Vec<Part<'a>>,
+    /// Blocks of eight pairs.
+    pub pair_blocks: usize,
+    /// Scores at the last accepted point and at the point of the last pass.
+    pub accepted: Vec<Lanes>,
+    pub scores: Vec<Lanes>,
+    /// Xd.
+    pub direction_scores: Vec<Lanes>,
+    /// g = c (row - column sums of p).
+    pub g: Vec<Lanes>,
+    /// Sums over the pairs of each document of one query.
+    rows: Vec<pass::RowSums>,
+    /// Scores of one query over delta.
+    scaled: Vec<Lanes>,
+    /// Centers p0 of all pairs; empty while they are 1/2.
+    centers: Vec<Lanes>,
+    /// Pairs of one query in the zone of the last Hessian, and their number in all queries.
+    zone: Vec<(u32, u32)>,
+    pub zone_pairs: u64,
+    products: Products,
+}
+
+impl<'a> Chunk<'a> {
+    /// A chunk with all scores zero; `first_document` is the number of its first document in the problem.
+    pub(super) fn new(queries: Vec<(&'a PairBlock, f64)>, mut first_document: usize) -> Self {
+        let (mut scores, mut pairs, mut longest) = (0, 0, 0);
+        let mut parts = Vec::with_capacity(queries.len());
+        let mut padded = Vec::new();
+        for (block, weight) in queries {
+            let blocks = lanes::blocks_for(block.n_docs());
+            parts.push(Part { block, weight, scores, blocks, pairs, first_document });
+            first_document += block.n_docs();
+            scores += blocks;
+            pairs += pass::pair_blocks(block.start());
+            longest = longest.max(blocks);
+            padded.resize(scores, Lanes::ZERO);
+            for document in block.n_docs()..blocks * lanes::LANES {
+                *lanes::get_mut(&mut padded[scores - blocks..], document) = PAD;
+            }
+        }
+        Self {
+            parts,
+            pair_blocks: pairs,
+            scores: padded.clone(),
+            accepted: padded,
+            direction_scores: vec![Lanes::ZERO; scores],
+            g: vec![Lanes::ZERO; scores],
+            rows: Vec::new(),
+            scaled: vec![Lanes::ZERO; longest],
+            centers: Vec::new(),
+            zone: Vec::new(),
+            zone_pairs: 0,
+            products: Products::default(),
+        }
+    }
+
+    /// Accepts the point of the last pass.
+    pub(super) fn accept(&mut self) {
+        std::mem::swap(&mut self.accepted, &mut self.scores);
+    }
+
+    /// Makes every center 1/2.
+    pub(super) fn clear_centers(&mut self) {
+        self.centers = Vec::new();
+    }
+
+    /// Largest margin of a pair at the accepted point.
+    pub(super) fn largest_margin(&self) -> f64 {
+        let margins = self
+            .parts
+            .iter()
+            .map(|part| pass::largest_margin(part.block.start(), &self.accepted[part.range()]));
+        margins.fold(f64::NEG_INFINITY, f64::max)
+    }
+}
+
+/// `scaled` = (scores of one query) / delta.
+#[inline(always)]
+fn scale(scores: &[Lanes], inverse: f64, scaled: &mut [Lanes]) {
+    for (target, score) in scaled.iter_mut().zip(scores) {
+        *target = score.map(|value| value * inverse);
+    }
+}
+
+/// Scores at (accepted scores) + step * Xd.
+#[inline(always)]
+pub(super) fn step_scores(accepted: &[Lanes], step: f64, direction_scores: &[Lanes], scores: &mut [Lanes]) {
+    scores.copy_from_slice(accepted);
+    if step != 0.0 {
+        lanes::axpy(step, direction_scores, scores);
+    }
+}
+
+/// Multiplies g by c and adds its products with the scores and with Xd. Padded documents have scores but g = 0.
+#[inline(always)]
+pub(super) fn finish(
+    weight: f64,
+    scores: &[Lanes],
+    direction_scores: &[Lanes],
+    g: &mut [Lanes],
+    sums: &mut Sums,
+) {
+    let (mut with_scores, mut with_direction, mut size) = (Lanes::ZERO, Lanes::ZERO, Lanes::ZERO);
+    for ((g, s), d) in g.iter_mut().zip(scores).zip(direction_scores) {
+        for lane in 0..lanes::LANES {
+            g.0[lane] *= weight;
+            with_scores.0[lane] += g.0[lane] * s.0[lane];
+            let product = g.0[lane] * d.0[lane];
+            with_direction.0[lane] += product;
+            size.0[lane] += product.abs();
+        }
+    }
+    sums.g_scores += with_scores.fold();
+    sums.g_direction += with_direction.fold();
+    sums.g_direction_size += size.fold();
+}
+
+simd! {
+    /// out = X w.
+    pub(super) fn write_scores<'c, 'a>(parts: &'c [Part<'a>], w: &'c [Lanes], out: &'c mut [Lanes]) {
+        for part in parts {
+            let block = part.block;
+            lanes::rows_times(block.x(), block.width(), block.n_docs(), w, &mut out[part.range()]);
+        }
+    }
+}
+
+/// Passes over the pairs of one query around its stored centers, or around 1/2 without any.
+#[inline(always)]
+fn pass_query(
+    start: &[u32],
+    scaled: (&[Lanes], f64),
+    centers: &[Lanes],
+    weights: impl EightWeights,
+    rows: &mut Vec<pass::RowSums>,
+    g: &mut [Lanes],
+) -> (f64, f64) {
+    if centers.is_empty() {
+        pass::pass(start, scaled, &mut Half, weights, rows, g)
+    } else {
+        pass::pass(start, scaled, &mut Stored(centers), weights, rows, g)
+    }
+}
+
+simd! {
+    /// Passes over all pairs at (accepted scores) + step * Xd.
+    pub(super) fn pass<'c, 'a>(chunk: &'c mut Chunk<'a>, step: f64, delta: f64) -> Sums {
+        let Chunk { parts, accepted, scores, direction_scores, g, rows, scaled, centers, .. } = chunk;
+        let inverse = 1.0 / delta;
+        let mut sums = Sums::default();
+        for part in parts.iter() {
+            // 1. The scores of the query, and the same divided by delta.
+            let (scores, direction_scores, g) =
+                (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
+            step_scores(&accepted[part.range()], step, direction_scores, scores);
+            let scaled = &mut scaled[..part.blocks];
+            scale(scores, inverse, scaled);
+            // 2. Its pairs, around the stored centers if there are any.
+            g.fill(Lanes::ZERO);
+            let (start, centers) = (part.block.start(), centers.get(part.pairs..).unwrap_or_default());
+            let (hinge, alpha) = match part.block.weights() {
+                None if centers.is_empty() && long::is_long(part.block) => {
+                    let found = long::pass(part.block, scores, delta, g);
+                    (found.hinge * inverse, found.total)
+                }
+                None => pass_query(start, (scaled, inverse), centers, Equal, rows, g),
+                Some(weights) => pass_query(start, (scaled, inverse), centers, weights, rows, g),
+            };
+            // 3. Its sums with their weight.
+            sums.loss += part.weight * (hinge * delta);
+            sums.alpha += part.weight * alpha;
+            finish(part.weight, scores, direction_scores, g, &mut sums);
+        }
+        sums
+    }
+}
+
+simd! {
+    /// out += X'g.
+    pub(super) fn transpose_times<'c, 'a>(chunk: &'c Chunk<'a>, out: &'c mut [Lanes]) {
+        for part in &chunk.parts {
+            let (block, g) = (part.block, &chunk.g[part.range()]);
+            lanes::columns_times(block.x(), block.width(), block.n_docs(), g, out);
+        }
+    }
+}
+
+/// Prepares products of this precision, of queries times this factor.
+fn become_precise(products: &mut Products, parts: &[Part<'_>], precision: Precision, factor: f64) {
+    if let (Precision::Single, Some(part)) = (precision, parts.first()) {
+        let largest = parts.iter().map(|part| part.weight).fold(0.0, f64::max);
+        products.become_single(part.block.width(), factor * largest);
+    }
+}
+
+/// The pairs of a query in the zone.
+#[inline(always)]
+fn find_zone(
+    part: &Part<'_>,
+    (accepted, scaled): (&[Lanes], &mut [Lanes]),
+    inverse: f64,
+    centers: &[Lanes],
+    zone: &mut Vec<(u32, u32)>,
+) {
+    let scaled = &mut scaled[..part.blocks];
+    scale(&accepted[part.range()], inverse, scaled);
+    zone.clear();
+    if centers.is_empty() {
+        pass::zone(part.block.start(), scaled, inverse, &Half, zone);
+    } else {
+        pass::zone(part.block.start(), scaled, inverse, &Stored(&centers[part.pairs..]), zone);
+    }
+}
+
+simd! {
+    /// The pairs in the zone at the accepted point, weighted with c / delta; `None` if they are more than `most`.
+    pub(super) fn zone_pairs<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64, most: usize) -> Option<Vec<ZonePair>> {
+        let Chunk { parts, accepted, scaled, centers, zone, .. } = chunk;
+        let inverse = 1.0 / delta;
+        let mut pairs = Vec::new();
+        for part in parts.iter() {
+            if centers.is_empty() && long::is_long(part.block) {
+                return None;
+            }
+            find_zone(part, (accepted, scaled), inverse, centers, zone);
+            if pairs.len() + zone.len() > most {
+                return None;
+            }
+            for &(a, b) in zone.iter() {
+                let [better, worse] = [a, b].map(|document| document + part.first_document as u32);
+                let weight = part.weight * inverse * part.block.pair_weight(a as usize, b as usize);
+                pairs.push(ZonePair { better, worse, weight });
+            }
+        }
+        Some(pairs)
+    }
+}
+
+simd! {
+    /// out += sum of (c / delta) z z' over the zone at the accepted point.
+    pub(super) fn add_hessian<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64, precision: Precision, out: &'c mut [Lanes]) {
+        let Chunk { parts, accepted, scaled, centers, zone, zone_pairs, products, .. } = chunk;
+        let inverse = 1.0 / delta;
+        *zone_pairs = 0;
+        become_precise(products, parts, precision, inverse);
+        for part in parts.iter() {
+            if centers.is_empty() && long::is_long(part.block) {
+                *zone_pairs += add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
+                continue;
+            }
+            find_zone(part, (accepted, scaled), inverse, centers, zone);
+            *zone_pairs += zone.len() as u64;
+            products.add_pairs(part.block, zone, part.weight * inverse, out);
+        }
+        if let Some(part) = parts.first() {
+            products.finish(part.block.width(), out);
+        }
+        products.end_single(out);
+    }
+}
+
+simd! {
+    /// out += sum of c z z' over all pairs.
+    pub(super) fn add_moment<'c, 'a>(chunk: &'c mut Chunk<'a>, precision: Precision, out: &'c mut [Lanes]) {
+        become_precise(&mut chunk.products, &chunk.parts, precision, 1.0);
+        for part in &chunk.parts {
+            chunk.products.add_moment(part.block, part.weight, out);
+        }
+        chunk.products.end_single(out);
+    }
+}
+
+simd! {
+    /// Replaces every center by the p of the accepted point.
+    pub(super) fn update_centers<'c, 'a>(chunk: &'c mut Chunk<'a>, delta: f64) {
+        let Chunk { parts, pair_blocks, accepted, g, rows, scaled, centers, .. } = chunk;
+        if centers.is_empty() {
+            centers.resize(*pair_blocks, Half.get(0));
+        }
+        let inverse = 1.0 / delta;
+        for part in parts.iter() {
+            let scaled = &mut scaled[..part.blocks];
+            scale(&accepted[part.range()], inverse, scaled);
+            let mut update = Update(&mut centers[part.pairs..]);
+            pass::pass(part.block.start(), (scaled, inverse), &mut update, Equal, rows, &mut g[part.range()]);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Smooth convex risks over a ball, by accelerated projected gradients (Nesterov 1983; Beck & Teboulle 2009) with
+//! restarts (O'Donoghue & Candes 2015).
+//!
+//! ```text
+//! min R(w) over |w| <= B
+//! w' = proj(v - g(v) / L),  v = w' + (t - 1) / t' (w' - w),  t' = (1 + sqrt(1 + 4 t^2)) / 2
+//! R(w) - min R <= g.w + B |g|                   g at w: the largest decrease of the tangent (Frank & Wolfe 1956)
+//! ```
+//!
+//! L doubles until R(w') <= R(v) + g(v).(w' - v) + L / 2 |w' - v|^2 or, because rounding may hide this, until
+//! (g(w') - g(v)).(w' - v) <= L |w' - v|^2. L decreases a little before each step. t restarts at 1 if a step opposes the
+//! previous one: (v - w').(w' - w) > 0.
+
+use super::vector::{difference, moved, norm};
+use super::{Best, Method, Objective, Point, Solution, StopRule, iterate, solve_path};
+use crate::base::control::Control;
+use crate::math::dense::dot;
+
+/// Factor of L before a step.
+const RELAXATION: f64 = 0.9;
+/// Most doublings of L in one step.
+const MOST_DOUBLINGS: usize = 100;
+
+/// Minimizes R over the ball of each radius B > 0, first from 0, then from the previous solution.
+pub fn minimize_path(
+    risk: &dyn Objective,
+    radii: &[f64],
+    rule: &StopRule,
+    control: &Control,
+) -> Vec<Solution> {
+    let zero = Point::of_risk(risk, vec![0.0; risk.dim()]);
+    solve_path(radii, |radius, previous| {
+        let start = previous.map_or(&zero.w, |solution| &solution.w).clone();
+        iterate(rule, control, || Search::new(risk, radius, start, zero.value))
+    })
+}
+
+struct Search<'a> {
+    risk: &'a dyn Objective,
+    radius: f64,
+    /// R(0)
+    scale: f64,
+    /// L
+    curvature: f64,
+    t: f64,
+    /// w, the last point in the ball.
+    last: Point,
+    /// v, which may be outside.
+    ahead: Vec<f64>,
+    best: Point,
+    /// Largest lower bound of min R.
+    bound: f64,
+}
+
+impl<'a> Search<'a> {
+    fn new(risk: &'a dyn Objective, radius: f64, mut start: Vec<f64>, scale: f64) -> Self {
+        project(radius, &mut start);
+        let last = Point::of_risk(risk, start);
+        let (ahead, best) = (last.w.clone(), last.clone());
+        // The first step is no longer than the radius.
+        let curvature = (norm(&last.gradient) / radius).max(f64::MIN_POSITIVE);
+        let mut search =
+            Self { risk, radius, scale, curvature, t: 1.0, last, ahead, best, bound: f64::NEG_INFINITY };
+        search.record();
+        search
+    }
+
+    /// Updates the best point and the lower bound from the last point.
+    fn record(&mut self) {
+        let Point { w, value, gradient } = &self.last;
+        self.bound = self.bound.max(value - dot(gradient, w) - self.radius * norm(gradient));
+        if *value <= self.best.value {
+            self.best = self.last.clone();
+        }
+    }
+
+    /// proj(v - g / L)
+    fn projected(&self, ahead: &Point) -> Point {
+        let step = |(v, g): (&f64, &f64)| v - g / self.curvature;
+        let mut w = ahead.w.iter().zip(&ahead.gradient).map(step).collect::<Vec<f64>>();
+        project(self.radius, &mut w);
+        Point::of_risk(self.risk, w)
+    }
+
+    /// Goes to the next point and extrapolates from it.
+    fn accept(&mut self, next: Point) {
+        let change = difference(&next.w, &self.last.w);
+        let restart = dot(&difference(&self.ahead, &next.w), &change) > 0.0;
+        let after = if restart { 1.0 } else { 0.5 * (1.0 + (1.0 + 4.0 * self.t * self.t).sqrt()) };
+        let momentum = if restart { 0.0 } else { (self.t - 1.0) / after };
+        self.ahead = moved(&next.w, momentum, &change);
+        self.t = after;
+        self.last = next;
+        self.record();
+    }
+}
+
+impl Method for Search<'_> {
+    const PATIENCE: usize = 299;
+
+    fn best(&self) -> Best<'_> {
+        Best::with_bound(&self.best.w, self.best.value, self.bound)
+    }
+
+    fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    fn advance(&mut self, _control: &Control) -> bool {
+        let ahead = Point::of_risk(self.risk, self.ahead.clone());
+        self.curvature *= RELAXATION;
+        for _ in 0..MOST_DOUBLINGS {
+            let next = self.projected(&ahead);
+            if is_below_parabola(&ahead, &next, self.curvature) {
+                self.accept(next);
+                return true;
+            }
+            self.curvature *= 2.0;
+        }
+        false
+    }
+}
+
+/// Whether R at the next point is at most the parabola at v with this curvature, by values or by gradients.
+pub(super) fn is_below_parabola(v: &Point, next: &Point, curvature: f64) -> bool {
+    let step = difference(&next.w, &v.w);
+    let square = dot(&step, &step);
+    let by_value = next.value <= v.value + dot(&v.gradient, &step) + 0.5 * curvature * square;
+    by_value || dot(&difference(&next.gradient, &v.gradient), &step) <= curvature * square
+}
+
+/// Moves w to the nearest point of the ball.
+fn project(radius: f64, w: &mut [f64]) {
+    let length = norm(w);
+    if length > radius {
+        w.iter_mut().for_each(|w| *w *= radius / length);
+    }
+}

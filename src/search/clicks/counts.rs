@@ -1,0 +1,399 @@
+//! One pass over a log: numbers of pairs, and counts of rows and clicks by pair and context.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::{ClickModel, MOST_POSITIONS, Shown};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Memory, Reservation, bytes_of};
+use crate::data::Id;
+use crate::data::bucket::bucket_of;
+use crate::math::order::sort_items;
+
+/// Rows and clicks of a pair in a context.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// Number of the pair.
+    pub pair: u32,
+    /// The context.
+    pub context: u32,
+    /// Rows.
+    pub rows: f64,
+    /// Rows with a click.
+    pub clicks: f64,
+}
+
+/// Impressions are held out if the hash of their id has this many zero bits at its end: one of eight.
+const HELD_OUT: u32 = 8;
+
+/// Bytes of an entry of a map, with the unused capacity.
+const ENTRY_BYTES: u64 = 40;
+
+/// Vectors with a number for each pair that a fit has at once.
+const POINTS: usize = 10;
+
+/// Numbers of things in the order in which they came; a thing is two numbers.
+pub(super) type Numbers = HashMap<(u32, u32), u32>;
+
+/// The number of a thing, which is new if it had none.
+pub(super) fn number_of(numbers: &mut Numbers, thing: (u32, u32)) -> u32 {
+    let next = numbers.len() as u32;
+    *numbers.entry(thing).or_insert(next)
+}
+
+/// Counts of one model.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Of each pair and context.
+    numbers: Numbers,
+    /// By number: rows and clicks of the impressions to train on, and of those that are held out.
+    counts: Vec<[u64; 4]>,
+}
+
+impl Counts {
+    /// The cells in the order of pairs and contexts. `all`: of all impressions, otherwise of those to train on. `order`: the
+    /// new number of each pair.
+    pub fn cells(&self, order: &[u32], all: bool) -> Vec<Cell> {
+        let of = |(&(pair, context), number): (&(u32, u32), &u32)| {
+            let [rows, clicks, held_rows, held_clicks] = self.counts[*number as usize];
+            let more = if all { [held_rows, held_clicks] } else { [0, 0] };
+            let (rows, clicks) = ((rows + more[0]) as f64, (clicks + more[1]) as f64);
+            Cell { pair: order[pair as usize], context, rows, clicks }
+        };
+        let mut cells: Vec<Cell> = self.numbers.iter().map(of).filter(|cell| cell.rows > 0.0).collect();
+        sort_items(&mut cells, |a, b| (a.pair, a.context).cmp(&(b.pair, b.context)));
+        cells
+    }
+
+    fn add(&mut self, rows: &[Shown], contexts: &[Option<u32>], held_out: bool) {
+        for (row, context) in rows.iter().zip(contexts) {
+            let Some(context) = context else { continue };
+            let number = number_of(&mut self.numbers, (row.pair, *context)) as usize;
+            self.counts.resize(self.numbers.len(), [0; 4]);
+            let cell = &mut self.counts[number];
+            cell[2 * usize::from(held_out)] += 1;
+            cell[2 * usize::from(held_out) + 1] += u64::from(row.clicked);
+        }
+    }
+}
+
+/// What a log has of a pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Seen {
+    /// Impressions that show it.
+    pub rows: u64,
+    /// Of these, with a click on it.
+    pub clicks: u64,
+    /// Sum of the weights of the clicks.
+    pub weight: f64,
+    /// Of these, whose last click is on it.
+    pub last_clicks: u64,
+    /// Clicks and last clicks of the impressions to train on.
+    training: [u64; 2],
+}
+
+/// A row as it is read.
+#[derive(Debug, Clone)]
+pub struct LogRow {
+    /// Id of the impression. The rows of an impression follow each other.
+    pub impression: Id,
+    /// Id of the query.
+    pub query: Id,
+    /// Id of the document.
+    pub doc: Id,
+    /// From 1.
+    pub position: u32,
+    /// Weight of the click, such as 5 for a purchase; 0 without one.
+    pub weight: f64,
+}
+
+/// What takes the impressions of a log.
+pub trait TakesImpressions {
+    /// Whether it takes the impression with this id. The rows of others are left out.
+    fn takes(&self, _id: &Id) -> bool {
+        true
+    }
+    /// The number of a pair.
+    ///
+    /// # Errors
+    /// More memory than is allowed.
+    fn pair(&mut self, query: Id, doc: Id) -> Result<u32>;
+    /// An impression with its rows, in the order of positions. There is at least one.
+    ///
+    /// # Errors
+    /// More memory than is allowed.
+    fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()>;
+}
+
+/// The impression of a log that is read.
+#[derive(Debug, Default)]
+pub struct Impression {
+    /// Its id and its query.
+    ids: Option<(Id, Id)>,
+    is_taken: bool,
+    rows: Vec<Shown>,
+}
+
+impl Impression {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// Two queries in an impression; a position out of range; too many rows; those of [`Self::close`].
+    pub fn push(&mut self, row: LogRow, to: &mut dyn TakesImpressions) -> Result<()> {
+        if self.ids.as_ref().is_none_or(|(id, _)| *id != row.impression) {
+            self.close(to)?;
+            self.is_taken = to.takes(&row.impression);
+            self.ids = Some((row.impression.clone(), row.query.clone()));
+        }
+        if !self.is_taken {
+            return Ok(());
+        }
+        let problem = |problem: String| Error::Data(format!("impression {}: {problem}", row.impression));
+        if let Some((_, query)) = self.ids.as_ref().filter(|(_, query)| *query != row.query) {
+            let found = format!("queries {query} and {}", row.query);
+            return Err(problem(format!("{found}; an impression shows documents for one query")));
+        }
+        if row.position == 0 || row.position > MOST_POSITIONS {
+            return Err(problem(format!("position {}; allowed are 1 to {MOST_POSITIONS}", row.position)));
+        }
+        if self.rows.len() == MOST_POSITIONS as usize {
+            return Err(problem(format!("more than {MOST_POSITIONS} rows; each position is allowed once")));
+        }
+        let pair = to.pair(row.query, row.doc)?;
+        self.rows.push(Shown { pair, position: row.position, clicked: row.weight > 0.0, weight: row.weight });
+        Ok(())
+    }
+
+    /// Ends the impression.
+    ///
+    /// # Errors
+    /// A position that appears twice; those of `to`.
+    pub fn close(&mut self, to: &mut dyn TakesImpressions) -> Result<()> {
+        if let Some((id, _)) = self.ids.take().filter(|_| self.is_taken) {
+            if !self.rows.is_sorted_by_key(|row| row.position) {
+                sort_items(&mut self.rows, |a, b| a.position.cmp(&b.position));
+            }
+            if let Some(twice) = self.rows.windows(2).find(|rows| rows[0].position == rows[1].position) {
+                return Err(Error::Data(format!(
+                    "impression {id}: two rows have position {}; an impression is one list that was shown, so give each \
+                     list an id of its own, as in session || ' ' || query",
+                    twice[0].position
+                )));
+            }
+            to.impression(&id, &self.rows)?;
+            self.rows.clear();
+        }
+        Ok(())
+    }
+}
+
+/// A log while it is counted.
+#[derive(Debug)]
+pub struct Log {
+    models: Vec<&'static ClickModel>,
+    counts: Vec<Counts>,
+    queries: HashMap<Id, usize>,
+    docs: HashMap<Id, usize>,
+    pairs: Numbers,
+    seen: Vec<Seen>,
+    /// Largest weight of a click.
+    largest_weight: f64,
+    impressions: u64,
+    memory: Reservation,
+    bytes: u64,
+}
+
+impl Log {
+    /// No row yet, to be counted for these models.
+    pub fn new(models: Vec<&'static ClickModel>, memory: &Memory) -> Self {
+        let counts = models.iter().map(|_| Counts::default()).collect();
+        Self {
+            models,
+            counts,
+            queries: HashMap::new(),
+            docs: HashMap::new(),
+            pairs: HashMap::new(),
+            seen: Vec::new(),
+            largest_weight: 0.0,
+            impressions: 0,
+            memory: memory.nothing(),
+            bytes: 0,
+        }
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.bytes += bytes;
+        let what = format_args!("counting {} pairs of query and document", self.seen.len());
+        self.memory.resize(self.bytes, what, "read fewer queries at a time")
+    }
+
+    /// Ends the log. Pairs are numbered in the order of their ids, so that the order of the rows changes no bit.
+    pub fn finish(self) -> Counted {
+        let order = |ids: HashMap<Id, usize>| {
+            let mut ids: Vec<(Id, usize)> = ids.into_iter().collect();
+            sort_items(&mut ids, |a, b| a.0.cmp(&b.0));
+            ids
+        };
+        let (queries, docs) = (order(self.queries), order(self.docs));
+        let rank = |ids: &[(Id, usize)]| {
+            let mut ranks = vec![0; ids.len()];
+            ids.iter().zip(0..).for_each(|((_, number), rank)| ranks[*number] = rank);
+            ranks
+        };
+        let (query_ranks, doc_ranks): (Vec<u32>, Vec<u32>) = (rank(&queries), rank(&docs));
+        let mut pairs: Vec<((u32, u32), u32)> = self
+            .pairs
+            .iter()
+            .map(|((query, doc), pair)| ((query_ranks[*query as usize], doc_ranks[*doc as usize]), *pair))
+            .collect();
+        sort_items(&mut pairs, Ord::cmp);
+        let mut numbers = vec![0; pairs.len()];
+        pairs.iter().zip(0..).for_each(|((_, pair), number)| numbers[*pair as usize] = number);
+        Counted {
+            models: self.models,
+            counts: self.counts,
+            queries: queries.into_iter().map(|(id, _)| id).collect(),
+            docs: docs.into_iter().map(|(id, _)| id).collect(),
+            seen: pairs.iter().map(|(_, pair)| self.seen[*pair as usize]).collect(),
+            largest_weight: self.largest_weight,
+            pairs: pairs.into_iter().map(|(ids, _)| ids).collect(),
+            numbers,
+            impressions: self.impressions,
+            _memory: self.memory,
+        }
+    }
+}
+
+impl TakesImpressions for Log {
+    fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
+        let mut bytes = 0;
+        let mut number = |ids: &mut HashMap<Id, usize>, id: Id| {
+            if let Some(number) = ids.get(&id) {
+                return *number as u32;
+            }
+            bytes += ENTRY_BYTES + id.heap_bytes();
+            let next = ids.len();
+            ids.insert(id, next);
+            next as u32
+        };
+        let key = (number(&mut self.queries, query), number(&mut self.docs, doc));
+        let pair = number_of(&mut self.pairs, key);
+        if pair as usize == self.seen.len() {
+            bytes += ENTRY_BYTES + size_of::<Seen>() as u64;
+            self.seen.push(Seen::default());
+        }
+        self.reserve(bytes)?;
+        Ok(pair)
+    }
+
+    fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()> {
+        let held_out = is_held_out(id);
+        let last = rows.iter().rposition(|row| row.clicked);
+        for (index, row) in rows.iter().enumerate() {
+            self.largest_weight = self.largest_weight.max(row.weight);
+            let seen = &mut self.seen[row.pair as usize];
+            let [click, is_last] = [row.clicked, last == Some(index)].map(u64::from);
+            seen.rows += 1;
+            seen.clicks += click;
+            seen.weight += row.weight;
+            seen.last_clicks += is_last;
+            if !held_out {
+                seen.training = [seen.training[0] + click, seen.training[1] + is_last];
+            }
+        }
+        let mut new = 0;
+        for (model, counts) in self.models.iter().zip(&mut self.counts) {
+            let before = counts.counts.len();
+            counts.add(rows, &(model.contexts)(rows), held_out);
+            new += counts.counts.len() - before;
+        }
+        self.impressions += 1;
+        self.reserve(2 * ENTRY_BYTES * new as u64)
+    }
+}
+
+/// Whether an impression is held out to compare models.
+pub(super) fn is_held_out(impression: &Id) -> bool {
+    bucket_of(impression, HELD_OUT) == 0
+}
+
+/// A log that was read.
+#[derive(Debug)]
+pub struct Counted {
+    /// The models that it was counted for.
+    pub models: Vec<&'static ClickModel>,
+    counts: Vec<Counts>,
+    /// Ids of queries, sorted.
+    pub queries: Vec<Id>,
+    /// Ids of documents, sorted.
+    pub docs: Vec<Id>,
+    /// Query and document of each pair, sorted.
+    pub pairs: Vec<(u32, u32)>,
+    /// What the log has of each pair.
+    pub seen: Vec<Seen>,
+    /// Largest weight of a click; 0 without a click.
+    pub largest_weight: f64,
+    /// The number of a pair by the order in which the log had it.
+    numbers: Vec<u32>,
+    /// Number of impressions.
+    pub impressions: u64,
+    _memory: Reservation,
+}
+
+impl Counted {
+    /// Bytes that [`super::fitted`] takes for a model, with its cells.
+    pub fn bytes_of_fit(&self, model: usize) -> u64 {
+        let vectors = bytes_of::<f64>(POINTS).saturating_mul(2 * self.pairs.len() as u64);
+        // A cell is sorted by its number, and has a context and what it tells about two estimates.
+        vectors + bytes_of::<(Cell, [usize; 3])>(self.counts[model].counts.len())
+    }
+
+    /// The cells of a model. `all`: of all impressions, otherwise without those that are held out.
+    pub fn cells(&self, model: usize, all: bool) -> Vec<Cell> {
+        self.counts[model].cells(&self.numbers, all)
+    }
+
+    /// Clicks and last clicks of each pair.
+    pub fn last_clicks(&self, all: bool) -> Vec<[f64; 2]> {
+        let of = |seen: &Seen| {
+            if all { [seen.clicks, seen.last_clicks] } else { seen.training }.map(|count| count as f64)
+        };
+        self.seen.iter().map(of).collect()
+    }
+}
+
+/// Finds the numbers of pairs in a log that is read again.
+#[derive(Debug)]
+pub struct Finder<'a> {
+    counted: &'a Counted,
+    /// The query of the last row, and its pairs.
+    query: Option<(Id, Range<usize>)>,
+}
+
+impl<'a> Finder<'a> {
+    /// For a log that was read.
+    pub fn new(counted: &'a Counted) -> Self {
+        Self { counted, query: None }
+    }
+
+    /// The number of a pair.
+    ///
+    /// # Errors
+    /// A pair that the log did not have.
+    pub fn pair(&mut self, query: Id, doc: &Id) -> Result<u32> {
+        let Counted { queries, docs, pairs, .. } = self.counted;
+        if self.query.as_ref().is_none_or(|(known, _)| *known != query) {
+            let rank = queries.binary_search(&query).map_or(u32::MAX, |rank| rank as u32);
+            let [first, end] =
+                [rank, rank.saturating_add(1)].map(|rank| pairs.partition_point(|pair| pair.0 < rank));
+            self.query = Some((query, first..end));
+        }
+        let range = self.query.as_ref().map_or(0..0, |(_, range)| range.clone());
+        let found = pairs[range.clone()].binary_search_by(|pair| docs[pair.1 as usize].cmp(doc));
+        let changed = |_| Error::Data("the log changed while it was read".to_owned());
+        found.map(|index| (range.start + index) as u32).map_err(changed)
+    }
+}

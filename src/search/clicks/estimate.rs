@@ -1,0 +1,365 @@
+//! Estimates of attractiveness and examination from counts.
+//!
+//! Symbols, besides those of the folder:
+//! * n, c: rows and clicks of a cell, a (pair, context)
+//! * m: rate of clicks in the first context, where gamma = 1
+//! * k: strength of the prior of alpha, in rows
+//!
+//! The estimates maximize sum over cells of c log(gamma alpha) + (n - c) log(1 - gamma alpha), plus
+//! k m log(alpha) + k (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov &
+//! de Rijke 2015, section 4.2). Errors are those of the expected information of all estimates, if there are at most 256
+//! contexts; otherwise gamma counts as known.
+
+use std::convert::Infallible;
+
+use super::Cell;
+use super::counts::{Numbers, number_of};
+use super::passes::{MARGIN, Passes, Point, within};
+use crate::base::control::Ticks;
+use crate::math::cholesky;
+use crate::math::lanes;
+use crate::math::lanes::{LANES, Lanes};
+use crate::math::order::sort_items;
+
+/// Strength of the prior of a pair, in rows with the mean rate.
+pub const PRIOR: f64 = 2.0;
+/// Largest number of passes over the cells.
+const MOST_PASSES: usize = 1000;
+/// Largest change of an estimate in the last pass.
+const TOLERANCE: f64 = 1e-7;
+/// Largest number of contexts whose covariance is computed.
+const MOST_CONTEXTS: usize = 256;
+
+/// An estimate with its standard error, which is infinite where the data do not determine the estimate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+impl Estimate {
+    /// The product of two estimates with this covariance, to first order.
+    #[must_use]
+    pub fn times(self, other: Self, covariance: f64) -> Self {
+        let (a, b) = (other.value * self.error, self.value * other.error);
+        let variance = a * a + b * b + 2.0 * self.value * other.value * covariance;
+        Self { value: self.value * other.value, error: libm::sqrt(variance.max(0.0)) }
+    }
+}
+
+/// Information that a prior of this strength and mean has about a probability.
+pub(super) fn prior_information(strength: f64, mean: f64, value: f64) -> f64 {
+    strength * (mean / (value * value) + (1.0 - mean) / ((1.0 - value) * (1.0 - value)))
+}
+
+/// The estimates of a model.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// By pair: attractiveness.
+    pub alpha: Vec<Estimate>,
+    /// Examination of each context, in their order.
+    pub gamma: Vec<(u32, Estimate)>,
+    /// By pair: expected number of examined rows.
+    pub examined: Vec<f64>,
+    /// By pair: satisfaction; empty for models without it.
+    pub satisfaction: Vec<f64>,
+    /// By pair: attractiveness times satisfaction; attractiveness for models without it.
+    pub relevance: Vec<Estimate>,
+    /// The probability that a user who is not satisfied continues with the next row, for models with satisfaction.
+    pub perseverance: f64,
+    /// The mean m, for pairs without rows.
+    pub mean: f64,
+    /// Mean examination, for contexts without rows.
+    pub mean_gamma: f64,
+}
+
+impl Fitted {
+    /// Attractiveness of a pair.
+    pub fn attractiveness(&self, pair: u32) -> f64 {
+        self.alpha.get(pair as usize).map_or(self.mean, |alpha| alpha.value)
+    }
+
+    /// Examination in a context.
+    pub fn examination(&self, context: u32) -> f64 {
+        let found = self.gamma.binary_search_by(|(known, _)| known.cmp(&context));
+        found.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
+    }
+
+    /// Satisfaction of a pair; 0 for models without it.
+    pub fn satisfaction(&self, pair: u32) -> f64 {
+        self.satisfaction.get(pair as usize).copied().unwrap_or(0.0)
+    }
+
+    /// Satisfaction from the number of clicks and of last clicks of each pair, with the same prior.
+    #[must_use]
+    pub fn with_satisfaction(mut self, clicks: &[[f64; 2]]) -> Self {
+        let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
+        let mean = within(if all > 0.0 { last / all } else { 0.5 });
+        self.satisfaction =
+            clicks.iter().map(|[all, last]| within((last + PRIOR * mean) / (all + PRIOR))).collect();
+        // Whether a click is the last one does not depend on the rows that were examined before it.
+        let of = |((alpha, s), [all, _]): ((&Estimate, &f64), &[f64; 2])| {
+            let information = all / (s * (1.0 - s)) + prior_information(PRIOR, mean, *s);
+            alpha.times(Estimate { value: *s, error: 1.0 / libm::sqrt(information) }, 0.0)
+        };
+        self.relevance = self.alpha.iter().zip(&self.satisfaction).zip(clicks).map(of).collect();
+        self
+    }
+}
+
+/// The cells with numbers of contexts in place of contexts.
+pub(super) struct Problem<'a> {
+    cells: &'a [Cell],
+    /// By cell: the number of its context.
+    pub(super) contexts: Vec<usize>,
+    pairs: usize,
+    mean: f64,
+    /// Strength of the prior of a pair, in rows.
+    pub(super) prior: f64,
+}
+
+/// The expected information of a point.
+pub(super) struct Information {
+    /// Of alpha, by pair.
+    pub(super) of_alpha: Vec<f64>,
+    /// Of gamma, by number of the context.
+    of_gamma: Vec<f64>,
+    /// Of alpha and gamma together, by cell.
+    pub(super) both: Vec<f64>,
+}
+
+/// The problem of these cells, sorted by pair; its contexts, sorted; and its maximum. The first context has gamma = 1.
+pub(super) fn solved(cells: &[Cell], pairs: usize, prior: f64) -> (Problem<'_>, Vec<u32>, Point) {
+    // 1. Contexts.
+    let (known, contexts) = numbered_contexts(cells);
+    let in_first = cells.iter().zip(&contexts).filter(|(_, context)| **context == 0).map(|(cell, _)| cell);
+    let [n, c] = in_first.fold([0.0, 0.0], |[n, c], cell| [n + cell.rows, c + cell.clicks]);
+    let mean = within((c + 0.5) / (n + 1.0));
+    let problem = Problem { cells, contexts, pairs, mean, prior };
+    // 2. The maximum.
+    let mut start = vec![mean; pairs + known.len()];
+    start[pairs..].fill(if known.len() > 1 { 0.5 } else { 1.0 });
+    if let Some(first) = start.get_mut(pairs) {
+        *first = 1.0;
+    }
+    let passes = Passes { most: MOST_PASSES, tolerance: TOLERANCE, fixed: Some(pairs) };
+    let Ok((point, _)) = passes.maximum(start, &mut |point| Ok::<_, Infallible>(problem.pass(point)));
+    (problem, known, point)
+}
+
+/// Fits alpha and gamma with a prior of this strength. The cells are sorted by pair.
+pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
+    let (problem, known, point) = solved(cells, pairs, prior);
+    let (alpha_errors, mut gamma_errors) = problem.errors(&point);
+    for (error, is_determined) in gamma_errors.iter_mut().zip(problem.determined(known.len())) {
+        *error = if is_determined { *error } else { f64::INFINITY };
+    }
+    let estimate = |(value, error): (&f64, f64)| Estimate { value: *value, error };
+    let (alpha, gamma) = point.split_at(pairs);
+    let mut examined = vec![0.0; pairs];
+    let mut gamma_sum = [0.0, 0.0];
+    for (cell, context) in cells.iter().zip(&problem.contexts) {
+        examined[cell.pair as usize] += cell.rows * gamma[*context];
+        gamma_sum = [gamma_sum[0] + cell.rows * gamma[*context], gamma_sum[1] + cell.rows];
+    }
+    let alpha: Vec<Estimate> = alpha.iter().zip(alpha_errors).map(estimate).collect();
+    Fitted {
+        relevance: alpha.clone(),
+        alpha,
+        perseverance: 1.0,
+        gamma: known.into_iter().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),
+        examined,
+        satisfaction: Vec::new(),
+        mean: problem.mean,
+        mean_gamma: if gamma_sum[1] > 0.0 { gamma_sum[0] / gamma_sum[1] } else { 1.0 },
+    }
+}
+
+/// The contexts, sorted, and by cell the number of its context.
+fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
+    let mut numbers = Numbers::default();
+    let mut contexts: Vec<usize> =
+        cells.iter().map(|cell| number_of(&mut numbers, (0, cell.context)) as usize).collect();
+    let mut sorted: Vec<((u32, u32), u32)> = numbers.into_iter().collect();
+    sort_items(&mut sorted, Ord::cmp);
+    let mut ranks = vec![0; sorted.len()];
+    sorted.iter().enumerate().for_each(|(rank, (_, number))| ranks[*number as usize] = rank);
+    contexts.iter_mut().for_each(|context| *context = ranks[*context]);
+    (sorted.into_iter().map(|((_, context), _)| context).collect(), contexts)
+}
+
+/// The representative of a set of numbers.
+fn root(parents: &mut [usize], mut number: usize) -> usize {
+    while parents[number] != number {
+        parents[number] = parents[parents[number]];
+        number = parents[number];
+    }
+    number
+}
+
+/// 1 - p for a probability p of a click, away from 0.
+pub(super) fn no_click(click: f64) -> f64 {
+    (1.0 - click).max(MARGIN)
+}
+
+/// The point of a maximum has alpha by pair, then gamma by context; gamma of the first context is 1.
+impl Problem<'_> {
+    /// One pass of expectation maximization, and the penalized log-likelihood before it.
+    fn pass(&self, point: &Point) -> (Point, f64) {
+        let (alpha, gamma) = point.split_at(self.pairs);
+        let (prior_clicks, prior_others) = (self.prior * self.mean, self.prior * (1.0 - self.mean));
+        // 1. Expected numbers of attractive and of examined rows.
+        let mut sums = vec![[prior_clicks, self.prior]; self.pairs];
+        sums.resize(point.len(), [0.0, 0.0]);
+        let mut value = 0.0;
+        let mut ticks = Ticks::default();
+        for (cell, context) in self.cells.iter().zip(&self.contexts) {
+            ticks.add(64);
+            let (a, g) = (alpha[cell.pair as usize], gamma[*context]);
+            let (others, no_click) = (cell.rows - cell.clicks, (1.0 - a * g).max(MARGIN * MARGIN));
+            value += cell.clicks * libm::log(a * g) + others * libm::log(no_click);
+            let of_pair = &mut sums[cell.pair as usize];
+            *of_pair = [of_pair[0] + cell.clicks + others * a * (1.0 - g) / no_click, of_pair[1] + cell.rows];
+            let of_context = &mut sums[self.pairs + context];
+            *of_context =
+                [of_context[0] + cell.clicks + others * g * (1.0 - a) / no_click, of_context[1] + cell.rows];
+        }
+        for a in alpha {
+            value += prior_clicks * libm::log(*a) + prior_others * libm::log(1.0 - a);
+        }
+        // 2. Shares of them.
+        let share = |(index, [part, all]): (usize, &[f64; 2])| {
+            if index == self.pairs { 1.0 } else { within(part / all) }
+        };
+        (sums.iter().enumerate().map(share).collect(), value)
+    }
+
+    /// The expected information.
+    pub(super) fn information(&self, point: &Point) -> Information {
+        let (alpha, gamma) = point.split_at(self.pairs);
+        let prior = |a: &f64| prior_information(self.prior, self.mean, *a);
+        let mut of_alpha: Vec<f64> = alpha.iter().map(prior).collect();
+        let mut of_gamma = vec![0.0; gamma.len()];
+        let mut both = vec![0.0; self.cells.len()];
+        for (index, (cell, context)) in self.cells.iter().zip(&self.contexts).enumerate() {
+            let (a, g) = (alpha[cell.pair as usize], gamma[*context]);
+            let no_click = no_click(a * g);
+            of_alpha[cell.pair as usize] += cell.rows * g / (a * no_click);
+            of_gamma[*context] += cell.rows * a / (g * no_click);
+            both[index] = cell.rows / no_click;
+        }
+        Information { of_alpha, of_gamma, both }
+    }
+
+    /// Standard errors of alpha and gamma: roots of the diagonal of the inverse information. Its part of alpha is diagonal, so
+    /// only a matrix of contexts is inverted.
+    fn errors(&self, point: &Point) -> (Vec<f64>, Vec<f64>) {
+        let (alpha, gamma) = point.split_at(self.pairs);
+        let free = gamma.len().saturating_sub(1);
+        let information = self.information(point);
+        let Information { of_alpha, of_gamma, both } = &information;
+        let alone = |information: &f64| 1.0 / libm::sqrt(*information);
+        if free == 0 || free > MOST_CONTEXTS {
+            let mut gamma_errors: Vec<f64> = of_gamma.iter().map(alone).collect();
+            gamma_errors.first_mut().into_iter().for_each(|first| *first = 0.0);
+            return (of_alpha.iter().map(alone).collect(), gamma_errors);
+        }
+        // 1. What is left for gamma once alpha is estimated, inverted.
+        let Some(covariance) = self.covariance(&information) else {
+            let mut gamma_errors = vec![f64::INFINITY; gamma.len()];
+            gamma_errors[0] = 0.0;
+            return (vec![f64::INFINITY; alpha.len()], gamma_errors);
+        };
+        // 2. Variances.
+        let mut variances: Vec<f64> = of_alpha.iter().map(|information| 1.0 / information).collect();
+        for (cells, from) in self.by_pair() {
+            let pair = cells[0].pair as usize;
+            let mut row = vec![0.0; free];
+            for (index, _) in cells.iter().enumerate() {
+                if let Some(context) = self.contexts[from + index].checked_sub(1) {
+                    row[context] += both[from + index] / of_alpha[pair];
+                }
+            }
+            for (i, x) in row.iter().enumerate().filter(|(_, x)| **x > 0.0) {
+                variances[pair] += x * row.iter().zip(&covariance[i]).map(|(y, c)| y * c).sum::<f64>();
+            }
+        }
+        let gamma_errors = (0..free).map(|i| libm::sqrt(covariance[i][i].max(0.0)));
+        let gamma_errors = std::iter::once(0.0).chain(gamma_errors).collect();
+        (variances.iter().map(|variance| libm::sqrt(*variance)).collect(), gamma_errors)
+    }
+
+    /// The covariance of gamma without the first context; `None` if the data do not determine it, or for too many contexts.
+    pub(super) fn covariance(&self, information: &Information) -> Option<Vec<Vec<f64>>> {
+        let Information { of_alpha, of_gamma, both } = information;
+        let free = of_gamma.len().saturating_sub(1);
+        if free == 0 || free > MOST_CONTEXTS {
+            return (free == 0).then(Vec::new);
+        }
+        let width = lanes::blocks_for(free);
+        let mut matrix = vec![Lanes::ZERO; width * LANES * width];
+        for i in 0..free {
+            *lanes::get_mut(&mut matrix[i * width..], i) = of_gamma[i + 1];
+        }
+        for (cells, from) in self.by_pair() {
+            let information = of_alpha[cells[0].pair as usize];
+            for i in from..from + cells.len() {
+                for j in i..from + cells.len() {
+                    let (Some(row), Some(column)) =
+                        (self.contexts[i].checked_sub(1), self.contexts[j].checked_sub(1))
+                    else {
+                        continue;
+                    };
+                    *lanes::get_mut(&mut matrix[row * width..], column) -= both[i] * both[j] / information;
+                }
+            }
+        }
+        if !cholesky::factor(&mut matrix, width, free) {
+            return None;
+        }
+        let column = |i: usize| {
+            let mut unit = vec![0.0; free];
+            unit[i] = 1.0;
+            let mut solution = lanes::from_slice(&unit);
+            cholesky::solve(&matrix, width, free, &mut solution);
+            lanes::to_vec(&solution, free)
+        };
+        Some((0..free).map(column).collect())
+    }
+
+    /// By context: whether the cells determine its examination relative to the first. They do for contexts with clicks to
+    /// which pairs with clicks lead from the first, where each pair leads to all of its contexts (union-find). Elsewhere only
+    /// the prior tells examination from attractiveness.
+    fn determined(&self, contexts: usize) -> Vec<bool> {
+        let mut parents: Vec<usize> = (0..contexts).collect();
+        let mut has_clicks = vec![false; contexts];
+        let mut ticks = Ticks::default();
+        for (cells, from) in self.by_pair() {
+            ticks.add(10 * cells.len());
+            if cells.iter().all(|cell| cell.clicks <= 0.0) {
+                continue;
+            }
+            let first = root(&mut parents, self.contexts[from]);
+            for (cell, context) in cells.iter().zip(&self.contexts[from..]) {
+                has_clicks[*context] |= cell.clicks > 0.0;
+                let other = root(&mut parents, *context);
+                parents[other] = first;
+            }
+        }
+        let mut is_determined =
+            |(context, has_clicks)| has_clicks && root(&mut parents, context) == root(&mut parents, 0);
+        has_clicks.into_iter().enumerate().map(&mut is_determined).collect()
+    }
+
+    /// The cells of each pair, and the number of the first of them.
+    pub(super) fn by_pair(&self) -> impl Iterator<Item = (&[Cell], usize)> {
+        let mut from = 0;
+        self.cells.chunk_by(|a, b| a.pair == b.pair).map(move |cells| {
+            let first = from;
+            from += cells.len();
+            (cells, first)
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Empirical information of the estimates of the dynamic Bayesian network: the sum over impressions of outer products of the
+//! gradient of the log-likelihood (Berndt, Hall, Hall & Hausman 1974).
+//!
+//! Estimates of different queries are never in one impression, so the matrix has a block for each query, and a border for the
+//! perseverance p, which is in all impressions. Queries with more than 50 documents have a block for each document, so their
+//! errors leave out what the estimate of a document owes to the others.
+
+use std::ops::Range;
+
+use super::counts::Counted;
+use crate::base::control::Ticks;
+use crate::base::memory::bytes_of;
+use crate::math::cholesky;
+use crate::math::lanes;
+use crate::math::lanes::{LANES, Lanes};
+
+/// Largest number of documents of a query with one block.
+const MOST_DOCS: usize = 50;
+
+/// Estimates of a pair: alpha and s.
+const OF_PAIR: usize = 2;
+
+/// The information.
+#[derive(Debug)]
+pub(super) struct Information {
+    /// By block: its pairs.
+    blocks: Vec<Range<usize>>,
+    /// By pair: its block.
+    block_of: Vec<u32>,
+    /// By block: where its values begin.
+    begins: Vec<usize>,
+    /// Rows of the lower triangles of the blocks.
+    values: Vec<f64>,
+    /// By estimate: with p.
+    border: Vec<f64>,
+    /// Of p with itself.
+    corner: f64,
+}
+
+/// Numbers in the lower triangle of a matrix with this many rows.
+fn triangle(rows: usize) -> usize {
+    rows * (rows + 1) / 2
+}
+
+/// The blocks of a log: pairs of a query follow each other.
+fn blocks(counted: &Counted) -> impl Iterator<Item = Range<usize>> {
+    let mut first = 0;
+    counted.pairs.chunk_by(|a, b| a.0 == b.0).flat_map(move |pairs| {
+        let (begin, size) = (first, if pairs.len() > MOST_DOCS { 1 } else { pairs.len() });
+        first += pairs.len();
+        (begin..first).step_by(size).map(move |pair| pair..pair + size)
+    })
+}
+
+impl Information {
+    /// Bytes that it takes.
+    pub fn bytes(counted: &Counted) -> u64 {
+        let values: usize = blocks(counted).map(|block| triangle(OF_PAIR * block.len())).sum();
+        // A block for each pair at most.
+        bytes_of::<f64>(values) + bytes_of::<[u64; 6]>(counted.pairs.len())
+    }
+
+    /// No impression yet.
+    pub fn new(counted: &Counted) -> Self {
+        let blocks: Vec<Range<usize>> = blocks(counted).collect();
+        let (mut block_of, mut begins, mut size) = (Vec::new(), Vec::new(), 0);
+        for (number, block) in blocks.iter().enumerate() {
+            block_of.resize(block.end, number as u32);
+            begins.push(size);
+            size += triangle(OF_PAIR * block.len());
+        }
+        let border = vec![0.0; OF_PAIR * block_of.len()];
+        Self { blocks, block_of, begins, values: vec![0.0; size], border, corner: 0.0 }
+    }
+
+    /// Adds an impression: slopes by number of the estimate, and the slope in p.
+    pub fn add(&mut self, slopes: &[(u32, f64)], of_p: f64) {
+        for &(row, a) in slopes {
+            let block = self.block_of[row as usize / OF_PAIR];
+            let (first, begin) = (OF_PAIR * self.blocks[block as usize].start, self.begins[block as usize]);
+            let local = row as usize - first;
+            for &(column, b) in slopes.iter().filter(|(column, _)| *column <= row) {
+                if column as usize >= first {
+                    self.values[begin + triangle(local) + column as usize - first] += a * b;
+                }
+            }
+            self.border[row as usize] += a * of_p;
+        }
+        self.corner += of_p * of_p;
+    }
+
+    /// By pair: variance of alpha, covariance of alpha and s, variance of s; infinite variances where the log does not
+    /// determine them. `priors`: the information that the prior adds to each estimate, p last.
+    pub fn inverse(&self, priors: &[f64]) -> Vec<[f64; 3]> {
+        let mut found = Vec::new();
+        // 1. As if p were known; and what p changes: the solution for the border.
+        let mut solutions = Vec::new();
+        let mut left = self.corner + priors[self.border.len()];
+        for (block, begin) in self.blocks.iter().zip(&self.begins) {
+            self.invert(block, *begin, priors, &mut found, &mut solutions);
+        }
+        left -= self.border.iter().zip(&solutions).map(|(a, b)| a * b).sum::<f64>();
+        // 2. The variance of p is 1 / left.
+        for ([of_alpha, of_both, of_s], solution) in found.iter_mut().zip(solutions.chunks_exact(OF_PAIR)) {
+            let (a, s) = (solution[0], solution[1]);
+            if left > 0.0 {
+                *of_alpha += a * a / left;
+                *of_both += a * s / left;
+                *of_s += s * s / left;
+            }
+        }
+        found
+    }
+
+    /// Appends variances and solutions for the border of one block.
+    fn invert(
+        &self,
+        block: &Range<usize>,
+        begin: usize,
+        priors: &[f64],
+        found: &mut Vec<[f64; 3]>,
+        solutions: &mut Vec<f64>,
+    ) {
+        let (first, size) = (OF_PAIR * block.start, OF_PAIR * block.len());
+        let width = lanes::blocks_for(size);
+        let mut matrix = vec![Lanes::ZERO; width * LANES * width];
+        let mut ticks = Ticks::default();
+        for row in 0..size {
+            ticks.add(size);
+            for column in 0..=row {
+                let value = self.values[begin + triangle(row) + column];
+                let prior = if row == column { priors[first + row] } else { 0.0 };
+                *lanes::get_mut(&mut matrix[column * width..], row) = value + prior;
+            }
+        }
+        if !cholesky::factor(&mut matrix, width, size) {
+            found.extend(block.clone().map(|_| [f64::INFINITY, 0.0, f64::INFINITY]));
+            solutions.resize(solutions.len() + size, 0.0);
+            return;
+        }
+        let solve = |right: &[f64]| {
+            let mut solution = lanes::from_slice(right);
+            cholesky::solve(&matrix, width, size, &mut solution);
+            lanes::to_vec(&solution, size)
+        };
+        solutions.extend(solve(&self.border[first..first + size]));
+        for pair in 0..block.len() {
+            ticks.add(4 * size * size);
+            let [of_alpha, of_s] = [0, 1].map(|which| {
+                let mut unit = vec![0.0; size];
+                unit[OF_PAIR * pair + which] = 1.0;
+                solve(&unit)
+            });
+            let at = OF_PAIR * pair;
+            found.push([of_alpha[at], of_alpha[at + 1], of_s[at + 1]]);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Judgments of simulated logs of each model: errors, and how often intervals cover the truth. With `LTR_LONG=1` five times as
+//! many logs; `--nocapture` prints the figures.
+
+use super::users::{PERSEVERANCE, Users, counted, fit_rows};
+use crate::search::clicks::*;
+
+/// What was found about the pairs of some logs.
+#[derive(Default)]
+struct Findings {
+    pairs: f64,
+    covered: f64,
+    largest_error: f64,
+    passes: usize,
+}
+
+impl Findings {
+    fn add(&mut self, users: &mut Users, model: &str, impressions: usize) {
+        let rows = users.rows(model, impressions);
+        let counted = counted(model, &rows);
+        let (fitted, passes) = fit_rows(&counted, 0, &rows, true);
+        self.passes = self.passes.max(passes);
+        if model == "dbn" {
+            assert!((fitted.perseverance - PERSEVERANCE).abs() < 0.02, "{}", fitted.perseverance);
+        }
+        for (pair, judgment) in judgments(&fitted, &counted).iter().enumerate() {
+            // Documents are numbered within their query.
+            let (query, doc) = counted.pairs[pair];
+            let number = query as usize * users.docs + doc as usize;
+            let satisfaction =
+                if find(model).unwrap().has_satisfaction { users.satisfaction[number] } else { 1.0 };
+            let truth = users.alpha[number] * satisfaction;
+            let error = (judgment.attractiveness - truth).abs();
+            self.largest_error = self.largest_error.max(error);
+            self.pairs += 1.0;
+            self.covered +=
+                f64::from(u8::from((judgment.interval[0]..=judgment.interval[1]).contains(&truth)));
+        }
+    }
+}
+
+/// Users of a model. Those of `sdbn` have long lists in random order, so that the last click satisfies nearly all of them, as
+/// the model says.
+fn users(model: &str, seed: u64) -> Users {
+    if model == "sdbn" { Users { noise: 1e9, ..Users::of(seed, 1, 40) } } else { Users::new(seed) }
+}
+
+#[expect(clippy::print_stdout, reason = "figures")]
+fn print(what: &str, found: &Findings) {
+    let Findings { pairs, covered, largest_error, passes } = found;
+    println!(
+        "{what}: {pairs} pairs, {:.1} % covered, largest error {largest_error:.3}, passes {passes}",
+        100.0 * covered / pairs
+    );
+}
+
+#[test]
+fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
+    let is_long = crate::is_long();
+    // Three standard errors of a share of .95 are .046 for 200 pairs, and .021 for 1,000.
+    let (seeds, allowed) = if is_long { (25, 0.93..=0.97) } else { (5, 0.90..=0.99) };
+    let mut all = Findings::default();
+    for model in CLICK_MODELS {
+        let mut found = Findings::default();
+        for seed in 0..seeds {
+            found.add(&mut users(model.name, seed), model.name, 24_000);
+        }
+        print(model.name, &found);
+        let share = found.covered / found.pairs;
+        assert!(allowed.contains(&share), "{}: {share} of {} pairs", model.name, found.pairs);
+        all = Findings { pairs: all.pairs + found.pairs, covered: all.covered + found.covered, ..all };
+    }
+    let share = all.covered / all.pairs;
+    assert!((0.93..=0.97).contains(&share), "{share}");
+}
+
+/// Every pair has 30,000 impressions or more: with 5,000, pairs that stand low are examined too seldom for such errors.
+#[test]
+fn long_logs_have_small_errors() {
+    let seeds = if crate::is_long() { 5 } else { 1 };
+    for model in CLICK_MODELS {
+        let mut found = Findings::default();
+        for seed in 100..100 + seeds {
+            let impressions = if model.name == "sdbn" { 60_000 } else { 120_000 };
+            found.add(&mut users(model.name, seed), model.name, impressions);
+        }
+        print(&format!("{}, long", model.name), &found);
+        assert!(found.largest_error <= 0.03, "{}: {}", model.name, found.largest_error);
+    }
+}
+
+/// The errors of `dbn` for a query with more than 50 documents leave out what estimates owe to other documents.
+#[test]
+fn intervals_of_queries_with_many_documents_cover_nearly_as_often() {
+    let seeds = if crate::is_long() { 20 } else { 3 };
+    let mut found = Findings::default();
+    for seed in 0..seeds {
+        let mut users = Users { shown: 10, noise: 1.0, ..Users::of(seed, 1, 60) };
+        found.add(&mut users, "dbn", 24_000);
+    }
+    print("dbn, 60 documents", &found);
+    let share = found.covered / found.pairs;
+    assert!((0.90..=0.98).contains(&share), "{share}");
+}

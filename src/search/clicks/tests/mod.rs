@@ -1,0 +1,110 @@
+//! Click models against logs that are simulated from them.
+
+use super::estimate::Estimate;
+use super::*;
+use crate::base::memory::Memory;
+use crate::data::Id;
+
+mod coverage;
+mod likelihood;
+mod offline;
+mod users;
+
+use users::{Users, fits, read};
+
+#[test]
+fn propensities_are_those_of_the_users_with_both_methods() {
+    let mut users = Users::new(1);
+    let counted = users.log("pbm", 60_000);
+    let cells = counted.cells(0, true);
+    for (name, found) in [("em", by_likelihood(&cells, users.pairs())), ("harvest", harvested(&cells))] {
+        assert_eq!(found.len(), users.docs);
+        for Propensity { position, estimate } in found {
+            let truth = Users::pbm(position as usize);
+            let bound = if estimate.error.is_finite() { 4.0 * estimate.error } else { 0.05 };
+            assert!(
+                (estimate.value - truth).abs() <= bound.clamp(1e-12, 0.05),
+                "{name} {position}: {estimate:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn held_out_impressions_prefer_the_model_of_the_log() {
+    // The model sdbn contains cascade, and dbn contains sdbn.
+    for model in ["pbm", "dbn", "ubm"] {
+        let mut users = Users::new(2);
+        let rows = users.rows(model, 20_000);
+        let mut log = Log::new(CLICK_MODELS.to_vec(), &Memory::limited(None));
+        read(&rows, &mut log);
+        let counted = log.finish();
+        let mut held_out = HeldOut::new(&counted, fits(&counted, &rows, false));
+        read(&rows, &mut held_out);
+        let found = held_out.predictions();
+        let best =
+            (0..found.len()).max_by(|a, b| found[*a].log_likelihood.total_cmp(&found[*b].log_likelihood));
+        assert_eq!(best.map(|best| CLICK_MODELS[best].name), Some(model));
+        assert!(found.iter().all(|prediction| (1.0..2.0).contains(&prediction.perplexity())), "{found:?}");
+    }
+}
+
+#[test]
+fn the_order_of_impressions_changes_no_bit() {
+    let rows = Users::new(3).rows("ubm", 500);
+    let mut reversed: Vec<Vec<LogRow>> = Vec::new();
+    for row in rows.clone() {
+        match reversed.last_mut().filter(|rows| rows[0].impression == row.impression) {
+            Some(rows) => rows.push(row),
+            None => reversed.push(vec![row]),
+        }
+    }
+    reversed.reverse();
+    let alpha = |rows: &[LogRow]| {
+        let mut log = Log::new(vec![find("ubm").unwrap()], &Memory::limited(None));
+        read(rows, &mut log);
+        fitted(&log.finish(), 0, true).alpha
+    };
+    let bits = |alpha: Vec<Estimate>| {
+        alpha.iter().map(|alpha| (alpha.value.to_bits(), alpha.error.to_bits())).collect::<Vec<_>>()
+    };
+    assert_eq!(bits(alpha(&rows)), bits(alpha(&reversed.concat())));
+}
+
+#[test]
+fn the_option_names_the_models_of_the_table() {
+    let names: Vec<&str> = CLICK_MODELS.iter().map(|model| model.name).collect();
+    assert_eq!(CLICK_MODEL_NAMES[1..], names);
+}
+
+#[test]
+fn hopeless_rows_are_refused() {
+    let row = |impression, query, position| LogRow {
+        impression: Id::Integer(impression),
+        query: Id::Integer(query),
+        doc: Id::Integer(position),
+        position: position as u32,
+        weight: 0.0,
+    };
+    for (rows, message) in [
+        (
+            vec![row(1, 1, 1), row(1, 2, 2)],
+            "impression 1: queries 1 and 2; an impression shows documents for one query",
+        ),
+        (
+            vec![row(1, 1, 1), row(1, 1, 1)],
+            "impression 1: two rows have position 1; an impression is one list that was shown, so give each list an id of its \
+             own, as in session || ' ' || query",
+        ),
+        (vec![row(7, 1, 1001)], "impression 7: position 1001; allowed are 1 to 1000"),
+    ] {
+        let mut log = Log::new(vec![find("ctr").unwrap()], &Memory::limited(None));
+        let mut impression = Impression::default();
+        let refused = rows.into_iter().find_map(|row| impression.push(row, &mut log).err());
+        let error = refused.or_else(|| impression.close(&mut log).err());
+        assert_eq!(error.unwrap().to_string(), message);
+    }
+    let mut log = Log::new(vec![find("ubm").unwrap()], &Memory::limited(Some(100)));
+    let error = Impression::default().push(row(1, 1, 1), &mut log).unwrap_err().to_string();
+    assert!(error.contains("counting 1 pairs"), "{error}");
+}

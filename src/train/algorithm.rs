@@ -1,0 +1,408 @@
+//! Training algorithms.
+//!
+//! Most are presets of one grid (`grid`); others are fitted in their own way. To add a preset, add it to the table in
+//! `grid/presets.rs`. To add an algorithm, write its file with a `DEF` and add it to the table here. Help, checks of
+//! options and the conformance tests read the tables.
+
+use std::any::Any;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::Reservation;
+use crate::base::param::{Defaults, Params};
+use crate::data::arrange::ListConstraint;
+use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::model::{LinearPrior, Ranker};
+use crate::train::select::{CandidatePath, Selection};
+
+pub use super::cofi_rank::Feedback;
+pub use super::grid::Weighting;
+
+/// One named algorithm.
+#[derive(Debug)]
+pub struct AlgorithmDef {
+    /// Name in SQL.
+    pub name: &'static str,
+    /// One line for the reference tables.
+    pub summary: &'static str,
+    /// What is minimized, in ASCII, with the convention of lambda.
+    pub objective: &'static str,
+    /// Authors, year, equation.
+    pub source: &'static str,
+    /// Default values of its options, if they differ from those of the table of options.
+    pub defaults: Defaults,
+    /// Whether an option belongs to it. Options that belong to no algorithm, such as `seed`, are accepted by all.
+    pub reads: fn(&str) -> bool,
+    /// Checks parameters and makes the spec.
+    pub parse: fn(&Params) -> Result<Box<dyn TrainingSpec>>,
+    /// Trains a model further with new documents, if the algorithm can.
+    pub resume: Option<ResumeFn>,
+}
+
+/// Every algorithm.
+pub const ALGORITHMS: &[&AlgorithmDef] = &all();
+
+/// Algorithms outside the grid.
+const OTHERS: &[&AlgorithmDef] =
+    &[&super::auto::DEF, &super::boosted_trees::DEF, &super::perceptron::DEF, &super::cofi_rank::DEF];
+
+const fn all() -> [&'static AlgorithmDef; super::grid::PRESETS.len() + OTHERS.len()] {
+    let mut all = [OTHERS[0]; super::grid::PRESETS.len() + OTHERS.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] = if index < super::grid::PRESETS.len() {
+            &super::grid::PRESETS[index]
+        } else {
+            OTHERS[index - super::grid::PRESETS.len()]
+        };
+        index += 1;
+    }
+    all
+}
+
+/// One training: an algorithm with its checked parameters.
+pub trait TrainingSpec: Any + Send + Sync {
+    /// What it reads.
+    fn input(&self) -> Input<'_>;
+
+    /// Fits a model.
+    ///
+    /// # Errors
+    /// Data that it cannot learn from, a limit, an interruption.
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained>;
+
+    /// Its parameters as JSON. The model keeps them.
+    ///
+    /// # Errors
+    /// None that its types do not exclude.
+    fn settings(&self) -> Result<Map<String, Value>>;
+
+    /// Makes a function the center of the penalty. It is that of the model which [`Input::prior`] names.
+    fn set_prior(&mut self, _prior: LinearPrior) {}
+
+    /// What cross-validation holds out.
+    ///
+    /// # Errors
+    /// A training that has no function for what is held out.
+    fn fold_unit(&self) -> Result<FoldUnit> {
+        Ok(FoldUnit::Queries)
+    }
+
+    /// The option of lambda, or of what takes its place, with the candidates (largest first) among which validation
+    /// chooses, if they do not depend on the data.
+    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
+        None
+    }
+
+    /// Whether it chooses numbers of its own, such as trees, in the folds of the option `folds`.
+    fn chooses_in_folds(&self) -> bool {
+        false
+    }
+
+    /// How candidates are measured on held-out queries together, if that is faster than one by one.
+    fn path(&self) -> Option<&dyn CandidatePath> {
+        None
+    }
+
+    /// Bytes that a model is known to take before it is trained.
+    fn bytes_kept(&self, _data: &Dataset) -> u64 {
+        0
+    }
+}
+
+/// The name of the trait: a supertrait `Debug` would link the code that prints the fields of each type.
+impl fmt::Debug for dyn TrainingSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("TrainingSpec")
+    }
+}
+
+/// What cross-validation holds out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldUnit {
+    /// Queries with all their documents.
+    Queries,
+    /// Some documents of each query: ratings of users.
+    Documents,
+}
+
+/// What a training reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The columns that it needs.
+    pub columns: Columns,
+    /// Which lists are allowed, and so which groups of rows it needs.
+    pub constraint: ListConstraint,
+    /// The order of the rows.
+    pub order: RowOrder,
+    /// Value of a missing feature.
+    pub missing: Missing,
+    /// A source to validate on.
+    pub validation: Option<&'a str>,
+    /// Whether documents may have weights.
+    pub doc_weights: DocWeights,
+    /// The stored model that the penalty shrinks to: its name, or name@version.
+    pub prior: Option<&'a str>,
+}
+
+/// Whether a training takes weights of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocWeights {
+    /// It does.
+    Taken,
+    /// The loss of this name does not.
+    RefusedByLoss(&'static str),
+    /// The algorithm of this name does not, whatever its options.
+    RefusedByAlgorithm(&'static str),
+}
+
+impl DocWeights {
+    /// What to tell about data with weights, if they are refused.
+    pub fn problem(self) -> Option<String> {
+        match self {
+            Self::Taken => None,
+            Self::RefusedByLoss(name) => Some(format!(
+                "'{name}' does not weigh documents; use a pairwise loss, \"list_net\" or least squares (\"regression\")"
+            )),
+            Self::RefusedByAlgorithm(name) => Some(format!(
+                "'{name}' does not weigh documents; use another algorithm, such as \"rank_svm\""
+            )),
+        }
+    }
+}
+
+/// The columns that a training needs besides ids and relevance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Columns {
+    /// Features of documents.
+    Features,
+    /// None: it learns from ids.
+    Ids,
+    /// None, and no relevance: it learns from pairs of ids, and from their counts if there are any.
+    Pairs,
+}
+
+/// Trains a model further.
+pub type ResumeFn = fn(PreviousFit<'_>, TrainingSet, &Control) -> Result<Trained>;
+
+/// The parts of a model from which training resumes.
+#[derive(Debug, Clone, Copy)]
+pub struct PreviousFit<'a> {
+    /// The fitted ranker.
+    pub ranker: &'a Ranker,
+    /// The scaling of its features.
+    pub scaling: &'a Scaling,
+}
+
+/// The data of a training.
+#[derive(Debug)]
+pub struct TrainingSet {
+    /// Judged documents, at least one.
+    pub data: Dataset,
+    /// Judged documents to validate on, if [`Input::validation`] names a source.
+    pub validation: Option<Dataset>,
+    /// Summary of each feature, including earlier trainings that are resumed.
+    pub summaries: Vec<ColumnSummary>,
+}
+
+/// The result of a training.
+#[derive(Debug)]
+pub struct Trained {
+    /// The fitted ranker.
+    pub ranker: Ranker,
+    /// The scaling of its features.
+    pub scaling: Scaling,
+    /// The lambda of the fits; `None` if there is none or something else replaces it.
+    pub lambda: Option<f64>,
+    /// The lambda of the function that others shrink to or start at.
+    pub prior_lambda: Option<f64>,
+    /// How lambda was chosen.
+    pub selection: Option<Selection>,
+    /// Steps of the solver if one function was fitted, otherwise one entry per function.
+    pub log: Vec<LogStep>,
+    /// Number of fitted functions.
+    pub functions: usize,
+    /// Number of functions whose solver stopped before its tolerance.
+    pub unconverged: usize,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+    /// More entries of the report. The model keeps them.
+    pub details: Map<String, Value>,
+    /// More entries of the report that the model does not keep.
+    pub volatile: Map<String, Value>,
+}
+
+impl Trained {
+    /// One fitted function and nothing else to report.
+    pub fn new(ranker: Ranker, scaling: Scaling) -> Self {
+        Self {
+            ranker,
+            scaling,
+            lambda: None,
+            prior_lambda: None,
+            selection: None,
+            log: Vec::new(),
+            functions: 1,
+            unconverged: 0,
+            warnings: Vec::new(),
+            details: Map::new(),
+            volatile: Map::new(),
+        }
+    }
+}
+
+/// One line of a training log.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogStep {
+    /// Objective.
+    pub objective: f64,
+    /// Certified distance from the optimum.
+    pub gap: f64,
+    /// Seconds since training began.
+    pub seconds: f64,
+}
+
+/// The name of the algorithm, for readers of models.
+///
+/// # Errors
+/// An unknown name, with the known ones.
+pub fn find_name(name: &str) -> Result<&'static str> {
+    find(name).map(|algorithm| algorithm.name)
+}
+
+/// The algorithm with this name.
+///
+/// # Errors
+/// An unknown name, with the known ones.
+pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
+    ALGORITHMS.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| {
+        let known = ALGORITHMS.iter().map(|algorithm| algorithm.name);
+        match Error::unknown("algorithm", name, known) {
+            Error::Unknown { what, name, place, known, .. }
+                if OTHER_NAMES.contains(&&*name.to_ascii_lowercase()) =>
+            {
+                Error::Unknown {
+                    what,
+                    name,
+                    place,
+                    known,
+                    nearest: Some(super::boosted_trees::DEF.name.to_owned()),
+                }
+            }
+            error => error,
+        }
+    })
+}
+
+/// Programs and algorithms of boosted trees, by the names that people look for.
+const OTHER_NAMES: [&str; 8] =
+    ["xgboost", "lightgbm", "catboost", "lambdamart", "mart", "gbdt", "gbm", "gbrt"];
+
+impl AlgorithmDef {
+    /// The spec with these parameters.
+    ///
+    /// # Errors
+    /// Parameters that the algorithm does not read or that do not work together.
+    pub fn spec(&self, params: &Params) -> Result<Box<dyn TrainingSpec>> {
+        for key in params.given().keys().filter(|key| !(self.reads)(key)) {
+            let others: Vec<&str> =
+                ALGORITHMS.iter().filter(|other| (other.reads)(key)).map(|other| other.name).collect();
+            if let Some(first) = others.first() {
+                return Err(Error::Unsupported(format!(
+                    "'{}' has no option '{key}'; it belongs to {first}{}",
+                    self.name,
+                    if others.len() > 1 { " and others" } else { "" }
+                )));
+            }
+        }
+        if params.choice("missing")? == Some(Missing::Branch) && self.name != super::boosted_trees::DEF.name {
+            let allowed = "\"zero\", \"mean\" or \"error\"; only boosted_trees has branches";
+            return Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed));
+        }
+        (self.parse)(&params.clone().with_defaults(self.defaults))
+    }
+}
+
+/// Replaces the features of a data set by the scaled ones. Returns the bytes of additional features.
+pub fn scale(
+    scaling: &Scaling,
+    kind: ScalingKind,
+    data: &mut Dataset,
+    control: &Control,
+) -> Result<Reservation> {
+    let columns = data.features.columns();
+    let more = if scaling.width(columns) > columns { 2 * data.features.bytes() } else { 0 };
+    let what = format_args!("scaling {} documents to {} features", data.n_docs(), scaling.width(columns));
+    let memory = control.reserve(more, what, "use \"scale\": \"quantile\", or fewer rows")?;
+    let features = data.take_features();
+    // Missing values are NaN, and only they may be.
+    let missing = if data.missing == Missing::Branch { features.count_nan() } else { 0 };
+    let copies = scaling.width(columns) / columns.max(1);
+    data.features = scaling.matrix(features, &data.offsets, control)?;
+    let kept = missing > 0 && data.features.count_infinite() == 0;
+    if data.features.is_finite() || kept && data.features.count_nan() == copies * missing {
+        return Ok(memory);
+    }
+    Err(Error::Data(format!("features are too large for the option 'scale' \"{}\"", kind.name())))
+}
+
+/// A part of a report as entries of a JSON object.
+pub fn entries(report: &impl Serialize) -> Result<Map<String, Value>> {
+    match serde_json::to_value(report) {
+        Ok(Value::Object(entries)) => Ok(entries),
+        Ok(other) => Err(Error::Internal(format!("a report that is no JSON object: {other}"))),
+        Err(problem) => Err(Error::Internal(format!("a report as JSON: {problem}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        for (index, algorithm) in ALGORITHMS.iter().enumerate() {
+            assert!(ALGORITHMS[..index].iter().all(|earlier| earlier.name != algorithm.name));
+        }
+    }
+
+    fn parse(algorithm: &str, options: &str) -> Result<Box<dyn TrainingSpec>> {
+        let given: Map<String, Value> = serde_json::from_str(options).unwrap();
+        find(algorithm)?.spec(&given.into())
+    }
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        let error = parse("rank_svm", r#"{"neighbors": 5}"#).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "option 'neighbors' has no effect with smoothing \"uniform\" (the algorithm's default)"
+        );
+        let error = parse("indv_svm", r#"{"validation": 0.3}"#).unwrap_err().to_string();
+        assert!(error.starts_with("validation on held-out queries does not support smoothing"), "{error}");
+        assert!(parse("rank_svm", r#"{"smoothing": "knn", "neighbors": 5}"#).is_ok());
+    }
+
+    #[test]
+    fn options_of_other_algorithms_are_refused() {
+        let error = parse("rank_svm", r#"{"epochs": 5}"#).unwrap_err().to_string();
+        assert_eq!(error, "'rank_svm' has no option 'epochs'; it belongs to perceptron");
+    }
+
+    #[test]
+    fn the_seed_is_an_option_of_every_training() {
+        for algorithm in ALGORITHMS {
+            assert!(parse(algorithm.name, r#"{"seed": 7}"#).is_ok(), "{}", algorithm.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_algorithm_is_answered_with_the_nearest() {
+        let error = find("qsvm").unwrap_err().to_string();
+        assert!(error.starts_with("unknown algorithm 'qsvm', did you mean 'q_svm'?"), "{error}");
+    }
+}

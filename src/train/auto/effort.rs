@@ -1,0 +1,101 @@
+//! What each level of the option `effort` does: how many candidates are compared, on how many folds, and how many functions
+//! are averaged.
+
+/// What a training does.
+#[derive(Debug)]
+pub struct Effort {
+    /// The level.
+    pub level: usize,
+    /// Widths of Gaussian kernels.
+    pub gaussian: &'static [u32],
+    /// Widths of L1-Laplace kernels.
+    pub laplace_l1: &'static [u32],
+    /// How often the queries are partitioned into folds.
+    pub partitions: usize,
+    /// Largest number of landmarks of a trial.
+    pub trial_landmarks: usize,
+    /// Landmarks of the chosen kernels, unless the caller gives a number.
+    pub landmarks: usize,
+    /// Number of kernels that are averaged.
+    pub averaged: usize,
+    /// Parts of the queries that are held out from trees, one after the other.
+    pub tree_folds: usize,
+    /// Ensembles of trees for each of these parts.
+    pub ensembles: usize,
+    /// Largest number of trees of an ensemble.
+    pub trees: usize,
+}
+
+/// The default level.
+const DEFAULT: usize = 3;
+
+/// The levels from 1 to 5. The page of `auto` has the same table.
+const LEVELS: [Effort; 5] = [
+    Effort {
+        level: 1,
+        gaussian: &[2],
+        laplace_l1: &[4],
+        partitions: 1,
+        trial_landmarks: 300,
+        landmarks: 600,
+        averaged: 2,
+        tree_folds: 3,
+        ensembles: 1,
+        trees: 120,
+    },
+    Effort {
+        level: 2,
+        gaussian: &[4, 2],
+        laplace_l1: &[8, 4],
+        partitions: 1,
+        trial_landmarks: 400,
+        landmarks: 1000,
+        averaged: 3,
+        tree_folds: 5,
+        ensembles: 1,
+        trees: 160,
+    },
+    Effort {
+        level: 3,
+        gaussian: &[4, 2, 1],
+        laplace_l1: &[8, 4, 2],
+        partitions: 2,
+        trial_landmarks: 600,
+        landmarks: 1000,
+        averaged: 3,
+        tree_folds: 5,
+        ensembles: 1,
+        trees: 240,
+    },
+    Effort {
+        level: 4,
+        gaussian: &[4, 2, 1],
+        laplace_l1: &[8, 4, 2],
+        partitions: 2,
+        trial_landmarks: 600,
+        landmarks: 1500,
+        averaged: 4,
+        tree_folds: 5,
+        ensembles: 2,
+        trees: 240,
+    },
+    Effort {
+        level: 5,
+        gaussian: &[8, 4, 2, 1],
+        laplace_l1: &[16, 8, 4, 2],
+        partitions: 4,
+        trial_landmarks: 1000,
+        landmarks: 2000,
+        averaged: 6,
+        tree_folds: 5,
+        ensembles: 4,
+        trees: 480,
+    },
+];
+
+impl Effort {
+    /// A level from 1 to 5.
+    pub fn of(level: Option<usize>) -> &'static Self {
+        &LEVELS[level.unwrap_or(DEFAULT).clamp(1, LEVELS.len()) - 1]
+    }
+}

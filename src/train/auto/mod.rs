@@ -1,0 +1,385 @@
+//! Automatic choice: cross-validates candidates by query, averages the best and fits them on all rows.
+//!
+//! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, in which a document
+//! of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`, `folds`). The
+//! second time is left out if the first shows that it is clearly worse than three others. The three best are fitted again on
+//! all rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
+//! training queries (`refit`).
+//!
+//! These numbers are those of the default level of the option `effort` (`effort`).
+//!
+//! Boosted trees are trained on all rows and validated on the first five folds (`trees`). They are half of the sum, unless
+//! they are clearly worse. Of more than 100,000 documents they are all of it, unless no kernel is clearly worse.
+//!
+//! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
+
+pub mod blocks;
+mod candidate;
+pub mod cells;
+mod documents;
+mod effort;
+mod folds;
+pub mod prepared;
+pub mod refit;
+mod report;
+mod sample;
+mod trees;
+pub mod trial;
+
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::algorithm::{
+    AlgorithmDef, Columns, DocWeights, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
+};
+use super::grid;
+use super::single_feature;
+use super::single_feature::Judge;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
+use crate::data::arrange::ListConstraint;
+use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::learn::fit::HeldOut;
+use crate::learn::kernel;
+use crate::learn::space::{Function, SumSpace};
+use crate::math::order::sort_indices;
+use crate::model::{Linear, Ranker};
+use crate::train::select::{Searched, Selection, ValidationSpec, fold_numbers, is_below};
+
+use cells::Partitions;
+use effort::Effort;
+use prepared::Copies;
+use refit::Fitted;
+use report::report;
+use sample::Sample;
+use trees::{Folds, Grown};
+use trial::{CLEARLY, Trial};
+
+/// The definition.
+pub const DEF: AlgorithmDef = AlgorithmDef {
+    name: "auto",
+    summary: "scalings, kernels and boosted trees cross-validated by query, the best kernels and the trees averaged",
+    objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all (a document of weight w counts as w); the score is a sum of the best f and of boosted_trees with half the weight, each divided by its standard deviation",
+    source: "Cossock & Zhang 2006; choice by cross-validation",
+    defaults: &[],
+    reads: |option| OPTIONS.contains(&option),
+    parse: |params| Ok(Box::new(AutoSpec::parse(params)?)),
+    resume: None,
+};
+
+/// Its options.
+const OPTIONS: &[&str] =
+    &["effort", "scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
+
+/// Approximate number of documents on which kernels are tried. Functions are fitted on all.
+pub const MOST_TRIED: usize = 40_000;
+/// They, in messages about memory.
+pub const TRIED: &str = "the queries on which 'auto' tries candidates";
+/// Standard errors that make trees clearly worse than the third best kernel. One of their ensembles has the value of less
+/// than their mean.
+const TREES_CLEARLY: f64 = 3.0;
+/// Minimum number of judged queries: fewer cannot compare candidates.
+pub const FEWEST_QUERIES: usize = 10;
+
+/// The choices of one training.
+#[derive(Debug, Clone)]
+pub struct AutoSpec {
+    /// The only scaling to try, if given.
+    scale: Option<ScalingKind>,
+    /// The only kernel to try, if given.
+    kernel: Option<Value>,
+    landmarks: Option<usize>,
+    pub effort: &'static Effort,
+    pub validation: ValidationSpec,
+    pub missing: Missing,
+    pub seed: u64,
+}
+
+impl AutoSpec {
+    /// Parses and checks parameters.
+    ///
+    /// # Errors
+    /// A kernel that is malformed, or landmarks for the linear one.
+    fn parse(params: &Params) -> Result<Self> {
+        let kernel = params.get("kernel").cloned();
+        let is_linear = match &kernel {
+            Some(kernel) => kernel::KernelSpec::parse(kernel)?.is_linear(),
+            None => false,
+        };
+        if is_linear && params.has("landmarks") {
+            let problem = "option 'landmarks' has no effect with kernel \"linear\"";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        Ok(Self {
+            scale: params.choice("scale")?,
+            kernel,
+            landmarks: params.count("landmarks"),
+            effort: Effort::of(params.count("effort")),
+            validation: ValidationSpec::parse(params, HeldOut::Queries)?,
+            missing: params.choice("missing")?.unwrap_or_default(),
+            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+        })
+    }
+
+    /// Largest number of landmarks of a chosen kernel.
+    pub fn landmarks(&self) -> usize {
+        self.landmarks.unwrap_or(self.effort.landmarks)
+    }
+}
+
+impl TrainingSpec for AutoSpec {
+    fn input(&self) -> Input<'_> {
+        Input {
+            columns: Columns::Features,
+            constraint: ListConstraint::None,
+            order: RowOrder::Canonical,
+            missing: self.missing,
+            validation: None,
+            doc_weights: DocWeights::Taken,
+            prior: None,
+        }
+    }
+
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
+        let started = Instant::now();
+        let data = set.data;
+        // 1. Every candidate; kernels on some of the rows.
+        let queries = data.n_queries();
+        let is_judged = judged_queries(&data);
+        let judged = is_judged.iter().filter(|judged| **judged).count();
+        check_judged(judged, queries)?;
+        let sample = Sample::new(&data, self.seed, control)?;
+        let mut copies = Copies::new(&data);
+        let is_candidate = self.kernel.is_none() && judged >= candidate::FEW_QUERIES;
+        let grown = if is_candidate { self.grow(&is_judged, &mut copies, &sample, control)? } else { None };
+        let grown = grown.map(|grown| (grown, &data));
+        let Found { chosen, trees, choice } = match &sample.part {
+            Some(part) => {
+                let mut copies = Copies::new(part);
+                self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?
+            }
+            None => self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?,
+        };
+        drop(sample);
+        // 2. The best few, fitted on all rows and added up.
+        let mut fitted = Vec::with_capacity(chosen.len() + 1);
+        for trial in &chosen {
+            let scaled = copies.get(trial.candidate.scale, control)?;
+            fitted.push((refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
+            control.step();
+        }
+        if let Some(mut trees) = trees {
+            // Half of the sum.
+            let weight = fitted.len().max(1) as f64;
+            trees.weights.iter_mut().for_each(|value| *value *= weight);
+            fitted.push((trees, started.elapsed().as_secs_f64()));
+        }
+        Ok(choice.trained(data.features.columns(), fitted))
+    }
+
+    /// Candidates have their own scaling and kernel; see `candidates` in the report.
+    fn settings(&self) -> Result<Map<String, Value>> {
+        let settings = json!({
+            "smoothing": "uniform",
+            "loss": "squared",
+            "form": "scoring",
+            "kernel": self.kernel.clone().unwrap_or_else(|| json!(kernel::NAMES[0])),
+            "solver": "auto",
+            "effort": self.effort.level,
+            "scale": self.scale.unwrap_or(ScalingKind::Quantile).name(),
+            "tolerance": 1e-4,
+        });
+        let mut settings = entries(&settings)?;
+        settings.extend(self.validation.given.clone());
+        Ok(settings)
+    }
+}
+
+/// True for queries with documents of different relevance that have weights (`n_queries`).
+fn judged_queries(data: &Dataset) -> Vec<bool> {
+    (0..data.n_queries()).map(|query| blocks::is_judged(data, query)).collect()
+}
+
+/// Refuses too few judged queries.
+pub fn check_judged(judged: usize, queries: usize) -> Result<()> {
+    match judged {
+        0 => Err(grid::nothing_to_learn(queries)),
+        FEWEST_QUERIES.. => Ok(()),
+        _ => Err(Error::Data(format!(
+            "only {judged} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to compare \
+             candidates; use one algorithm, such as rank_svm"
+        ))),
+    }
+}
+
+/// The best few candidates.
+pub struct Found {
+    /// The trials of kernels, the best first.
+    pub chosen: Vec<Trial>,
+    /// The trees, if they are among the best.
+    trees: Option<Fitted>,
+    pub choice: Choice,
+}
+
+/// What trials tell.
+pub struct Choice {
+    /// That of the best kernel; none if there are only trees.
+    pub lambda: Option<f64>,
+    /// Of the best candidate.
+    pub selection: Selection,
+    pub warnings: Vec<String>,
+    pub details: Map<String, Value>,
+}
+
+impl AutoSpec {
+    /// Trains trees on all rows; `None` if all features are constant. `judged`: for each query whether it is judged.
+    fn grow(
+        &self,
+        judged: &[bool],
+        copies: &mut Copies<'_>,
+        sample: &Sample,
+        control: &Control,
+    ) -> Result<Option<Grown>> {
+        let data = copies.data();
+        let folds = if sample.is_of_many {
+            let mut of_query = vec![None; data.n_queries()];
+            sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
+            Folds { of_query, count: 1 }
+        } else {
+            let count = self.effort.tree_folds;
+            Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
+        };
+        match trees::scale(self, sample.is_of_many) {
+            ScalingKind::None => trees::grow(self, (&Scaling::None, data), &folds, control),
+            scale => {
+                let scaled = copies.get(scale, control)?;
+                trees::grow(self, (&scaled.scaling, &scaled.data), &folds, control)
+            }
+        }
+    }
+
+    /// Tries every kernel on these queries, and compares it with trees of all documents. `judged`, `queries`: numbers of
+    /// queries of the whole training set.
+    pub fn find(
+        &self,
+        (judged, queries): (usize, usize),
+        (copies, is_of_many): (&mut Copies<'_>, bool),
+        grown: Option<(Grown, &Dataset)>,
+        control: &Control,
+    ) -> Result<Found> {
+        let tried = copies.data();
+        let candidates = candidate::candidates(self, judged, is_of_many);
+        let partitions = Partitions::new(self, tried);
+        control.expect(candidates.len() + self.effort.averaged);
+        let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            let scaled = copies.get(candidate.scale, control)?;
+            let before = (&partitions, &trials[..]);
+            let trial = trial::cross_validate(self, candidate, (tried, scaled), before, control)?;
+            trials.push(trial);
+            control.step();
+        }
+        let order = best_first(self, &trials);
+        // Who takes part.
+        let (with_kernels, with_trees) = match &grown {
+            Some((grown, _)) => takes_part(self, &trials, &order, grown, is_of_many),
+            None => (true, false),
+        };
+        let averaged = if with_kernels { self.effort.averaged } else { 0 };
+        let details = entries(&report(
+            self,
+            &trials,
+            (&order, averaged),
+            grown.as_ref().map(|(grown, _)| (grown, with_trees)),
+        ))?;
+        let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
+        let mut best: Vec<Trial> =
+            order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();
+        let first = best.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
+        // What validation tells about the best candidate.
+        let held_out = partitions.held_out();
+        let (selection, judge, searched) = match &grown {
+            Some((grown, data))
+                if with_trees && (!with_kernels || is_better(self, grown.value, first.value)) =>
+            {
+                (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
+            }
+            _ => {
+                let split = cells::split(self.effort.partitions, held_out.len(), queries);
+                let selection = Selection::new(&self.validation, split, first.curve.clone(), first.chosen);
+                let searched = Searched {
+                    advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
+                    ..Searched::new("lambda", first.lambda())
+                };
+                let judge = Judge { data: tried, queries: &held_out };
+                (selection.with_error(|_| first.values.clone()), judge, Some(searched))
+            }
+        };
+        let baseline =
+            single_feature::warning(&selection, &[judge], &self.validation, ListConstraint::None, control)?;
+        let warnings =
+            searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
+        let lambda = with_kernels.then(|| first.lambda());
+        best.truncate(averaged);
+        let trees = grown.filter(|_| with_trees).map(|(grown, _)| grown.fitted);
+        Ok(Found { chosen: best, trees, choice: Choice { lambda, selection, warnings, details } })
+    }
+}
+
+/// Whether kernels and trees are in the sum. A sample has the numbers of all queries, some of them without rows.
+fn takes_part(
+    spec: &AutoSpec,
+    trials: &[Trial],
+    order: &[usize],
+    grown: &Grown,
+    is_of_many: bool,
+) -> (bool, bool) {
+    let rank = |rank: usize| &trials[order[rank.min(order.len() - 1)]].first;
+    let trees_are_worse = is_below(&grown.values, rank(spec.effort.averaged - 1), TREES_CLEARLY);
+    let kernels_are_worse = is_below(rank(0), &grown.values, CLEARLY);
+    (!(is_of_many && kernels_are_worse), !trees_are_worse)
+}
+
+/// Whether a validated value is better than another.
+fn is_better(spec: &AutoSpec, value: Option<f64>, other: Option<f64>) -> bool {
+    let sign = spec.validation.metric.def().better.sign();
+    value.is_some_and(|value| other.is_none_or(|other| sign * (value - other) > 0.0))
+}
+
+impl Choice {
+    /// The sum of fitted functions of documents with `width` features. Each comes with the seconds since training began.
+    pub fn trained(self, width: usize, fitted: Vec<(Fitted, f64)>) -> Trained {
+        let (mut log, mut members, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for (fitted, seconds) in fitted {
+            log.push(LogStep { objective: fitted.objective, gap: 0.0, seconds });
+            weights.extend(fitted.weights);
+            members.push(fitted.member);
+        }
+        let objective = log.iter().map(|step| step.objective).sum();
+        let function = Function { weights, objective, gap: 0.0 };
+        let ranker = Linear::new(SumSpace::new(width, members), function);
+        Trained {
+            lambda: self.lambda,
+            warnings: self.warnings,
+            selection: Some(self.selection),
+            functions: log.len(),
+            log,
+            details: self.details,
+            ..Trained::new(Ranker::Linear(ranker), Scaling::None)
+        }
+    }
+}
+
+/// Indices of trials, the best first; earlier ones first among equals.
+fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
+    let sign = -spec.validation.metric.def().better.sign();
+    let cost = |index: &usize| trials[*index].value.map_or(f64::INFINITY, |value| sign * value);
+    let mut order: Vec<usize> = (0..trials.len()).collect();
+    // Of dropped candidates fewer values are known, and they are clearly worse.
+    let dropped = |index: usize| trials[index].dropped;
+    let by_cost = |a: &usize, b: &usize| cost(a).total_cmp(&cost(b)).then(a.cmp(b));
+    sort_indices(&mut order, &|a, b| dropped(a).cmp(&dropped(b)).then(by_cost(&a, &b)));
+    order
+}

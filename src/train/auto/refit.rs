@@ -1,0 +1,90 @@
+//! Fitting a chosen candidate on all rows.
+
+use std::sync::Arc;
+
+use super::AutoSpec;
+use super::blocks::{block, reserve_blocks, total_weight};
+use super::documents::{queries, query_loss};
+use super::prepared::Scaled;
+use super::trial::Trial;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::parallel;
+use crate::data::{Dataset, Scaling};
+use crate::learn::kernel::SingleMap;
+use crate::learn::solve::{Gram, ListBlock, Slabs};
+use crate::learn::space::{Member, Scorer, Space};
+
+/// Approximate number of documents whose kernel features are in memory at a time.
+const CHUNK: usize = 16_384;
+
+/// A fitted function.
+pub struct Fitted {
+    /// Its scaling and space.
+    pub member: Member,
+    /// Its weights there, divided by the standard deviation of its scores within the training queries.
+    pub weights: Vec<f64>,
+    /// (1/(2 N)) sum of squared errors + lambda / 2 |f|^2 before the division.
+    pub objective: f64,
+}
+
+/// Fits the candidate of a trial at its lambda.
+pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: &mut Scaled, control: &Control) -> Result<Fitted> {
+    let prepared = scaled.prepare(spec, &trial.candidate, spec.landmarks(), control)?;
+    let gram = gram((&prepared.space, prepared.single.as_ref()), &prepared.data, control)?;
+    let weight = total_weight(&prepared.data);
+    solved(&gram, trial.lambda(), weight, (scaled.scaling.clone(), &prepared.space))
+}
+
+/// The sums of least squares of scaled documents.
+pub fn gram(
+    (space, single): (&Space, Option<&SingleMap>),
+    data: &Arc<Dataset>,
+    control: &Control,
+) -> Result<Gram> {
+    if let Some(map) = single {
+        let loss = |query: usize| Ok(query_loss(data, query));
+        let queries = queries(data);
+        return Slabs { map, features: &data.features, queries: &queries, loss: &loss }.gram(control);
+    }
+    let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
+    let _memory = reserve_blocks(space, data.n_docs().min(CHUNK + longest), 2, control)?;
+    let mut gram = Gram::zero(space.dim());
+    let mut query = 0;
+    while query < data.n_queries() {
+        let limit = data.offsets[query] + CHUNK;
+        let end = data.offsets.partition_point(|offset| *offset <= limit).saturating_sub(1).max(query + 1);
+        let blocks = parallel::try_map(end - query, |number| block(space, data, query + number, control))?;
+        let queries: Vec<(&ListBlock, f64)> = blocks.iter().map(|(block, weight)| (block, *weight)).collect();
+        gram.add(&Gram::of(space.dim(), &queries)?);
+        query = end;
+    }
+    Ok(gram)
+}
+
+/// The function for these sums over documents of this weight in all.
+pub fn solved(
+    gram: &Gram,
+    lambda: f64,
+    documents: f64,
+    (scaling, space): (Scaling, &Space),
+) -> Result<Fitted> {
+    let ridge = lambda * documents;
+    let w = gram
+        .solve(0.5 * ridge, None)
+        .ok_or_else(|| Error::Data("features are so large that least squares has no solution".to_owned()))?;
+    // w'A w from (A + ridge I) w = b; it is the sum of squared scores less their means in the query.
+    let b_w: f64 = gram.right().iter().zip(&w).map(|(b, w)| b * w).sum();
+    let w_w: f64 = w.iter().map(|w| w * w).sum();
+    let spread = b_w - ridge * w_w;
+    let objective = (0.5 * (gram.square() - b_w)).max(0.0) / documents;
+    let scale = normalizer(spread, documents);
+    let weights = space.function(w.iter().map(|w| w * scale).collect())?;
+    Ok(Fitted { member: Member { scaling, space: space.fitted() }, weights, objective })
+}
+
+/// What divides scores by their standard deviation. `spread`: the sum of squared scores, less their means in the query.
+pub(super) fn normalizer(spread: f64, documents: f64) -> f64 {
+    let deviation = (spread / documents).sqrt();
+    if deviation > 0.0 { 1.0 / deviation } else { 1.0 }
+}

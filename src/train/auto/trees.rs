@@ -1,0 +1,179 @@
+//! The boosted trees among the candidates.
+//!
+//! An ensemble for each fold of the queries is trained on the other folds, with few features for each tree. The held-out
+//! queries tell how many trees are best. The mean of these ensembles is the function: each document is in most of them, and
+//! nothing is fitted again (Breiman 1996, section 2: aggregated predictors; each ensemble here leaves out one fold).
+//!
+//! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest, with the
+//! default fraction of the features.
+
+use super::AutoSpec;
+use super::blocks::total_weight;
+use super::refit::{Fitted, normalizer};
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::base::memory::bytes_of;
+use crate::base::parallel;
+use crate::data::{Dataset, Scaling, ScalingKind};
+use crate::learn::space::{Member, Space};
+use crate::train::boosted_trees::measure::{HeldOut, Measured, Pace, measure};
+use crate::train::select::{Selection, Split};
+use crate::trees;
+use crate::trees::{Boosting, Judged, Prepared, RowWeights, TreeOptions};
+
+/// Trees between two measurements of the ensembles.
+const INTERVAL: usize = 10;
+/// Measurements without a better value after which the ensembles are complete.
+const PATIENCE: usize = 5;
+/// Fraction of the features for each tree, of several ensembles.
+const FRACTION: f64 = 0.3;
+/// At least so many features for each tree.
+const FEW_FEATURES: f64 = 16.0;
+
+/// Trained trees with their validated value.
+pub struct Grown {
+    /// How features are scaled.
+    pub scale: ScalingKind,
+    /// Trees of each ensemble.
+    pub trees: usize,
+    /// Number of ensembles.
+    pub ensembles: usize,
+    /// The validated value; `None` if no value is defined.
+    pub value: Option<f64>,
+    /// What is known about the choice of the number of trees.
+    pub selection: Selection,
+    /// The held-out queries.
+    pub held_out: Vec<usize>,
+    /// The value of each query (`n_queries`), negated if lower ones are better.
+    pub values: Vec<Option<f64>>,
+    /// The function, with the standard deviation 1 within the training queries.
+    pub fitted: Fitted,
+}
+
+/// Which queries are held out from which ensemble.
+pub(super) struct Folds {
+    /// For each query the ensemble that it is held out from.
+    pub of_query: Vec<Option<usize>>,
+    /// Number of ensembles.
+    pub count: usize,
+}
+
+/// The scaling of the documents: trees need none, only values within queries are more than the order of a feature's values.
+pub(super) fn scale(spec: &AutoSpec, is_large: bool) -> ScalingKind {
+    match spec.scale {
+        Some(scale @ (ScalingKind::QueryMinmax | ScalingKind::QuantileMinmax)) => scale,
+        None if !is_large => ScalingKind::QuantileMinmax,
+        _ => ScalingKind::None,
+    }
+}
+
+/// Trains trees on documents with this scaling; `None` if all features are constant.
+pub(super) fn grow(
+    spec: &AutoSpec,
+    (scaling, data): (&Scaling, &Dataset),
+    folds: &Folds,
+    control: &Control,
+) -> Result<Option<Grown>> {
+    // 1. Bins, and an ensemble for each fold.
+    let options = options(spec, data.features.columns(), folds.count);
+    let prepared = Prepared::new(&data.features, options.bins, options.seed, control)?;
+    if prepared.borders.varying().is_empty() {
+        return Ok(None);
+    }
+    let bytes =
+        bytes_of::<f64>(data.n_docs()).saturating_mul(1 + folds.count.min(parallel::threads()) as u64);
+    let _memory = control.reserve(bytes, "scores of trees", "use fewer threads or rows")?;
+    let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };
+    let mut trainings = Vec::with_capacity(folds.count * ensembles);
+    for number in 0..folds.count * ensembles {
+        let fold = number / ensembles;
+        let weight = |of_query: &Option<usize>| f64::from(u8::from(*of_query != Some(fold)));
+        let weights: Vec<f64> = folds.of_query.iter().map(weight).collect();
+        let judged = Judged {
+            offsets: &data.offsets,
+            grades: &data.relevance,
+            query_weights: &weights,
+            row_weights: &data.doc_weights,
+            loss: None,
+        };
+        let seed = options.seed.wrapping_add(number as u64);
+        trainings.push(Boosting::new(&prepared, judged, TreeOptions { seed, ..options }, control)?);
+    }
+    // 2. The number of trees.
+    let queries =
+        |fold: usize| (0..data.n_queries()).filter(move |query| folds.of_query[*query] == Some(fold));
+    let measured: Vec<Measured<'_>> =
+        (0..folds.count).map(|fold| Measured { data, queries: queries(fold).collect() }).collect();
+    let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
+    let pace = Pace { most: spec.effort.trees, interval: INTERVAL, patience: PATIENCE };
+    let (curve, best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
+    let chosen = best.at.map(|(at, _)| at);
+    let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
+    trainings.iter_mut().for_each(|training| training.truncate(trees));
+    // 3. The mean of the ensembles.
+    let fitted = fitted(Boosting::mean(trainings), (scaling, data), control)?;
+    // 4. What validation tells.
+    let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
+    let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
+    let selection =
+        Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) };
+    let sign = spec.validation.metric.def().better.sign();
+    let mut values = vec![None; data.n_queries()];
+    for (query, value) in held_out.iter().zip(&best.values) {
+        values[*query] = value.map(|(value, _)| sign * value);
+    }
+    Ok(Some(Grown {
+        scale: scaling.kind(),
+        trees,
+        ensembles: folds.count * ensembles,
+        value: best.at.map(|(_, value)| value),
+        selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
+        held_out,
+        values,
+        fitted,
+    }))
+}
+
+/// The choices for documents with `width` features.
+fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
+    let fraction = FRACTION.max(FEW_FEATURES / width.max(1) as f64).min(1.0);
+    TreeOptions {
+        depth: 6,
+        learning_rate: None,
+        trees: spec.effort.trees,
+        feature_fraction: (ensembles > 1).then_some(fraction),
+        bins: 64,
+        row_weights: RowWeights::Exponential,
+        seed: spec.seed,
+    }
+}
+
+/// The function of trees, divided by the standard deviation of its scores within the queries.
+fn fitted(
+    trees::Fitted { forest, values }: trees::Fitted,
+    (scaling, data): (&Scaling, &Dataset),
+    control: &Control,
+) -> Result<Fitted> {
+    let of_query = |query: usize| -> Result<(f64, f64)> {
+        let scores = forest.scores(&data.features, data.rows(query), &values, control)?;
+        let errors: Vec<f64> =
+            data.labels(query).iter().zip(&scores).map(|(grade, score)| grade - score).collect();
+        let weights = data.doc_weights(query);
+        Ok((squares(&scores, weights), squares(&errors, weights)))
+    };
+    let sums = parallel::try_map(data.n_queries(), of_query)?;
+    let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let documents = total_weight(data);
+    let scale = normalizer(spread, documents);
+    let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
+    let weights = values.iter().map(|value| value * scale).collect();
+    Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
+}
+
+/// Sum of squares of numbers less their mean, with weights; none if all are 1.
+fn squares(numbers: &[f64], weights: &[f64]) -> f64 {
+    let weighted = || numbers.iter().enumerate().map(|(i, x)| (weights.get(i).copied().unwrap_or(1.0), *x));
+    let (total, sum) = weighted().fold((0.0, 0.0), |(total, sum), (w, x)| (total + w, sum + w * x));
+    let mean = if total > 0.0 { sum / total } else { 0.0 };
+    weighted().map(|(w, x)| w * (x - mean) * (x - mean)).sum()
+}

@@ -1,0 +1,123 @@
+//! Cross-validation of one candidate.
+//!
+//! The queries are partitioned into five folds, several times. The sums of least squares are computed once for every cell, the
+//! queries that share the folds of two partitions. The sums of a training set are sums over cells.
+//!
+//! After the first partition, the others try lambdas near the best one only. They are left out if the first shows that the
+//! candidate is clearly worse than those that would be averaged: by a paired test over queries against the last of these.
+
+use super::AutoSpec;
+use super::candidate::Candidate;
+use super::cells::{FOLDS, Partitions};
+use super::documents::Parts;
+use super::folds::{FoldRun, chosen, curve, means, of_queries};
+use super::prepared::Scaled;
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::cost::loss::{Loss, least_squares};
+use crate::data::Dataset;
+use crate::learn::fit::Prior;
+use crate::learn::space::Scorer;
+use crate::train::grid::default_lambdas;
+use crate::train::select::{Curve, is_below};
+
+/// Partitions whose sums are made together.
+const TOGETHER: usize = 2;
+/// Lambdas on each side of the best one of the first partition that further partitions try.
+const WINDOW: usize = 2;
+
+/// The smallest lambda of kernels: in single precision smaller ones would not differ.
+const SMALLEST_LAMBDA: f64 = 0.9e-6;
+/// Standard errors that make a candidate clearly worse.
+pub(super) const CLEARLY: f64 = 2.0;
+
+/// Sums of cells, and of the folds of a partition.
+const CELLS_AND_FOLDS: usize = (FOLDS + 1) * (FOLDS + 1);
+
+/// A candidate with its validated values.
+pub struct Trial {
+    pub candidate: Candidate,
+    pub curve: Curve,
+    /// Index of the chosen lambda.
+    pub chosen: Option<usize>,
+    /// The value of the chosen lambda, smoothed over adjacent ones.
+    pub value: Option<f64>,
+    /// Mean value and weight of each query with the chosen lambda.
+    pub values: Vec<(f64, f64)>,
+    /// Whether all partitions but the first were left out.
+    pub dropped: bool,
+    /// The value of each query in the first partition (`n_queries`), negated if lower ones are better.
+    pub first: Vec<Option<f64>>,
+}
+
+impl Trial {
+    /// The chosen lambda.
+    pub fn lambda(&self) -> f64 {
+        self.curve[self.chosen.unwrap_or(0)].0
+    }
+}
+
+/// Cross-validates a candidate. `before`: the trials of candidates before it.
+pub(super) fn cross_validate(
+    spec: &AutoSpec,
+    candidate: Candidate,
+    (data, scaled): (&Dataset, &mut Scaled),
+    (partitions, before): (&Partitions, &[Trial]),
+    control: &Control,
+) -> Result<Trial> {
+    let landmarks = spec.landmarks().min(spec.effort.trial_landmarks);
+    let prepared = scaled.prepare(spec, &candidate, landmarks, control)?;
+    let space = &prepared.space;
+    let _memory = Parts::reserve(&prepared, CELLS_AND_FOLDS, control)?;
+    let mut lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
+    lambdas.retain(|lambda| space.is_linear() || *lambda > SMALLEST_LAMBDA);
+    let every = 0..lambdas.len();
+    let (mut folds, mut first, mut dropped) = (Vec::new(), Vec::new(), false);
+    let mut window = every.clone();
+    'partitions: for cells in partitions.cells(TOGETHER) {
+        // 1. The sums of each cell.
+        let parts = Parts::new(&prepared, cells.queries.clone(), control)?;
+        let sums = parts.sums(space.dim(), control)?;
+        // 2. The folds of each partition.
+        let run =
+            FoldRun { spec, data, parts: &parts, cells: &cells, sums: &sums, lambdas: &lambdas, control };
+        for number in 0..cells.partitions {
+            folds.extend(run.partition(space.dim(), number, window.clone())?);
+            if !first.is_empty() {
+                continue;
+            }
+            // 3. After the first one, whether the candidate is clearly worse than others, and which lambdas are near the best.
+            let curve = curve(spec, data, &lambdas, &folds);
+            let (chosen, _) = chosen(spec, &curve, every.clone());
+            first = of_queries(spec, data, &folds, chosen);
+            dropped = is_clearly_worse(spec, &first, before);
+            if let Some(chosen) = chosen {
+                window = chosen.saturating_sub(WINDOW)..every.end.min(chosen + WINDOW + 1);
+            }
+            if dropped {
+                break 'partitions;
+            }
+        }
+    }
+    let window = if folds.len() > FOLDS { window } else { every };
+    let curve = curve(spec, data, &lambdas, &folds);
+    let (chosen, value) = chosen(spec, &curve, window);
+    let values = means(spec, data, &folds, chosen);
+    Ok(Trial { candidate, curve, chosen, value, values, dropped, first })
+}
+
+/// Whether the values of a candidate are clearly worse than those of the last one that would be averaged.
+fn is_clearly_worse(spec: &AutoSpec, values: &[Option<f64>], before: &[Trial]) -> bool {
+    let mean = |trial: &&Trial| {
+        let values: Vec<f64> = trial.first.iter().flatten().copied().collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    let mut rivals: Vec<(f64, &Trial)> = before
+        .iter()
+        .filter(|trial| !trial.dropped && trial.chosen.is_some())
+        .map(|trial| (mean(&trial), trial))
+        .collect();
+    rivals.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let Some((_, rival)) = rivals.get(spec.effort.averaged - 1) else { return false };
+    is_below(values, &rival.first, CLEARLY)
+}

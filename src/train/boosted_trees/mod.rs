@@ -1,0 +1,366 @@
+//! Boosted oblivious trees (`trees`): least squares on the grades less their means in the query.
+//!
+//! The number of trees is given, or chosen by validation: the training stops when the metric of held-out queries no longer
+//! rises (`early`), and all rows are fitted with the best number.
+
+pub mod early;
+pub(super) mod measure;
+mod query_columns;
+mod settings;
+
+use serde_json::{Map, Value};
+
+use super::algorithm::{
+    AlgorithmDef, Columns, DocWeights, Input, Trained, TrainingSet, TrainingSpec, entries, scale,
+};
+use super::{grid, single_feature};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::parallel;
+use crate::base::param::Params;
+use crate::cost::loss;
+use crate::cost::loss::{Loss, Shape};
+use crate::data::arrange::ListConstraint;
+use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::learn::fit::HeldOut;
+use crate::learn::space::{Function, Space};
+use crate::math::random::Random;
+use crate::model::{Linear, QueryTrees, Ranker};
+use crate::train::select::{Validation, ValidationSpec};
+use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
+
+use early::{Found, Held};
+pub use query_columns::{QueryColumns, Use};
+use settings::Details;
+
+/// The definition.
+pub const DEF: AlgorithmDef = AlgorithmDef {
+    name: "boosted_trees",
+    summary: "boosted oblivious trees: sums of functions that are constant between borders of up to eight features each",
+    objective: "tree by tree: sum over queries of sum_j w_j (r_j - v_j - mean of (r - v))^2 + 10 |v|^2 over the values v of its leaves, r = grade - score of the trees before; the score is a sum of trees, each times learning_rate",
+    source: "Friedman 2001, algorithms 1 and 2; oblivious trees: Prokhorenkova et al. 2018; least squares within queries: Cossock & Zhang 2006",
+    defaults: &[("scale", ScalingKind::None.name())],
+    reads: |option| OPTIONS.contains(&option),
+    parse: |params| Ok(Box::new(TreesSpec::parse(params)?)),
+    resume: None,
+};
+
+/// Its options.
+const OPTIONS: &[&str] = &[
+    "trees",
+    "depth",
+    "learning_rate",
+    "feature_fraction",
+    "loss",
+    LOSS_OPTIONS[0],
+    LOSS_OPTIONS[1],
+    LOSS_OPTIONS[2],
+    LOSS_OPTIONS[3],
+    LOSS_OPTIONS[4],
+    "row_weights",
+    "seeds",
+    "bins",
+    "query_columns",
+    "scale",
+    "validation",
+    "metric",
+    "neutral_grade",
+    "half_life",
+    "undefined",
+];
+
+/// Parameters of its losses.
+const LOSS_OPTIONS: [&str; 5] = ["pair_weights", "target", "label_order", "cost_weights", "truncation"];
+
+/// The number of trees if validation finds none.
+const DEFAULT_TREES: usize = 240;
+
+/// The number of trees of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeCount {
+    /// The caller's.
+    Fixed(usize),
+    /// Chosen by validation.
+    Auto,
+}
+
+/// The query features of the source, and whether they are columns of the trees.
+type Joined = (QueryColumns, bool);
+
+/// The choices of one training.
+#[derive(Debug, Clone)]
+pub struct TreesSpec {
+    pub trees: TreeCount,
+    pub options: TreeOptions,
+    /// What is minimized instead of least squares within queries.
+    loss: Option<Loss>,
+    /// Number of ensembles that are averaged, at least 1.
+    pub seeds: usize,
+    pub query_columns: Use,
+    pub scale: ScalingKind,
+    pub validation: ValidationSpec,
+    pub missing: Missing,
+    /// The given parameters of the loss, for reports.
+    loss_settings: Map<String, Value>,
+}
+
+/// The loss of the options; none for least squares within queries.
+///
+/// # Errors
+/// A loss without a continuous gradient; parameters of other losses.
+fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
+    let name = params.text("loss").unwrap_or(loss::list::SQUARED.name);
+    let def = loss::find(name)?;
+    let useless = LOSS_OPTIONS.into_iter().find(|key| params.has(key) && !def.parameters.contains(key));
+    if let Some(option) = useless {
+        let reason = format!("loss \"{name}\"");
+        return Err(Error::NoEffect { option, reason, because_of: "loss" });
+    }
+    if def.name == loss::list::SQUARED.name {
+        return Ok(None);
+    }
+    if def.shape != Shape::Smooth {
+        let smooth = loss::LOSSES.iter().filter(|loss| loss.shape == Shape::Smooth).map(|loss| loss.name);
+        let names = smooth.collect::<Vec<&str>>().join(", ");
+        let allowed = format!("for boosted_trees squared or a smooth loss: {names}");
+        return Err(Error::value("option 'loss'", format!("\"{name}\""), allowed));
+    }
+    def.make(params).map(Some)
+}
+
+impl TreesSpec {
+    /// Parses and checks parameters.
+    ///
+    /// # Errors
+    /// A learning rate above 1; data to validate on that have no meaning.
+    fn parse(params: &Params) -> Result<Self> {
+        let trees = params.count("trees").map_or(TreeCount::Auto, TreeCount::Fixed);
+        let learning_rate = params.number("learning_rate");
+        if let Some(rate) = learning_rate.filter(|rate| *rate > 1.0) {
+            let allowed = "a number above 0 and at most 1 for boosted_trees";
+            return Err(Error::value("option 'learning_rate'", rate.to_string(), allowed));
+        }
+        let validation = ValidationSpec::parse(params, HeldOut::Queries)?;
+        if validation.data == Validation::Documents {
+            let problem = "'boosted_trees' validates on queries or on a source, not on \"documents\"";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        let query_columns = Use::parse(params);
+        let chooses = params.has("query_columns") && query_columns == Use::Auto;
+        if let (TreeCount::Fixed(trees), true, false) = (trees, params.has("validation"), chooses) {
+            let problem = format!("option 'validation' has no effect with \"trees\": {trees}");
+            return Err(Error::Unsupported(problem));
+        }
+        Ok(Self {
+            trees,
+            options: TreeOptions {
+                depth: params.count("depth").unwrap_or(6),
+                learning_rate,
+                trees: match trees {
+                    TreeCount::Fixed(trees) => trees,
+                    TreeCount::Auto => DEFAULT_TREES,
+                },
+                feature_fraction: params.number("feature_fraction"),
+                bins: params.count("bins").unwrap_or(64),
+                row_weights: params.choice("row_weights")?.unwrap_or(RowWeights::Exponential),
+                seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            },
+            loss: smooth_loss(params)?,
+            seeds: params.count("seeds").unwrap_or(1),
+            query_columns,
+            scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
+            validation,
+            missing: params.choice("missing")?.unwrap_or(Missing::Branch),
+            loss_settings: LOSS_OPTIONS
+                .iter()
+                .filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone())))
+                .collect(),
+        })
+    }
+
+    /// Trainings of all ensembles; the first has the seed of the options.
+    fn trainings<'a>(
+        &self,
+        prepared: &'a Prepared,
+        judged: Judged<'_>,
+        control: &Control,
+    ) -> Result<Vec<Boosting<'a>>> {
+        let mut random = Random::new(self.options.seed);
+        let training = |number: usize| {
+            let seed = if number == 0 { self.options.seed } else { random.bits() };
+            Boosting::new(prepared, judged, TreeOptions { seed, ..self.options }, control)
+        };
+        (0..self.seeds).map(training).collect()
+    }
+
+    /// Searches the number of trees if it is not given, and whether query features improve them if that is not given. Adds
+    /// the query features that are used to the bins. Returns what was found, and whether the query features of the source
+    /// are used; none if it has none.
+    fn search(
+        &self,
+        prepared: &mut Prepared,
+        data: &Dataset,
+        mut held: Option<Held>,
+        control: &Control,
+    ) -> Result<(Option<Found>, Option<Joined>)> {
+        let find = |prepared: &Prepared, held: &Option<Held>, searches: bool| {
+            searches.then(|| early::find(self, prepared, data, held.as_ref(), control)).transpose()
+        };
+        let is_auto = self.trees == TreeCount::Auto;
+        let Some(columns) = QueryColumns::fit(self.query_columns, data)? else {
+            return Ok((find(prepared, &held, is_auto)?, None));
+        };
+        // 1. Without query features.
+        let chooses = self.query_columns == Use::Auto;
+        let without = find(prepared, &held, chooses)?;
+        // 2. With them.
+        let width = data.features.columns();
+        let added = columns.prepared(data, self.options, control)?;
+        if let Some(held) = &mut held {
+            held.append(&columns, &added, control)?;
+        }
+        prepared.append(added);
+        let with = find(prepared, &held, chooses || is_auto)?;
+        // 3. The better ones.
+        let sign = self.validation.metric.def().better.sign();
+        let is_better = match (&without, &with) {
+            (Some(without), Some(with)) => with.is_better_than(without, sign),
+            _ => true,
+        };
+        if !is_better {
+            prepared.truncate(width);
+        }
+        Ok((if is_better { with } else { without }, Some((columns, is_better))))
+    }
+
+    /// The documents of a data set, with the weights of its queries or others.
+    fn judged<'a>(&'a self, data: &'a Dataset, query_weights: &'a [f64]) -> Judged<'a> {
+        Judged {
+            offsets: &data.offsets,
+            grades: &data.relevance,
+            query_weights,
+            row_weights: &data.doc_weights,
+            loss: self.loss.as_ref(),
+        }
+    }
+
+    /// Refuses judgments from which nothing can be learned.
+    pub fn check(&self, data: &Dataset) -> Result<()> {
+        if (0..data.n_queries()).all(|query| loss::pair_count(data.labels(query)) == 0) {
+            return Err(grid::nothing_to_learn(data.n_queries()));
+        }
+        if let Some(Loss::List(loss)) = &self.loss {
+            for query in 0..data.n_queries() {
+                loss.check_query(data.labels(query), &[])
+                    .map_err(|problem| Error::Data(format!("query {}: {problem}", data.query_ids[query])))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the trees. The features of `data` are in bins; its own are not read.
+    pub fn boost(
+        &self,
+        (mut prepared, scaling): (Prepared, Scaling),
+        data: &Dataset,
+        held: Option<Held>,
+        control: &Control,
+    ) -> Result<Trained> {
+        let width = prepared.borders.len();
+        // 1. The number of trees, and whether query features are columns of theirs.
+        let (found, joined) = self.search(&mut prepared, data, held, control)?;
+        let trees = match self.trees {
+            TreeCount::Fixed(trees) => trees,
+            TreeCount::Auto => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
+        };
+        let found = found.filter(|_| self.trees == TreeCount::Auto);
+        // 2. All rows.
+        let judged = self.judged(data, &data.weights);
+        let mut trainings = self.trainings(&prepared, judged, control)?;
+        control.expect(trees * self.seeds);
+        parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
+            for _ in 0..trees {
+                training.step(control)?;
+                control.step();
+            }
+            Ok(())
+        })?;
+        let objective = Boosting::objective(&trainings);
+        let rate = self.options.learning_rate(data.n_docs());
+        Self::trained(Boosting::mean(trainings), (objective, rate), found, scaling, (width, joined))
+    }
+
+    fn trained(
+        fitted: Fitted,
+        (objective, learning_rate): (f64, f64),
+        found: Option<Found>,
+        scaling: Scaling,
+        (width, query_columns): (usize, Option<Joined>),
+    ) -> Result<Trained> {
+        let forest = &fitted.forest;
+        let details = entries(&Details {
+            trees: forest.trees(),
+            depth: forest.depth(),
+            learning_rate,
+            features_used: forest.features().len(),
+            query_columns: query_columns.as_ref().map(|(_, joined)| *joined),
+            training_loss: objective,
+        })?;
+        let ranker = if let Some((columns, true)) = query_columns {
+            Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted)))
+        } else {
+            let function = Function { weights: fitted.values, objective, gap: 0.0 };
+            Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))
+        };
+        let (selection, warnings) =
+            found.map_or((None, Vec::new()), |found| (Some(found.selection), found.warnings));
+        Ok(Trained { selection, warnings, details, ..Trained::new(ranker, scaling) })
+    }
+}
+
+impl TrainingSpec for TreesSpec {
+    fn input(&self) -> Input<'_> {
+        let validates = self.trees == TreeCount::Auto || self.query_columns == Use::Auto;
+        let validation = if validates { self.validation.data.source() } else { None };
+        Input {
+            columns: Columns::Features,
+            constraint: ListConstraint::None,
+            order: RowOrder::Canonical,
+            missing: self.missing,
+            validation,
+            doc_weights: match &self.loss {
+                Some(loss) if !loss.weighs_documents() => DocWeights::RefusedByLoss(loss.def().name),
+                _ => DocWeights::Taken,
+            },
+            prior: None,
+        }
+    }
+
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
+        let TrainingSet { mut data, mut validation, .. } = set;
+        self.check(&data)?;
+        // 1. Scaled features, in bins.
+        let scaling = Scaling::fit(self.scale, &data, control)?;
+        let _memory = scale(&scaling, self.scale, &mut data, control)?;
+        let _validation_memory = match &mut validation {
+            Some(other) => Some(scale(&scaling, self.scale, other, control)?),
+            None => None,
+        };
+        let TreeOptions { bins, seed, .. } = self.options;
+        let prepared = Prepared::new(&data.features, bins, seed, control)?;
+        let held = match validation {
+            Some(other) => Some(Held::new(other, &prepared, control)?),
+            None => None,
+        };
+        // 2. The trees.
+        self.boost((prepared, scaling), &data, held, control)
+    }
+
+    fn chooses_in_folds(&self) -> bool {
+        self.trees == TreeCount::Auto || self.query_columns == Use::Auto
+    }
+
+    fn settings(&self) -> Result<Map<String, Value>> {
+        settings::of(self)
+    }
+}

@@ -1,0 +1,178 @@
+//! Choosing lambda on held-out pairs: of all items that a user has no other pair with, those of held-out pairs should be first.
+
+use super::super::factors::{Fit, Purpose};
+use super::super::{Session, UseBiases, select_lambda};
+use super::ImplicitSpec;
+use crate::base::control::Ticks;
+use crate::base::error::Result;
+use crate::base::memory::matrix_bytes;
+use crate::base::parallel;
+use crate::cost::metric::Mean;
+use crate::data::{Dataset, Id, Ratings};
+use crate::math::random::Random;
+use crate::model::Implicit;
+use crate::train::select::TunedValue;
+use crate::train::select::{Rule, Selection, Split, Values};
+
+/// Most users with held-out pairs whose lists are measured.
+const MOST_USERS: usize = 2000;
+/// Lambda if nothing can be held out, as an index of the candidates: one that serves most data.
+const FALLBACK: usize = 3;
+/// Numbers for each item beside the scores of a list.
+const LIST_VECTORS: usize = 6;
+/// Operations, for [`Ticks`], of finding an item among those of a user.
+const SEARCH_COST: usize = 32;
+
+/// Pairs to judge by, which no fit of the candidates knows.
+pub(super) struct Held {
+    /// Users by their indices in the training, with the items of their pairs, ascending.
+    users: Vec<(usize, Vec<u32>)>,
+    split: Split,
+    /// Pairs whose user or item is not in the training, or that are training pairs themselves.
+    left_out: usize,
+}
+
+impl Held {
+    /// Those of another data set.
+    ///
+    /// # Errors
+    /// A count that is no weight of a pair.
+    pub(super) fn of(
+        (data, implicit): (&Dataset, Implicit),
+        (users, items): (&[Id], &[Id]),
+        pairs: &Ratings,
+    ) -> Result<Self> {
+        let mut held = Self { users: Vec::new(), split: Split::SourceRatings, left_out: 0 };
+        for query in 0..data.n_queries() {
+            for row in data.rows(query) {
+                let origin =
+                    || format!("validation: user {}, item {}", data.query_ids[query], data.doc_ids[row]);
+                implicit.check(data.relevance[row], origin)?;
+            }
+            let user = users.binary_search(&data.query_ids[query]).ok();
+            let known = |user: usize| {
+                let seen = &pairs.items[pairs.of_user(user)];
+                let item = |row| items.binary_search(&data.doc_ids[row]).ok().map(|item| item as u32);
+                data.rows(query).filter_map(item).filter(|item| seen.binary_search(item).is_err()).collect()
+            };
+            let mut liked: Vec<u32> = user.map(known).unwrap_or_default();
+            held.left_out += data.rows(query).len() - liked.len();
+            liked.sort_unstable();
+            liked.dedup();
+            held.users.extend(user.map(|user| (user, liked)).filter(|(_, liked)| !liked.is_empty()));
+        }
+        Ok(held)
+    }
+
+    /// Those of some of the users.
+    fn of_users(mut self, seed: u64) -> Self {
+        Random::new(seed).shuffle(&mut self.users);
+        self.users.truncate(MOST_USERS);
+        self.users.sort_unstable();
+        self
+    }
+
+    /// Value and weight of the metric for each user; `None` if it is undefined. `known`: the pairs of the fit.
+    fn values(&self, session: &Session<'_>, fit: &Fit, known: &Ratings) -> Result<Vec<Option<(f64, f64)>>> {
+        let validation = &session.spec.validation;
+        let mean = Mean::new(validation.metric.def(), validation.undefined);
+        let bytes = matrix_bytes(known.n_items.saturating_mul(LIST_VECTORS), parallel::threads());
+        let what = "lists of all items for the validation";
+        let _memory =
+            session.control.reserve(bytes, what, "give lambda as a number, or use fewer threads")?;
+        parallel::try_map(self.users.len(), |index| {
+            session.control.check()?;
+            let (user, liked) = &self.users[index];
+            let seen = &known.items[known.of_user(*user)];
+            let (mut labels, mut scores, mut ticks) = (Vec::new(), Vec::new(), Ticks::default());
+            for item in (0..known.n_items).filter(|item| seen.binary_search(&(*item as u32)).is_err()) {
+                ticks.add(fit.factors.rank + SEARCH_COST);
+                labels.push(if liked.binary_search(&(item as u32)).is_ok() { 1.0 } else { 0.0 });
+                scores.push(fit.score(*user, item));
+            }
+            Ok(mean.weighted(validation.metric.finite_value(&labels, &scores)?, &labels))
+        })
+    }
+}
+
+/// What was chosen.
+pub(super) struct Found {
+    pub(super) lambda: f64,
+    /// The lambdas of the last fit, smallest first.
+    pub(super) path: Vec<f64>,
+    pub(super) selection: Option<Selection>,
+    left_out: usize,
+}
+
+impl Found {
+    /// A warning about pairs of the validation source that were not used.
+    pub(super) fn left_out(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            format!(
+                "{} pairs of the validation source are left out: their user or item is not in the training, or they are training pairs",
+                self.left_out
+            )
+        })
+    }
+}
+
+impl ImplicitSpec {
+    /// The lambda to use among candidates, largest first, and how it was chosen.
+    pub(super) fn select(
+        &self,
+        session: &Session<'_>,
+        (users, items, pairs): (&[Id], &[Id], &Ratings),
+        source: Option<Held>,
+        lambdas: Vec<f64>,
+    ) -> Result<Found> {
+        let left_out = source.as_ref().map_or(0, |held| held.left_out);
+        if let (TunedValue::Fixed(lambda), _) | (_, [lambda]) = (&self.lambda, &lambdas[..]) {
+            return Ok(Found { lambda: *lambda, path: lambdas, selection: None, left_out });
+        }
+        // 1. The pairs that candidates are fitted to, and those that judge them.
+        let (known, held) = match source {
+            Some(held) => (pairs.clone(), held),
+            None => self.hold_out(users, items, pairs),
+        };
+        let held = held.of_users(self.ranking.seed);
+        // 2. The values of each user at each lambda.
+        let ascending: Vec<f64> = lambdas.iter().rev().copied().collect();
+        let mut values = Vec::with_capacity(lambdas.len());
+        if !held.users.is_empty() {
+            session.control.expect(lambdas.len() * session.spec.max_rounds);
+            let mut observe = |_: f64, fit: &Fit| {
+                values.push(held.values(session, fit, &known)?);
+                Ok(())
+            };
+            self.fit_pairs(session, &known, &ascending, Purpose::Validation(&mut observe))?;
+        }
+        let mut table = Values::new(&self.ranking.validation, &lambdas);
+        for user in 0..held.users.len() {
+            let of_user: Vec<Option<f64>> =
+                values.iter().rev().map(|of| of[user].map(|(value, _)| value)).collect();
+            table.add_weighted(of_user, values[0][user].map_or(1.0, |(_, weight)| weight));
+        }
+        // 3. The best. With a loss the largest lambda leaves the biases alone to rank; factors need a clear advantage.
+        let biases_rank = self.draws() && self.ranking.biases == UseBiases::Yes;
+        let chosen = table.best(if biases_rank { Rule::FirstUnlessBetter } else { Rule::Best });
+        let lambda = lambdas[chosen.unwrap_or(FALLBACK.min(lambdas.len() - 1))];
+        let split = if held.users.is_empty() { Split::Nothing } else { held.split };
+        let selection = table.selection(split, chosen);
+        let mut path: Vec<f64> = ascending.into_iter().filter(|other| *other < lambda).collect();
+        path.push(lambda);
+        Ok(Found { lambda, path, selection: Some(selection), left_out })
+    }
+
+    /// The pairs that stay, and those that are held out of every user.
+    fn hold_out(&self, users: &[Id], items: &[Id], pairs: &Ratings) -> (Ratings, Held) {
+        let folds = select_lambda::folds(users, items, pairs, &self.ranking);
+        let out = |pair: usize| folds.of_rating[pair] == Some(0);
+        let of_user = |user: usize| {
+            let liked: Vec<u32> =
+                pairs.of_user(user).filter(|pair| out(*pair)).map(|pair| pairs.items[pair]).collect();
+            (user, liked)
+        };
+        let users = (0..pairs.n_users()).map(of_user).filter(|(_, liked)| !liked.is_empty()).collect();
+        (pairs.only(|pair| !out(pair)), Held { users, split: Split::RatingFraction, left_out: 0 })
+    }
+}

@@ -1,0 +1,148 @@
+//! Data that training refuses, and warnings about query features.
+
+use super::spec::GridSpec;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, matrix_bytes};
+use crate::cost::loss;
+use crate::cost::loss::{Loss, PairLoss, PairWeights};
+use crate::data::query_distance::Comparison;
+use crate::data::{Dataset, QueryValue};
+use crate::learn::fit::{Neighborhood, Prior};
+use crate::learn::space::{Form, Scorer, Space};
+
+/// Maximum number of pairs of one query, or of one user. One pass over as many takes 0.1 to 2 s.
+const MOST_PAIRS: u64 = 500_000_000;
+
+/// Bytes of the report of one fit, about.
+const REPORT_BYTES: u64 = 2000;
+
+/// Reserves the bytes of a function for each query.
+pub(super) fn functions_memory(data: &Dataset, space: &Space, control: &Control) -> Result<Reservation> {
+    let queries = data.n_queries();
+    let bytes = (queries as u64).saturating_mul(matrix_bytes(space.dim(), 1) + REPORT_BYTES);
+    let what = format_args!("a function for each of {queries} queries");
+    control.reserve(bytes, what, "use \"fit_at\": \"query_time\", fewer queries or fewer landmarks")
+}
+
+/// Refuses queries with so many pairs that a fit takes too long. The hinge in Newton's method sorts the documents of long
+/// queries instead.
+pub fn pairs_of_queries(spec: &GridSpec, data: &Dataset) -> Result<()> {
+    let documents = spec.form == Form::Scoring || spec.kernel.is_linear();
+    let sorted = spec.loss == Loss::Pair(PairLoss::Hinge, PairWeights::Equal)
+        && spec.solver.sorts_pairs()
+        && data.doc_weights.is_empty()
+        && documents;
+    if sorted { Ok(()) } else { pairs(data, ["query", "documents"]) }
+}
+
+/// Refuses queries or users with so many pairs that a fit takes too long.
+pub fn pairs(data: &Dataset, [query_name, documents]: [&str; 2]) -> Result<()> {
+    for query in 0..data.n_queries() {
+        let pairs = loss::pair_count(data.labels(query));
+        if pairs > MOST_PAIRS {
+            return Err(Error::Data(format!(
+                "{query_name} {} has {} {documents} with {pairs} pairs of different relevance; at most {MOST_PAIRS} pairs of \
+                 one {query_name} are allowed, so leave out some of its less relevant {documents}",
+                data.query_ids[query],
+                data.rows(query).len(),
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses training sets without an informative query. With a stored model as prior the result is that model: a warning.
+pub(super) fn informative(spec: &GridSpec, data: &Dataset) -> Result<Vec<String>> {
+    match any_informative(&spec.loss, data) {
+        Err(problem) if spec.prior == Prior::Model => Ok(vec![format!("{problem}; the model is its prior")]),
+        result => result.map(|()| Vec::new()),
+    }
+}
+
+fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
+    let any = |is_informative: &dyn Fn(usize) -> bool| (0..data.n_queries()).any(is_informative);
+    if !any(&|query| loss::pair_count(data.labels(query)) > 0) {
+        return Err(nothing_to_learn(data.n_queries()));
+    }
+    if any(&|query| loss.is_informative(data.labels(query), data.doc_weights(query))) {
+        return Ok(());
+    }
+    Err(not_told_apart(loss, data.n_queries(), !data.doc_weights.is_empty()))
+}
+
+/// The error for training sets in which no query is informative.
+pub fn not_told_apart(loss: &Loss, queries: usize, has_weights: bool) -> Error {
+    let weights = if has_weights { ", and documents of weight 0 hardly count" } else { "" };
+    Error::Data(format!(
+        "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({queries} queries read; \
+         most losses treat relevance below 0 as 0{weights})",
+        loss.def().name
+    ))
+}
+
+/// The error for training sets in which no query has documents of different relevance.
+pub fn nothing_to_learn(queries: usize) -> Error {
+    Error::Data(format!(
+        "no query has two documents with different relevance, so there is nothing to learn ({queries} queries read)"
+    ))
+}
+
+/// Training queries that [`equally_near`] examines at most.
+const MOST_EXAMINED: usize = 200;
+
+/// A warning if most training queries have more equally near training queries than neighbors: which of them are used then
+/// depends on the order of their ids only.
+pub(super) fn equally_near(
+    neighborhood: &Neighborhood,
+    n_queries: usize,
+    control: &Control,
+) -> Result<Option<String>> {
+    let neighbors = neighborhood.smoothing.neighbors;
+    if !neighborhood.smoothing.kind.uses_distance() || neighbors >= n_queries {
+        return Ok(None);
+    }
+    let mut unlimited = neighborhood.clone();
+    unlimited.smoothing.neighbors = n_queries;
+    let (mut examined, mut tied, mut needed) = (0, 0, neighbors);
+    for query in (0..n_queries).step_by(n_queries.div_ceil(MOST_EXAMINED)) {
+        control.check()?;
+        examined += 1;
+        let near = unlimited.neighbors_of(query);
+        let Some(last) = near.get(neighbors - 1).map(|neighbor| neighbor.distance) else { continue };
+        let closer = near.partition_point(|neighbor| neighbor.distance < last);
+        let up_to = near.partition_point(|neighbor| neighbor.distance <= last);
+        if up_to - closer > neighbors {
+            tied += 1;
+            needed = needed.max(up_to);
+        }
+    }
+    Ok((2 * tied > examined).then(|| {
+        format!(
+            "{tied} of {examined} examined training queries have more than {neighbors} equally near training queries, of which \
+             those with the smallest ids are used; set \"neighbors\" to at least {needed} to use all of them, or add query \
+             features that tell them apart"
+        )
+    }))
+}
+
+/// A warning for each query feature whose texts begin like JSON but are no orders of items: they are categories.
+pub(super) fn broken_orders(spec: &GridSpec, data: &Dataset, neighborhood: &Neighborhood) -> Vec<String> {
+    let opens = |value: &QueryValue| matches!(value, QueryValue::Text(text) if text.trim_start().starts_with(['[', '{']));
+    let mut warnings = Vec::new();
+    for (column, (name, distance)) in data.query_names.iter().zip(neighborhood.distance.columns()).enumerate()
+    {
+        let is_given = spec.query_distance.given().iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        if distance.comparison == Comparison::Overlap
+            && !is_given
+            && data.query_features.column(column).iter().any(opens)
+        {
+            warnings.push(format!(
+                "texts of the query feature \"{name}\" begin like JSON but are no arrays of texts or numbers, so they are \
+                 compared as categories; write orders of items as [\"price\", \"brand\"], or set \"query_distance\": \
+                 {{\"{name}\": \"overlap\"}} if they are categories"
+            ));
+        }
+    }
+    warnings
+}

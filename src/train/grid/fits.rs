@@ -1,0 +1,164 @@
+//! The fits of a training on the grid: one function of all queries, or one per training query, and the function to which they
+//! shrink.
+
+use std::time::Instant;
+
+use super::session::Session;
+use super::spec::GridSpec;
+use crate::base::control::each_in_memory;
+use crate::base::error::Result;
+use crate::cost::loss::Loss;
+use crate::learn::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior};
+use crate::learn::smoothing::{SmoothingKind, Target, lambda_rate};
+use crate::learn::solve;
+use crate::learn::solve::{SolveReport, Step};
+use crate::learn::space::{Function, Space};
+use crate::train::algorithm::LogStep;
+
+/// One fitted function; times are seconds since training began.
+pub struct Fit {
+    pub function: Function,
+    pub report: SolveReport,
+    pub began: f64,
+    pub ended: f64,
+}
+
+/// How one function of all queries is fitted, to which others shrink or at which their solver starts.
+pub(super) struct PriorFit {
+    loss: Loss,
+    lambda: f64,
+    role: PriorRole,
+}
+
+/// What a prior is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PriorRole {
+    /// The penalty shrinks to it.
+    Center,
+    /// The solver of a loss that is not convex starts at it.
+    Start,
+}
+
+/// The steps of the solver if one fit took any, otherwise one line per fit.
+pub fn log(fits: &[Fit]) -> Vec<LogStep> {
+    let last =
+        |fit: &Fit| LogStep { objective: fit.function.objective, gap: fit.function.gap, seconds: fit.ended };
+    let [fit] = fits else { return fits.iter().map(last).collect() };
+    let step =
+        |step: &Step| LogStep { objective: step.objective, gap: step.gap, seconds: fit.began + step.seconds };
+    let mut log: Vec<LogStep> = fit.report.steps.iter().map(step).collect();
+    // Some solvers compute a smaller gap after their last step.
+    if log.last().is_none_or(|step| step.gap > fit.function.gap) {
+        log.push(last(fit));
+    }
+    log
+}
+
+impl Session<'_> {
+    pub(super) fn space(&self) -> &Space {
+        self.neighborhood.blocks.space()
+    }
+
+    /// Number of query features that are numbers; 0 without any.
+    pub(super) fn query_features(&self) -> usize {
+        self.neighborhood.distance.numbers()
+    }
+
+    /// How functions are fitted on the judgments of a neighborhood.
+    pub(super) fn fit_spec(
+        &self,
+        neighborhood: &Neighborhood,
+        lambda: f64,
+        tolerance: f64,
+        prior: Option<&PriorFit>,
+    ) -> Result<FitSpec> {
+        let GridSpec { loss, solver, penalty, .. } = self.spec;
+        let w = prior.map(|prior| self.prior_weights(neighborhood, prior, tolerance)).transpose()?;
+        let (center, start) = match prior.map(|prior| prior.role) {
+            Some(PriorRole::Center) => (w, None),
+            Some(PriorRole::Start) => (None, w),
+            None => (self.center.clone(), None),
+        };
+        Ok(FitSpec { lambda, tolerance, loss: loss.clone(), penalty: *penalty, solver, center, start })
+    }
+
+    /// The prior with its lambda, if one is needed.
+    pub(super) fn prior(&self) -> Option<PriorFit> {
+        let loss = self.spec.prior_loss()?;
+        let role = if self.spec.prior == Prior::Zero { PriorRole::Start } else { PriorRole::Center };
+        Some(PriorFit { loss, lambda: self.spec.prior_lambda?, role })
+    }
+
+    /// The rate of lambda for these queries.
+    pub(super) fn rate(&self) -> f64 {
+        lambda_rate(self.data.n_queries(), self.query_features())
+    }
+
+    /// The lambda of the L1 penalty at which all weights of the function of all queries are 0; 1 if there is none.
+    pub(super) fn largest_l1_lambda(&self) -> Result<f64> {
+        let neighborhood = self.neighborhood.uniform(&self.spec.loss)?;
+        let neighbors = neighborhood.neighbors(&[], Target::Observed);
+        let _memory = neighborhood.reserve(&neighbors, self.control)?;
+        let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
+        let spec = self.fit_spec(&neighborhood, 1.0, self.spec.tolerance, None)?;
+        let largest = spec.largest_l1_lambda(self.space(), &blocks)?;
+        Ok(if largest > 0.0 { largest } else { 1.0 })
+    }
+
+    /// How the prior is fitted.
+    fn prior_spec(&self, prior: &PriorFit, tolerance: f64) -> FitSpec {
+        let PriorFit { lambda, .. } = *prior;
+        let loss = prior.loss.clone();
+        let solver = if loss == self.spec.loss { self.spec.solver } else { solve::SOLVERS[0] };
+        FitSpec { lambda, tolerance, loss, penalty: Penalty::Ridge, solver, center: None, start: None }
+    }
+
+    /// The weights of the prior on the judgments of a neighborhood, as a solver sees them.
+    fn prior_weights(
+        &self,
+        neighborhood: &Neighborhood,
+        prior: &PriorFit,
+        tolerance: f64,
+    ) -> Result<Vec<f64>> {
+        let neighborhood = neighborhood.uniform(&prior.loss)?;
+        let neighbors = neighborhood.neighbors(&[], Target::Observed);
+        let _memory = neighborhood.reserve(&neighbors, self.control)?;
+        let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
+        let spec = self.prior_spec(prior, tolerance);
+        spec.solve(self.space(), &blocks, self.control).map(|fit| fit.w)
+    }
+
+    /// One function for all queries, one per training query, or none if they are fitted at query time.
+    pub(super) fn fit_all(&self, spec: &FitSpec, each: Option<&[f64]>, started: Instant) -> Result<Vec<Fit>> {
+        if self.spec.smoothing.kind == SmoothingKind::Uniform {
+            return Ok(vec![self.fit_one(
+                &self.neighborhood.neighbors(&[], Target::Observed),
+                spec,
+                started,
+            )?]);
+        }
+        if self.spec.fit_at == FitAt::QueryTime {
+            return Ok(Vec::new());
+        }
+        self.control.expect(self.data.n_queries());
+        let queries: Vec<usize> = (0..self.data.n_queries()).collect();
+        let batches: Vec<&[usize]> = queries.chunks(Neighborhood::batch(queries.len())).collect();
+        let fits = |batch: &&[usize]| -> Result<Vec<Fit>> {
+            let neighbors = self.neighborhood.neighbors_of_queries(batch);
+            let fit = |(query, neighbors): (&usize, &Vec<Neighbor>)| {
+                let lambda = each.map_or(spec.lambda, |each| each[*query]);
+                self.fit_one(neighbors, &FitSpec { lambda, ..spec.clone() }, started)
+            };
+            let fits: Vec<Fit> = batch.iter().zip(&neighbors).map(fit).collect::<Result<_>>()?;
+            batch.iter().for_each(|_| self.control.step());
+            Ok(fits)
+        };
+        Ok(each_in_memory(&batches, fits)?.into_iter().flatten().collect())
+    }
+
+    fn fit_one(&self, neighbors: &[Neighbor], spec: &FitSpec, started: Instant) -> Result<Fit> {
+        let began = started.elapsed().as_secs_f64();
+        let (function, report) = self.neighborhood.fit(neighbors, spec, self.control)?;
+        Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
+    }
+}

@@ -1,0 +1,256 @@
+//! Held-out queries measured with several lambdas.
+//!
+//! A trial is one function, fitted for every lambda on the judgments of its neighbors, and the queries that judge it. Trials
+//! run in parallel; their values are in the order of the queries.
+
+use ndarray::Array2;
+
+use super::checks;
+use super::session::{Session, query_features};
+use super::spec::GridSpec;
+use crate::base::control::{Control, each_in_memory};
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, bytes_of};
+use crate::base::parallel;
+use crate::cost::loss::{Loss, Shape};
+use crate::data::Dataset;
+use crate::data::arrange::push_down_unselected;
+use crate::learn::fit::{FitSpec, LambdaScope, Neighbor, Neighborhood, Penalty, streamed_scores};
+use crate::learn::smoothing::{SmoothingKind, Target};
+use crate::train::algorithm::{FoldUnit, scale};
+use crate::train::select::{CandidatePath, Precision, Prepared};
+
+/// The metric of one query at every lambda.
+type Values = Vec<Option<f64>>;
+
+impl GridSpec {
+    /// The option that validation chooses by this penalty.
+    pub(super) fn candidate_option(&self) -> &'static str {
+        match self.penalty {
+            Penalty::Ridge | Penalty::Threshold | Penalty::L1 => "lambda",
+            Penalty::Components => "components",
+            Penalty::Ball | Penalty::Sphere => "radius",
+        }
+    }
+
+    /// Queries, unless each query has a function of its own documents only.
+    pub(super) fn unit(&self) -> Result<FoldUnit> {
+        if self.smoothing.kind != SmoothingKind::Individual {
+            return Ok(FoldUnit::Queries);
+        }
+        Err(Error::Unsupported(
+            "smoothing \"individual\" has no function for queries that are held out; choose lambda with \"validation\": \
+             \"documents\", or use another smoothing"
+                .to_owned(),
+        ))
+    }
+}
+
+impl CandidatePath for GridSpec {
+    fn prepare<'a>(
+        &'a self,
+        training: Dataset,
+        held_out: Dataset,
+        control: &'a Control,
+    ) -> Result<Box<dyn Prepared + 'a>> {
+        let session = Session::new(self, training, control)?;
+        let round = session.round(held_out)?;
+        Ok(Box::new(Measuring { session, round }))
+    }
+
+    fn values(
+        &self,
+        training: Dataset,
+        held_out: Dataset,
+        candidates: &[f64],
+        control: &Control,
+    ) -> Result<Vec<Values>> {
+        checks::informative(self, &training)?;
+        // 1. What is not given is chosen within the training data.
+        let mut spec = self.clone();
+        let mut given = candidates.to_vec();
+        if candidates.is_empty() || spec.prior_lambda.is_none() && spec.fits_prior() {
+            let inner = self.held_out(&training, None);
+            if candidates.is_empty() {
+                let chosen = self.choose(&inner, control)?;
+                given.extend(chosen.lambdas.map(|lambdas| lambdas.all));
+                spec = chosen.spec;
+            } else {
+                spec.choose_prior(&inner, control)?;
+            }
+        }
+        // 2. The functions, and the held-out queries.
+        let session = Session::new(&spec, training, control)?;
+        if given.is_empty() {
+            given.push(session.rate());
+        }
+        let round = session.round(held_out)?;
+        session.values(&round, &given, Precision::Returned)
+    }
+}
+
+/// Held-out documents, and the training part without them.
+struct Measuring<'a> {
+    session: Session<'a>,
+    round: Round,
+}
+
+impl Prepared for Measuring<'_> {
+    fn values(&self, candidates: &[f64], precision: Precision) -> Result<Vec<Values>> {
+        self.session.values(&self.round, candidates, precision)
+    }
+}
+
+/// Documents that judge functions.
+struct Round {
+    /// Their features are scaled.
+    judge: Dataset,
+    /// Encoded query features (`n_queries`, width).
+    features: Array2<f64>,
+    /// The training query whose function a query judges.
+    own: Vec<Option<usize>>,
+    _memory: Reservation,
+}
+
+/// One function to fit and the queries that judge it.
+#[derive(Debug)]
+struct Trial {
+    /// Training queries with a weight.
+    neighbors: Vec<Neighbor>,
+    /// Indices of queries of the judge, ascending.
+    queries: Vec<usize>,
+}
+
+impl Session<'_> {
+    fn round(&self, mut judge: Dataset) -> Result<Round> {
+        let features = query_features(self.rule.as_ref(), &judge)?;
+        let memory = scale(&self.scaling, self.spec.scale, &mut judge, self.control)?;
+        // A training query keeps its function if its features are the same, as in a ranking. Without other functions, and
+        // to choose the lambda of that function, its id is enough.
+        let by_id = self.spec.smoothing.kind == SmoothingKind::Individual
+            || self.spec.lambda_scope == LambdaScope::Each;
+        let own = |(query, id)| {
+            let own: usize = self.data.query_ids.binary_search(id).ok()?;
+            let is_same = || self.neighborhood.features.row(own) == features.row(query);
+            (by_id || is_same()).then_some(own)
+        };
+        let own = judge.query_ids.iter().enumerate().map(own).collect();
+        Ok(Round { judge, features, own, _memory: memory })
+    }
+
+    /// One trial per query, or one in all with uniform smoothing; and the bytes of their neighbors.
+    fn trials(&self, round: &Round) -> Result<(Vec<Trial>, Reservation)> {
+        let (neighborhood, control) = (&self.neighborhood, self.control);
+        let queries: Vec<usize> = (0..round.judge.n_queries()).collect();
+        if neighborhood.smoothing.kind == SmoothingKind::Uniform {
+            let neighbors = neighborhood.neighbors(&[], Target::Observed);
+            return Ok((vec![Trial { neighbors, queries }], control.memory().nothing()));
+        }
+        // Neighbors are kept until all trials are fitted.
+        let smoothing = neighborhood.smoothing;
+        let neighbors = smoothing.neighbors_for(smoothing.widest()).min(neighborhood.blocks.len());
+        let bytes = bytes_of::<Neighbor>(neighbors).saturating_mul(queries.len() as u64);
+        let what = format_args!("finding neighbors of {} queries", queries.len());
+        let way_out = "use a smaller option 'neighbors', or give lambda as a number";
+        let memory = control.reserve(bytes, what, way_out)?;
+        let batches: Vec<&[usize]> = queries.chunks(Neighborhood::batch(queries.len())).collect();
+        let trials = |number: usize| -> Result<Vec<Trial>> {
+            control.check()?;
+            let trials = batches[number].iter().zip(self.neighbors(round, batches[number]));
+            Ok(trials.map(|(query, neighbors)| Trial { neighbors, queries: vec![*query] }).collect())
+        };
+        let trials = parallel::try_map(batches.len(), trials)?;
+        Ok((trials.into_iter().flatten().collect(), memory))
+    }
+
+    /// The neighbors of each of these queries of the judge.
+    fn neighbors(&self, round: &Round, queries: &[usize]) -> Vec<Vec<Neighbor>> {
+        let neighborhood = &self.neighborhood;
+        if neighborhood.smoothing.kind == SmoothingKind::Individual {
+            let of_query = |query: &usize| round.own[*query].map(|own| neighborhood.neighbors_of(own));
+            return queries.iter().map(|query| of_query(query).unwrap_or_default()).collect();
+        }
+        let target = |query: &usize| match round.own[*query] {
+            Some(own) => (neighborhood.features.row(own).to_vec(), Target::Observed),
+            None => (round.features.row(*query).to_vec(), Target::Novel),
+        };
+        let targets: Vec<(Vec<f64>, Target)> = queries.iter().map(target).collect();
+        let targets: Vec<(&[f64], Target)> =
+            targets.iter().map(|(row, target)| (&row[..], *target)).collect();
+        neighborhood.neighbors_of_all(&targets)
+    }
+
+    /// The values of every query of a round.
+    fn values(&self, round: &Round, lambdas: &[f64], precision: Precision) -> Result<Vec<Values>> {
+        let tolerance = match precision {
+            Precision::Screened => self.spec.tolerance.max(selection_tolerance(&self.spec.loss)),
+            Precision::Returned => self.spec.tolerance,
+        };
+        let prior = self.prior();
+        let spec = self.fit_spec(&self.neighborhood, lambdas[0], tolerance, prior.as_ref())?;
+        let (trials, _memory) = self.trials(round)?;
+        self.control.expect(trials.len());
+        let evaluate = |trial: &Trial| {
+            let values = self.trial_values(&round.judge, trial, &spec, (lambdas, precision))?;
+            self.control.step();
+            Ok(values)
+        };
+        // Trials are in the order of the queries.
+        Ok(each_in_memory(&trials, evaluate)?.into_iter().flatten().collect())
+    }
+
+    /// For each query of a trial the metric at every lambda.
+    fn trial_values(
+        &self,
+        judge: &Dataset,
+        trial: &Trial,
+        spec: &FitSpec,
+        (lambdas, precision): (&[f64], Precision),
+    ) -> Result<Vec<Values>> {
+        let (grid, neighborhood, control) = (self.spec, &self.neighborhood, self.control);
+        let value = |query: usize, scores: Vec<f64>| {
+            let scores = push_down_unselected(grid.loss.constraint(), judge.row_groups(query), scores)
+                .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
+            grid.validation.metric.finite_value(judge.labels(query), &scores)
+        };
+        let space = neighborhood.blocks.space();
+        let streams = neighborhood.streams(spec, control)?;
+        // A factorization solves least squares alike for one lambda and for several.
+        let is_direct = grid.loss.shape() == Shape::Quadratic && streams.is_none();
+        let functions: Vec<Vec<f64>> = if precision == Precision::Returned && !is_direct {
+            let fit = |lambda: &f64| {
+                let spec = FitSpec { lambda: *lambda, ..spec.clone() };
+                neighborhood.fit(&trial.neighbors, &spec, control).map(|(function, _)| function.weights)
+            };
+            lambdas.iter().map(fit).collect::<Result<_>>()?
+        } else if let Some(map) = streams {
+            let functions = neighborhood.streamed_path(&trial.neighbors, (spec, map), lambdas, control)?;
+            let scores = streamed_scores(map, &functions, (judge, &trial.queries), control)?;
+            let values = |number: usize, scores: Vec<Vec<f64>>| {
+                control.check()?;
+                scores.into_iter().map(|scores| value(trial.queries[number], scores)).collect()
+            };
+            return parallel::map_of(scores, values).into_iter().collect();
+        } else {
+            let _memory = neighborhood.reserve(&trial.neighbors, control)?;
+            let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
+            spec.path(space, &blocks, lambdas, control)?
+        };
+        let values = trial.queries.iter().map(|&query| {
+            let scores =
+                space.scores_by(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;
+            scores.into_iter().map(|scores| value(query, scores)).collect()
+        });
+        values.collect()
+    }
+}
+
+/// The relative gap of fits that only screen candidates.
+pub fn selection_tolerance(loss: &Loss) -> f64 {
+    match (loss, loss.shape()) {
+        // Cutting planes that stop early rank like their start point, and would validate that.
+        (Loss::Pair(..), _) | (_, Shape::Convex) => 1e-4,
+        (_, Shape::Quadratic | Shape::Smooth) => 1e-3,
+        _ => 1e-2,
+    }
+}

@@ -1,0 +1,24 @@
+//! Algorithms over one grid of loss, kernel, penalty, prior, solver and weights of queries.
+//!
+//! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `session` prepares data,
+//! `train` fits functions, `choose` chooses lambda and `decoder_power`, `measure` measures held-out queries.
+
+pub mod checks;
+pub mod choose;
+pub mod fits;
+mod generalization;
+mod lambdas;
+pub mod measure;
+pub mod penalty;
+mod presets;
+pub mod results;
+pub mod session;
+pub mod spec;
+mod train;
+
+pub use spec::{GridSpec, Weighting};
+
+pub use checks::{nothing_to_learn, pairs as check_pairs};
+pub(super) use lambdas::default_lambdas;
+pub(super) use presets::PRESETS;
+pub(super) use spec::{check_loss_parameters, loss_parameters};

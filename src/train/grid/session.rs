@@ -1,0 +1,156 @@
+//! What is fixed before anything is fitted: the scalings, the distance of queries and the space of functions.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+
+use super::checks;
+use super::spec::{DistanceChoice, GridSpec, Weighting};
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::base::memory::{Reservation, matrix_bytes};
+use crate::cost::loss::Loss;
+use crate::data::query_distance::QueryDistance;
+use crate::data::{Dataset, QueryFeatureRule, Scaling};
+use crate::learn::fit::{Neighborhood, Penalty, TrainingBlocks, column_weights, number_weights};
+use crate::learn::kernel::MapOptions;
+use crate::learn::smoothing::SmoothingKind;
+use crate::learn::space::Space;
+use crate::train::algorithm::scale;
+
+/// What is fixed before anything is fitted.
+pub(super) struct Session<'a> {
+    pub spec: &'a GridSpec,
+    /// The training set, its features scaled.
+    pub data: Arc<Dataset>,
+    pub scaling: Scaling,
+    pub rule: Option<QueryFeatureRule>,
+    pub neighborhood: Neighborhood,
+    /// The weights of the stored model that the penalty shrinks to.
+    pub center: Option<Vec<f64>>,
+    /// Whether the numbers among the query features have learned weights, if the caller asked for them.
+    pub learned: Option<bool>,
+    pub control: &'a Control,
+    /// The bytes of what is kept until training ends.
+    _memory: Vec<Reservation>,
+}
+
+impl<'a> Session<'a> {
+    /// Scales the training set and forms what all functions have in common.
+    ///
+    /// # Errors
+    /// Data from which nothing can be learned, or not in reasonable time; an interruption;
+    /// [`Error::Memory`](crate::base::error::Error::Memory).
+    pub fn new(spec: &'a GridSpec, mut data: Dataset, control: &'a Control) -> Result<Self> {
+        let is_local = spec.smoothing.kind != SmoothingKind::Uniform;
+        if matches!(spec.loss, Loss::Pair(..)) {
+            checks::pairs_of_queries(spec, &data)?;
+        }
+        // 1. Query features from documents as they are, then documents scaled.
+        let (scaling, center) = scaling(spec, &data, control)?;
+        let EncodedQueries { rule, mut distance, features, memory } = encode_queries(spec, &data, control)?;
+        let mut memory = vec![memory, scale(&scaling, spec.scale, &mut data, control)?];
+        let mut learned = None;
+        if matches!(spec.query_distance, DistanceChoice::Learned) {
+            let equal = distance;
+            distance = number_weights(&equal, &features, &data, spec.seed, control)?;
+            learned = Some(distance != equal);
+        }
+        // 2. The space of functions.
+        let space = space(spec, &data, control)?;
+        memory.push(space.reserve(control)?);
+        let data = Arc::new(data);
+        let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::clone(&data), spec.loss.clone());
+        if is_local {
+            memory.push(checks::functions_memory(&data, blocks.space(), control)?);
+        }
+        // 3. The neighborhood.
+        let mut neighborhood = Neighborhood {
+            smoothing: spec.smoothing,
+            distance,
+            features: Arc::new(features.into()),
+            weights: Arc::new(weights(&data, spec.weighting)),
+            blocks: Arc::new(blocks),
+        };
+        if spec.smoothing.kind.uses_distance() {
+            neighborhood.distance = column_weights(&neighborhood, &data, control)?;
+        }
+        if is_local {
+            memory.extend(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
+        }
+        Ok(Self { spec, data, scaling, rule, neighborhood, center, learned, control, _memory: memory })
+    }
+}
+
+/// The scaling of documents. The weights of a stored model belong to its own scaling.
+fn scaling(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<(Scaling, Option<Vec<f64>>)> {
+    match &spec.prior_model {
+        Some(prior) => spec.in_prior(prior.for_features(&data.names)).map(|(scaling, w)| (scaling, Some(w))),
+        None => Ok((Scaling::fit(spec.scale, data, control)?, None)),
+    }
+}
+
+/// How landmarks are chosen.
+pub fn map_options(spec: &GridSpec) -> MapOptions {
+    MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() }
+}
+
+/// The space of functions of scaled documents.
+fn space(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<Space> {
+    let map = map_options(spec);
+    match spec.penalty {
+        Penalty::Ball | Penalty::Sphere => Space::expansion(&spec.kernel, &data.features, &map, control),
+        _ => Space::fit(&spec.kernel, spec.form, data, &map, control),
+    }
+}
+
+/// The query features of a training set.
+pub(super) struct EncodedQueries {
+    rule: Option<QueryFeatureRule>,
+    distance: QueryDistance,
+    /// (`n_queries`, width of a row).
+    features: Array2<f64>,
+    memory: Reservation,
+}
+
+/// Encodes the query features if the smoothing needs them.
+pub(super) fn encode_queries(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<EncodedQueries> {
+    let fit =
+        || QueryFeatureRule::fit(data, spec.query_features, spec.query_scale, spec.query_distance.given());
+    let is_local = spec.smoothing.kind != SmoothingKind::Uniform;
+    let (rule, distance) = is_local.then(fit).transpose()?.unzip();
+    let width = rule.as_ref().map_or(0, QueryFeatureRule::width);
+    let what = format_args!("query features of {} queries", data.n_queries());
+    let advice = "use fewer query features, or orders of fewer items";
+    let memory = control.reserve(matrix_bytes(data.n_queries(), width), what, advice)?;
+    let features = query_features(rule.as_ref(), data)?;
+    control.check()?;
+    Ok(EncodedQueries { rule, distance: distance.unwrap_or_default(), features, memory })
+}
+
+/// Encoded features of every query (`n_queries`, width of a row); the width is 0 without a rule.
+pub(super) fn query_features(rule: Option<&QueryFeatureRule>, data: &Dataset) -> Result<Array2<f64>> {
+    rule.map_or_else(|| Ok(Array2::zeros((data.n_queries(), 0))), |rule| rule.features(data))
+}
+
+/// The weight of each query: its weight in the data times its relative size.
+fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
+    let size = |query: usize| size(data, query, weighting);
+    let mean = (0..data.n_queries()).map(size).sum::<f64>() / data.n_queries() as f64;
+    let mean = mean.max(f64::MIN_POSITIVE);
+    (0..data.n_queries()).map(|query| relative_weight(data, query, weighting, mean)).collect()
+}
+
+/// The weight of a query in the data times its size, relative to the mean size.
+pub fn relative_weight(data: &Dataset, query: usize, weighting: Weighting, mean_size: f64) -> f64 {
+    data.weights[query] * size(data, query, weighting) / mean_size
+}
+
+fn size(data: &Dataset, query: usize, weighting: Weighting) -> f64 {
+    let documents = data.rows(query).len() as f64;
+    match weighting {
+        Weighting::Queries => 1.0,
+        Weighting::Documents => documents,
+        Weighting::Pairs => documents * (documents - 1.0),
+    }
+}

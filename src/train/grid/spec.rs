@@ -1,0 +1,462 @@
+//! The specification of a training on the grid: every choice, parsed from parameters and checked.
+
+use serde_json::{Map, Value, json};
+
+use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii};
+use crate::base::error::{Error, Result};
+use crate::base::param::{Params, Rule, named, stored_model};
+use crate::cost::loss;
+use crate::cost::loss::{LOSSES, Loss, LossDef};
+use crate::cost::metric::METRIC_ARGUMENTS;
+use crate::data::query_distance::Comparison;
+use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
+use crate::learn::fit::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
+use crate::learn::kernel;
+use crate::learn::kernel::MapOptions;
+use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind};
+use crate::learn::solve;
+use crate::learn::solve::SolverDef;
+use crate::learn::space::Form;
+use crate::model::LinearPrior;
+use crate::train::select::{TunedValue, ValidationSpec};
+
+/// Options of the grid, besides the parameters of its losses.
+#[rustfmt::skip]
+const OPTIONS: &[&str] = &[
+    "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "solver",
+    "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
+    "scale", "query_features", "query_scale", "query_distance", "metric", "neutral_grade", "half_life", "validation",
+    "undefined",
+];
+
+/// The option whose values validation compares.
+pub(super) const DECODER_POWER: &str = "decoder_power";
+
+/// Nearest training queries with a weight, by default.
+const NEIGHBORS: usize = 15;
+
+/// The text of the option `query_distance`.
+const LEARNED: &str = "learned";
+
+/// How query features are compared.
+#[derive(Debug, Clone)]
+pub enum DistanceChoice {
+    /// As the caller says, otherwise by the type of the values.
+    Given(GivenDistances),
+    /// As numbers with learned weights.
+    Learned,
+}
+
+impl DistanceChoice {
+    /// What the caller says; nothing if the weights are learned.
+    pub fn given(&self) -> &[(String, Comparison)] {
+        match self {
+            Self::Given(given) => given,
+            Self::Learned => &[],
+        }
+    }
+}
+
+/// Weight of a query in the mean of losses, besides its weight in the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Weighting {
+    /// 1.
+    #[default]
+    Queries,
+    /// Its number of documents.
+    Documents,
+    /// Its number of pairs of documents.
+    Pairs,
+}
+
+named!(Weighting { Queries = "queries", Documents = "documents", Pairs = "pairs" });
+
+/// The choices of one training.
+#[derive(Debug, Clone)]
+pub struct GridSpec {
+    /// Weights of the training queries for a target.
+    pub smoothing: Smoothing,
+    /// Where query features come from; `None` is the first kind that exists.
+    pub query_features: Option<QueryFeatureKind>,
+    pub query_scale: QueryScale,
+    /// How the caller wants query features to be compared.
+    pub query_distance: DistanceChoice,
+    pub loss: Loss,
+    /// The losses among which validation chooses, with their `decoder_power`. Empty if there is one loss.
+    losses: Vec<(Value, Loss)>,
+    pub weighting: Weighting,
+    pub kernel: kernel::KernelSpec,
+    /// Maximum number of pivots of a kernel's map.
+    pub landmarks: usize,
+    pub form: Form,
+    pub solver: &'static SolverDef,
+    /// Relative duality gap at which a fit stops.
+    pub tolerance: f64,
+    pub penalty: Penalty,
+    pub prior: Prior,
+    /// The stored model that is the prior, as the caller names it.
+    pub prior_name: Option<String>,
+    /// Its function, once it was read.
+    pub prior_model: Option<LinearPrior>,
+    /// The lambda of the prior that is fitted, once it was chosen.
+    pub prior_lambda: Option<f64>,
+    /// Whether this is the training of a prior, which starts at 0.
+    pub is_prior: bool,
+    pub lambda: TunedValue,
+    pub lambda_scope: LambdaScope,
+    pub fit_at: FitAt,
+    pub validation: ValidationSpec,
+    /// Scaling of document features.
+    pub scale: ScalingKind,
+    pub missing: Missing,
+    pub seed: u64,
+    /// The kernel and the parameters of the loss as the caller gave them.
+    given: Map<String, Value>,
+}
+
+/// Whether the grid reads an option.
+pub(super) fn reads(option: &str) -> bool {
+    OPTIONS.contains(&option) || LOSSES.iter().any(|loss| loss.parameters.contains(&option))
+}
+
+impl GridSpec {
+    /// Parses and checks parameters.
+    ///
+    /// # Errors
+    /// Choices that do not work together, or options without effect.
+    pub(super) fn parse(params: &Params) -> Result<Self> {
+        // 1. The loss, the space of functions and the penalty decide the other defaults.
+        let loss_def = loss::find(params.text("loss").unwrap_or(loss::NAMES[0]))?;
+        check_loss_parameters(loss_def, params, &[])?;
+        let losses = parse_losses(loss_def, params)?;
+        let loss = losses[0].1.clone();
+        let given_kernel = params.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
+        let kernel = kernel::KernelSpec::parse(&given_kernel)?;
+        let penalty = parse_penalty(params)?;
+        let prior = parse_prior(params, penalty)?;
+        let smoothing = parse_smoothing(params)?;
+        let lambda = parse_lambda(params, &loss, kernel.is_linear(), penalty, prior);
+        let held_out =
+            if smoothing.kind == SmoothingKind::Individual { HeldOut::Documents } else { HeldOut::Queries };
+        let mut given = Map::from_iter([("kernel".to_owned(), given_kernel)]);
+        given.extend(loss_parameters(loss_def, params));
+        let validation = ValidationSpec::parse(params, held_out)?;
+        given.extend(validation.given.clone());
+        let spec = Self {
+            smoothing,
+            query_features: params.choice("query_features")?,
+            query_scale: params.choice("query_scale")?.unwrap_or_default(),
+            query_distance: parse_query_distance(params)?,
+            tolerance: params.number("tolerance").unwrap_or_else(|| default_tolerance(&loss)),
+            loss,
+            losses: if losses.len() > 1 { losses } else { Vec::new() },
+            weighting: params.choice("weighting")?.unwrap_or_default(),
+            kernel,
+            landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
+            form: params.choice("form")?.unwrap_or(Form::Scoring),
+            solver: solve::find(params.text("solver").unwrap_or(solve::NAMES[0]))?,
+            penalty,
+            prior,
+            prior_name: params.get("prior").and_then(stored_model).map(str::to_owned),
+            prior_model: None,
+            prior_lambda: None,
+            is_prior: false,
+            lambda,
+            lambda_scope: params.choice("lambda_scope")?.unwrap_or_default(),
+            fit_at: params.choice("fit_at")?.unwrap_or_default(),
+            validation,
+            scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
+            missing: params.choice("missing")?.unwrap_or_default(),
+            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            given,
+        };
+        // 2. What does not work together is refused here, before a row is read.
+        let combination = spec.combination();
+        combination.check_given(|option| params.has(option))?;
+        combination.check()?;
+        if !spec.losses.is_empty() && !spec.lambda.is_validated() {
+            let problem = "option 'decoder_power': validation chooses among several values together with lambda; leave \
+                           lambda out or give an array";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        Ok(spec)
+    }
+
+    /// The choices with each loss among which validation chooses, and the value of `decoder_power`.
+    pub(super) fn candidates(&self) -> Vec<(Option<Value>, Self)> {
+        if self.losses.is_empty() {
+            return vec![(None, self.clone())];
+        }
+        let with = |(power, loss): &(Value, Loss)| {
+            (Some(power.clone()), Self { loss: loss.clone(), losses: Vec::new(), ..self.clone() })
+        };
+        self.losses.iter().map(with).collect()
+    }
+
+    /// The choices that can conflict.
+    fn combination(&self) -> Combination<'_> {
+        Combination {
+            loss: &self.loss,
+            solver: self.solver,
+            penalty: self.penalty,
+            prior: self.prior,
+            form: self.form,
+            kernel: self.kernel.def().name,
+            smoothing: self.smoothing.kind,
+            fit_at: self.fit_at,
+            lambda_scope: self.lambda_scope,
+            held_out: self.validation.data.held_out(),
+            lambda: match self.lambda {
+                TunedValue::Fixed(_) => LambdaBy::Number,
+                TunedValue::Rate => LambdaBy::Rate,
+                TunedValue::Among(_) | TunedValue::Fractions(_) => LambdaBy::Validation,
+            },
+        }
+    }
+
+    /// A result of the stored prior, whose problem names it.
+    pub(super) fn in_prior<T>(&self, result: Result<T, String>) -> Result<T> {
+        let name = self.prior_name.as_deref().unwrap_or_default();
+        result.map_err(|problem| Error::Data(format!("prior \"@{name}\": {problem}")))
+    }
+
+    /// Whether a function of all queries is fitted first, as the prior or as the start of the solver.
+    pub(super) fn fits_prior(&self) -> bool {
+        self.prior_loss().is_some()
+    }
+
+    /// Whether the solver starts at the least-squares function: local minima near 0 are poor.
+    pub(super) fn starts_at_regression(&self) -> bool {
+        matches!(self.loss, Loss::List(_)) && !self.loss.shape().is_convex() && !self.is_prior
+    }
+
+    /// The choices as JSON.
+    pub(super) fn settings(&self) -> Map<String, Value> {
+        let kind = self.smoothing.kind;
+        let mut settings = Map::new();
+        let mut set = |key: &str, value: Value| settings.insert(key.to_owned(), value);
+        set("smoothing", json!(kind.name()));
+        set("loss", json!(self.loss.def().name));
+        set("form", json!(self.form.name()));
+        set("kernel", self.given["kernel"].clone());
+        set("solver", json!(self.solver.name));
+        set("scale", json!(self.scale.name()));
+        set("tolerance", json!(self.tolerance));
+        for (key, value) in &self.given {
+            set(key, value.clone());
+        }
+        if kind != SmoothingKind::Uniform || self.prior != Prior::Zero {
+            // The name of a stored model is in the report only: the model does not depend on it.
+            set("prior", json!(self.prior.name()));
+        }
+        if self.weighting != Weighting::Queries {
+            set("weighting", json!(self.weighting.name()));
+        }
+        if self.penalty != Penalty::Ridge {
+            set("penalty", json!(self.penalty.kind().name()));
+        }
+        if kind != SmoothingKind::Uniform {
+            set("fit_at", json!(self.fit_at.name()));
+        }
+        if kind.uses_distance() {
+            let Smoothing { neighbors, novel_neighbors, .. } = self.smoothing;
+            set("neighbors", json!(neighbors));
+            if novel_neighbors != neighbors {
+                set("novel_neighbors", json!(novel_neighbors));
+            }
+            set("query_scale", json!(self.query_scale.name()));
+        }
+        match &self.query_distance {
+            DistanceChoice::Learned => set("query_distance", json!(LEARNED)),
+            DistanceChoice::Given(given) if given.is_empty() => None,
+            DistanceChoice::Given(given) => {
+                let given = given.iter().map(|(name, how)| (name.clone(), json!(how.name())));
+                set("query_distance", given.collect())
+            }
+        };
+        if kind.uses_distance() && kind != SmoothingKind::Knn {
+            let bandwidth = match self.smoothing.bandwidth {
+                Bandwidth::Median => json!("median"),
+                Bandwidth::Fixed(h) => json!(h),
+                Bandwidth::Rate => json!("rate"),
+            };
+            set("bandwidth", bandwidth);
+        }
+        if self.lambda == TunedValue::Rate {
+            set("lambda", json!("rate"));
+        }
+        settings
+    }
+
+    /// Bytes that a model is known to take: documents kept for new queries, and linear functions of training queries.
+    pub(super) fn bytes_kept(&self, data: &Dataset) -> u64 {
+        if self.smoothing.kind == SmoothingKind::Uniform {
+            return 0;
+        }
+        let columns = data.features.columns() * if self.scale == ScalingKind::QuantileMinmax { 2 } else { 1 };
+        let informative =
+            |query: &usize| self.loss.is_informative(data.labels(*query), data.doc_weights(*query));
+        let documents: usize =
+            (0..data.n_queries()).filter(informative).map(|query| data.rows(query).len()).sum();
+        let kept = if self.smoothing.kind == SmoothingKind::Individual { 0 } else { documents };
+        let fitted =
+            if self.fit_at == FitAt::QueryTime || !self.kernel.is_linear() { 0 } else { data.n_queries() };
+        (kept * (8 + columns * data.features.element_bytes()) + fitted * 8 * columns) as u64
+    }
+}
+
+/// Refuses parameters of other losses. `own`: options that the algorithm reads itself. Those that the option `metric`
+/// reads too are checked with it.
+pub(in crate::train) fn check_loss_parameters(loss: &LossDef, params: &Params, own: &[&str]) -> Result<()> {
+    let of_another = |key: &&String| {
+        let key = key.as_str();
+        !own.contains(&key)
+            && !METRIC_ARGUMENTS.contains(&key)
+            && !loss.parameters.contains(&key)
+            && LOSSES.iter().any(|other| other.parameters.contains(&key))
+    };
+    let option = |key: &String| LOSSES.iter().flat_map(|other| other.parameters).find(|known| *known == key);
+    params.given().keys().find(of_another).and_then(option).map_or(Ok(()), |option| {
+        let reason = format!("loss \"{}\"", loss.name);
+        Err(Error::NoEffect { option, reason, because_of: "loss" })
+    })
+}
+
+/// The parameters of a loss as the caller gave them; names of measures in lower case.
+pub(in crate::train) fn loss_parameters(
+    loss: &LossDef,
+    params: &Params,
+) -> impl Iterator<Item = (String, Value)> {
+    let given = params.given().iter().filter(|(key, _)| loss.parameters.contains(&key.as_str()));
+    given.map(|(key, value)| match (key.as_str(), value) {
+        ("measure", Value::String(name)) => (key.clone(), json!(name.to_ascii_lowercase())),
+        _ => (key.clone(), value.clone()),
+    })
+}
+
+/// The loss for each value of `decoder_power`, or the only loss.
+fn parse_losses(loss: &'static LossDef, params: &Params) -> Result<Vec<(Value, Loss)>> {
+    let several = params.get(DECODER_POWER).and_then(Value::as_array).filter(|powers| !powers.is_empty());
+    let Some(powers) = several else { return Ok(vec![(Value::Null, loss.make(params)?)]) };
+    let make = |power: &Value| {
+        let params = params.clone().with(DECODER_POWER, power.clone());
+        Ok((power.clone(), loss.make(&params)?))
+    };
+    powers.iter().map(make).collect()
+}
+
+fn parse_smoothing(params: &Params) -> Result<Smoothing> {
+    let neighbors = params.count("neighbors").unwrap_or(NEIGHBORS);
+    Ok(Smoothing {
+        kind: params.choice("smoothing")?.unwrap_or(SmoothingKind::Uniform),
+        neighbors,
+        novel_neighbors: params.count("novel_neighbors").unwrap_or(neighbors),
+        bandwidth: match (params.number("bandwidth"), params.text("bandwidth")) {
+            (Some(h), _) => Bandwidth::Fixed(h),
+            (None, Some("rate")) => Bandwidth::Rate,
+            (None, _) => Bandwidth::Median,
+        },
+    })
+}
+
+/// The comparisons that the caller chose for query features.
+fn parse_query_distance(params: &Params) -> Result<DistanceChoice> {
+    if let Some(text) = params.text("query_distance") {
+        let allowed = "\"learned\" or a JSON object";
+        let wrong = || Error::value("option 'query_distance'", format!("\"{text}\""), allowed);
+        return if text == LEARNED { Ok(DistanceChoice::Learned) } else { Err(wrong()) };
+    }
+    let given = params.get("query_distance").and_then(Value::as_object);
+    let names: Vec<&String> = given.into_iter().flat_map(|given| given.keys()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if let Some(other) = names[..index].iter().find(|other| other.eq_ignore_ascii_case(name)) {
+            let found = format!("\"{other}\" and \"{name}\"");
+            return Err(Error::value(
+                "option 'query_distance'",
+                found,
+                "one distance for each query feature",
+            ));
+        }
+    }
+    let comparison = |(name, value): (&String, &Value)| {
+        let known = value.as_str().and_then(Comparison::parse);
+        known.map(|known| (name.clone(), known)).ok_or_else(|| {
+            let what = format!("option 'query_distance', key '{name}'");
+            let named = Rule::OneOf(Comparison::NAMES);
+            let allowed = if value == LEARNED {
+                format!(
+                    "{named}; weights are learned for all numbers together: \"query_distance\": \"{LEARNED}\""
+                )
+            } else {
+                named.to_string()
+            };
+            Error::value(what, value.to_string(), allowed)
+        })
+    };
+    given.into_iter().flatten().map(comparison).collect::<Result<_>>().map(DistanceChoice::Given)
+}
+
+fn parse_penalty(params: &Params) -> Result<Penalty> {
+    let kind = params.choice("penalty")?.unwrap_or(PenaltyKind::Ridge);
+    Ok(match kind {
+        PenaltyKind::Ridge => Penalty::Ridge,
+        PenaltyKind::Ball => Penalty::Ball,
+        PenaltyKind::Sphere => Penalty::Sphere,
+        PenaltyKind::L1 => Penalty::L1,
+        PenaltyKind::Spectral if !params.has("components") => Penalty::Threshold,
+        PenaltyKind::Spectral if params.has("lambda") => {
+            let problem = "option 'components' does not work with option 'lambda'; give one of them";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        PenaltyKind::Spectral => {
+            check_whole(params.get("components"))?;
+            Penalty::Components
+        }
+    })
+}
+
+/// The prior. The default of an algorithm holds with its own penalty, ridge.
+fn parse_prior(params: &Params, penalty: Penalty) -> Result<Prior> {
+    if params.get("prior").is_some_and(|value| stored_model(value).is_some()) {
+        return Ok(Prior::Model);
+    }
+    let prior = params.choice("prior")?.unwrap_or_default();
+    Ok(if penalty == Penalty::Ridge || params.has("prior") { prior } else { Prior::Zero })
+}
+
+/// Lambda, or what takes its place.
+fn parse_lambda(params: &Params, loss: &Loss, is_linear: bool, penalty: Penalty, prior: Prior) -> TunedValue {
+    match penalty {
+        Penalty::Ball | Penalty::Sphere if !params.has("radius") => TunedValue::Fixed(1.0),
+        Penalty::Ball | Penalty::Sphere => TunedValue::parse(params.get("radius"), default_radii),
+        Penalty::Components => TunedValue::parse(params.get("components"), default_components),
+        Penalty::L1 if params.get("lambda").is_none_or(|lambda| lambda == "auto") => {
+            TunedValue::Fractions(default_l1_fractions())
+        }
+        Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
+            TunedValue::parse(params.get("lambda"), || default_lambdas(loss, is_linear, prior))
+        }
+    }
+}
+
+/// Refuses numbers of components that are not whole.
+fn check_whole(given: Option<&Value>) -> Result<()> {
+    let numbers = match given {
+        Some(Value::Array(numbers)) => numbers.as_slice(),
+        Some(other) => std::slice::from_ref(other),
+        None => &[],
+    };
+    let fraction = numbers.iter().filter_map(Value::as_f64).find(|number| number.fract() > 0.0);
+    fraction.map_or(Ok(()), |number| {
+        let allowed = "a whole number, an array of such numbers, or \"auto\"";
+        Err(Error::value("option 'components'", number.to_string(), allowed))
+    })
+}
+
+fn default_tolerance(loss: &Loss) -> f64 {
+    match loss {
+        Loss::Pair(..) => 1e-6,
+        Loss::List(_) if loss.shape().is_convex() => 1e-4,
+        Loss::List(_) => 1e-2,
+    }
+}

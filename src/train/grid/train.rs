@@ -1,0 +1,217 @@
+//! Training on the grid: one function for all queries, or one per query.
+//!
+//! The smoothing gives the weights of the training queries for each function; the objective is stated in
+//! `model/query_dependent.rs`. Validation chooses lambda unless the caller gives it, then every function is fitted on
+//! all rows. With a prior the penalty shrinks to a function of all queries, which has a lambda of its own.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::checks;
+use super::choose::Lambdas;
+use super::fits::{Fit, log};
+use super::generalization;
+use super::generalization::Generalization;
+use super::penalty;
+use super::results;
+use super::session::{Session, encode_queries};
+use super::spec::{DECODER_POWER, GridSpec};
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::cost::loss::Loss;
+use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
+use crate::learn::fit::{FitSpec, Penalty, Prior};
+use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
+use crate::learn::solve::{SolveReport, Stop};
+use crate::learn::space::{Function, Scorer};
+use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
+use crate::train::algorithm::{
+    Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, entries,
+};
+use crate::train::select::{CandidatePath, Searched, Split, TunedValue};
+
+impl TrainingSpec for GridSpec {
+    fn input(&self) -> Input<'_> {
+        Input {
+            columns: Columns::Features,
+            constraint: self.loss.constraint(),
+            order: RowOrder::Canonical,
+            missing: self.missing,
+            validation: self.validation.data.source(),
+            doc_weights: if self.loss.weighs_documents() {
+                DocWeights::Taken
+            } else {
+                DocWeights::RefusedByLoss(self.loss.def().name)
+            },
+            prior: self.prior_name.as_deref(),
+        }
+    }
+
+    fn set_prior(&mut self, prior: LinearPrior) {
+        self.scale = prior.scaling().kind();
+        self.prior_model = Some(prior);
+    }
+
+    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
+        let started = Instant::now();
+        let mut warnings = checks::informative(self, &set.data)?;
+        let TrainingSet { data, validation, .. } = set;
+        // 1. What validation chooses. Wrong query features are told of all rows, before a part is fitted.
+        let held_out = self.held_out(&data, validation.as_ref());
+        if held_out.split != Split::Nothing {
+            encode_queries(self, &data, control)?;
+        }
+        let chosen = self.choose(&held_out, control)?;
+        let single_feature = chosen.single_feature_warning(&held_out, control)?;
+        drop(held_out);
+        drop(validation);
+        control.check()?;
+        // 2. The functions, on all rows.
+        let session = Session::new(&chosen.spec, data, control)?;
+        warnings.extend(session.space().warning());
+        warnings.extend(session.query_warnings()?);
+        warnings.extend(chosen.warnings);
+        let lambdas = chosen.lambdas.unwrap_or_else(|| Lambdas::given(session.rate()));
+        let searched = session.searched(lambdas.all);
+        warnings.extend(lambdas.selection.as_ref().and_then(|selection| selection.warning(&searched)));
+        warnings.extend(single_feature);
+        let prior = session.prior();
+        let spec = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
+        let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;
+        // 3. The report.
+        let unconverged = fits.iter().filter(|fit| !self.has_converged(&fit.report)).count();
+        // Of fits that stopped early nothing is known.
+        if unconverged == 0 {
+            warnings.extend(results::collapse(self, lambdas.all, &fits));
+        }
+        warnings.extend(results::better_starts(&fits));
+        warnings.extend(penalty::warning(self, lambdas.all, &fits));
+        warnings.extend(results::uncertified(self));
+        let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
+        let (log, functions) = (log(&fits), fits.len());
+        let (bandwidth, learned) = (session.bandwidth_report(), session.learned);
+        let generalization = session.generalization(&spec, &fits)?;
+        let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
+        details.extend(bandwidth);
+        if let Some(bound) = generalization {
+            details.insert("generalization".to_owned(), Value::Object(entries(&bound)?));
+        }
+        details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
+        details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
+        details.extend(learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
+        Ok(Trained {
+            lambda,
+            prior_lambda: chosen.spec.prior_lambda,
+            selection: lambdas.selection,
+            log,
+            functions,
+            unconverged,
+            warnings,
+            details,
+            ..Trained::new(ranker, scaling)
+        })
+    }
+
+    fn settings(&self) -> Result<Map<String, Value>> {
+        Ok(self.settings())
+    }
+
+    fn fold_unit(&self) -> Result<FoldUnit> {
+        self.unit()
+    }
+
+    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
+        match &self.lambda {
+            TunedValue::Among(lambdas) => Some((self.candidate_option(), lambdas)),
+            TunedValue::Fixed(_) | TunedValue::Rate | TunedValue::Fractions(_) => None,
+        }
+    }
+
+    fn path(&self) -> Option<&dyn CandidatePath> {
+        Some(self)
+    }
+
+    fn bytes_kept(&self, data: &Dataset) -> u64 {
+        self.bytes_kept(data)
+    }
+}
+
+/// How much larger than the tolerance the gap of the weights may be, because solvers of shorter problems end with that of
+/// their own weights.
+const GAP_SLACK: f64 = 10.0;
+
+impl GridSpec {
+    /// Whether a fit ended as its solver promises. Solvers stop too when an objective is tiny beside the weights of its
+    /// queries, so the gap of a convex loss must be small in itself.
+    pub fn has_converged(&self, report: &SolveReport) -> bool {
+        match report.stop {
+            Stop::Converged if self.loss.shape().is_convex() => {
+                report.gap <= GAP_SLACK * self.tolerance * report.objective.abs()
+            }
+            stop => matches!(stop, Stop::Converged | Stop::Stationary | Stop::Empty),
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Warnings about query features.
+    fn query_warnings(&self) -> Result<Vec<String>> {
+        let (near, n_queries) = (&self.neighborhood, self.data.n_queries());
+        let mut warnings: Vec<String> =
+            checks::equally_near(near, n_queries, self.control)?.into_iter().collect();
+        if self.rule.as_ref().is_some_and(|rule| rule.kind == QueryFeatureKind::Named) {
+            warnings.extend(checks::broken_orders(self.spec, &self.data, near));
+        }
+        Ok(warnings)
+    }
+
+    /// What the report tells about the bandwidth: the factor of the median distance.
+    fn bandwidth_report(&self) -> Option<(String, Value)> {
+        let Smoothing { kind, bandwidth, .. } = self.spec.smoothing;
+        let factor = || bandwidth_rate(self.data.n_queries(), self.query_features());
+        (kind.uses_distance() && bandwidth == Bandwidth::Rate)
+            .then(|| ("bandwidth_factor".to_owned(), json!(factor())))
+    }
+
+    /// What validation chooses.
+    fn searched(&self, used: f64) -> Searched {
+        let center = (self.spec.prior != Prior::Zero).then_some("the prior");
+        let dim = self.space().dim() as f64;
+        match self.spec.penalty {
+            Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
+                Searched { center, ..Searched::new("lambda", used) }
+            }
+            Penalty::Components => Searched { limits: (1.0, dim), ..Searched::new("components", used) },
+            Penalty::Ball | Penalty::Sphere => Searched::new("radius", used),
+        }
+    }
+
+    /// The bound of Theorem 8, if the model has one linear function, every query the same weight, and the loss is convex.
+    fn generalization(&self, spec: &FitSpec, fits: &[Fit]) -> Result<Option<Generalization>> {
+        let (Loss::List(loss), [fit], None) = (&spec.loss, fits, &self.rule) else { return Ok(None) };
+        let equal = self.neighborhood.weights.iter().all(|weight| weight.total_cmp(&1.0).is_eq());
+        if !equal || !self.space().is_linear() || !loss.shape().is_convex() || spec.penalty != Penalty::Ridge
+        {
+            return Ok(None);
+        }
+        let (w, center) = (fit.function.weights.as_slice(), spec.center.as_deref());
+        generalization::bound(loss, &self.data, (w, center), self.control)
+    }
+
+    fn ranker(self, spec: FitSpec, mut functions: Vec<Function>) -> (Ranker, Scaling) {
+        let ranker = match self.rule {
+            None => {
+                let space = self.neighborhood.blocks.space().fitted();
+                Ranker::Linear(Linear::new(space, functions.swap_remove(0)))
+            }
+            Some(rule) => {
+                let functions = functions.into_iter().map(Arc::new).collect();
+                let queries = TrainingQueries { rule, ids: self.data.query_ids.clone(), functions };
+                Ranker::QueryDependent(Box::new(QueryDependent::new(self.neighborhood, spec, queries)))
+            }
+        };
+        (ranker, self.scaling)
+    }
+}

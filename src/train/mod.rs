@@ -1,0 +1,18 @@
+//! Trainings: the table of algorithms, their options, the choice of settings on held-out data, and the one protocol that
+//! every caller follows ([`protocol`]).
+
+pub mod algorithm;
+pub(crate) mod auto;
+pub(crate) mod boosted_trees;
+pub(crate) mod cofi_rank;
+pub(crate) mod feature_checks;
+pub(crate) mod grid;
+pub mod options;
+pub mod perceptron;
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+pub(crate) mod protocol;
+pub(crate) mod report;
+pub mod select;
+pub(crate) mod short_report;
+pub(crate) mod single_feature;
+pub(crate) mod tuning;

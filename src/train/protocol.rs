@@ -1,0 +1,269 @@
+//! The one way to train a model from rows. SQL functions, the Rust interface and trainings in buckets call it.
+//!
+//! 1. The caller reads the rows that [`Training::input`] names.
+//! 2. [`check_rows`] refuses rows that cannot be learned from.
+//! 3. [`Training::run`] chooses a setting if there are several ([`Search`]), fits it on all rows ([`TrainingSpec::fit`]), and
+//!    collects the report and the warnings ([`Finished`]).
+//! 4. [`Encoded`] has the bytes of the model.
+
+use serde_json::Value;
+
+use crate::base::column_advice::ColumnAdvice;
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Memory, Reservation};
+use crate::base::param::Params;
+use crate::data::{Dataset, Fingerprint, ReadReport, RowOrder};
+use crate::model::{LinearPrior, Model, Ranker, TrainingColumns};
+use crate::train::algorithm::{
+    AlgorithmDef, Columns, Input, PreviousFit, ResumeFn, TrainingSet, TrainingSpec,
+};
+use crate::train::feature_checks::FeatureChecks;
+use crate::train::report::{DataFacts, FeatureColumns, Finished, signs_of_leakage};
+use crate::train::tuning::{Choice, Search, SearchRows};
+
+/// An algorithm with its options, and with the settings among which cross-validation chooses.
+#[derive(Debug)]
+pub struct Training {
+    algorithm: &'static AlgorithmDef,
+    options: Params,
+    plan: Plan,
+}
+
+/// What is trained.
+#[derive(Debug)]
+enum Plan {
+    /// A setting.
+    One(Box<dyn TrainingSpec>),
+    /// The best of several settings.
+    Best(Box<Search>),
+}
+
+/// The rows of a training.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    /// Judged documents, in the order of [`Input::order`].
+    pub data: Dataset,
+    /// What reading them found.
+    pub read_report: ReadReport,
+    /// Judged documents to validate on, with the features of `data`, if [`Input::validation`] names a source.
+    pub validation: Option<Dataset>,
+    /// The columns that the caller names for roles.
+    pub roles: TrainingColumns,
+    /// How messages propose other roles.
+    pub advice: ColumnAdvice<'a>,
+    /// What the caller should know about the columns.
+    pub warnings: Vec<String>,
+}
+
+impl Training {
+    /// A training with these options.
+    ///
+    /// # Errors
+    /// Options that the algorithm does not read or that do not work together.
+    pub fn new(algorithm: &'static AlgorithmDef, options: Params) -> Result<Self> {
+        let plan = match Search::of_training(algorithm, &options)? {
+            Some(search) => Plan::Best(Box::new(search)),
+            None => Plan::One(algorithm.spec(&options)?),
+        };
+        Ok(Self { algorithm, options, plan })
+    }
+
+    /// The algorithm.
+    pub fn algorithm(&self) -> &'static AlgorithmDef {
+        self.algorithm
+    }
+
+    /// The options.
+    pub fn options(&self) -> &Params {
+        &self.options
+    }
+
+    /// What it reads.
+    pub fn input(&self) -> Input<'_> {
+        match &self.plan {
+            Plan::One(spec) => spec.input(),
+            Plan::Best(search) => search.input(),
+        }
+    }
+
+    /// Makes a stored function the center of the penalty. It is the function of the model which [`Input::prior`] names.
+    pub fn set_prior(&mut self, prior: LinearPrior) {
+        match &mut self.plan {
+            Plan::One(spec) => spec.set_prior(prior),
+            Plan::Best(search) => search.set_prior(prior),
+        }
+    }
+
+    /// An error of [`Self::run`]. One of the time limit tells how many fits of a search were finished.
+    pub fn error(&self, problem: Error) -> Error {
+        match &self.plan {
+            Plan::One(_) => problem,
+            Plan::Best(search) => search.error(problem),
+        }
+    }
+
+    /// Chooses a setting if there are several, and fits it on all rows. `most_bytes`: largest size of a model that can be
+    /// stored.
+    ///
+    /// # Errors
+    /// Data that the algorithm cannot learn from; a model that is larger; a limit; an interruption.
+    pub fn run(&self, rows: Rows<'_>, most_bytes: u64, control: &Control) -> Result<Finished> {
+        let search = match &self.plan {
+            Plan::One(spec) => return self.fit(&**spec, rows, most_bytes, control),
+            Plan::Best(search) => search,
+        };
+        // 1. The best setting.
+        let Rows { data, mut read_report, .. } = rows;
+        let folds = search.folds(&data, read_report.split.as_deref(), &self.options)?;
+        let all = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
+        let Choice { spec, report, validation, warnings } = search.best(&all, control)?;
+        let SearchRows { data, summaries, .. } = all;
+        let read_report = ReadReport { summaries, split: None, ..read_report };
+        // 2. The fit.
+        let rows = Rows { data, read_report, ..rows };
+        let mut finished = self.fit(&*spec, rows, most_bytes, control)?.with_validation(validation)?;
+        finished.volatile.insert("search".to_owned(), report);
+        finished.warnings.extend(warnings);
+        Ok(finished)
+    }
+
+    /// Fits one setting.
+    fn fit(
+        &self,
+        spec: &dyn TrainingSpec,
+        rows: Rows<'_>,
+        most_bytes: u64,
+        control: &Control,
+    ) -> Result<Finished> {
+        check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
+        // 1. What reports need of the rows, which the fit consumes.
+        let signs = Signs::of(&rows, &spec.settings()?, control)?;
+        let Rows { data, read_report, validation, roles, advice, .. } = rows;
+        let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
+        let fingerprint = (spec.input().order == RowOrder::Canonical).then(fingerprint).transpose()?;
+        let facts = DataFacts::of(&data);
+        let columns = FeatureColumns { names: data.names.clone(), means: read_report.means, roles };
+        // 2. The fit.
+        let set = TrainingSet { data, validation, summaries: read_report.summaries };
+        let trained = spec.fit(set, control)?;
+        // 3. The model and the report.
+        let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained)?;
+        finished.model = finished.model.with_fingerprint(fingerprint);
+        finished.missing_filled = read_report.imputed;
+        finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
+        Ok(finished)
+    }
+}
+
+/// Trains a model further with new rows. Returns the counts of the new rows, too.
+///
+/// # Errors
+/// Those of [`Training::run`].
+pub fn update(
+    model: &Model,
+    resume: ResumeFn,
+    rows: Rows<'_>,
+    control: &Control,
+) -> Result<(DataFacts, Finished)> {
+    let signs = match &model.card.settings {
+        Value::Object(settings) => Signs::of(&rows, settings, control)?,
+        _ => Signs::default(),
+    };
+    let Rows { data, read_report, advice, .. } = rows;
+    let added = DataFacts::of(&data);
+    let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
+    let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
+    let trained = resume(previous, set, control)?;
+    let facts = added.added_to(&model.card.summary);
+    let mut finished = Finished::continued(&model.card, facts, read_report.means, trained)?;
+    finished.missing_filled = read_report.imputed;
+    finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
+    Ok((added, finished))
+}
+
+/// What rows tell before they are consumed: signs of leakage and of useless features.
+#[derive(Debug, Default)]
+pub struct Signs {
+    features: FeatureChecks,
+    warnings: Vec<String>,
+}
+
+impl Signs {
+    /// Those of the rows, for a training with these settings.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn of(rows: &Rows<'_>, settings: &serde_json::Map<String, Value>, control: &Control) -> Result<Self> {
+        let mut warnings = signs_of_leakage(&rows.data, rows.advice);
+        let repeated = rows.validation.as_ref().map_or(0, |other| other.documents_also_in(&rows.data));
+        if repeated > 0 {
+            warnings.push(format!(
+                "{repeated} documents of the validation source are in the training too, so the validation value is too good"
+            ));
+        }
+        warnings.extend(rows.warnings.iter().cloned());
+        let features = FeatureChecks::of(&rows.data, &rows.read_report.rows, settings, control)?;
+        Ok(Self { features, warnings })
+    }
+
+    /// The warnings, those about features in words for this ranker.
+    pub fn warnings(self, ranker: &Ranker, advice: ColumnAdvice<'_>) -> Vec<String> {
+        let query_features = ranker.query_rule().map_or(&[][..], |rule| &rule.names);
+        let mut warnings = self.features.warnings(ranker.capabilities().linear, query_features, advice);
+        warnings.extend(self.warnings);
+        warnings
+    }
+}
+
+/// Prepares rows that were read for a training.
+///
+/// # Errors
+/// What is wrong: no rows.
+pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(), &'static str> {
+    if input.columns == Columns::Pairs {
+        data.duplicates = 0; // Each row of a pair counts.
+    }
+    if data.n_docs() == 0 { Err("0 rows; training needs judged documents") } else { Ok(()) }
+}
+
+/// What to do about a model that takes too much memory.
+const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
+
+/// A model as it is stored.
+#[derive(Debug)]
+pub struct Encoded {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Counts them until they are stored.
+    _memory: Reservation,
+}
+
+impl Encoded {
+    /// `most_bytes`: largest number of bytes that can be stored.
+    ///
+    /// # Errors
+    /// Those of [`Model::to_bytes`]; too much memory; too many bytes.
+    pub fn new(model: Model, most_bytes: u64, memory: &Memory) -> Result<Self> {
+        let what = "encoding the model";
+        let mut memory = memory.reserve(model.encoding_bytes(), what, SMALLER_MODEL)?;
+        let bytes = model.to_bytes()?;
+        drop(model);
+        memory.resize(bytes.len() as u64, what, SMALLER_MODEL)?;
+        check_bytes(bytes.len() as u64, most_bytes)?;
+        Ok(Self { bytes, _memory: memory })
+    }
+}
+
+/// Refuses a model that is too long for one value of the database.
+fn check_bytes(bytes: u64, most: u64) -> Result<()> {
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
+        "the model would take {bytes} bytes, but a value in this database has at most {most} \
+         (SQLITE_LIMIT_LENGTH). A query-dependent model keeps the documents of all training queries and, unless \
+         \"fit_at\" is \"query_time\", a function for each: give features as BLOBs of ltr_vec, which take half of REAL \
+         columns; leave out features or less relevant documents; or use rank_svm, which keeps neither"
+    )))
+}

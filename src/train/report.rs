@@ -1,0 +1,301 @@
+//! The report of a training: counts of the data, results of the fit, warnings.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::algorithm::{ALGORITHMS, AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
+use crate::base::column_advice::ColumnAdvice;
+use crate::base::error::Result;
+use crate::cost::loss;
+use crate::data::arrange::ListConstraint;
+use crate::data::{Dataset, QueryFeatureRule};
+use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
+use crate::train::select::{Selection, SelectionReport, significant};
+
+/// The type of features in double precision.
+const DOUBLE: &str = "f64";
+
+/// Counts of a training set.
+#[derive(Debug, Clone, Serialize)]
+pub struct DataFacts {
+    queries: u64,
+    documents: u64,
+    pairs: u64,
+    features: usize,
+    feature_type: &'static str,
+}
+
+impl DataFacts {
+    /// The counts of a data set.
+    pub fn of(data: &Dataset) -> Self {
+        Self {
+            queries: data.n_queries() as u64,
+            documents: data.n_docs() as u64,
+            pairs: (0..data.n_queries()).map(|query| loss::pair_count(data.labels(query))).sum(),
+            features: data.features.columns(),
+            feature_type: if data.features.element_bytes() == 4 { "f32" } else { DOUBLE },
+        }
+    }
+
+    /// Counts of queries, documents and pairs.
+    pub fn of_counts(counts: [f64; 3], features: usize, is_double: bool) -> Self {
+        let [queries, documents, pairs] = counts.map(|count| count as u64);
+        Self { queries, documents, pairs, features, feature_type: if is_double { DOUBLE } else { "f32" } }
+    }
+
+    /// The counts of these rows and of those in the summary of an earlier training.
+    #[must_use]
+    pub fn added_to(&self, earlier: &Value) -> Self {
+        let sum = |key: &str, added: u64| earlier[key].as_u64().unwrap_or(0).saturating_add(added);
+        let was_double = earlier["feature_type"] == DOUBLE;
+        Self {
+            queries: sum("queries", self.queries),
+            documents: sum("documents", self.documents),
+            pairs: sum("pairs", self.pairs),
+            features: self.features,
+            feature_type: if was_double { DOUBLE } else { self.feature_type },
+        }
+    }
+}
+
+/// The results of a training. Nothing in it differs between two runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    #[serde(flatten)]
+    facts: DataFacts,
+    lambda: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior_lambda: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pivots: Option<usize>,
+    /// How lambda was chosen.
+    pub validation: Option<SelectionReport>,
+    query_features: Option<QueryFeatures>,
+    functions: usize,
+    unconverged: usize,
+    largest_relative_gap: Option<f64>,
+    #[serde(flatten)]
+    details: Map<String, Value>,
+}
+
+/// Where query features come from.
+#[derive(Debug, Clone, Serialize)]
+struct QueryFeatures {
+    kind: &'static str,
+    names: Vec<String>,
+    /// How each is compared, with its weight; empty if all are numbers that count equally.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    distances: Map<String, Value>,
+}
+
+impl QueryFeatures {
+    fn new(ranker: &QueryDependent) -> Self {
+        let (rule, distance) = (ranker.query_rule(), ranker.query_distance());
+        let columns = rule.names.iter().zip(distance.columns());
+        let columns = columns.filter(|_| !distance.is_plain()).map(|(name, column)| {
+            (name.clone(), json!({ "distance": column.comparison.name(), "weight": column.weight }))
+        });
+        Self { distances: columns.collect(), ..Self::of_rule(rule) }
+    }
+
+    /// Those of a rule, which are not compared.
+    fn of_rule(rule: &QueryFeatureRule) -> Self {
+        Self { kind: rule.kind.name(), names: rule.names.clone(), distances: Map::new() }
+    }
+}
+
+impl Summary {
+    /// The results of a training on data with these counts.
+    pub fn new(facts: DataFacts, trained: &Trained) -> Self {
+        let kernel = trained.ranker.scorer().and_then(|space| Some((space.kernel()?, space.dim())));
+        let of_trees = || trained.ranker.query_rule().map(QueryFeatures::of_rule);
+        let query_features = trained.ranker.as_query_dependent().map(QueryFeatures::new).or_else(of_trees);
+        Self {
+            facts,
+            lambda: trained.lambda,
+            prior_lambda: trained.prior_lambda,
+            kernel: kernel.map(|(kernel, _)| kernel.to_json()),
+            pivots: kernel.map(|(_, dim)| dim),
+            validation: trained.selection.as_ref().map(Selection::report),
+            query_features,
+            functions: trained.functions,
+            unconverged: trained.unconverged,
+            // A perceptron and sums of trees have no optimum, so no distance from it.
+            largest_relative_gap: (!matches!(trained.ranker, Ranker::Online(_)) && !trained.log.is_empty())
+                .then(|| largest_relative_gap(trained)),
+            details: trained.details.clone(),
+        }
+    }
+}
+
+/// The largest gap of a function, relative to its objective.
+fn largest_relative_gap(trained: &Trained) -> f64 {
+    let steps = if trained.functions == 1 { trained.log.len().saturating_sub(1) } else { 0 };
+    let relative = |step: &LogStep| if step.objective > 0.0 { step.gap / step.objective } else { 0.0 };
+    trained.log[steps..].iter().map(relative).fold(0.0, f64::max)
+}
+
+/// The feature columns of a training.
+#[derive(Debug)]
+pub struct FeatureColumns {
+    /// Names of the features.
+    pub names: Vec<String>,
+    /// Mean of each feature over the rows that have it.
+    pub means: Vec<f64>,
+    /// The columns that the caller names for roles.
+    pub roles: TrainingColumns,
+}
+
+/// A finished training: the model, and what reports say about it.
+#[derive(Debug)]
+pub struct Finished {
+    /// The model.
+    pub model: Model,
+    /// Its results.
+    pub summary: Summary,
+    /// More entries of the report that the model does not keep.
+    pub volatile: Map<String, Value>,
+    /// Number of missing features that were replaced.
+    pub missing_filled: usize,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+    /// Seconds since training began of each entry of the model's log.
+    pub log_seconds: Vec<f64>,
+}
+
+impl Finished {
+    /// The model of a training with its report. `facts`: counts of the rows.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::base::error::Error::Internal) for a report that is no JSON object.
+    pub fn new(
+        algorithm: &AlgorithmDef,
+        spec: &dyn TrainingSpec,
+        facts: DataFacts,
+        columns: FeatureColumns,
+        trained: Trained,
+    ) -> Result<Self> {
+        let (input, settings) = (spec.input(), Value::Object(spec.settings()?));
+        let other = other_preset(algorithm, &settings);
+        let card = Card {
+            algorithm: algorithm.name.to_owned(),
+            settings,
+            missing: input.missing,
+            slots: input.constraint == ListConstraint::Slots,
+            features: columns.names,
+            columns: columns.roles,
+            means: columns.means,
+            summary: Value::Null,
+            log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
+        };
+        let mut finished = Self::with_card(card, facts, trained)?;
+        finished.warnings.extend(other);
+        Ok(finished)
+    }
+
+    /// The model of a training that continues one with this card. `facts`: counts of the rows of both.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn continued(card: &Card, facts: DataFacts, means: Vec<f64>, trained: Trained) -> Result<Self> {
+        Self::with_card(Card { means, ..card.clone() }, facts, trained)
+    }
+
+    /// Replaces what the report tells about the choice.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn with_validation(mut self, validation: SelectionReport) -> Result<Self> {
+        self.summary.validation = Some(validation);
+        self.model.card.summary = Value::Object(entries(&self.summary)?);
+        Ok(self)
+    }
+
+    fn with_card(card: Card, facts: DataFacts, trained: Trained) -> Result<Self> {
+        let summary = Summary::new(facts, &trained);
+        let card = Card { summary: Value::Object(entries(&summary)?), ..card };
+        let warnings = fit_warnings(&trained);
+        let log_seconds = trained.log.iter().map(|step| step.seconds).collect();
+        let model = Model::new(card, trained.scaling, trained.ranker);
+        Ok(Self { model, summary, volatile: trained.volatile, missing_filled: 0, warnings, log_seconds })
+    }
+}
+
+/// What the caller should know about the fits.
+fn fit_warnings(trained: &Trained) -> Vec<String> {
+    let mut warnings = trained.warnings.clone();
+    if trained.unconverged > 0 {
+        let (stopped, all) = (trained.unconverged, trained.functions.max(trained.unconverged));
+        warnings.push(format!(
+            "{stopped} of {all} fits stopped before the tolerance was reached (relative gaps up to {}); a larger lambda or a \
+             smaller radius takes fewer steps, a larger tolerance accepts the gap",
+            significant(largest_relative_gap(trained))
+        ));
+    }
+    warnings
+}
+
+/// A warning if the options make a preset another one, such as `list_net` with the loss hinge.
+fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
+    let axes = ["smoothing", "loss", "penalty", "prior"];
+    // Settings leave out the penalty ridge and the prior zero.
+    let chosen =
+        |axis: &str| settings[axis].as_str().unwrap_or(if axis == "penalty" { "ridge" } else { "zero" });
+    let is_chosen = |other: &AlgorithmDef| {
+        axes.iter().all(|axis| other.defaults.iter().any(|(key, name)| key == axis && *name == chosen(axis)))
+    };
+    let changed =
+        |key: &str| algorithm.defaults.iter().any(|(known, name)| *known == key && *name != chosen(key));
+    let other = ALGORITHMS.iter().find(|other| is_chosen(other)).filter(|_| !is_chosen(algorithm))?;
+    let options: Vec<String> = axes
+        .into_iter()
+        .filter(|axis| changed(axis))
+        .map(|axis| format!("\"{axis}\": \"{}\"", chosen(axis)))
+        .collect();
+    // Algorithms outside the grid have no such options.
+    if options.is_empty() {
+        return None;
+    }
+    Some(format!("with {} this is the algorithm {}, not {}", options.join(", "), other.name, algorithm.name))
+}
+
+/// Signs of leakage, ids among the features, negative grades, and repeated rows.
+pub fn signs_of_leakage(data: &Dataset, advice: ColumnAdvice<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (column, name) in data.names.iter().enumerate() {
+        if ["fold", "split"].contains(&name.to_lowercase().as_str()) {
+            warnings.push(format!(
+                "the feature \"{name}\" is named like a part of the data; if it is one, {}",
+                advice.ignore_features(&[name])
+            ));
+        }
+        let equal = |row: usize| data.features.at(row, column).total_cmp(&data.relevance[row]).is_eq();
+        if data.n_docs() > 1 && (0..data.n_docs()).all(equal) {
+            warnings.push(format!("the feature \"{name}\" equals the relevance in every row (leakage?)"));
+        }
+        let is_id = |row: usize| data.doc_ids[row].is_number(data.features.at(row, column));
+        if let Some(doc) = advice.doc.filter(|_| data.n_docs() > 1 && (0..data.n_docs()).all(is_id)) {
+            warnings.push(format!(
+                "the feature \"{name}\" equals the document (\"{doc}\") in every row; if it is an id, {}",
+                advice.ignore_features(&[name])
+            ));
+        }
+    }
+    warnings.extend(negative_grades(data));
+    warnings.extend(data.repeated_rows());
+    warnings
+}
+
+/// A warning about grades below 0. Ratings come without features and may have any range.
+fn negative_grades(data: &Dataset) -> Option<String> {
+    let lowest = data.relevance.iter().copied().fold(f64::INFINITY, f64::min);
+    (lowest < 0.0 && data.features.columns() > 0).then(|| {
+        format!(
+            "the lowest grade is {lowest}, but for metrics such as ndcg a grade of 0 or less means not relevant; if it is no \
+             mistake, add {} to all grades",
+            -lowest
+        )
+    })
+}

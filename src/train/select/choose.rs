@@ -1,0 +1,296 @@
+//! The choice among candidates of a training on data that is held out from it.
+//!
+//! Candidates are fitted on a training part and measured on a part that is held out: parts of the queries, a fifth of the
+//! documents of every query, or a source of the caller. A training part is all that a fit sees: scalings, landmarks and
+//! neighbors come from there.
+//!
+//! Where coarse fits are faster, they only screen. The chosen candidate and its neighbors in the list are measured again, fitted
+//! as a training with this candidate fits; then the rule picks again, until no new one is to be measured. So the value of the
+//! chosen candidate is that of the model which the training returns, or would return on the training part.
+
+use super::report::{Selection, Split};
+use super::split::{Folds, held_out_documents};
+use super::validation::{Validation, ValidationSpec};
+use super::values::{Rule, Values};
+use crate::base::control::{Control, each_in_memory, stopped};
+use crate::base::error::{Error, Result};
+use crate::base::memory::Reservation;
+use crate::base::parallel;
+use crate::data::{Dataset, Id};
+
+/// Fraction of the documents of each query that validation on documents holds out.
+const HELD_OUT_DOCUMENTS: f64 = 0.2;
+
+/// Largest number of bytes of training parts that are kept between two measurements.
+const MOST_KEPT: u64 = 256_000_000;
+
+/// What to do if data for validation take too much memory.
+const WAY_OUT: &str = "give lambda as a number, or use fewer threads, rows or features";
+
+/// How candidates are fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// Coarsely, one starting at the other.
+    Screened,
+    /// As a training with this candidate alone fits.
+    Returned,
+}
+
+/// Measures several candidates of one training on held-out queries.
+pub trait CandidatePath: Sync {
+    /// Prepares a training part, and the part that is held out from it.
+    ///
+    /// # Errors
+    /// Those of a fit on the training data, before it solves.
+    fn prepare<'a>(
+        &'a self,
+        training: Dataset,
+        held_out: Dataset,
+        control: &'a Control,
+    ) -> Result<Box<dyn Prepared + 'a>>;
+
+    /// The metric of each held-out query (outer) with each candidate, largest first. What is not given is chosen within the
+    /// training data; without candidates that is the candidate, too, and there is one value per query.
+    ///
+    /// # Errors
+    /// Those of a fit on the training data; documents that have no scores.
+    fn values(
+        &self,
+        training: Dataset,
+        held_out: Dataset,
+        candidates: &[f64],
+        control: &Control,
+    ) -> Result<Vec<Vec<Option<f64>>>>;
+}
+
+/// A training part and a held-out part that were prepared.
+pub trait Prepared: Send + Sync {
+    /// The metric of each held-out query (outer) with each candidate, largest first.
+    ///
+    /// # Errors
+    /// Those of a fit on the training data; documents that have no scores.
+    fn values(&self, candidates: &[f64], precision: Precision) -> Result<Vec<Vec<Option<f64>>>>;
+}
+
+/// What is held out of a data set.
+#[derive(Debug)]
+pub struct HeldOut<'a> {
+    data: &'a Dataset,
+    /// For each part whether a row is held out (`n_docs`). One empty part for a source.
+    parts: Vec<Vec<bool>>,
+    source: Option<&'a Dataset>,
+    /// What is held out, for reports.
+    pub split: Split,
+}
+
+impl<'a> HeldOut<'a> {
+    /// What a training holds out. `judged`: whether a query of a data set can be learned from; `source`: the data to validate
+    /// on, if the caller gives some; `numbers`: see [`is_enough_data`](super::is_enough_data).
+    pub fn new(
+        validation: &ValidationSpec,
+        (data, source): (&'a Dataset, Option<&'a Dataset>),
+        judged: impl Fn(&Dataset, usize) -> bool,
+        numbers: f64,
+        seed: u64,
+    ) -> Self {
+        let all = data.n_queries();
+        if let Some(source) = source {
+            let split = Split::SourceQueries(source.n_queries());
+            return Self { data, parts: vec![Vec::new()], source: Some(source), split };
+        }
+        match validation.data {
+            Validation::Queries(fraction) => {
+                let judged: Vec<bool> = (0..all).map(|query| judged(data, query)).collect();
+                let folds = Folds::by_query(&data.query_ids, &judged, fraction, numbers, seed).held_out;
+                let held_out: usize = folds.iter().flatten().filter(|held_out| **held_out).count();
+                let split = match folds.len() {
+                    0 => Split::Nothing,
+                    folds => Split::Queries { held_out, all, folds },
+                };
+                let of_rows = |queries: Vec<bool>| -> Vec<bool> {
+                    (0..all)
+                        .flat_map(|query| data.rows(query).map(move |_| query))
+                        .map(|q| queries[q])
+                        .collect()
+                };
+                Self { data, parts: folds.into_iter().map(of_rows).collect(), source: None, split }
+            }
+            Validation::Documents | Validation::Source(_) => {
+                let held = held_out_documents(data, HELD_OUT_DOCUMENTS, seed);
+                let count = held.iter().filter(|held| **held).count();
+                let split = Split::Documents { held_out: count, all: held.len() };
+                let mut found = Self { data, parts: vec![held], source: None, split };
+                let kept = data.with_rows(&found.rows(0, false));
+                if !(0..all).any(|query| judged(&kept, query)) {
+                    (found.parts, found.split) = (Vec::new(), Split::Nothing);
+                }
+                found
+            }
+        }
+    }
+
+    /// Nothing.
+    pub fn nothing(data: &'a Dataset) -> Self {
+        Self { data, parts: Vec::new(), source: None, split: Split::Nothing }
+    }
+
+    fn rows(&self, part: usize, held: bool) -> Vec<usize> {
+        (0..self.data.n_docs()).filter(|row| self.parts[part][*row] == held).collect()
+    }
+
+    /// The documents of which parts are held out.
+    pub fn data(&self) -> &'a Dataset {
+        self.data
+    }
+
+    /// The held-out documents of each part, with their bytes.
+    ///
+    /// # Errors
+    /// Too little memory.
+    pub fn judges(&self, control: &Control) -> Result<(Vec<Dataset>, Reservation)> {
+        let bytes = if self.parts.is_empty() { 0 } else { self.source.unwrap_or(self.data).bytes() };
+        let memory = control.reserve(bytes, "a copy of the validation data", WAY_OUT)?;
+        Ok(((0..self.parts.len()).map(|part| self.judge(part)).collect(), memory))
+    }
+
+    fn judge(&self, part: usize) -> Dataset {
+        self.source.map_or_else(|| self.data.subset(&self.rows(part, true)), Dataset::clone)
+    }
+
+    /// Whether all parts may be kept prepared: they are a copy of the training set each.
+    fn are_small(&self) -> bool {
+        self.data.bytes().saturating_mul(self.parts.len() as u64) <= MOST_KEPT
+    }
+
+    /// The training part and the held-out part, with the bytes of both.
+    fn part(&self, part: usize, control: &Control) -> Result<(Dataset, Dataset, Reservation)> {
+        let bytes = self.data.bytes() + self.source.map_or(0, Dataset::bytes);
+        let memory = control.reserve(bytes, "a copy of the training set for validation", WAY_OUT)?;
+        let training = match self.source {
+            Some(_) => self.data.clone(),
+            None => self.data.subset(&self.rows(part, false)),
+        };
+        Ok((training, self.judge(part), memory))
+    }
+}
+
+/// Candidates, and how one of them is chosen.
+pub struct Candidates<'a> {
+    /// Largest first.
+    pub values: &'a [f64],
+    /// How they are measured.
+    pub path: &'a dyn CandidatePath,
+    /// The rule that picks one.
+    pub rule: Rule,
+    /// How all of them are fitted at first.
+    pub first: Precision,
+}
+
+/// What was chosen.
+#[derive(Debug)]
+pub struct Choice {
+    /// The report.
+    pub selection: Selection,
+    /// The held-out queries in the order of the parts, with the value at each candidate.
+    pub queries: Vec<(Id, Vec<Option<f64>>)>,
+}
+
+/// Chooses among candidates.
+///
+/// # Errors
+/// Those of the fits; too little memory.
+pub fn choose(
+    held_out: &HeldOut<'_>,
+    candidates: &Candidates<'_>,
+    validation: &ValidationSpec,
+    control: &Control,
+) -> Result<Choice> {
+    let all: Vec<usize> = (0..candidates.values.len()).collect();
+    let parts = Parts::new(held_out, candidates, control)?;
+    // 1. All candidates.
+    let mut table = Values::new(validation, candidates.values);
+    let mut queries = Vec::new();
+    for (id, grades, values) in parts.measured(&all, candidates.first)? {
+        table.add(&values, &grades);
+        queries.push((id, values));
+    }
+    // 2. The chosen one and its neighbors, until they were measured as they are returned.
+    let mut screened = vec![candidates.first == Precision::Screened; all.len()];
+    let chosen = loop {
+        let chosen = table.best(candidates.rule);
+        let near = |index: &usize| chosen.is_some_and(|chosen| index.abs_diff(chosen) <= 1);
+        let again: Vec<usize> = all.iter().copied().filter(|index| near(index) && screened[*index]).collect();
+        if again.is_empty() {
+            break chosen;
+        }
+        let found = parts.measured(&again, Precision::Returned)?;
+        for (number, (_, _, values)) in found.into_iter().enumerate() {
+            for (index, value) in again.iter().zip(values) {
+                table.set(number, *index, value);
+                queries[number].1[*index] = value;
+            }
+        }
+        again.iter().for_each(|index| screened[*index] = false);
+    };
+    // 3. The report.
+    let mut selection = table.selection(held_out.split, chosen);
+    selection.screened = screened;
+    Ok(Choice { selection, queries })
+}
+
+/// The id, the grades and the values of a held-out query.
+type Measured = (Id, Vec<f64>, Vec<Option<f64>>);
+
+/// A part that is kept prepared, with the ids and grades of its held-out queries.
+struct Kept<'a> {
+    prepared: Box<dyn Prepared + 'a>,
+    queries: Vec<(Id, Vec<f64>)>,
+    _memory: Reservation,
+}
+
+/// All parts.
+struct Parts<'a> {
+    held_out: &'a HeldOut<'a>,
+    candidates: &'a Candidates<'a>,
+    control: &'a Control,
+    /// Empty if they are large, or memory is short.
+    kept: Vec<Kept<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(held_out: &'a HeldOut<'a>, candidates: &'a Candidates<'a>, control: &'a Control) -> Result<Self> {
+        let mut parts = Self { held_out, candidates, control, kept: Vec::new() };
+        if held_out.are_small() && candidates.first == Precision::Screened {
+            parts.kept = match parallel::try_map(held_out.parts.len(), |part| stopped(|| parts.prepare(part)))
+            {
+                Err(Error::Memory { .. }) => Vec::new(),
+                kept => kept?,
+            };
+        }
+        Ok(parts)
+    }
+
+    fn prepare(&self, part: usize) -> Result<Kept<'a>> {
+        let (training, judge, memory) = self.held_out.part(part, self.control)?;
+        let of_query = |query: usize| (judge.query_ids[query].clone(), judge.labels(query).to_vec());
+        let queries = (0..judge.n_queries()).map(of_query).collect();
+        let prepared = self.candidates.path.prepare(training, judge, self.control)?;
+        Ok(Kept { prepared, queries, _memory: memory })
+    }
+
+    /// The values of all held-out queries with some of the candidates.
+    fn measured(&self, indices: &[usize], precision: Precision) -> Result<Vec<Measured>> {
+        let tried: Vec<f64> = indices.iter().map(|index| self.candidates.values[*index]).collect();
+        let values = |kept: &Kept<'_>| -> Result<Vec<Measured>> {
+            let values = kept.prepared.values(&tried, precision)?;
+            let queries = kept.queries.iter().zip(values);
+            Ok(queries.map(|((id, grades), values)| (id.clone(), grades.clone(), values)).collect())
+        };
+        let numbers: Vec<usize> = (0..self.held_out.parts.len()).collect();
+        let of_part = |part: &usize| match self.kept.get(*part) {
+            Some(kept) => values(kept),
+            None => values(&self.prepare(*part)?),
+        };
+        Ok(each_in_memory(&numbers, of_part)?.concat())
+    }
+}

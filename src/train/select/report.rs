@@ -1,0 +1,440 @@
+//! What a choice on held-out data reports: the curve, the chosen candidate, warnings.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::validation::ValidationSpec;
+use crate::base::error::{Result, require};
+use crate::cost::metric::{Better, Metric, StandardError};
+
+/// Largest standard error, factor and number of queries in a report: products of their squares are finite.
+const MOST_ERROR: f64 = 1e145;
+const MOST_FACTOR: f64 = 1e8;
+const MOST_QUERIES: u64 = 1 << 53;
+
+/// Candidates (largest first) with the mean of the metric; `None` where it is undefined.
+pub type Curve = Vec<(f64, Option<f64>)>;
+
+/// What was held out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are explained by the text of each variant")]
+pub enum Split {
+    /// There was too little data to hold anything out.
+    Nothing,
+    /// Queries, each in one of the folds.
+    Queries { held_out: usize, all: usize, folds: usize },
+    /// Queries, each in one fold of each of several partitions.
+    RepeatedQueries { held_out: usize, all: usize, times: usize, folds: usize },
+    /// Documents of all queries.
+    Documents { held_out: usize, all: usize },
+    /// The queries of a source.
+    SourceQueries(usize),
+    /// One fraction of the ratings of every user.
+    RatingFraction,
+    /// All ratings of every user, each in one of the folds.
+    RatingFolds(usize),
+    /// The ratings of a source.
+    SourceRatings,
+}
+
+impl Split {
+    /// Whether the values are those of all documents of a query, as in later data. Lists of fewer documents have other ones.
+    fn is_of_queries(self) -> bool {
+        match self {
+            Self::Queries { .. }
+            | Self::RepeatedQueries { .. }
+            | Self::SourceQueries(_)
+            | Self::SourceRatings => true,
+            Self::Nothing | Self::Documents { .. } | Self::RatingFraction | Self::RatingFolds(_) => false,
+        }
+    }
+
+    /// The factor of a standard error over queries for the difference of functions that were fitted on other queries. Folds
+    /// share training queries, so that their values are not independent (Nadeau & Bengio 2003).
+    pub fn error_factor(self) -> f64 {
+        match self {
+            Self::Queries { folds, .. } | Self::RepeatedQueries { folds, .. } if folds > 1 => {
+                (1.0 + folds as f64 / (folds as f64 - 1.0)).sqrt()
+            }
+            Self::Queries { held_out, all, .. } if held_out < all => {
+                (all as f64 / (all - held_out) as f64).sqrt()
+            }
+            _ => 1.0,
+        }
+    }
+
+    fn is_of_ratings(self) -> bool {
+        matches!(self, Self::RatingFraction | Self::RatingFolds(_) | Self::SourceRatings)
+    }
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Queries { held_out, all, folds } => {
+                let plural = if *folds == 1 { "" } else { "s" };
+                write!(f, "{held_out} of {all} queries, in {folds} fold{plural}")
+            }
+            Self::RepeatedQueries { held_out, all, times, folds } => {
+                write!(f, "each of {held_out} of {all} queries {times} times, in {folds} folds")
+            }
+            Self::Documents { held_out, all } => write!(f, "{held_out} of {all} documents"),
+            Self::SourceQueries(queries) => write!(f, "{queries} queries of the validation source"),
+            Self::RatingFraction => f.write_str("a share of the ratings of every user"),
+            Self::RatingFolds(folds) => write!(f, "the ratings of every user in {folds} parts"),
+            Self::SourceRatings => f.write_str("a source"),
+        }
+    }
+}
+
+/// How lambda was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selection {
+    /// Name of the metric.
+    pub metric: String,
+    /// What was held out.
+    pub split: Split,
+    /// The candidates.
+    pub curve: Curve,
+    /// Index of the chosen candidate; `None` if no value is defined.
+    pub chosen: Option<usize>,
+    /// Whether the value of each candidate is that of a coarser fit; empty if none is.
+    pub screened: Vec<bool>,
+    /// The option whose values the candidates are; `None` for lambda and what takes its place.
+    pub option: Option<&'static str>,
+    /// The standard error of its value; `None` if the value is not that of whole queries, so that later ones cannot be
+    /// compared with it.
+    pub error: Option<StandardError>,
+}
+
+/// A selection in a report.
+#[derive(Debug, Clone, Serialize)]
+pub struct SelectionReport {
+    metric: String,
+    held_out: String,
+    best: Option<f64>,
+    /// The option whose values the curve has; left out for lambda and what takes its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option: Option<&'static str>,
+    /// The standard error of `best` over `queries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<f64>,
+    /// The factor in `error` for training queries that folds share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_factor: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queries: Option<usize>,
+    /// Left out of the report of `ltr_train`; the stored report has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
+    /// The candidates whose values are those of trained models, if coarser fits screened the others. Left out where the curve
+    /// is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Vec<f64>>,
+}
+
+impl SelectionReport {
+    /// A report about lambda, or what takes its place.
+    pub fn new(
+        metric: String,
+        held_out: String,
+        best: Option<f64>,
+        error: Option<StandardError>,
+        curve: Option<Curve>,
+    ) -> Self {
+        Self {
+            metric,
+            held_out,
+            best,
+            option: None,
+            error: error.map(|error| error.factor * error.error),
+            error_factor: error.map(|error| error.factor),
+            queries: error.map(|error| error.queries),
+            curve,
+            measured: None,
+        }
+    }
+
+    /// The value and its standard error in a report that a model keeps; `None` without an error.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::base::error::Error::Corrupt) for numbers that no training writes.
+    pub fn reference(report: &Value) -> Result<Option<(f64, StandardError)>> {
+        let number = |key: &str| report[key].as_f64();
+        let Some((best, error)) = number("best").zip(number("error")) else { return Ok(None) };
+        let factor = number("error_factor").unwrap_or(1.0);
+        let queries = report["queries"].as_u64().unwrap_or(0);
+        let is_written = (0.0..=MOST_ERROR).contains(&error)
+            && (1.0..=MOST_FACTOR).contains(&factor)
+            && (2..=MOST_QUERIES).contains(&queries);
+        require("validation", &[(is_written, "an error from 0, a factor from 1, and 2 queries or more")])?;
+        Ok(Some((best, StandardError { error: error / factor, factor, queries: queries as usize })))
+    }
+}
+
+impl Selection {
+    /// A choice among candidates. `chosen`: index of the chosen one.
+    pub fn new(validation: &ValidationSpec, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
+        let metric = validation.metric.name();
+        Self { metric, split, curve, chosen, screened: Vec::new(), option: None, error: None }
+    }
+
+    /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with
+    /// the chosen candidate.
+    #[must_use]
+    pub fn with_error(mut self, values: impl FnOnce(usize) -> Vec<(f64, f64)>) -> Self {
+        let chosen = self.chosen.filter(|_| self.split.is_of_queries());
+        let error = chosen.and_then(|chosen| StandardError::of(&values(chosen)));
+        let factor = self.split.error_factor();
+        self.error = error.map(|error| StandardError { factor, ..error });
+        self
+    }
+
+    /// The part of the report.
+    pub fn report(&self) -> SelectionReport {
+        let curve = Some(self.curve.clone());
+        let (metric, held_out) = (self.metric.clone(), self.split.to_string());
+        let report = SelectionReport::new(metric, held_out, self.value(), self.error, curve);
+        let is_exact = |index: &usize| !self.screened[*index];
+        let measured =
+            self.screened.iter().any(|screened| *screened).then(|| {
+                (0..self.screened.len()).filter(is_exact).map(|index| self.curve[index].0).collect()
+            });
+        SelectionReport { option: self.option, measured, ..report }
+    }
+
+    /// The value of the metric with the chosen candidate.
+    pub fn value(&self) -> Option<f64> {
+        self.chosen.and_then(|chosen| self.curve[chosen].1)
+    }
+
+    /// What the caller should know about the choice: candidates that could not be compared, or a chosen one at an end.
+    pub fn warning(&self, searched: &Searched) -> Option<String> {
+        // Values that cannot be better are no problem, except for the short lists of ratings.
+        if self.is_perfect() && !self.split.is_of_ratings() {
+            return None;
+        }
+        self.incomparable_warning(searched)
+            .or_else(|| self.same_value_warning(searched))
+            .or_else(|| self.end_warning(searched))
+    }
+
+    /// True if the metric has its best value, for metrics from 0 to 1.
+    fn is_perfect(&self) -> bool {
+        let better = Metric::parse(&self.metric).map_or(Better::Higher, |metric| metric.def().better);
+        let best = if better == Better::Higher { 1.0 } else { 0.0 };
+        self.value().is_some_and(|value| (value - best).abs() <= 0.0)
+    }
+
+    /// A warning if validation could not compare candidates, so that a default is used.
+    fn incomparable_warning(&self, Searched { name, used, .. }: &Searched) -> Option<String> {
+        let Self { metric, split, chosen, .. } = self;
+        match (chosen, split) {
+            (Some(_), _) if self.is_always_0() => Some(format!(
+                "validation ({split}) could not compare candidates: {metric} is 0 with every {name}; {used} is used"
+            )),
+            (Some(_), _) => None,
+            (None, Split::Nothing) => Some(format!(
+                "too few judged queries or documents to choose {name} by validation; {used} is used"
+            )),
+            (None, _) => Some(format!(
+                "validation ({split}) could not compare candidates: {metric} has no value there; {name} {used} is \
+                 used. Metrics with gains need a relevance above 0, most others one of at least 1; mre and \
+                 kendall_tau need two different ones"
+            )),
+        }
+    }
+
+    fn is_always_0(&self) -> bool {
+        self.curve.iter().all(|(_, value)| value.is_none_or(|value| value.abs() <= 0.0))
+    }
+
+    /// A warning that the metric is the same with every candidate.
+    fn same_value_warning(&self, searched: &Searched) -> Option<String> {
+        let Searched { name, center, .. } = searched;
+        let value = self.value().filter(|_| self.curve.len() > 1)?;
+        if (0..self.curve.len()).any(|index| !self.is_equal(index, value)) {
+            return None;
+        }
+        let gives = center.map(|center| format!(", which departs least from {center}")).unwrap_or_default();
+        Some(format!(
+            "{} is {value:.4} with every {name}, so the choice makes no difference to it; the largest one is used{gives}",
+            self.metric
+        ))
+    }
+
+    fn is_equal(&self, index: usize, value: f64) -> bool {
+        self.curve[index].1.is_some_and(|other| (other - value).abs() <= 0.0)
+    }
+
+    /// A warning if the chosen candidate is the smallest or the largest of several, and better than the one beside it.
+    pub fn end_warning(&self, searched: &Searched) -> Option<String> {
+        let Searched { name, advice, center, limits, .. } = searched;
+        if self.is_perfect() && !self.split.is_of_ratings() {
+            return None;
+        }
+        let (chosen, last) = (self.chosen?, self.curve.len().checked_sub(1).filter(|last| *last > 0)?);
+        let (value, n) = (self.curve[chosen].0, last + 1);
+        let (end, other_end, beside, other, factor) = match chosen {
+            0 if value < limits.1 => ("largest", last, 1, "larger", 10.0),
+            chosen if chosen == last && value > limits.0 => ("smallest", 0, last - 1, "smaller", 0.1),
+            _ => return None,
+        };
+        let meaning = match center {
+            Some(center) if chosen == 0 => format!("no smaller one is clearly better than {center} alone"),
+            // The candidate beside it is as good: a value beyond it is hardly better.
+            _ if self.is_equal(beside, self.value()?) => return None,
+            _ => {
+                let candidates = || format!("set \"{name}\": [{}]", searched.from(value, factor));
+                let advice = advice.map_or_else(candidates, str::to_owned);
+                format!("a {other} one may be better: {advice}")
+            }
+        };
+        let (value, other_end) = (significant(value), significant(self.curve[other_end].0));
+        Some(format!("{name} {value} is the {end} of {n} candidates, {value} to {other_end}; {meaning}"))
+    }
+}
+
+/// A value that validation chooses among candidates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Searched {
+    /// Its name in the report.
+    pub name: &'static str,
+    /// How other candidates can be tried, if the option of its name does not take them.
+    pub advice: Option<&'static str>,
+    /// The value in use.
+    pub used: f64,
+    /// Candidates at or beyond these limits are no better if they are smaller or larger.
+    pub limits: (f64, f64),
+    /// What large values lead to, if they are chosen unless another one is clearly better.
+    pub center: Option<&'static str>,
+}
+
+impl Searched {
+    /// A value with an option of its name and without limits.
+    pub fn new(name: &'static str, used: f64) -> Self {
+        Self { name, advice: None, used, limits: (0.0, f64::INFINITY), center: None }
+    }
+
+    /// The value between another one and two beyond it, as a list: so it is no end of the next candidates. Values with a
+    /// smallest one are whole numbers.
+    fn from(&self, value: f64, factor: f64) -> String {
+        let (low, high) = self.limits;
+        let step = |x: f64, factor: f64| {
+            if low > 0.0 { (x + (factor - 1.0).signum()).clamp(low, high) } else { x * factor }
+        };
+        let beyond = std::iter::successors(Some(value), |x| Some(step(*x, factor))).take(3);
+        let mut values: Vec<String> =
+            std::iter::once(step(value, 1.0 / factor)).chain(beyond).map(significant).collect();
+        values.dedup();
+        values.join(", ")
+    }
+}
+
+/// A number with four significant digits.
+pub fn significant(number: f64) -> String {
+    format!("{number:.3e}").parse().map_or_else(|_| number.to_string(), |rounded: f64| rounded.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::error::Error;
+
+    fn selection(curve: &[(f64, f64)], chosen: usize) -> Selection {
+        let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });
+        let curve = curve.iter().map(|(candidate, value)| (*candidate, Some(*value))).collect();
+        Selection {
+            metric,
+            split,
+            curve,
+            chosen: Some(chosen),
+            screened: Vec::new(),
+            option: None,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn the_factor_of_an_error_is_that_of_its_split() {
+        let factor = |held_out, all, folds| Split::Queries { held_out, all, folds }.error_factor();
+        // 1 + n_held_out / n_trained: 1 + 1 / 4 of five folds is without sharing; all five together count as 1 + 5 / 4.
+        assert!((factor(40, 40, 5) - 1.5).abs() < 1e-15);
+        assert!((factor(40, 40, 2) - 3.0_f64.sqrt()).abs() < 1e-15);
+        // One part: 1 + 10 / 30 = 40 / 30.
+        assert!((factor(10, 40, 1) - (4.0_f64 / 3.0).sqrt()).abs() < 1e-15);
+        let repeated = Split::RepeatedQueries { held_out: 40, all: 40, times: 3, folds: 5 };
+        assert!((repeated.error_factor() - 1.5).abs() < 1e-15);
+        assert!((Split::SourceQueries(9).error_factor() - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_reference_is_read_as_it_was_written() {
+        let error = StandardError { error: 0.25, factor: 1.5, queries: 8 };
+        let report = |best, error| SelectionReport::new("map".into(), "all".into(), best, error, None);
+        let read = |report| SelectionReport::reference(&serde_json::to_value(report).unwrap()).unwrap();
+        assert_eq!(read(report(Some(0.5), Some(error))), Some((0.5, error)));
+        assert_eq!(read(report(Some(0.5), None)), None);
+        assert_eq!(read(report(None, Some(error))), None);
+        for wrong in [
+            StandardError { error: -0.25, ..error },
+            StandardError { error: 1e200, ..error },
+            StandardError { factor: 0.5, ..error },
+            StandardError { factor: 1e100, ..error },
+            StandardError { queries: 1, ..error },
+        ] {
+            let report = serde_json::to_value(report(Some(0.5), Some(wrong))).unwrap();
+            assert!(matches!(SelectionReport::reference(&report), Err(Error::Corrupt(_))), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn equal_values_of_a_metric_are_rounded_and_no_metric_is_named() {
+        let curve = [(1.0, 0.422_791_313), (0.1, 0.422_791_313)];
+        let searched = Searched { center: Some("the biases"), ..Searched::new("lambda", 1.0) };
+        assert_eq!(
+            selection(&curve, 0).warning(&searched).unwrap(),
+            "ndcg@10 is 0.4228 with every lambda, so the choice makes no difference to it; the largest one is used, which \
+             departs least from the biases"
+        );
+        let perfect = selection(&[(1.0, 1.0), (0.1, 1.0)], 0);
+        assert_eq!(perfect.warning(&Searched::new("lambda", 1.0)), None);
+        let ratings = Selection { split: Split::RatingFraction, ..perfect };
+        assert!(ratings.warning(&searched).is_some());
+    }
+
+    #[test]
+    fn a_value_at_the_end_of_its_grid_warns() {
+        let curve = [(libm::exp10(3.0), 0.1), (1.0, 0.3), (libm::exp10(-3.0), 0.2)];
+        let warning = |chosen: usize, searched: Searched| selection(&curve, chosen).warning(&searched);
+        assert_eq!(
+            warning(2, Searched::new("lambda", 0.001)).unwrap(),
+            "lambda 0.001 is the smallest of 3 candidates, 0.001 to 1000; a smaller one may be better: set \"lambda\": [0.01, \
+             0.001, 0.0001, 0.00001]"
+        );
+        assert_eq!(
+            warning(0, Searched::new("radius", 1000.0)).unwrap(),
+            "radius 1000 is the largest of 3 candidates, 1000 to 0.001; a larger one may be better: set \"radius\": [100, \
+             1000, 10000, 100000]"
+        );
+        assert_eq!(warning(1, Searched::new("lambda", 1.0)), None);
+        let flat = selection(&[(100.0, 0.3), (10.0, 0.3), (1.0, 0.2)], 0);
+        assert_eq!(flat.warning(&Searched::new("lambda", 100.0)), None);
+        let prior = Searched { center: Some("the prior"), ..Searched::new("lambda", 1000.0) };
+        assert!(
+            warning(0, prior).unwrap().ends_with("no smaller one is clearly better than the prior alone")
+        );
+        let limited = Searched { limits: (0.001, 1000.0), ..Searched::new("components", 1.0) };
+        assert_eq!(warning(0, limited.clone()), None);
+        let components = Searched { limits: (1.0, 8.0), ..Searched::new("components", 7.0) };
+        assert_eq!(
+            (components.from(7.0, 10.0), components.from(3.0, 0.1)),
+            ("6, 7, 8".into(), "4, 3, 2, 1".into())
+        );
+        assert_eq!(warning(2, limited), None);
+        assert_eq!(selection(&curve[..1], 0).warning(&Searched::new("lambda", 1.0)), None);
+    }
+}

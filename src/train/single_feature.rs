@@ -1,0 +1,322 @@
+//! The best ranking by a single feature: what a model should surpass.
+//!
+//! Every feature ranks the queries, ascending and descending. Cost: O(documents log documents) per feature.
+
+use serde_json::json;
+
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::parallel;
+use crate::cost::metric::{Mean, Metric, Undefined};
+use crate::data::Dataset;
+use crate::data::arrange::{ListConstraint, push_down_unselected};
+use crate::train::select::{Selection, ValidationSpec, argmax};
+
+/// Queries that judge.
+pub struct Judge<'a> {
+    /// The data set that holds them. Scaled features are as good as raw ones: scaling keeps the order of each feature.
+    pub data: &'a Dataset,
+    /// Their indices.
+    pub queries: &'a [usize],
+}
+
+/// A feature that ranks.
+#[derive(Clone, Copy)]
+struct SingleFeature {
+    feature: usize,
+    direction: Direction,
+}
+
+impl SingleFeature {
+    /// The feature and its direction in SQL.
+    fn name(self, names: &[String]) -> String {
+        format!("\"{}\"{}", names[self.feature], self.direction.sql())
+    }
+}
+
+/// The words of SQL before the name of a ranking by one feature.
+pub fn order_by(name: &str) -> String {
+    format!("ORDER BY {name}")
+}
+
+/// A ranking by one feature and its value.
+struct Baseline {
+    ranking: SingleFeature,
+    /// The mean of the metric.
+    value: f64,
+}
+
+/// Which values of a feature rank first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Descending,
+    Ascending,
+}
+
+impl Direction {
+    fn sign(self) -> f64 {
+        if self == Self::Descending { 1.0 } else { -1.0 }
+    }
+
+    fn sql(self) -> &'static str {
+        if self == Self::Descending { " DESC" } else { "" }
+    }
+}
+
+/// A warning if validation finds a single feature as good as the model. Says nothing about a single feature in all, or
+/// about slots, whose features belong to pairs of document and slot.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn warning(
+    selection: &Selection,
+    judges: &[Judge<'_>],
+    validation: &ValidationSpec,
+    constraint: ListConstraint,
+    control: &Control,
+) -> Result<Option<String>> {
+    let (Some(value), Some(first)) = (selection.value(), judges.first()) else { return Ok(None) };
+    let names = &first.data.names;
+    if names.len() < 2 || constraint == ListConstraint::Slots {
+        return Ok(None);
+    }
+    let better = validation.metric.def().better.sign();
+    let measure = (&validation.metric, validation.undefined);
+    let best = best(judges, names.len(), measure, constraint, control)?;
+    let Some(best) = best.filter(|best| better * (value - best.value) <= 0.0) else { return Ok(None) };
+    let feature = &names[best.ranking.feature];
+    // A number is a place in a vector, of which `ignore` cannot leave out a part.
+    let is_column = feature.parse::<usize>().is_err();
+    let ignored = json!({"columns": {"ignore": [feature]}});
+    let option = if is_column { format!(" with the option {ignored}") } else { String::new() };
+    Ok(Some(format!(
+        "on validation {} is {value:.4}, not better than the {:.4} of {} alone; if this feature is known only after users \
+         saw the ranking, or is made from the relevance, leave it out{option}; otherwise check the roles, or try another \
+         algorithm",
+        selection.metric,
+        best.value,
+        order_by(&best.ranking.name(names))
+    )))
+}
+
+/// The best ranking by one of the first `features` features by a metric; the first among equals.
+///
+/// # Errors
+/// An interruption.
+fn best(
+    judges: &[Judge<'_>],
+    features: usize,
+    (metric, undefined): (&Metric, Undefined),
+    constraint: ListConstraint,
+    control: &Control,
+) -> Result<Option<Baseline>> {
+    let measured = measured(judges, features, (metric, undefined), constraint, (1, &|_| 0), control)?;
+    let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.parts[0].value()).collect();
+    Ok(argmax(&values, metric.def().better)
+        .and_then(|index| Some(Baseline { ranking: measured[index].by, value: values[index]? })))
+}
+
+/// The best single feature, measured on queries that did not choose it.
+#[cfg(feature = "plots")]
+pub struct CrossFitted {
+    /// The mean of the metric.
+    pub value: f64,
+    /// The names of the rankings that were chosen and in how many folds, the most frequent first.
+    pub chosen: Vec<(String, usize)>,
+}
+
+/// The value of choosing a single feature: for each fold of the queries, the ranking that is best on the other folds is
+/// measured on this one. `fold_of`: the fold of each query, below `folds`; `None` for queries that do not count.
+///
+/// # Errors
+/// An interruption.
+#[cfg(feature = "plots")]
+pub fn cross_fitted(
+    data: &Dataset,
+    (metric, undefined): (&Metric, Undefined),
+    constraint: ListConstraint,
+    (folds, fold_of): (usize, &[Option<usize>]),
+    control: &Control,
+) -> Result<Option<CrossFitted>> {
+    let queries: Vec<usize> = (0..data.n_queries()).filter(|query| fold_of[*query].is_some()).collect();
+    let judges = [Judge { data, queries: &queries }];
+    let part_of = |query: usize| fold_of[query].unwrap_or_default();
+    let (features, parts) = (data.names.len(), (folds, &part_of as _));
+    let measured = measured(&judges, features, (metric, undefined), constraint, parts, control)?;
+    let mut all = Mean::new(metric.def(), undefined);
+    let mut chosen: Vec<(String, usize)> = Vec::new();
+    for fold in 0..folds {
+        let elsewhere = |ranking: &Ranking| {
+            let mut mean = Mean::new(metric.def(), undefined);
+            let others = ranking.parts.iter().enumerate().filter(|(part, _)| *part != fold);
+            others.for_each(|(_, part)| mean.merge(part));
+            mean.value()
+        };
+        let values: Vec<Option<f64>> = measured.iter().map(elsewhere).collect();
+        let Some(index) = argmax(&values, metric.def().better) else { continue };
+        all.merge(&measured[index].parts[fold]);
+        let name = measured[index].by.name(&data.names);
+        match chosen.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => chosen.push((name, 1)),
+        }
+    }
+    // Stable: the first fold comes first among equals.
+    chosen.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    Ok(all.value().map(|value| CrossFitted { value, chosen }))
+}
+
+/// A ranking by one feature and its metric on each part of the queries.
+struct Ranking {
+    by: SingleFeature,
+    parts: Vec<Mean>,
+}
+
+/// Every ranking by one feature, measured on parts of the queries. `part_of`: the part of a query.
+fn measured(
+    judges: &[Judge<'_>],
+    features: usize,
+    (metric, undefined): (&Metric, Undefined),
+    constraint: ListConstraint,
+    (parts, part_of): (usize, &(dyn Fn(usize) -> usize + Sync)),
+    control: &Control,
+) -> Result<Vec<Ranking>> {
+    let of_feature = |feature: usize| -> Result<[Ranking; 2]> {
+        let none = || vec![Mean::new(metric.def(), undefined); parts];
+        let mut rankings = [Direction::Descending, Direction::Ascending]
+            .map(|direction| Ranking { by: SingleFeature { feature, direction }, parts: none() });
+        for Ranking { by, parts } in &mut rankings {
+            for Judge { data, queries } in judges {
+                for &query in *queries {
+                    control.check()?;
+                    let score = |row: usize| {
+                        let value = data.features.at(row, feature);
+                        // Documents without the value come last.
+                        if value.is_nan() { f64::MIN } else { by.direction.sign() * value }
+                    };
+                    let scores: Vec<f64> = data.rows(query).map(score).collect();
+                    let scores = push_down_unselected(constraint, data.row_groups(query), scores)
+                        .map_err(Error::Data)?;
+                    let value = metric.value(data.labels(query), &scores);
+                    parts[part_of(query)].add(value, data.labels(query));
+                }
+            }
+        }
+        Ok(rankings)
+    };
+    Ok(parallel::try_map(features, of_feature)?.into_iter().flatten().collect())
+}
+
+#[cfg(all(test, feature = "plots"))]
+mod tests {
+    use super::*;
+    use crate::data::{
+        DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
+    };
+    use crate::math::random::Random;
+
+    const FEATURES: usize = 30;
+    const QUERIES: usize = 40;
+    const FOLDS: usize = 5;
+
+    /// Queries of 8 documents. Features are noise; feature 3 has `signal` times the grade.
+    fn queries(random: &mut Random, signal: f64) -> Dataset {
+        let names = (0..FEATURES).map(|feature| format!("f{feature}")).collect();
+        let mut builder = DatasetBuilder::new("test", Some(names), Vec::new());
+        for query in 0..QUERIES {
+            for _ in 0..8 {
+                let grade = random.below(3) as f64;
+                let row = NewRow {
+                    query: Id::Integer(query as i64),
+                    doc: None,
+                    relevance: Some(grade),
+                    doc_weight: None,
+                    group: None,
+                    query_values: QueryValues::default(),
+                };
+                builder.begin(row).expect("a row");
+                for feature in 0..FEATURES {
+                    let signal = if feature == 3 { signal * grade } else { 0.0 };
+                    builder.cell(feature, Some(random.symmetric() - signal));
+                }
+            }
+        }
+        let options = FinishOptions {
+            keep_missing: false,
+            missing: Missing::Error,
+            text_columns: TextColumns::Refuse,
+            means: None,
+            order: RowOrder::Canonical,
+            constraint: ListConstraint::None,
+            previous: &[],
+            summarized: true,
+        };
+        builder.finish(options).expect("a data set").0
+    }
+
+    fn best_on(data: &Dataset, metric: &Metric, queries: &[usize]) -> Baseline {
+        let measure = (metric, Undefined::Skip);
+        let judges = [Judge { data, queries }];
+        let found = best(&judges, FEATURES, measure, ListConstraint::None, &Control::default());
+        found.expect("no interruption").expect("a value")
+    }
+
+    fn fitted(data: &Dataset, metric: &Metric, fold_of: &[Option<usize>]) -> CrossFitted {
+        let (measure, folds) = ((metric, Undefined::Skip), (FOLDS, fold_of));
+        let found = cross_fitted(data, measure, ListConstraint::None, folds, &Control::default());
+        found.expect("no interruption").expect("a value")
+    }
+
+    fn folds() -> Vec<Option<usize>> {
+        (0..QUERIES).map(|query| Some(query % FOLDS)).collect()
+    }
+
+    #[test]
+    fn each_fold_is_measured_with_the_best_feature_of_the_others() {
+        let mut random = Random::new(5);
+        let metric = Metric::parse("ndcg@5").expect("a metric");
+        for signal in [0.0, 0.3, 2.0] {
+            let data = queries(&mut random, signal);
+            let mut mean = Mean::new(metric.def(), Undefined::Skip);
+            for fold in 0..FOLDS {
+                let (inside, outside): (Vec<usize>, Vec<usize>) =
+                    (0..QUERIES).partition(|query| query % FOLDS == fold);
+                let chosen = best_on(&data, &metric, &outside).ranking;
+                for query in inside {
+                    let score = |row| chosen.direction.sign() * data.features.at(row, chosen.feature);
+                    let scores: Vec<f64> = data.rows(query).map(score).collect();
+                    mean.add(metric.value(data.labels(query), &scores), data.labels(query));
+                }
+            }
+            let found = fitted(&data, &metric, &folds());
+            let expected = mean.value().expect("a value");
+            assert!((found.value - expected).abs() < 1e-12, "{} {expected}", found.value);
+            assert_eq!(found.chosen.iter().map(|(_, count)| count).sum::<usize>(), FOLDS);
+            if signal > 1.0 {
+                assert_eq!(found.chosen, [("\"f3\"".to_owned(), FOLDS)]);
+            }
+        }
+    }
+
+    /// Features without information: chosen and measured on the same queries, the best of them seems good.
+    #[test]
+    fn noise_is_as_good_as_a_random_order() {
+        let mut random = Random::new(6);
+        let metric = Metric::parse("ndcg@5").expect("a metric");
+        let all: Vec<usize> = (0..QUERIES).collect();
+        let (mut cross, mut same, mut one) = (0.0, 0.0, 0.0);
+        for _ in 0..30 {
+            let data = queries(&mut random, 0.0);
+            cross += fitted(&data, &metric, &folds()).value / 30.0;
+            same += best_on(&data, &metric, &all).value / 30.0;
+            let mut mean = Mean::new(metric.def(), Undefined::Skip);
+            for query in 0..QUERIES {
+                let scores: Vec<f64> = data.rows(query).map(|row| data.features.at(row, 0)).collect();
+                mean.add(metric.value(data.labels(query), &scores), data.labels(query));
+            }
+            one += mean.value().expect("a value") / 30.0;
+        }
+        assert!((cross - one).abs() < 0.02, "{cross} {one}");
+        assert!(same > one + 0.05, "{same} {one}");
+    }
+}
