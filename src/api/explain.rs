@@ -1,6 +1,6 @@
 //! Explanations in Rust: contributions of features to scores, and their importance.
 
-use super::answer::Answer;
+use super::Answer;
 use super::dataset::Dataset;
 use super::model::{Model, RankOptions, run};
 use crate::apply;

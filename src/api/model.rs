@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::Answer;
+use super::Control;
 use super::dataset::{Dataset, Needs};
-use super::handle::Control;
 use crate::apply;
 use crate::apply::export;
 use crate::apply::export::Format;

@@ -1,6 +1,6 @@
 //! Recommendations in Rust, by models of users and items (`cofi_rank`).
 
-use super::answer::Answer;
+use super::Answer;
 use super::model::{Model, RankOptions, run};
 use crate::apply::{candidate_items, new_users, user_of_ratings};
 use crate::base::error::{Error, Result};

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
+use super::Control;
 use super::dataset::{Dataset, Needs};
-use super::handle::Control;
 use super::model::Model;
 use crate::base::column_advice::{ColumnAdvice, Origin};
 use crate::base::control;

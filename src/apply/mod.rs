@@ -1,33 +1,30 @@
 //! Using a model on data: scores, metrics of scores, paired tests of metrics, contributions and importance of features,
 //! and comparison of later data with the training data.
 
-mod arrange;
 #[cfg(feature = "plots")]
 mod calibration;
 mod contributions;
 pub mod export;
-mod fit_cache;
 mod function;
 mod importance;
 mod measure;
 mod monitor;
-mod paired;
+pub mod paired;
 mod point;
 mod recommend;
-mod rows;
 mod score;
 
-pub use arrange::{constrained_scores, selected_rows};
 #[cfg(feature = "plots")]
 pub use calibration::{CalibrationBin, calibration};
 pub use contributions::{Contribution, Explanation, Sampling, explain, explain_document};
-pub use fit_cache::FitCache;
+pub use function::FitCache;
 pub use function::{FeatureWeight, Fit, function_for, function_weights};
 pub use importance::{ImportanceSpec, importance};
 pub use measure::{Evaluation, METRIC_COST, evaluate, without_relevant};
+pub use measure::{constrained_scores, selected_rows};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
 pub use recommend::{candidate_items, new_users, user_of_ratings};
-pub use rows::{RowScorer, check_scores};
+pub use score::{RowScorer, check_scores};
 pub use score::{Scored, ScoringJob, Step};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::training::{BucketTraining, TrainedInBuckets};
+use super::{BucketTraining, TrainedInBuckets};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::buckets::grid::{
@@ -18,10 +18,10 @@ use crate::cost::metric::StandardError;
 use crate::data::{Dataset, position_names};
 use crate::learn::solve::{Gram, fits_single_precision};
 use crate::learn::space::{Member, Scorer};
-use crate::math::bounds::is_positive;
+use crate::math::dense::is_positive;
 use crate::train::algorithm::scale;
-use crate::train::auto::blocks::{are_judged, is_judged, total_weight};
-use crate::train::auto::cells::split;
+use crate::train::auto::folds::split;
+use crate::train::auto::folds::{are_judged, is_judged, total_weight};
 use crate::train::auto::prepared::Copies;
 use crate::train::auto::refit;
 use crate::train::auto::refit::solved;

@@ -14,13 +14,107 @@ mod sample;
 mod sums;
 #[cfg(test)]
 mod tests;
-mod training;
-mod tree_rows;
 mod trees;
 
-pub use bytes::{Kind, Reader, Writer, check_bytes};
+use std::any::Any;
+use std::fmt;
 
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::data::Dataset;
+use crate::train::algorithm::{Trained, TrainingSpec};
+use crate::train::auto::AutoSpec;
+use crate::train::boosted_trees::TreesSpec;
+use crate::train::grid::GridSpec;
+use crate::train::perceptron::PerceptronSpec;
+use crate::train::report::DataFacts;
+
+pub use bytes::{Kind, Reader, Writer, check_bytes};
 pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay};
 pub use sample::{Sample, Unit};
 pub use sums::{Answer, Round, Sums};
-pub use training::{in_process, in_rounds};
+
+use trees::{PackTrees, too_many_rounds};
+
+// How an algorithm trains in buckets, or why it does not.
+
+/// A training that asks buckets for sums, round by round.
+pub trait BucketTraining {
+    /// Runs the training over the recorded answers. The result, or `None` if there are questions. `names`: those of the
+    /// features; empty if they are numbered.
+    ///
+    /// # Errors
+    /// Data that it cannot learn from, a limit, an interruption.
+    fn run(
+        &self,
+        replay: &mut Replay,
+        names: &[String],
+        control: &Control,
+    ) -> Result<Option<TrainedInBuckets>>;
+
+    /// The answers of a bucket to the questions of the round. Missing features are NaN. All calls of a training share
+    /// `decoded`.
+    ///
+    /// # Errors
+    /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interruption.
+    fn answer(
+        &self,
+        replay: &Replay,
+        decoded: &Decoded,
+        bucket: (u32, Dataset),
+        control: &Control,
+    ) -> Result<Vec<Sums>>;
+}
+
+/// A training in buckets in one process.
+pub type InProcess = Box<dyn BucketTraining + Send + Sync>;
+
+/// The name of the trait, as for `TrainingSpec`.
+impl fmt::Debug for dyn BucketTraining + Send + Sync {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("BucketTraining")
+    }
+}
+
+/// The result of a training in buckets.
+#[derive(Debug)]
+pub struct TrainedInBuckets {
+    /// The result of the fits.
+    pub trained: Trained,
+    /// Counts of all rows.
+    pub facts: DataFacts,
+    /// Mean of each feature over the rows that have it.
+    pub means: Vec<f64>,
+    /// Number of missing features that were replaced.
+    pub missing_filled: usize,
+}
+
+/// How a training runs in rounds.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the reason why it does not.
+pub fn in_rounds(spec: &dyn TrainingSpec) -> Result<&dyn BucketTraining> {
+    let spec: &dyn Any = spec;
+    let problem = if let Some(grid) = spec.downcast_ref::<GridSpec>() {
+        return grid::check(grid).map(|()| grid as &dyn BucketTraining);
+    } else if let Some(auto) = spec.downcast_ref::<AutoSpec>() {
+        return Ok(auto);
+    } else if let Some(trees) = spec.downcast_ref::<TreesSpec>() {
+        return Err(too_many_rounds(trees));
+    } else if spec.is::<PerceptronSpec>() {
+        "'perceptron' reads the documents one query after the other, so it does not train in buckets; train it on rows"
+    } else {
+        "'cofi_rank' learns from ids of users and items, so it does not train in buckets of queries; train it on rows"
+    };
+    Err(Error::Unsupported(problem.to_owned()))
+}
+
+/// How a training runs if one process reads all buckets, in case that differs from [`in_rounds`]. What it keeps of its
+/// buckets is not in states.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the choice that stands against it.
+pub fn in_process(spec: &dyn TrainingSpec) -> Result<Option<InProcess>> {
+    let trees = (spec as &dyn Any).downcast_ref::<TreesSpec>();
+    trees.map(|trees| PackTrees::new(trees).map(|trees| Box::new(trees) as InProcess)).transpose()
+}

@@ -10,7 +10,7 @@ use super::bytes::{Kind, Reader, Writer};
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result};
 use crate::data::arrange::ListConstraint;
-use crate::data::bucket::bucket_of;
+use crate::data::id::bucket_of;
 use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Id, Matrix, Missing, QueryValue, RowOrder, TextColumns,
     is_weight, shaped,

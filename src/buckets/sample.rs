@@ -9,7 +9,7 @@ use super::bytes::{Reader, Writer, check_bytes};
 use super::pack::judged;
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result};
-use crate::data::bucket::hash;
+use crate::data::id::hash;
 use crate::data::{Dataset, Id, Matrix, shaped};
 use crate::math::order::{compare, sort_items};
 

@@ -9,15 +9,21 @@
 //! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders, bins,
 //! held-out queries and trees are those of rows.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use super::training::{BucketTraining, TrainedInBuckets};
-use super::tree_rows::{Judgments, Rows};
+use ndarray::Array2;
+
+use super::{BucketTraining, TrainedInBuckets};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
+use crate::base::memory::{Memory, Reservation, bytes_of};
 use crate::buckets::grid::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
 use crate::buckets::{Decoded, Part, Question, Reader, Replay, Sums};
-use crate::data::{Dataset, Missing, Scaling, ScalingKind};
+use crate::data::arrange::ListConstraint;
+use crate::data::{Dataset, Id, Matrix, Missing, QueryValue, Scaling, ScalingKind};
+use crate::math::order::sort_items;
 use crate::train::boosted_trees::early::MOST_TREES;
 use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;
@@ -184,5 +190,118 @@ impl BucketTraining for PackTrees {
             Stage::Facts(_) | Stage::Done => return Err(Error::Internal("no question is left".to_owned())),
         }
         Ok(vec![Sums::default()])
+    }
+}
+
+// Grades and weights of the rows of all packs, which stay in memory while trees train from packs (`packs`).
+
+/// Grades and weights of each bucket, without features.
+#[derive(Default)]
+pub(super) struct Judgments {
+    buckets: BTreeMap<u32, Dataset>,
+    /// What they take, and their copy in one data set.
+    bytes: u64,
+    memory: Reservation,
+}
+
+/// Grades and weights of all rows.
+pub(super) struct Rows {
+    /// Without features and ids of documents.
+    pub(super) data: Dataset,
+    /// For each bucket, the rows of each of its queries.
+    row_numbers: BTreeMap<u32, Vec<Range<usize>>>,
+    _memory: Reservation,
+}
+
+impl Judgments {
+    /// Keeps those of a bucket, without its features.
+    ///
+    /// # Errors
+    /// Too little memory.
+    pub(super) fn insert(&mut self, bucket: u32, data: Dataset, memory: &Memory) -> Result<()> {
+        if self.buckets.is_empty() {
+            self.memory = memory.nothing();
+        }
+        let kept = Dataset {
+            query_ids: data.query_ids,
+            offsets: data.offsets,
+            relevance: data.relevance,
+            doc_weights: data.doc_weights,
+            weights: data.weights,
+            ..without_documents()
+        };
+        let bytes = |data: &Dataset| 2 * data.bytes() + bytes_of::<usize>(data.offsets.len());
+        self.bytes += bytes(&kept);
+        if let Some(former) = self.buckets.insert(bucket, kept) {
+            self.bytes -= bytes(&former);
+        }
+        self.memory.resize(self.bytes, "grades and weights of all rows", "use fewer rows")
+    }
+}
+
+impl Rows {
+    /// Those of all buckets, with queries in the order of their ids.
+    pub(super) fn new(judgments: Judgments) -> Self {
+        let Judgments { buckets, memory, .. } = judgments;
+        let mut queries: Vec<(&Id, &Dataset, u32, usize)> = Vec::new();
+        for (bucket, data) in &buckets {
+            queries.extend(data.query_ids.iter().enumerate().map(|(query, id)| (id, data, *bucket, query)));
+        }
+        sort_items(&mut queries, |a, b| a.0.cmp(b.0));
+        let has_weights = buckets.values().any(|data| !data.doc_weights.is_empty());
+        let mut all = without_documents();
+        let mut row_numbers: BTreeMap<u32, Vec<Range<usize>>> =
+            buckets.iter().map(|(bucket, data)| (*bucket, vec![0..0; data.n_queries()])).collect();
+        for (id, data, bucket, query) in &queries {
+            let start = all.relevance.len();
+            all.query_ids.push((*id).clone());
+            all.weights.push(data.weights[*query]);
+            all.relevance.extend(data.labels(*query));
+            let end = all.relevance.len();
+            all.offsets.push(end);
+            match data.doc_weights(*query) {
+                [] if has_weights => all.doc_weights.resize(end, 1.0),
+                weights => all.doc_weights.extend(weights),
+            }
+            if let Some(row_numbers) = row_numbers.get_mut(bucket) {
+                row_numbers[*query] = start..end;
+            }
+        }
+        all.query_features = Array2::from_elem((queries.len(), 0), QueryValue::Missing);
+        Self { data: all, row_numbers, _memory: memory }
+    }
+
+    /// The rows of the queries of a bucket.
+    ///
+    /// # Errors
+    /// Other queries than in the first pass.
+    pub(super) fn of_bucket(&self, bucket: u32, data: &Dataset) -> Result<&[Range<usize>]> {
+        let row_numbers = self.row_numbers.get(&bucket).map_or(&[][..], Vec::as_slice);
+        let sizes = || data.offsets.windows(2).map(|rows| rows[1] - rows[0]);
+        if row_numbers.len() == data.n_queries() && row_numbers.iter().map(Range::len).eq(sizes()) {
+            return Ok(row_numbers);
+        }
+        Err(Error::Data(format!("bucket {bucket} has other queries than in the first pass")))
+    }
+}
+
+/// A data set without documents and queries.
+fn without_documents() -> Dataset {
+    Dataset {
+        names: Vec::new(),
+        features: Matrix::F64(Array2::zeros((0, 0))),
+        offsets: vec![0],
+        query_ids: Vec::new(),
+        doc_ids: Vec::new(),
+        relevance: Vec::new(),
+        doc_weights: Vec::new(),
+        groups: Vec::new(),
+        row_groups: Vec::new(),
+        constraint: ListConstraint::None,
+        weights: Vec::new(),
+        query_names: Vec::new(),
+        query_features: Array2::from_elem((0, 0), QueryValue::Missing),
+        missing: Missing::default(),
+        duplicates: 0,
     }
 }

@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 
-use super::column_facts::{ColumnFacts, Seen};
-use super::finish_options::FinishOptions;
+use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
+use super::missing::FinishOptions;
 use super::missing::Missing;
-use super::query_value::QueryValue;
+use super::query_columns::QueryValue;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
 use crate::base::param::numbers;

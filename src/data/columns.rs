@@ -1,11 +1,16 @@
 //! Columns of a row-major matrix, a few at a time: those on the same cache lines are read together.
 
+use std::collections::HashSet;
+
 use ndarray::Array2;
+use serde::Serialize;
+use xxhash_rust::xxh64::xxh64;
 
 use super::dataset::Dataset;
 use super::matrix::Matrix;
+use super::missing::MissingRows;
 use crate::base::control::{Control, checkpoint};
-use crate::base::error::Result;
+use crate::base::error::{Result, shorten};
 use crate::base::memory::bytes_of;
 use crate::base::parallel;
 use crate::math::dense::Element;
@@ -100,8 +105,232 @@ fn gather_from<E: Element, V: Copy + Default>(
     columns
 }
 
+// What is known of a column that is no feature: counts and the kinds of its values, in little memory. A column that has shown
+// what it is costs no more than a count per row.
+
+/// Different values that are counted in text and in other columns that are no features.
+const MOST_DISTINCT: usize = 2000;
+/// Different values that are counted in features.
+const MOST_DISTINCT_OF_FEATURES: usize = 1000;
+/// Rows after which a column whose values differ within each query does so for good.
+const ROWS_OF_IDS: usize = 2000;
+
+/// A value of a column.
+#[derive(Debug, Clone, Copy)]
+pub enum Seen<'a> {
+    /// NULL.
+    Missing,
+    /// A number, or text that is one.
+    Number(f64),
+    /// Other text.
+    Text(&'a [u8]),
+    /// A BLOB.
+    Blob(&'a [u8]),
+}
+
+/// Facts of a column for reports.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Facts {
+    /// "number", "text", "blob", "mixed", or "null" if every row is NULL.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Rows that are NULL.
+    pub missing: u64,
+    /// Different values besides NULL; `None` if there are too many to count.
+    pub distinct: Option<u64>,
+    /// Whether all rows of each query have the same value.
+    pub constant_within_query: bool,
+}
+
+/// Whether something holds within each query.
+#[derive(Debug, Clone)]
+struct Within {
+    constant: bool,
+    /// The first value of each query, while the column is constant.
+    firsts: Vec<Option<u64>>,
+    unique: bool,
+    /// Hashes of query and value, while the column may be one of ids.
+    values: HashSet<u64>,
+}
+
+/// What is known of a column.
+#[derive(Debug, Clone)]
+pub struct ColumnFacts {
+    rows: u64,
+    /// Rows with a number, a text and a BLOB.
+    kinds: [u64; 3],
+    /// Smallest and largest number.
+    range: (f64, f64),
+    whole: bool,
+    distinct: HashSet<u64>,
+    within: Within,
+    /// The last hash: most columns with few values repeat it.
+    last: u64,
+    /// The first text, shortened.
+    first_text: String,
+    /// Bytes of the first BLOB, if all have so many.
+    blob_bytes: Option<usize>,
+}
+
+impl Default for ColumnFacts {
+    fn default() -> Self {
+        let within = Within { constant: true, firsts: Vec::new(), unique: true, values: HashSet::new() };
+        Self {
+            rows: 0,
+            kinds: [0; 3],
+            range: (f64::INFINITY, f64::NEG_INFINITY),
+            whole: true,
+            distinct: HashSet::new(),
+            within,
+            last: 0,
+            first_text: String::new(),
+            blob_bytes: None,
+        }
+    }
+}
+
+impl ColumnFacts {
+    /// Adds the value of a row of this query.
+    pub fn add(&mut self, query: usize, value: Seen<'_>) {
+        self.rows += 1;
+        let is_id = !self.within.unique || self.within.values.len() >= ROWS_OF_IDS;
+        let has_all = self.distinct.len() > MOST_DISTINCT && !self.within.constant && is_id;
+        let hash = match value {
+            Seen::Missing => 0,
+            Seen::Number(number) => {
+                self.kinds[0] += 1;
+                self.range = (self.range.0.min(number), self.range.1.max(number));
+                self.whole &= number.fract().abs() <= 0.0;
+                if has_all { 0 } else { xxh64(&(number + 0.0).to_le_bytes(), 1) }
+            }
+            Seen::Text(text) => {
+                if self.kinds[1] == 0 {
+                    self.first_text = shorten(&String::from_utf8_lossy(&text[..text.len().min(400)]));
+                }
+                self.kinds[1] += 1;
+                if has_all { 0 } else { xxh64(text, 2) }
+            }
+            Seen::Blob(bytes) => {
+                let is_first = self.kinds[2] == 0;
+                self.blob_bytes =
+                    Some(bytes.len()).filter(|bytes| is_first || self.blob_bytes == Some(*bytes));
+                self.kinds[2] += 1;
+                if has_all { 0 } else { xxh64(bytes, 3) }
+            }
+        };
+        if !has_all {
+            self.add_hash(query, hash);
+        }
+    }
+
+    fn add_hash(&mut self, query: usize, hash: u64) {
+        let is_value = hash != 0;
+        if is_value && hash != self.last && self.distinct.len() <= MOST_DISTINCT {
+            self.distinct.insert(hash);
+        }
+        self.last = hash;
+        let Within { constant, firsts, unique, values } = &mut self.within;
+        if *constant {
+            if firsts.len() <= query {
+                firsts.resize(query + 1, None);
+            }
+            *constant = *firsts[query].get_or_insert(hash) == hash;
+            if !*constant {
+                *firsts = Vec::new();
+            }
+        }
+        if *unique && values.len() < ROWS_OF_IDS {
+            *unique = is_value && values.insert(hash ^ (query as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            if !*unique {
+                *values = HashSet::new();
+            }
+        }
+    }
+
+    /// The facts for a report.
+    pub fn facts(&self) -> Facts {
+        let kinds = ["number", "text", "blob"].into_iter().zip(self.kinds);
+        let mut found = kinds.filter(|(_, count)| *count > 0).map(|(kind, _)| kind);
+        let kind = match (found.next(), found.next()) {
+            (None, _) => "null",
+            (Some(only), None) => only,
+            _ => "mixed",
+        };
+        let distinct = self.distinct.len();
+        Facts {
+            kind,
+            missing: self.rows - self.kinds.iter().sum::<u64>(),
+            distinct: (distinct <= MOST_DISTINCT).then_some(distinct as u64),
+            constant_within_query: self.within.constant,
+        }
+    }
+
+    /// Adds rows without a value, up to this number of rows.
+    pub(super) fn of_rows(&mut self, rows: usize) {
+        self.rows = rows as u64;
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Whether each row has another value than the others of its query, in queries with several rows.
+    pub fn is_unique_within_query(&self, queries: usize) -> bool {
+        self.within.unique && self.rows > queries as u64
+    }
+
+    /// Whether all numbers are whole.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The smallest and the largest number.
+    pub fn range(&self) -> (f64, f64) {
+        self.range
+    }
+
+    /// The first text.
+    pub fn first_text(&self) -> &str {
+        &self.first_text
+    }
+
+    /// Bytes of each BLOB, if all have the same number.
+    pub fn blob_bytes(&self) -> Option<usize> {
+        self.blob_bytes
+    }
+}
+
+/// The facts of a feature. `missing`: its missing values, which the data set may have filled.
+pub fn facts_of_feature(data: &Dataset, column: usize, missing: &MissingRows) -> Facts {
+    let value = |row: usize| (!missing.contains(row)).then(|| data.features.at(row, column).to_bits());
+    let (mut known, mut last) = (HashSet::new(), None);
+    for row in 0..data.n_docs() {
+        if row.is_multiple_of(4096) {
+            checkpoint();
+        }
+        let value = value(row);
+        if value.is_some() && value != last && known.insert(value) && known.len() > MOST_DISTINCT_OF_FEATURES
+        {
+            break;
+        }
+        last = value;
+    }
+    let is_constant = |query: usize| {
+        let mut rows = data.rows(query).map(value);
+        let first = rows.next();
+        rows.all(|value| Some(value) == first)
+    };
+    Facts {
+        kind: "number",
+        missing: missing.count(),
+        distinct: (known.len() <= MOST_DISTINCT_OF_FEATURES).then_some(known.len() as u64),
+        constant_within_query: (0..data.n_queries()).all(is_constant),
+    }
+}
+
 #[cfg(test)]
-mod tests {
+mod columns_tests {
     use super::*;
     use crate::data::shaped;
 
@@ -117,5 +346,45 @@ mod tests {
                 assert!((0..rows).all(|row| values[row].total_cmp(&matrix.at(row, column)).is_eq()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod column_facts_tests {
+    use super::*;
+
+    fn facts(values: &[(usize, Seen<'_>)]) -> ColumnFacts {
+        let mut facts = ColumnFacts::default();
+        values.iter().for_each(|(query, value)| facts.add(*query, *value));
+        facts
+    }
+
+    #[test]
+    fn a_column_is_known_by_its_values() {
+        use Seen::{Blob, Missing, Number, Text};
+        let found = facts(&[(0, Text(b"a")), (0, Text(b"a")), (1, Text(b"b")), (1, Text(b"b"))]);
+        let expected = Facts { kind: "text", missing: 0, distinct: Some(2), constant_within_query: true };
+        assert_eq!(
+            (found.facts(), found.is_unique_within_query(2), found.first_text()),
+            (expected, false, "a")
+        );
+        let found = facts(&[(0, Number(1.0)), (1, Number(1.0)), (0, Number(2.0)), (1, Number(7.5))]);
+        let expected = Facts { kind: "number", missing: 0, distinct: Some(3), constant_within_query: false };
+        assert_eq!((found.facts(), found.is_unique_within_query(2)), (expected, true));
+        assert_eq!((found.range(), found.is_whole()), ((1.0, 7.5), false));
+        let found = facts(&[(0, Missing), (0, Blob(b"abcd")), (1, Blob(b"efgh"))]);
+        assert_eq!((found.facts().kind, found.facts().missing, found.blob_bytes()), ("blob", 1, Some(4)));
+        assert_eq!(facts(&[(0, Missing), (1, Missing)]).facts().kind, "null");
+        assert_eq!(facts(&[(0, Number(1.0)), (0, Text(b"x"))]).facts().kind, "mixed");
+    }
+
+    #[test]
+    fn counts_end_where_memory_would() {
+        let mut facts = ColumnFacts::default();
+        (0..50_000).for_each(|row| facts.add(row / 10, Seen::Number(row as f64)));
+        assert_eq!((facts.facts().distinct, facts.is_unique_within_query(5000)), (None, true));
+        assert!(facts.distinct.len() <= MOST_DISTINCT + 1 && facts.within.values.len() <= ROWS_OF_IDS);
+        facts.add(0, Seen::Number(0.0));
+        assert!(facts.is_unique_within_query(5000), "what is surely an id is not looked at");
     }
 }

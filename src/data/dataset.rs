@@ -8,7 +8,7 @@ use ndarray::Array2;
 use super::id::Id;
 use super::matrix::Matrix;
 use super::missing::Missing;
-use super::query_value::QueryValue;
+use super::query_columns::QueryValue;
 use crate::base::control::Ticks;
 use crate::base::memory::{bytes_of, matrix_bytes};
 use crate::data::arrange::{ListConstraint, RowGroup};

@@ -10,11 +10,11 @@ use super::clusters::{Clusters, DesignEffect};
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::missing::MissingValues;
-use super::query_value::QueryValue;
+use super::query_columns::QueryValue;
 use crate::base::control::{Control, checkpoint};
 use crate::base::error::{Result, require};
 use crate::base::param::list;
-use crate::math::radix::sort_singles;
+use crate::math::order::sort_singles;
 use crate::math::simd::simd;
 
 /// A bin ends when it has this fraction of the values (1 / BINS).

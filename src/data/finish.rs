@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use ndarray::Array2;
 
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
-use super::column_facts::ColumnFacts;
+use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
-use super::finish_options::{ColumnSummary, FinishOptions, RowOrder, TextColumns};
 use super::id::Id;
 use super::matrix::{Matrix, shaped};
+use super::missing::{ColumnSummary, FinishOptions, RowOrder, TextColumns};
 use super::missing::{Missing, MissingValues};
-use super::query_value::QueryValue;
+use super::query_columns::QueryValue;
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result};
 use crate::base::memory::{Reservation, bytes_of};

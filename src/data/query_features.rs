@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use super::matrix::shaped;
 use super::missing::Missing;
+use super::query_columns::{Cell, QueryValue};
 use super::query_columns::{Encoding, READING, Refused, refuse_value};
-use super::query_value::{Cell, QueryValue};
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result, require};
 use crate::base::param::named;
 use crate::data::query_distance::{ColumnDistance, Comparison, QueryDistance};
-use crate::math::bounds::are_bounded;
+use crate::math::dense::are_bounded;
 use crate::math::order::{compare, sort_ascending};
 
 /// Where query features come from.

@@ -17,15 +17,15 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
-use super::feature_quantiles::{all_weighted_scores, normal_scores, weighted_scores};
 use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::Quantiles;
+use super::quantiles::{all_weighted_scores, normal_scores, weighted_scores};
 use crate::base::control::{Control, Ticks};
 use crate::base::error::{Error, Result, require};
 use crate::base::parallel;
 use crate::base::param::named;
-use crate::math::bounds::{LARGEST, is_positive};
 use crate::math::dense::{Element, dot, dot_by};
+use crate::math::dense::{LARGEST, is_positive};
 use crate::math::simd::simd;
 
 /// The kinds of scaling.

@@ -14,25 +14,18 @@
 //! every register width. Processors without fused multiply-add take much longer for the last one.
 
 pub mod assignment;
-pub mod bounds;
 pub mod cholesky;
 pub mod dense;
 pub mod eigen;
 pub mod gram;
 pub mod lanes;
-pub mod normal;
 pub mod optim;
 pub mod order;
 pub mod pivoted;
-pub mod radix;
 pub mod random;
-pub mod search;
 pub mod select;
 pub mod simd;
 pub mod single;
 pub mod single_factor;
-pub mod single_products;
 pub mod single_sums;
 pub mod splits;
-pub mod tile;
-pub mod triangular;

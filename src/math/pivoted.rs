@@ -19,8 +19,8 @@
 
 use std::ops::Range;
 
+use super::lanes::{TILE, Tile, tiles_for};
 use super::simd::simd;
-use super::tile::{TILE, Tile, tiles_for};
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::base::memory::{FEWER_LANDMARKS, grown_bytes};
@@ -228,7 +228,7 @@ pub fn factor(gram: &impl Gram, limits: Limits, control: &Control) -> Result<Piv
 mod tests {
     use super::*;
     use crate::base::error::Error;
-    use crate::math::triangular;
+    use crate::math::cholesky;
 
     struct Dense(Vec<Vec<f64>>);
 
@@ -264,7 +264,7 @@ mod tests {
         assert!(found.remaining < 1e-12 && found.negative < 1e-12);
         for i in 0..7 {
             for j in 0..=i {
-                let (a, b) = (triangular::row(&found.factor, i), triangular::row(&found.factor, j));
+                let (a, b) = (cholesky::row(&found.factor, i), cholesky::row(&found.factor, j));
                 let product: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum();
                 assert!((product - gram.0[found.pivots[i]][found.pivots[j]]).abs() < 1e-12);
             }

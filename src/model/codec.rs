@@ -4,8 +4,8 @@ use bincode::config::Config;
 use bincode::de::{Decode, Decoder};
 use bincode::error::DecodeError;
 use bincode::serde::Compat;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result};
 
@@ -105,6 +105,66 @@ pub mod byte_string {
 
 fn config() -> impl Config {
     bincode::config::standard().with_limit::<MAX_HEADER>()
+}
+
+/// A JSON object as text: bincode stores no values of unknown types.
+pub(super) mod json_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde_json::{Map, Value};
+
+    pub fn serialize<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&value.to_string())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+        let object: Map<String, Value> =
+            serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)?;
+        Ok(Value::Object(object))
+    }
+}
+
+// The columns that a training read, by role.
+
+/// Names of the columns that a training read from its source. A data set of the Rust API has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrainingColumns {
+    /// The query id.
+    pub query: Option<String>,
+    /// The document id.
+    pub doc: Option<String>,
+    /// The relevance.
+    pub relevance: Option<String>,
+    /// The weight of the query.
+    pub weight: Option<String>,
+    /// The weight of the document.
+    pub doc_weight: Option<String>,
+    /// The slot.
+    pub slot: Option<String>,
+    /// The column of feature vectors; `None` if each feature has a column of its own.
+    pub features: Option<String>,
+    /// The column of vectors of query features; `None` if each has a column of its own.
+    pub query_features: Option<String>,
+    /// Columns without a role.
+    #[serde(default, with = "crate::base::param::list")]
+    pub ignored: Vec<String>,
+}
+
+impl TrainingColumns {
+    /// The column of a role.
+    pub fn of(&self, role: &str) -> Option<&str> {
+        let column = match role {
+            "query" => &self.query,
+            "doc" => &self.doc,
+            "relevance" => &self.relevance,
+            "weight" => &self.weight,
+            "doc_weight" => &self.doc_weight,
+            "slot" => &self.slot,
+            "features" => &self.features,
+            "query_features" => &self.query_features,
+            _ => &None,
+        };
+        column.as_deref()
+    }
 }
 
 #[cfg(test)]

@@ -21,14 +21,10 @@
 //! `tests/hostile/` changes each of these numbers.
 
 mod codec;
-mod columns;
 mod envelope;
 mod factored;
-mod implicit;
-mod json_text;
 mod linear;
 mod online;
-mod prior;
 mod query_dependent;
 mod query_trees;
 mod ranker;
@@ -41,14 +37,14 @@ use crate::data::{ColumnSummary, Fingerprint, Missing, Scaling, position_names, 
 use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 
+pub use codec::TrainingColumns;
 pub use codec::{Block, Encoded, decode_header, encode_header};
-pub use columns::TrainingColumns;
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
-pub use implicit::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use linear::Linear;
+pub use linear::LinearPrior;
+pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
-pub use prior::LinearPrior;
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use query_trees::QueryTrees;
 pub use ranker::{Capabilities, Ranker};
@@ -71,10 +67,10 @@ pub struct Card {
     /// Whether its documents are matched to slots.
     pub slots: bool,
     /// The settings of the training, a JSON object.
-    #[serde(with = "json_text")]
+    #[serde(with = "codec::json_text")]
     pub settings: Value,
     /// The results of the training, a JSON object.
-    #[serde(with = "json_text")]
+    #[serde(with = "codec::json_text")]
     pub summary: Value,
     /// Objective and gap of each step of the training log.
     pub log: Vec<(f64, f64)>,

@@ -15,7 +15,7 @@ use crate::cost::metric::Metric;
 use crate::data::ColumnSummary;
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{Form, Function, Space};
-use crate::math::bounds::{BOUNDED, are_bounded, is_positive};
+use crate::math::dense::{BOUNDED, are_bounded, is_positive};
 
 pub(super) const TAG: &str = "online";
 

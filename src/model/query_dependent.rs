@@ -23,7 +23,7 @@ use crate::data::{Id, QueryFeatureRule};
 use crate::learn::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
 use crate::learn::space::{Function, Scorer, Space};
-use crate::math::bounds::{are_bounded, is_positive};
+use crate::math::dense::{are_bounded, is_positive};
 
 pub(super) const TAG: &str = "query_dependent";
 

@@ -13,7 +13,7 @@ use crate::base::memory::bytes_of;
 use crate::data::{Documents, Matrix, QueryFeatureRule, shaped};
 use crate::learn::kernel::Kernel;
 use crate::learn::space::{Function, Scorer, Space, Summand};
-use crate::math::bounds::{BOUNDED, are_bounded};
+use crate::math::dense::{BOUNDED, are_bounded};
 use crate::trees::{Fitted, Forest, Split};
 
 pub(super) const TAG: &str = "query_trees";

@@ -8,7 +8,7 @@ use plotters::drawing::{DrawingArea, IntoDrawingArea};
 use plotters::style::{IntoTextStyle, RGBColor, TRANSPARENT};
 
 use super::canvas::{Anchor, Canvas, Spot, WIDTH, text_width};
-use super::text::{decimal, number};
+use super::canvas::{decimal, number};
 use crate::base::error::{Error, Result};
 
 /// Colors by their number among the classes of the canvas.

@@ -2,7 +2,7 @@
 
 use std::fmt::{Arguments, Write};
 
-use super::text::{escaped, shortened};
+use super::canvas::{escaped, shortened};
 
 /// Longest text of a cell, an item or a paragraph (characters).
 const LONGEST: usize = 400;

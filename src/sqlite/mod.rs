@@ -3,22 +3,21 @@
 //! [`register`] adds all functions to a connection, [`register_with`] those that the host allows. `glue` connects them
 //! to SQLite, `source` reads rows, `store` keeps models, `functions` holds the functions themselves, one file per family.
 
-mod functions;
-mod glue;
-mod source;
-mod store;
-
 #[cfg(test)]
 mod authorizer_tests;
+mod functions;
+mod glue;
 #[cfg(test)]
 mod interrupt_tests;
+mod source;
+mod store;
 
 use rusqlite::Connection;
 
 use functions::aggregate;
 use glue::state::State;
 use glue::vtab::TableFunction;
-use glue::{function, usage, vtab};
+use glue::{function, vtab};
 
 /// Whether SQL may read files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,17 +47,17 @@ pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<
         function::register(connection, scalar, &state)?;
         // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.
         if functions::SCALARS[..index].iter().all(|earlier| earlier.name != scalar.name) {
-            usage::answer_scalar(connection, scalar)?;
+            function::answer_scalar(connection, scalar)?;
         }
     }
     let allowed = |table: &&&TableFunction| files == Files::Allowed || !table.reads_files;
     for table in functions::TABLES.iter().filter(allowed) {
         vtab::register(connection, table, &state)?;
-        usage::answer_table(connection, table)?;
+        function::answer_table(connection, table)?;
     }
     aggregate::register(connection, &state)?;
     functions::buckets::register(connection, &state)?;
-    functions::paired_test::register(connection, &state)?;
+    functions::compare::register(connection, &state)?;
     state.complete();
     functions::fts::register(connection, &state);
     Ok(())

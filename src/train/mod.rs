@@ -13,6 +13,5 @@ pub mod perceptron;
 pub(crate) mod protocol;
 pub(crate) mod report;
 pub mod select;
-pub(crate) mod short_report;
 pub(crate) mod single_feature;
 pub(crate) mod tuning;

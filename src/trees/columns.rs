@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::math::dense::Element;
-use crate::math::search::{Search, single_above};
+use crate::math::select::{Search, single_above};
 use crate::math::simd::{Registers, simd};
 
 /// Values of a feature whose bins are found together.

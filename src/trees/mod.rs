@@ -10,20 +10,16 @@ mod columns;
 mod forest;
 mod histogram;
 mod leaves;
-mod levels;
 mod objective;
 mod parts;
-mod rate;
 mod rows;
 mod scores;
-mod shapley;
-
 #[cfg(test)]
 mod tests;
 
 pub use bins::{Binned, MAX_BINS};
 pub use boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions};
 pub use forest::{Forest, Split};
-pub use levels::MAX_DEPTH;
+pub use leaves::MAX_DEPTH;
 pub use parts::{BinnedParts, BorderSample};
 pub use rows::Judged;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Forest;
 use super::columns::{BLOCK, Column, Keyed, find_bins};
-use super::levels::{LevelSplits, MOST_COLUMNS};
+use super::leaves::{LevelSplits, MOST_COLUMNS};
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::data::{Matrix, Slice};

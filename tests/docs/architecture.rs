@@ -5,41 +5,18 @@ use std::path::{Path, PathBuf};
 
 /// The modules. Each may use those above it.
 const MODULES: &[&str] = &[
-    "error",
-    "memory",
-    "temporary_file",
-    "parallel",
-    "control",
-    "param",
-    "column_advice",
-    "cache",
-    "run",
+    "base",
     "math",
-    "metric",
-    "smoothing",
-    "arrange",
-    "loss",
     "data",
-    "buckets",
-    "clicks",
-    "text",
-    "interleave",
-    "kernel",
+    "cost",
     "trees",
-    "optim",
-    "solve",
-    "space",
-    "fit",
+    "learn",
     "model",
-    "select",
-    "algorithm",
-    "evaluate",
-    "export",
-    "options",
-    "rounds",
-    "plot",
-    "tuning",
+    "apply",
+    "search",
     "train",
+    "buckets",
+    "plot",
     "api",
     "sqlite",
 ];
@@ -49,7 +26,7 @@ const LONGEST_FILE: usize = 600;
 
 /// The code of `src` without tests, blank lines and comments is at most so long (lines). Who adds a feature removes what it
 /// replaces.
-const MOST_LINES: usize = 56_300;
+const MOST_LINES: usize = 55_600;
 
 pub struct Source {
     pub path: String,
@@ -149,8 +126,8 @@ fn every_module_exists() {
         assert!(sources.iter().any(|source| source.module == *module), "{module}");
     }
     assert_eq!(
-        used("use crate::{math::dense, data::{Id, Matrix}, loss};\ncrate::solve::x()"),
-        ["math", "data", "loss", "solve"]
+        used("use crate::{math::dense, data::{Id, Matrix}, cost};\ncrate::learn::x()"),
+        ["math", "data", "cost", "learn"]
     );
 }
 
@@ -262,7 +239,7 @@ fn long_computations_use_no_global_threads() {
     for source in sources() {
         assert!(!source.code.contains("build_global"), "{}", source.path);
         let may =
-            source.path == "run.rs" || source.path.ends_with("tests.rs") || source.path.contains("/tests/");
+            source.path == "base/run.rs" || source.path.ends_with("tests.rs") || source.path.contains("/tests/");
         assert!(may || !source.code.contains("ThreadPoolBuilder"), "{}", source.path);
     }
 }

@@ -16,9 +16,15 @@ fn module_of(path: &str) -> Segments {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// The code before the tests.
+/// The code before the first module of tests.
 fn without_tests(code: &str) -> &str {
-    code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
+    let starts = code.match_indices("#[cfg(test)]\n").map(|(at, _)| at);
+    let holds_tests = |at: &usize| {
+        let lines = code[*at..].lines().skip(1).skip_while(|line| line.starts_with("#["));
+        lines.take(1).any(|line| line.starts_with("mod ") && line.ends_with('{'))
+    };
+    let end = starts.into_iter().find(holds_tests);
+    &code[..end.unwrap_or(code.len())]
 }
 
 /// The parts of a list, divided by commas that are in no further braces.

@@ -6,13 +6,9 @@
 //! in scaled features are additive, so that their contributions are exact: weight times difference to the base. Those of trees
 //! are exact, too, because a tree depends on few features.
 
-mod game;
 mod shapley;
-
 #[cfg(test)]
 mod tests;
-
-pub use shapley::Sampling;
 
 use std::sync::Arc;
 
@@ -25,8 +21,11 @@ use crate::base::parallel;
 use crate::data::{Dataset, Id, Matrix};
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Factored, Model, Ranker};
-use game::Parts;
+
+pub use shapley::Sampling;
+
 use shapley::MOST_ENUMERATED;
+use shapley::Parts;
 
 /// The contribution of one feature.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -7,10 +7,11 @@
 //! | `elasticsearch`, `solr` | the linear models of their modules for learning to rank |
 
 mod json;
-mod search;
-mod sql;
+pub mod sql;
 
-use crate::base::error::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use crate::base::error::{Error, Result, shorten};
 use crate::base::param::named;
 use crate::data::{Missing, Scaling, ScalingKind};
 use crate::learn::space::{AnySpace, Form, Space, WeightsOf};
@@ -65,8 +66,8 @@ pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
     match format {
         Format::Json => json::text(model, &terms),
         Format::Sql => sql::expression(model, &terms),
-        Format::Elasticsearch => Ok(search::elasticsearch(model, &terms[0], name)),
-        Format::Solr => Ok(search::solr(model, &terms[0], name)),
+        Format::Elasticsearch => Ok(elasticsearch(model, &terms[0], name)),
+        Format::Solr => Ok(solr(model, &terms[0], name)),
     }
 }
 
@@ -148,5 +149,95 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         return Err("a missing feature counts as its mean, but as 0 there; train with \"missing\": \"zero\""
             .to_owned());
     }
-    search::check_numbers(model, term)
+    check_numbers(model, term)
+}
+
+// Linear models of search engines. Both compute with 32-bit floats.
+
+/// A feature whose weight is not 0.
+struct Weighted<'a> {
+    name: &'a str,
+    weight: f64,
+    /// Mean and standard deviation, if the engine scales the feature.
+    moments: Option<(f64, f64)>,
+}
+
+/// The features of a linear function with an affine scaling.
+fn weighted<'a>(model: &'a Model, term: &Term<'a>) -> Vec<Weighted<'a>> {
+    let feature = |(index, name): (usize, &'a String)| {
+        let (center, factor) = term.scaling.affine(index)?;
+        let weight = term.weights[index];
+        let (weight, moments) = match term.scaling {
+            Scaling::Standard(_) if factor.abs() > 0.0 => (weight, Some((center, 1.0 / factor))),
+            _ => (weight * factor, None),
+        };
+        (weight.abs() > 0.0).then_some(Weighted { name, weight, moments })
+    };
+    model.card.features.iter().enumerate().filter_map(feature).collect()
+}
+
+/// Why the engines, which compute in single precision and refuse a model without weights, do not score as the model does.
+fn check_numbers(model: &Model, term: &Term<'_>) -> Result<(), String> {
+    let features = weighted(model, term);
+    if features.is_empty() {
+        return Err("all its weights are 0".to_owned());
+    }
+    let fits = |number: f64| (number as f32).is_finite();
+    let is_representable = |feature: &&Weighted<'_>| {
+        let (mean, deviation) = feature.moments.unwrap_or((0.0, 1.0));
+        fits(feature.weight) && fits(mean) && (deviation as f32).is_normal()
+    };
+    match features.iter().find(|feature| !is_representable(feature)) {
+        None => Ok(()),
+        Some(feature) => {
+            let name = shorten(feature.name);
+            Err(format!("weight or scaling of feature \"{name}\" is beyond single precision"))
+        }
+    }
+}
+
+fn weights_object(features: &[Weighted<'_>]) -> Value {
+    let weights: Map<String, Value> =
+        features.iter().map(|feature| (feature.name.to_owned(), json!(feature.weight))).collect();
+    Value::Object(weights)
+}
+
+/// The body of a request `_createmodel` of Elasticsearch and OpenSearch.
+fn elasticsearch(model: &Model, term: &Term<'_>, name: &str) -> String {
+    let features = weighted(model, term);
+    let mut definition = json!({ "type": "model/linear" });
+    let normalizer = |feature: &Weighted<'_>| {
+        let (mean, deviation) = feature.moments?;
+        let normalizer = json!({ "standard": { "mean": mean, "standard_deviation": deviation } });
+        Some((feature.name.to_owned(), normalizer))
+    };
+    let normalizers: Map<String, Value> = features.iter().filter_map(normalizer).collect();
+    if !normalizers.is_empty() {
+        definition["feature_normalizers"] = Value::Object(normalizers);
+    }
+    // The plugin reads the weights from a text.
+    definition["definition"] = json!(weights_object(&features).to_string());
+    json!({ "model": { "name": name, "model": definition } }).to_string()
+}
+
+/// The file of a model of Solr.
+fn solr(model: &Model, term: &Term<'_>, name: &str) -> String {
+    let features = weighted(model, term);
+    let entry = |feature: &Weighted<'_>| {
+        let mut entry = json!({ "name": feature.name });
+        if let Some((mean, deviation)) = feature.moments {
+            entry["norm"] = json!({
+                "class": "org.apache.solr.ltr.norm.StandardNormalizer",
+                "params": { "avg": format!("{mean:?}"), "std": format!("{deviation:?}") },
+            });
+        }
+        entry
+    };
+    json!({
+        "class": "org.apache.solr.ltr.model.LinearModel",
+        "name": name,
+        "features": features.iter().map(entry).collect::<Vec<Value>>(),
+        "params": { "weights": weights_object(&features) },
+    })
+    .to_string()
 }

@@ -135,10 +135,10 @@ fn the_quantile_of_f_is_that_of_tables() {
     for (tail, above, below, expected) in
         [(0.05, 5.0, 10.0, 3.3258), (0.01, 1.0, 1.0, 4052.18), (0.001, 4.0, 20.0, 7.0960)]
     {
-        let found = student::f_quantile(tail, above, below);
+        let found = f_quantile(tail, above, below);
         assert!((found / expected - 1.0).abs() < 1e-4, "{tail} {above} {below}: {found}");
     }
     // The square of t.
-    let t = student::t_quantile(0.002, 7.5);
-    assert!((student::f_quantile(0.002, 1.0, 7.5) / (t * t) - 1.0).abs() < 1e-9);
+    let t = t_quantile(0.002, 7.5);
+    assert!((f_quantile(0.002, 1.0, 7.5) / (t * t) - 1.0).abs() < 1e-9);
 }

@@ -5,22 +5,22 @@
 
 mod json;
 pub(crate) mod list;
-mod named;
-mod rule;
+pub(crate) mod rule;
 
 use serde_json::{Map, Value};
 
 use crate::base::error::{Error, Result, shorten};
-use json::Entries;
 
 #[cfg(feature = "sqlite")]
 pub(crate) use json::LONGEST_VECTOR;
 pub(crate) use json::{Strict, json_problem, numbers};
-pub use named::Named;
-pub(crate) use named::named;
+pub use rule::Named;
+pub(crate) use rule::named;
 #[cfg(feature = "sqlite")]
 pub(crate) use rule::whole_number;
 pub use rule::{Rule, stored_model};
+
+use json::Entries;
 
 /// Longest text of parameters in bytes. Parsing is not interrupted, and takes about 50 times the memory of the text.
 const MAX_BYTES: usize = 256 << 10;

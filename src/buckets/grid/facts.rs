@@ -6,7 +6,7 @@
 
 use crate::base::control::{Control, Ticks};
 use crate::base::error::{Error, Result};
-use crate::buckets::training::TrainedInBuckets;
+use crate::buckets::TrainedInBuckets;
 use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer, check_bytes};
 use crate::cost::loss;
 use crate::data::mean_and_factor_of;

@@ -12,14 +12,13 @@
 
 mod answers;
 mod facts;
-mod risk;
 
 use serde_json::Map;
 
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::memory::matrix_bytes;
-use crate::buckets::training::{BucketTraining, TrainedInBuckets};
+use crate::buckets::{BucketTraining, TrainedInBuckets};
 use crate::buckets::{Decoded, FOLDS, Part, Question, Reader, Replay, Sums, Writer};
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::data::arrange::ListConstraint;
@@ -32,18 +31,19 @@ use crate::learn::space::{Form, Function, Scorer};
 use crate::math::optim::{Ridge, newton_cg};
 use crate::model::{Linear, Ranker};
 use crate::train::algorithm::Trained;
+use crate::train::grid::checks;
 use crate::train::grid::choose::FALLBACK_LAMBDA;
+use crate::train::grid::fits;
 use crate::train::grid::fits::{Fit, log};
 use crate::train::grid::measure::selection_tolerance;
-use crate::train::grid::penalty;
-use crate::train::grid::results;
 use crate::train::grid::spec::GridSpec;
 use crate::train::select::{Curve, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data};
-use answers::{GRAM, VALUES};
-use facts::{Prepared, answer_bytes};
-use risk::AskedRisk;
 
 pub(in crate::buckets) use facts::{Count, FACTS, Facts, First, read_spaces, write_spaces, wrong_length};
+
+use answers::AskedRisk;
+use answers::{GRAM, VALUES};
+use facts::{Prepared, answer_bytes};
 
 /// Numbers of tasks. Fits of folds come after the last.
 const FACTS_TASK: usize = 0;
@@ -130,11 +130,11 @@ impl BucketTraining for GridSpec {
         let fits = [Fit { function: function.clone(), report, began: 0.0, ended: 0.0 }];
         let unconverged = usize::from(!self.has_converged(&fits[0].report));
         if unconverged == 0 {
-            warnings.extend(results::collapse(self, lambda, &fits));
+            warnings.extend(fits::collapse(self, lambda, &fits));
         }
-        warnings.extend(penalty::warning(self, lambda, &fits));
+        warnings.extend(checks::warning(self, lambda, &fits));
         warnings.extend(prepared.space.warning());
-        let (reported, details) = penalty::report(self, lambda, &fits);
+        let (reported, details) = checks::report(self, lambda, &fits);
         let trained = Trained {
             lambda: reported,
             selection,
@@ -339,7 +339,7 @@ impl Fits<'_> {
                 Part::All => FOLDS,
             };
             let found = self.replay.task(ORIGIN_TASKS + number as usize, |asking| {
-                Ok(numbers_to_bytes(&risk::hinge_origin(asking, plan.part, (dim, queries))))
+                Ok(numbers_to_bytes(&answers::ask_hinge_origin(asking, plan.part, (dim, queries))))
             })?;
             let Some(found) = found else { return Ok(None) };
             let found = Reader::of_state(&found).numbers()?;
@@ -360,8 +360,9 @@ impl Fits<'_> {
                 let solution = self.replay.task(task, |asking| {
                     let solution = if is_hinge {
                         let ask = |w: &[f64], widths: [f64; 2]| {
-                            let sums = risk::hinge(asking, plan.part, (dim, queries), (w, widths));
-                            risk::show_hinge(asking, &sums, w, lambda);
+                            let sums =
+                                answers::ask_hinge_sums(asking, plan.part, (dim, queries), (w, widths));
+                            answers::show_hinge(asking, &sums, w, lambda);
                             sums
                         };
                         let from = (lambda, start.as_deref());

@@ -4,22 +4,22 @@
 //! documents from the top that count (`10`, or `None` for all). Higher scores rank first. A tie gives the exact mean
 //! over its orders. The result is `None` where the metric is undefined. [`Metric`] has other options.
 
-use super::alpha_ndcg::ALPHA_NDCG;
-use super::dcg::DCG;
-use super::def::{MetricDef, SubtopicDef};
+use super::binary::MAP;
+use super::binary::MRR;
+use super::binary::PRECISION;
+use super::binary::RECALL;
+use super::binary::WTA;
 use super::err::ERR;
-use super::kendall_tau::KENDALL_TAU;
-use super::map::MAP;
-use super::mre::MRE;
-use super::mrr::MRR;
+use super::named::MetricOptions;
 use super::named::{Metric, SubtopicMetric};
+use super::ndcg::DCG;
 use super::ndcg::NDCG;
-use super::options::MetricOptions;
-use super::precision::PRECISION;
-use super::recall::RECALL;
-use super::subtopic_recall::SUBTOPIC_RECALL;
+use super::pairs::KENDALL_TAU;
+use super::pairs::MRE;
+use super::subtopics::ALPHA_NDCG;
+use super::subtopics::SUBTOPIC_RECALL;
 use super::subtopics::Subtopics;
-use super::wta::WTA;
+use super::{MetricDef, SubtopicDef};
 
 #[expect(clippy::expect_used, reason = "documented panic")]
 fn value(

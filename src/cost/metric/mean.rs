@@ -1,6 +1,6 @@
 //! The mean of a metric over queries.
 
-use super::def::MetricDef;
+use super::MetricDef;
 use crate::base::param::named;
 
 /// What a query for which the metric is undefined counts in the mean.
@@ -110,8 +110,8 @@ impl StandardError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::metric::mre::MRE_POOLED;
     use crate::cost::metric::ndcg::NDCG;
+    use crate::cost::metric::pairs::MRE_POOLED;
 
     fn mean(def: &MetricDef, undefined: Undefined) -> Option<f64> {
         let mut mean = Mean::new(def, undefined);

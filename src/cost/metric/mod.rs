@@ -29,57 +29,38 @@
 //! Cost: O(n log n) for n documents, except for ties under `expected` in `err` and `alpha_ndcg` (see there).
 
 mod binary;
-mod def;
-mod discount;
-mod elementary;
+mod err;
 mod functions;
+#[cfg(test)]
+mod laws_tests;
 mod mean;
 mod named;
-mod options;
+mod ndcg;
 mod pairs;
 mod ranked;
 mod subtopics;
-
-mod alpha_ndcg;
-mod dcg;
-mod err;
-mod eru;
-mod kendall_tau;
-mod map;
-mod mre;
-mod mrr;
-mod ndcg;
-mod precision;
-mod recall;
-mod subtopic_recall;
-mod wta;
-
-#[cfg(test)]
-mod laws;
-
-pub(crate) use discount::{gains, gains_for_ratios, logarithmic};
 
 pub use functions::{
     alpha_ndcg, average_precision, dcg, err, kendall_tau, misranking_error, ndcg, precision, recall,
     reciprocal_rank, subtopic_recall, success,
 };
-// Only SQL takes values of metrics from outside.
-#[cfg(feature = "sqlite")]
-pub(crate) use named::LARGEST_VALUE;
-pub use named::Metric;
-pub use options::{Gain, MetricOptions, Ties};
-
-#[doc(hidden)]
-pub use def::{Better, MetricDef, PerQuery, PerQueryOfSubtopics, ScoredList, SubtopicDef};
 #[doc(hidden)]
 pub use mean::{Mean, StandardError, Undefined};
+#[cfg(feature = "sqlite")]
+pub(crate) use named::LARGEST_VALUE;
 #[doc(hidden)]
 pub use named::SubtopicMetric;
+pub use named::{Gain, Metric, MetricOptions, Ties};
+pub(crate) use ndcg::{gains, gains_for_ratios, logarithmic};
 #[doc(hidden)]
 pub use subtopics::Subtopics;
 
+// Only SQL takes values of metrics from outside.
+
+#[doc(hidden)]
+
 /// Options that only some metrics read ([`MetricDef::arguments`]).
-pub(crate) const METRIC_ARGUMENTS: &[&str] = eru::ERU.arguments;
+pub(crate) const METRIC_ARGUMENTS: &[&str] = err::ERU.arguments;
 
 /// The metric of validation and evaluation if none is given.
 pub(crate) const DEFAULT_METRIC: &str = "ndcg@10";
@@ -88,23 +69,130 @@ pub(crate) const DEFAULT_METRIC: &str = "ndcg@10";
 #[doc(hidden)]
 pub const METRICS: &[&MetricDef] = &[
     &ndcg::NDCG,
-    &dcg::DCG,
+    &ndcg::DCG,
     &err::ERR,
-    &map::MAP,
-    &mrr::MRR,
-    &precision::PRECISION,
-    &recall::RECALL,
-    &wta::WTA,
-    &eru::ERU,
-    &eru::NERU,
-    &mre::MRE,
-    &mre::MRE_POOLED,
-    &kendall_tau::KENDALL_TAU,
+    &binary::MAP,
+    &binary::MRR,
+    &binary::PRECISION,
+    &binary::RECALL,
+    &binary::WTA,
+    &err::ERU,
+    &err::NERU,
+    &pairs::MRE,
+    &pairs::MRE_POOLED,
+    &pairs::KENDALL_TAU,
 ];
 
 /// Every metric of subtopics. All take a cutoff, and higher is better.
 #[doc(hidden)]
-pub const SUBTOPIC_METRICS: &[&SubtopicDef] = &[&alpha_ndcg::ALPHA_NDCG, &subtopic_recall::SUBTOPIC_RECALL];
+pub const SUBTOPIC_METRICS: &[&SubtopicDef] = &[&subtopics::ALPHA_NDCG, &subtopics::SUBTOPIC_RECALL];
+
+// The declaration of a metric.
+
+/// Which of two values is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The higher one.
+    Higher,
+    /// The lower one, as for errors.
+    Lower,
+}
+
+impl Better {
+    /// Factor that makes higher values better: 1 or -1.
+    pub const fn sign(self) -> f64 {
+        match self {
+            Self::Higher => 1.0,
+            Self::Lower => -1.0,
+        }
+    }
+}
+
+/// The documents of one query with their scores, and the options of a metric.
+#[derive(Debug)]
+pub struct ScoredList<'a, L: ?Sized = [f64]> {
+    /// The relevance (N) or the subtopics of the documents.
+    pub labels: &'a L,
+    /// The scores (N).
+    pub scores: &'a [f64],
+    /// Number of first documents that count; all if absent.
+    pub cutoff: Option<usize>,
+    /// The options.
+    pub options: &'a MetricOptions,
+}
+
+impl<L: ?Sized> ScoredList<'_, L> {
+    /// The cutoff, or a number above that of all documents.
+    pub(super) fn depth(&self) -> usize {
+        self.cutoff.unwrap_or(usize::MAX)
+    }
+}
+
+/// The value for one query; `None` if undefined.
+pub type PerQuery = fn(&ScoredList<'_>) -> Option<f64>;
+
+/// The value for one query with subtopics; `None` if undefined.
+pub type PerQueryOfSubtopics = fn(&ScoredList<'_, Subtopics>) -> Option<f64>;
+
+/// The declaration of one metric of relevance.
+#[derive(Debug)]
+pub struct MetricDef {
+    /// Name in options and rows, without a cutoff.
+    pub name: &'static str,
+    /// Name of the SQL aggregate of the value of one query. Metrics that differ only in their mean have the same.
+    pub function: &'static str,
+    /// Options that the SQL aggregate takes as arguments after the score, because they have no common default.
+    pub arguments: &'static [&'static str],
+    /// One line for the reference tables.
+    pub summary: &'static str,
+    /// Formula in ASCII; i and j are ranks from 1.
+    pub formula: &'static str,
+    /// Authors and year.
+    pub source: &'static str,
+    /// True if it may be cut at the first k documents.
+    pub takes_cutoff: bool,
+    /// Which values are better.
+    pub better: Better,
+    /// The value of one query.
+    pub per_query: PerQuery,
+    /// Weight of a query with these grades in the mean over queries; 1 if `None`.
+    pub weight: Option<fn(&[f64]) -> f64>,
+}
+
+impl MetricDef {
+    /// A metric whose larger values are better, with a cutoff, and a mean over queries without weights.
+    pub(super) const fn new(name: &'static str, function: &'static str, per_query: PerQuery) -> Self {
+        Self {
+            name,
+            function,
+            arguments: &[],
+            summary: "",
+            formula: "",
+            source: "",
+            takes_cutoff: true,
+            better: Better::Higher,
+            per_query,
+            weight: None,
+        }
+    }
+}
+
+/// The declaration of one metric of subtopics.
+#[derive(Debug)]
+pub struct SubtopicDef {
+    /// Name in options and rows, without a cutoff.
+    pub name: &'static str,
+    /// Name of the SQL aggregate.
+    pub function: &'static str,
+    /// One line for the reference tables.
+    pub summary: &'static str,
+    /// Formula in ASCII; i and j are ranks from 1.
+    pub formula: &'static str,
+    /// Authors and year.
+    pub source: &'static str,
+    /// The value of one query.
+    pub per_query: PerQueryOfSubtopics,
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
 //! Counting pairs of documents in O(n log n): the tool of the pairwise metrics.
 
-use super::options::Ties;
+use super::named::Ties;
 use super::ranked::{Ranked, ends_of_runs};
+use super::{Better, MetricDef, ScoredList};
 use crate::base::control::Ticks;
-use crate::math::order::{COMPARISON, compare};
+use crate::math::order::{COMPARISON, compare, sort_ascending};
 
 /// Number of pairs among n documents.
 pub(super) fn pairs(n: usize) -> u64 {
@@ -86,8 +87,82 @@ impl PairCounts {
     }
 }
 
+// Kendall's rank correlation tau-b of grades and scores (Kendall 1945; algorithm of Knight 1966).
+//
+// `tau_b = (C - D) / sqrt((N - T_y) (N - T_s))` with C concordant and D discordant pairs, N all pairs, `T_y` pairs
+// of equal grades and `T_s` pairs of equal scores.
+//
+// Decisions: the formula itself accounts for ties, so the option `ties` has no effect; undefined if all grades or
+// all scores are equal. Cost O(n log n).
+
+/// The declaration.
+pub const KENDALL_TAU: MetricDef = MetricDef {
+    summary: "rank correlation tau-b of relevance and score",
+    formula: "(C - D) / sqrt((N - T_y) (N - T_s))",
+    source: "Kendall 1945; Knight 1966",
+    takes_cutoff: false,
+    ..MetricDef::new("kendall_tau", "ltr_kendall_tau", tau_b)
+};
+
+fn tau_b(list: &ScoredList<'_>) -> Option<f64> {
+    let counts = PairCounts::new(list.labels, list.scores, Ties::Expected);
+    let mut grades = list.labels.to_vec();
+    sort_ascending(&mut grades);
+    let untied_grades = counts.all - tied_pairs(&grades);
+    let untied_scores = counts.all - counts.tied_scores;
+    if untied_grades == 0 || untied_scores == 0 {
+        return None;
+    }
+    let untied_both = untied_grades - counts.undecided;
+    let difference = untied_both as f64 - 2.0 * counts.wrong as f64;
+    Some(difference / libm::sqrt(untied_grades as f64 * untied_scores as f64))
+}
+
+// Mis-ranking error (Dai and Wang 2019).
+//
+// `MRE = 2 / (n (n-1)) * #{i < j : y_(i) < y_(j)}`, where (i) is the document at position i: the fraction of all pairs
+// in the wrong order. Pairs of equal grades count in the divisor and are never wrong.
+//
+// `mre_pooled` is the same per query; its mean weighs a query with its number of pairs, which is the error over
+// the pairs of all queries that the tables of the paper show.
+//
+// Decisions: undefined with fewer than two documents. Ties: a pair of equal scores and different grades counts one
+// half, which is the exact expectation; under `worst` it counts 1, under `best` 0. Cost O(n log n).
+
+/// The declaration.
+pub const MRE: MetricDef = MetricDef {
+    summary: "mis-ranking error: share of all pairs in the wrong order",
+    formula: "2 / (n (n - 1)) * #{i < j : y_i < y_j}",
+    source: "Dai and Wang 2019",
+    takes_cutoff: false,
+    better: Better::Lower,
+    ..MetricDef::new("mre", "ltr_mre", mis_ranking_error)
+};
+
+/// The declaration.
+pub const MRE_POOLED: MetricDef = MetricDef {
+    summary: "mis-ranking error over the pairs of all queries",
+    formula: "mean of mre, query weights n (n - 1) / 2",
+    source: "Dai and Wang 2019",
+    takes_cutoff: false,
+    better: Better::Lower,
+    weight: Some(pair_weight),
+    ..MetricDef::new("mre_pooled", "ltr_mre", mis_ranking_error)
+};
+
+fn mis_ranking_error(list: &ScoredList<'_>) -> Option<f64> {
+    let counts = PairCounts::new(list.labels, list.scores, list.options.ties);
+    let wrong = counts.wrong as f64 + 0.5 * counts.undecided as f64;
+    (counts.all > 0).then(|| wrong / counts.all as f64)
+}
+
+/// Number of pairs of a query.
+fn pair_weight(relevance: &[f64]) -> f64 {
+    pairs(relevance.len()) as f64
+}
+
 #[cfg(test)]
-mod tests {
+mod pairs_tests {
     use super::*;
 
     #[test]
@@ -110,5 +185,42 @@ mod tests {
         assert_eq!([0, 1, 2, 5].map(pairs), [0, 0, 1, 10]);
         assert_eq!(tied_pairs(&[3.0, 3.0, 3.0, 1.0, 0.0, -0.0]), 4);
         assert_eq!(tied_pairs(&[]), 0);
+    }
+}
+
+#[cfg(test)]
+mod kendall_tau_tests {
+    use super::*;
+    use crate::cost::metric::MetricOptions;
+
+    fn value(labels: &[f64], scores: &[f64], options: &MetricOptions) -> Option<f64> {
+        tau_b(&ScoredList { labels, scores, cutoff: None, options })
+    }
+
+    #[test]
+    fn it_is_the_sum_over_pairs() {
+        let grades = [2.0, 0.0, 1.0, 2.0, 1.0, 0.0];
+        let scores = [0.3, 0.1, 0.3, 0.2, 0.5, 0.2];
+        let sign = |x: f64| if x.abs() < 1e-300 { 0.0 } else { x.signum() };
+        let (mut both, mut of_grades, mut of_scores) = (0.0, 0.0, 0.0);
+        for i in 0..6 {
+            for j in 0..i {
+                let (y, s) = (sign(grades[i] - grades[j]), sign(scores[i] - scores[j]));
+                both += y * s;
+                of_grades += y * y;
+                of_scores += s * s;
+            }
+        }
+        let found = value(&grades, &scores, &MetricOptions::default()).unwrap();
+        assert!((found - both / libm::sqrt(of_grades * of_scores)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn it_is_undefined_where_nothing_is_ordered() {
+        let options = MetricOptions::default();
+        assert_eq!(value(&[1.0, 1.0], &[1.0, 2.0], &options), None);
+        assert_eq!(value(&[1.0, 2.0], &[1.0, 1.0], &options), None);
+        assert_eq!(value(&[1.0], &[1.0], &options), None);
+        assert_eq!(value(&[], &[], &options), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::options::Ties;
+use super::named::Ties;
 use crate::math::order::{compare, descending, descending_then};
 
 /// Documents from the best score to the worst, in groups of equal rank.

@@ -12,6 +12,8 @@
 //! of the columns is sum_i |g_i - sum_j pi_ij g_j / sum_j pi_ij|^2. One column after the other takes the least of a few
 //! candidates that is within one standard error of the best (Breiman et al. 1984).
 
+use ndarray::Array2;
+
 use super::neighborhood::Neighborhood;
 use crate::base::control::{Control, Ticks};
 use crate::base::error::Result;
@@ -21,7 +23,6 @@ use crate::data::Dataset;
 use crate::data::query_distance::{Comparison, QueryDistance, Separation};
 use crate::learn::smoothing::{COMPARISON, Target};
 use crate::math::order::{compare, sort_ascending};
-use ndarray::Array2;
 
 /// Candidates for -log K of two queries that differ as two queries of the training set do on average.
 const STRENGTHS: &[f64] = &[0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];

@@ -1,7 +1,6 @@
 //! Fitting functions: which training queries are used, with which weights, and how the problem is solved.
 
 mod blocks;
-mod choices;
 mod column_weights;
 mod conflicts;
 mod judgments;
@@ -12,9 +11,9 @@ mod problem;
 mod streamed;
 
 pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
-pub use choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 pub use column_weights::column_weights;
 pub use conflicts::Combination;
+pub use conflicts::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use number_weights::number_weights;
 pub use problem::FitSpec;

@@ -13,6 +13,8 @@
 //! weights are kept unless the learned ones lower the mean error of a query by more than two standard errors: they were fitted
 //! to the same queries. Inside, features have standard deviation 1, so their units do not matter.
 
+use ndarray::{Array2, ArrayView2, s};
+
 use super::column_weights::preferences;
 use crate::base::control::{Control, Ticks};
 use crate::base::error::{Error, Result};
@@ -22,11 +24,10 @@ use crate::cost::loss::pair_count;
 use crate::data::Dataset;
 use crate::data::query_distance::{Comparison, QueryDistance};
 use crate::math::dense::dot;
-use crate::math::optim::vector::axpy;
+use crate::math::optim::objective::axpy;
 use crate::math::optim::{Objective, Ridge, Stop, StopRule, lbfgs};
 use crate::math::order::median;
 use crate::math::random::Random;
-use ndarray::{Array2, ArrayView2, s};
 
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 500;

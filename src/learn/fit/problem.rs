@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, Prior};
 use super::conflicts::Combination;
+use super::conflicts::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, Prior};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result, require};
 use crate::base::memory::matrix_bytes;
@@ -18,7 +18,7 @@ use crate::learn::solve::{
     Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
 use crate::learn::space::{Function, Scorer, Space, WeightsOf};
-use crate::math::bounds::{are_bounded, is_positive};
+use crate::math::dense::{are_bounded, is_positive};
 use crate::math::lanes::LANES;
 
 /// Landmarks of functions among which validation chooses. A map with fewer landmarks is the first part of one with more.

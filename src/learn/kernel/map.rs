@@ -21,12 +21,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::basis::{Basis, shifted};
-use super::blocks::{check_width, is_valid_factor, rows as in_blocks, solve_rows};
+use super::basis::{Basis, check_width, in_blocks, is_valid_factor, shifted, solve_rows};
 use super::kernel::Kernel;
-use super::options::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
-use super::points::Points;
-use super::sample::sample;
+use super::landmarks::{Points, sample};
+use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::data::Matrix;

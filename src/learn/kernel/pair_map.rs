@@ -30,20 +30,20 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
-use super::blocks::{check_coefficients, check_width, is_valid_factor, rows as in_blocks, solve_rows};
+use super::basis::{check_coefficients, check_width, in_blocks, is_valid_factor, solve_rows};
 use super::kernel::Kernel;
-use super::options::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
-use super::points::Points;
-use super::sample::sample;
+use super::landmarks::Points;
+use super::landmarks::sample;
+use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::parallel;
 use crate::cost::loss::pair_count;
 use crate::data::{Documents, Matrix};
 use crate::math::dense::dot;
+use crate::math::lanes::TILE;
 use crate::math::pivoted;
 use crate::math::pivoted::Gram;
-use crate::math::tile::TILE;
 
 /// A feature map of pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -10,19 +10,19 @@
 
 use std::ops::RangeInclusive;
 
-use super::inner::Inner;
+use super::functions::Inner;
 use super::map::FeatureMap;
 use crate::base::control::{Control, checkpoint};
 use crate::base::error::Result;
 use crate::base::memory::bytes_of;
 use crate::base::parallel;
 use crate::data::{Matrix, Slice};
+use crate::math::cholesky;
 use crate::math::dense::Element;
+use crate::math::lanes::{TILE, Tile};
 use crate::math::simd::simd;
 use crate::math::single::{PANEL, Row, add_differences, add_product, decay, panels_for};
 use crate::math::single_sums::Panels;
-use crate::math::tile::{TILE, Tile};
-use crate::math::triangular;
 
 /// Smallest diagonal entry of L, as a fraction of the largest.
 const SMALLEST_PIVOT: f64 = 1e-3;
@@ -58,7 +58,7 @@ impl SingleMap {
         let (basis, factor) = (map.basis(), map.factor());
         let (kernel, r, dim) = (basis.kernel(), map.dim(), basis.points().dim());
         // 1. Whether single precision is enough.
-        let pivots = || (0..r).map(|i| triangular::row(factor, i)[i]);
+        let pivots = || (0..r).map(|i| cholesky::row(factor, i)[i]);
         let (least, most) = (pivots().fold(f64::INFINITY, f64::min), pivots().fold(0.0, f64::max));
         if !(least >= SMALLEST_PIVOT * most && NORMS.contains(&most)) {
             return None;
@@ -93,9 +93,9 @@ impl SingleMap {
         // 3. m, from the rows of L L' = K(P, P).
         let mut sums = vec![0.0; r];
         for l in 0..r {
-            sums.iter_mut().zip(triangular::row(factor, l)).for_each(|(sum, entry)| *sum += entry / r as f64);
+            sums.iter_mut().zip(cholesky::row(factor, l)).for_each(|(sum, entry)| *sum += entry / r as f64);
         }
-        let mean = |l: usize| triangular::row(factor, l).iter().zip(&sums).map(|(x, y)| x * y).sum::<f64>();
+        let mean = |l: usize| cholesky::row(factor, l).iter().zip(&sums).map(|(x, y)| x * y).sum::<f64>();
         let means = (0..r).map(|l| mean(l) as f32).collect();
         let whitening = whitening(factor, r);
         Some(Self { inner: def.inner, center, factor: scale, points, squares, means, whitening })
@@ -223,7 +223,7 @@ fn whitening(factor: &[f64], r: usize) -> Panels {
         for lane in 0..TILE.min(r - tile * TILE) {
             *tiles[tile * TILE + lane].get_mut(lane) = 1.0;
         }
-        triangular::forward(factor, &mut tiles);
+        cholesky::forward(factor, &mut tiles);
         tiles
     };
     let mut whitening = Panels::zero(r, r);

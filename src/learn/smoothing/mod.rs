@@ -18,15 +18,14 @@
 //! from q0 to all training queries, or that median times n^(-1 / (6 + 2p)) for n training queries and p query features: the
 //! rate of theorem 1, whose constant is the median.
 
-mod query_panels;
 mod query_rows;
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::param::named;
+use crate::data::query_distance::Separation;
 use crate::math::order::{keep_smallest, median};
 
-use crate::data::query_distance::Separation;
 pub use query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
 
 /// Which training queries count.

@@ -10,7 +10,6 @@
 //! (`kernel`). The weights of a function are then coefficients of the map's pivots.
 
 mod scorer;
-mod sum;
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -26,12 +25,12 @@ use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
 use crate::learn::kernel;
 use crate::learn::kernel::{Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
 use crate::learn::solve::{PairBlock, PairWeighting};
-use crate::math::bounds::are_bounded;
+use crate::math::dense::are_bounded;
 use crate::math::dense::dot;
 use crate::math::order::sort_indices;
 use crate::trees::Forest;
 
-pub use sum::{Member, SumSpace};
+pub use scorer::{Member, SumSpace};
 
 /// What a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

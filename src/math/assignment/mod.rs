@@ -17,27 +17,24 @@
 //!
 //! Positions without a weight are omitted. No method is known that is nearly linear for all a, b and c.
 
-mod blocks;
-mod dense;
 mod levels;
 mod line;
 mod paths;
-mod sorted;
-mod tournament;
-
 #[cfg(test)]
 mod tests;
+mod tournament;
 
 use super::order;
 use crate::base::control::checkpoint;
+
+pub use levels::{BlockRanking, maximize_in_blocks};
+pub use line::{best, sort_documents};
+pub use paths::maximize;
+
 use levels::{Heads, Levels};
 use line::{Line, Tailed};
 use paths::Paths;
 use tournament::Tournament;
-
-pub use blocks::{BlockRanking, maximize_in_blocks};
-pub use dense::maximize;
-pub use sorted::{best, sort_documents};
 
 /// The last solution, and buffers that are reused for the next problem.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@
 
 use std::collections::VecDeque;
 
-use super::line_search::bisect;
-use super::vector::{axpy, difference, norm};
+use super::driver::bisect;
+use super::objective::{axpy, difference, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::control::Control;
 use crate::math::dense::dot;

@@ -14,13 +14,10 @@
 pub mod cutting_planes;
 mod driver;
 pub mod lbfgs;
-mod line_search;
 pub mod newton_cg;
-mod objective;
+pub mod objective;
 pub mod projected_gradient;
-pub mod sphere;
 mod starts;
-pub mod vector;
 
 pub use driver::{Best, Method, iterate, solve_path};
 pub use objective::{Objective, Point, Ridge};

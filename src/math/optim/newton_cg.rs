@@ -6,8 +6,8 @@
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
 
-use super::line_search::backtrack;
-use super::vector::{axpy, norm};
+use super::driver::backtrack;
+use super::objective::{axpy, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::control::Control;
 use crate::math::dense::dot;

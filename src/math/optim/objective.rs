@@ -10,7 +10,6 @@
 //! elsewhere may use X = I: then the image of w is w, and each call is one round of requests.
 
 use super::Best;
-use super::vector::{axpy, difference, moved};
 use crate::math::dense::dot;
 
 /// A risk R.
@@ -129,4 +128,26 @@ impl Ridge<'_> {
         let u = self.from_center(w);
         self.lambda * dot(&u, &u)
     }
+}
+
+// Arithmetic on vectors of equal length.
+
+/// y += factor x
+pub fn axpy(factor: f64, x: &[f64], y: &mut [f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
+}
+
+/// x + t d
+pub fn moved(x: &[f64], t: f64, d: &[f64]) -> Vec<f64> {
+    x.iter().zip(d).map(|(x, d)| x + t * d).collect()
+}
+
+/// x - y
+pub fn difference(x: &[f64], y: &[f64]) -> Vec<f64> {
+    x.iter().zip(y).map(|(x, y)| x - y).collect()
+}
+
+/// |x|
+pub fn norm(x: &[f64]) -> f64 {
+    dot(x, x).sqrt()
 }

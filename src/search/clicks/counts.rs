@@ -7,7 +7,7 @@ use super::{ClickModel, MOST_POSITIONS, Shown};
 use crate::base::error::{Error, Result};
 use crate::base::memory::{Memory, Reservation, bytes_of};
 use crate::data::Id;
-use crate::data::bucket::bucket_of;
+use crate::data::id::bucket_of;
 use crate::math::order::sort_items;
 
 /// Rows and clicks of a pair in a context.

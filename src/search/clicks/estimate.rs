@@ -14,7 +14,7 @@ use std::convert::Infallible;
 
 use super::Cell;
 use super::counts::{Numbers, number_of};
-use super::passes::{MARGIN, Passes, Point, within};
+use super::dbn::{MARGIN, Passes, Point, within};
 use crate::base::control::Ticks;
 use crate::math::cholesky;
 use crate::math::lanes;

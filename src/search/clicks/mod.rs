@@ -12,20 +12,19 @@
 mod counts;
 mod dbn;
 mod estimate;
-mod harvest;
-mod influence;
 mod information;
 mod judge;
-mod models;
+pub mod models;
 mod offline;
-mod passes;
+#[cfg(test)]
+mod tests;
 
 pub use counts::{Cell, Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
 pub use dbn::Network;
 pub use estimate::{Fitted, fit};
-pub use harvest::{Method, Propensity, by_likelihood, harvested};
-pub use influence::Influence;
+pub use information::Influence;
 pub use judge::{Grading, HeldOut, Prediction, fitted, grade, judgments};
+pub use judge::{Method, Propensity, by_likelihood, harvested};
 pub use models::{CLICK_MODEL_NAMES, CLICK_MODELS, ClickModel, find};
 pub use offline::{Changes, GROUPS, OfflineValue, Sums, Weights, group_of};
 
@@ -44,6 +43,3 @@ pub struct Shown {
 
 /// Largest position. Contexts of a model are numbers below its square.
 pub const MOST_POSITIONS: u32 = 1000;
-
-#[cfg(test)]
-mod tests;

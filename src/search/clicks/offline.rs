@@ -21,7 +21,7 @@
 use crate::base::error::Result;
 use crate::base::memory::{Memory, Reservation, bytes_of};
 use crate::data::Id;
-use crate::data::bucket::bucket_of;
+use crate::data::id::bucket_of;
 
 /// Number of groups of impressions.
 pub const GROUPS: usize = 256;

@@ -1,7 +1,7 @@
 //! Features against formulas over all places; queries against a table of meanings.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use super::query::MAX_WORDS;
+use super::MAX_WORDS;
 use super::*;
 use crate::math::random::Random;
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::evaluate::metrics;
 use super::ranking_call::{RankingCall, given_values};
-use super::score_column;
+use super::score;
 use crate::apply::t_quantile;
 use crate::base::control::{Control, Ticks};
 use crate::base::error::{Error, Result};
@@ -89,7 +89,7 @@ fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
     limits.run_here(call.connection, || {
         rows(call, &request).map_err(|error| {
             if call.argument(0) == ValueRef::Null {
-                return score_column::explained(call, &request.ranking, &request.score, error);
+                return score::explained(call, &request.ranking, &request.score, error);
             }
             error
         })
@@ -107,16 +107,16 @@ impl Request {
         let clip = options.number("clip").unwrap_or(DEFAULT_CLIP);
         let confidence = options.number("confidence").unwrap_or(0.95);
         // 1. The model reads the log without the columns that only logs have.
-        let (score, options) = score_column::take_score(options)?;
+        let (score, options) = score::take_score(options)?;
         let of_model = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
         let (model, source) = (call.argument(0), call.argument(1));
         if let Some(name) = score.as_ref().filter(|_| model != ValueRef::Null) {
-            return Err(score_column::unused(name));
+            return Err(score::unused(name));
         }
         let score = score.unwrap_or_else(|| SCORE_KEY.to_owned());
         let ranking = if model == ValueRef::Null {
             let ticket = call.statements.begin();
-            let handle = score_column::model(&score, TrainingColumns::default())?;
+            let handle = score::column_model(&score, TrainingColumns::default())?;
             let of_model = of_model.without(&["missing"]);
             RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, of_model, limits)?
         } else {

@@ -14,10 +14,11 @@ use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
 use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
+use crate::sqlite::functions::fts;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
 use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, query_values};
+use crate::sqlite::glue::value::{Output, describe, query_values, text_argument, whole_of};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
@@ -212,4 +213,67 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
 pub(super) fn online_log(state: &OnlineState) -> impl Iterator<Item = (i64, &RoundRecord)> {
     let forgotten = state.rounds.saturating_sub(state.record.len() as u64) as i64;
     (forgotten + 1..).zip(&state.record)
+}
+
+// `ltr_version()` and `ltr_debug()`.
+
+/// The definition of `ltr_version`.
+pub const VERSION: ScalarFunction = ScalarFunction {
+    name: "ltr_version",
+    arities: &[0],
+    parameters: &[],
+    flags: FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC),
+    execute: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
+};
+
+/// The definition of `ltr_debug`: facts for bug reports and the warnings of the last training, ranking, evaluation or
+/// recommendation.
+pub const DEBUG: ScalarFunction = ScalarFunction {
+    name: "ltr_debug",
+    arities: &[0],
+    parameters: &[],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: debug,
+};
+
+fn debug(call: &ScalarCall<'_>) -> Result<Output> {
+    let fts5 = call.with_connection(|connection| Ok(fts::status(connection, call.state)))?;
+    Ok(Output::Json(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "sqlite": rusqlite::version(),
+        "fts5": fts5,
+        "built": if cfg!(feature = "loadable") { "loadable" } else { "static" },
+        "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        "threads": std::thread::available_parallelism().map_or(1, usize::from),
+        "models_kept": call.state.models_kept(),
+        "fits_kept": call.state.fits.len(),
+        "last_warnings": call.state.warnings(),
+    })))
+}
+
+// `ltr_activate(name, version)`: makes a stored version the only active one of its name.
+//
+// Rules (docs/reference/rules.md, 5):
+// * 5.30: It returns the version. A version that does not exist is an error, and nothing changes.
+
+/// The definition of `ltr_activate`.
+pub const ACTIVATE: ScalarFunction = ScalarFunction {
+    name: "ltr_activate",
+    arities: &[2],
+    parameters: &[Parameter::required("name"), Parameter::required("version")],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: activate,
+};
+
+fn activate(call: &ScalarCall<'_>) -> Result<Output> {
+    let name = text_argument("argument 'name'", call.context.get_raw(0))?;
+    let value = call.context.get_raw(1);
+    let version = whole_of(value).ok_or_else(|| {
+        Error::value("argument 'version'", describe(value), "the number of a stored version")
+    })?;
+    let limits = RunLimits::default();
+    call.with_connection(|connection| {
+        Store::new(connection, None, &limits)?.activate(&name, version, &limits)
+    })?;
+    Ok(Output::Integer(version))
 }

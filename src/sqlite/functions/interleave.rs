@@ -11,11 +11,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::compare::other_queries;
-use super::ranking_call::{FEWER_RANKED, RankingCall};
-use super::score_column;
+use super::ranking_call::{FEWER_RANKED, RankingCall, given_values};
+use super::score;
 use crate::apply::selected_rows;
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result};
@@ -25,10 +25,11 @@ use crate::data::arrange::ListConstraint;
 use crate::data::{Dataset, Id};
 use crate::math::order::sort_items;
 use crate::model::Model;
-use crate::search::interleave::{Coins, Team, team_draft};
+use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, with_values};
+use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options;
 use crate::train::options::{SCORE_KEY, Use};
@@ -95,7 +96,7 @@ impl Request {
             }
         };
         let k = options.count("k").unwrap_or(usize::MAX);
-        let (score, options) = score_column::take_score(options)?;
+        let (score, options) = score::take_score(options)?;
         Ok(Self { options, score, impression, k, limits })
     }
 }
@@ -122,7 +123,7 @@ fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
         return Err(Error::Unsupported(problem.to_owned()));
     }
     if let Some(name) = request.score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
-        return Err(score_column::unused(name));
+        return Err(score::unused(name));
     }
     // 1. Both rankings. The one by a column has the roles of columns of the other's training.
     let (mut calls, mut other) = ([None, None], None);
@@ -186,11 +187,11 @@ fn by_column(call: &Call<'_>, request: &Request, other: Option<&Model>) -> Resul
     let ticket = call.statements.begin();
     let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
-    let handle = score_column::model(score, columns)?;
+    let handle = score::column_model(score, columns)?;
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
     let ranking = RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, options, limits)?;
-    ranked(call, &ranking).map_err(|error| score_column::explained(call, &ranking, score, error))
+    ranked(call, &ranking).map_err(|error| score::explained(call, &ranking, score, error))
 }
 
 /// Ranks the source of a call.
@@ -270,4 +271,63 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &Request) -> Vec<Row> {
         }));
     }
     rows
+}
+
+// `ltr_interleave_result(log [, options])`: which of two interleaved rankings users prefer.
+//
+// Rules (docs/reference/rules.md, 18):
+// * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
+// * 18.8: `p_value` is that of the two-sided score test, which the interval inverts. Lists are taken to be independent.
+
+const RESULT_PARAMETERS: &[Parameter] =
+    &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);
+
+/// The definition of `ltr_interleave_result`.
+pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
+    "ltr_interleave_result",
+    &[
+        "impressions",
+        "wins_a",
+        "wins_b",
+        "ties",
+        "no_click",
+        "difference",
+        "ci_low",
+        "ci_high",
+        "p_value",
+        "more_impressions",
+        "warnings",
+    ],
+    RESULT_PARAMETERS,
+    result,
+);
+
+fn result(call: &Call<'_>) -> Result<OutputRows> {
+    let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
+    let options = optional_text("argument 'options'", call.arguments[1])?;
+    let options = options::parse(options.as_deref(), Use::InterleaveResult)?;
+    let limits = RunLimits::new(&options);
+    let values = given_values(call, 2);
+    let Votes { tally, warnings } = read_votes((call.connection, &text), (&options, &values), &limits)?;
+    let target = Target {
+        confidence: options.number("confidence").unwrap_or(0.95),
+        power: options.number("power").unwrap_or(0.8),
+        difference: options.number("min_difference"),
+    };
+    let row = row(&tally, &tally.outcome(target), &warnings);
+    call.state.set_warnings(warnings);
+    Ok(ready(vec![row]))
+}
+
+fn row(tally: &Tally, outcome: &Outcome, warnings: &[String]) -> Vec<Output> {
+    let Tally { wins_a, wins_b, ties, no_click } = *tally;
+    let counts = [tally.impressions(), wins_a, wins_b, ties, no_click];
+    let (ci_low, ci_high) = outcome.interval.unzip();
+    let numbers = [outcome.difference, ci_low, ci_high, outcome.p_value];
+    let integer = |count: u64| Output::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    let last = [
+        outcome.more_impressions.map_or(Output::Null, integer),
+        if warnings.is_empty() { Output::Null } else { Output::Json(json!(warnings)) },
+    ];
+    counts.map(integer).into_iter().chain(numbers.map(Output::from)).chain(last).collect()
 }

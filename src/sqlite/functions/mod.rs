@@ -3,34 +3,25 @@
 //! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, write
 //! its `TableFunction` and add it to [`TABLES`].
 
-mod about;
-mod activate;
 pub mod aggregate;
 pub mod buckets;
 mod clicks;
-mod compare;
-mod cross_validate;
+pub mod compare;
 mod evaluate;
 mod evaluate_clicks;
 mod explain;
 mod export;
 pub mod fts;
-mod importance;
 mod inspect;
 mod interleave;
-mod interleave_result;
 mod letor;
 mod monitor;
-pub mod paired_test;
-#[cfg(feature = "plots")]
-mod plot;
+pub mod plot;
 mod rank;
 mod ranking_call;
 mod recommend;
-#[cfg(feature = "plots")]
-mod report;
+pub mod report;
 mod score;
-mod score_column;
 mod tables;
 mod train;
 mod update;
@@ -44,7 +35,7 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &train::TRAIN,
     &train::FIT,
     &update::UPDATE,
-    &activate::ACTIVATE,
+    &inspect::ACTIVATE,
     &score::SCORE,
     &score::SCORE_FOR_QUERY,
     &score::PREFER,
@@ -66,8 +57,8 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &fts::FTS,
     &fts::FTS_NAMES,
     &fts::FTS_QUERY,
-    &about::VERSION,
-    &about::DEBUG,
+    &inspect::VERSION,
+    &inspect::DEBUG,
 ];
 
 /// Every table-valued function.
@@ -76,15 +67,15 @@ pub const TABLES: &[&TableFunction] = &[
     &evaluate::EVALUATE,
     &compare::COMPARE,
     &interleave::INTERLEAVE,
-    &interleave_result::INTERLEAVE_RESULT,
+    &interleave::INTERLEAVE_RESULT,
     &monitor::MONITOR,
-    &cross_validate::CROSS_VALIDATE,
+    &evaluate::CROSS_VALIDATE,
     &recommend::RECOMMEND,
     &recommend::FACTORS,
     &inspect::WEIGHTS,
     &explain::EXPLAIN,
     &explain::EXPLAIN_RANK,
-    &importance::IMPORTANCE,
+    &explain::IMPORTANCE,
     &inspect::NEIGHBORS,
     &inspect::TRAINING_LOG,
     &clicks::CLICK_MODEL_TABLE,

@@ -34,7 +34,7 @@ use crate::train::options;
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::{DataFacts, Finished, Summary};
-use crate::train::short_report::{ReportLength, short_report};
+use crate::train::report::{ReportLength, short_report};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &[Parameter] = &with_values::<3, 11>([

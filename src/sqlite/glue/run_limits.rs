@@ -1,19 +1,22 @@
 //! Threads, time limit and progress of one SQL call, on top of `run::on_pool` (rule 13.5).
 
-use std::rc::Rc;
-use std::time::Instant;
+#![allow(unsafe_code, reason = "rusqlite cannot interrupt the connection of a callback")]
 
-use rusqlite::Connection;
+use std::io::{IsTerminal, Write};
+use std::rc::Rc;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ffi};
 use serde_json::Value;
 
 use super::probe::{Database, Probe, at_intervals};
-use super::progress::{self, Progress};
 use crate::apply::Fit;
 use crate::base::control::{Control, stoppable};
 use crate::base::error::{Error, Result};
 use crate::base::memory::Memory;
 use crate::base::param::Params;
-use crate::base::run::{cores, on_pool};
+use crate::base::run::{POLL_INTERVAL, cores, on_pool};
 use crate::learn::space::Function;
 
 /// Bytes of the stack of a thread that are used.
@@ -56,7 +59,7 @@ impl RunLimits {
             threads: options.count("threads"),
             started: Instant::now(),
             time_limit: options.number("time_limit"),
-            progress: options.flag("progress") && progress::is_visible(),
+            progress: options.flag("progress") && is_visible(),
             memory: Memory::limited(options.get("max_memory").and_then(Value::as_u64)),
         }
     }
@@ -166,5 +169,208 @@ impl RunLimits {
     fn check(&self, probe: &Probe) -> Result<()> {
         self.check_time()?;
         probe.check()
+    }
+}
+
+// Waits for other connections (rule 5.15).
+//
+// If another connection holds a lock, SQLite asks the host's busy handler, which often is missing, and then fails with
+// SQLITE_BUSY. The library tries again itself, and leaves the host's handler as it is.
+
+/// Longest time until the last attempt.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Pauses between attempts: the first is short, each next one is twice as long, up to the last.
+const FIRST_PAUSE: Duration = Duration::from_micros(500);
+const LONGEST_PAUSE: Duration = Duration::from_millis(8);
+
+/// Runs `attempt` until it returns another result than [`Error::Busy`], or until 5 seconds have passed since it first failed.
+///
+/// # Errors
+/// Those of the last attempt; an interruption and the time limit, between two attempts.
+pub fn retry_busy<T>(
+    connection: &Connection,
+    limits: &RunLimits,
+    mut attempt: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    let mut last = None;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let outcome = attempt();
+        let last = *last.get_or_insert_with(|| Instant::now() + LONGEST_WAIT);
+        match outcome {
+            Err(Error::Busy(_)) if Instant::now() < last => {}
+            Err(Error::Busy(problem)) => {
+                return Err(Error::Busy(format!(
+                    "another connection held a lock for 5 seconds ({problem}); call again when its transaction has ended"
+                )));
+            }
+            outcome => return outcome,
+        }
+        limits.check_interrupt(connection)?;
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+// The option `progress`: how far a computation is and how long it will take, on the terminal of the host.
+
+/// Time between two outputs.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// An estimate is shown if all of the work takes longer than this many seconds.
+const LONG: f64 = 10.0;
+
+/// Whether standard error shows progress to somebody.
+pub fn is_visible() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// The progress of one computation. It writes one line to standard error, again and again.
+pub struct Progress {
+    started: Instant,
+    /// When the line was last written.
+    shown: Option<Instant>,
+}
+
+impl Progress {
+    /// The progress of a computation that starts now.
+    pub fn start() -> Self {
+        Self { started: Instant::now(), shown: None }
+    }
+
+    /// Writes the line, at most four times a second. Nothing is written before the number of fits is known.
+    pub fn show(&mut self, control: &Control) {
+        let (done, total) = control.progress();
+        if total == 0 || self.shown.unwrap_or(self.started).elapsed() < PAUSE {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let mut terminal = std::io::stderr().lock();
+        // A closed terminal must not stop the work. The code at the end clears the rest of an earlier, longer line.
+        drop(write!(terminal, "\r{}\x1b[K", line(done, total, self.started.elapsed().as_secs_f64())));
+        drop(terminal.flush());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            drop(writeln!(std::io::stderr()));
+        }
+    }
+}
+
+/// The line after so many seconds. The estimate assumes that a later fit takes as long as the mean of the earlier ones.
+fn line(done: usize, total: usize, seconds: f64) -> String {
+    let left = seconds / done as f64 * (total - done.min(total)) as f64;
+    let estimate = if (1..total).contains(&done) && seconds + left > LONG {
+        format!(", about {} left", duration(left))
+    } else {
+        String::new()
+    };
+    format!("{done} of {total} fits after {}{estimate}", duration(seconds))
+}
+
+/// A duration in a unit that fits.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 99.5 => format!("{seconds:.0} s"),
+        _ if seconds < 5970.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+// The time limit while SQLite runs a statement of the caller.
+//
+// A statement that filters, sorts or recurses may run for long before it returns a row. Meanwhile the calling thread is
+// inside SQLite and cannot check the time. A second thread then interrupts the connection.
+
+/// Longest sleep: durations beyond some years overflow the clock.
+const MAX_SLEEP: f64 = 3600.0;
+
+/// Whether the statements are finished, and a signal for the thread that waits.
+#[derive(Default)]
+struct Finished {
+    flag: Mutex<bool>,
+    signal: Condvar,
+}
+
+/// Tells the thread to end, also after a panic.
+struct Finish<'a>(&'a Finished);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        *self.0.flag.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.signal.notify_all();
+    }
+}
+
+/// The database, for a thread that interrupts it.
+struct Target(*mut ffi::sqlite3);
+
+// SAFETY: the only use is `sqlite3_interrupt`, which may be called from any thread while the database is open.
+unsafe impl Sync for Target {}
+
+impl Target {
+    fn interrupt(&self) {
+        // SAFETY: the database is open: the thread ends before the call that it watches.
+        unsafe { ffi::sqlite3_interrupt(self.0) };
+    }
+}
+
+/// Runs `read`, which steps statements of the caller. Once the time limit passes, the statements of the connection are
+/// interrupted. Without a time limit there is no thread. The thread ends before this function returns.
+///
+/// # Errors
+/// Those of `read`; [`Error::TimeLimit`] instead if the time limit has passed.
+pub fn within_time<T>(
+    limits: &RunLimits,
+    connection: &Connection,
+    read: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let Some(limit) = limits.time_limit() else { return read() };
+    // SAFETY: the handle of an open connection. (rusqlite's own handle for interrupts does nothing in a callback.)
+    let target = Target(unsafe { connection.handle() });
+    let finished = Finished::default();
+    let watch = || {
+        let mut flag = finished.flag.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*flag {
+            let left = limit - limits.seconds();
+            let pause = if left > 0.0 {
+                Duration::from_secs_f64(left.min(MAX_SLEEP))
+            } else {
+                // SQLite forgets an interrupt between statements, so it is repeated. The lock is held: `read` is not finished.
+                target.interrupt();
+                POLL_INTERVAL
+            };
+            flag = finished.signal.wait_timeout(flag, pause).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    };
+    let outcome = std::thread::scope(|scope| {
+        let finish = Finish(&finished);
+        std::thread::Builder::new()
+            .spawn_scoped(scope, watch)
+            .map_err(|problem| Error::Host(format!("a thread cannot be started: {problem}")))?;
+        let outcome = read();
+        drop(finish);
+        outcome
+    });
+    limits.check_time()?;
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_estimate_appears_after_the_first_fit_of_long_work() {
+        assert_eq!(line(0, 40, 12.3), "0 of 40 fits after 12 s");
+        assert_eq!(line(4, 8, 2.0), "4 of 8 fits after 2 s");
+        assert_eq!(line(4, 40, 2.0), "4 of 40 fits after 2 s, about 18 s left");
+        assert_eq!(line(3, 40, 60.0), "3 of 40 fits after 60 s, about 12 min left");
+        assert_eq!(line(1, 1000, 30.0), "1 of 1000 fits after 30 s, about 8.3 h left");
+        assert_eq!(line(40, 40, 90.0), "40 of 40 fits after 90 s");
     }
 }

@@ -12,8 +12,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 use serde_json::{Value, json};
 
-use super::params::bind;
 use super::read_spec::FeatureColumns;
+use super::read_spec::bind;
 use super::roles::Roles;
 use super::{Source, quote};
 use crate::base::error::{Error, Result};
@@ -24,11 +24,11 @@ use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues, ReadReport, Seen,
     TextColumns, is_weight,
 };
-use crate::sqlite::glue::busy::retry_busy;
 use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::sql;
+use crate::sqlite::glue::run_limits::retry_busy;
+use crate::sqlite::glue::run_limits::within_time;
+use crate::sqlite::glue::statements;
 use crate::sqlite::glue::value::{describe, id_of, number_of, query_value, query_values};
-use crate::sqlite::glue::watchdog::within_time;
 
 pub use super::read_spec::{FeatureSet, Judgments, ReadSpec};
 
@@ -76,7 +76,7 @@ pub fn prepare<'a>(
 ) -> Result<(Statement<'a>, Roles)> {
     let prepare = |select: &str| {
         retry_busy(connection, limits, || {
-            sql::prepare(connection, select).map_err(|error| source.host_error(&error))
+            statements::prepare(connection, select).map_err(|error| source.host_error(&error))
         })
     };
     // 1. Roles: the statement is prepared to get the names of its columns.

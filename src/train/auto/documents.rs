@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::blocks::{FEWER, block, doc_weights, reserve_blocks, weight};
+use super::folds::{FEWER, block, doc_weights, reserve_blocks, weight};
 use super::prepared::Prepared;
 use crate::base::control::Control;
 use crate::base::error::Result;

@@ -1,6 +1,15 @@
 //! What each level of the option `effort` does: how many candidates are compared, on how many folds, and how many functions
 //! are averaged.
 
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::trees::Grown;
+use super::trial::Trial;
+use super::{AutoSpec, is_better};
+use crate::data::ScalingKind;
+use crate::train::boosted_trees;
+
 /// What a training does.
 #[derive(Debug)]
 pub struct Effort {
@@ -98,4 +107,122 @@ impl Effort {
     pub fn of(level: Option<usize>) -> &'static Self {
         &LEVELS[level.unwrap_or(DEFAULT).clamp(1, LEVELS.len()) - 1]
     }
+}
+
+// What `auto` reports about its candidates.
+
+/// What training found.
+#[derive(Serialize)]
+pub(super) struct Details<'a> {
+    candidates: Vec<CandidateReport<'a>>,
+}
+
+/// One candidate with its value.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CandidateReport<'a> {
+    Kernel {
+        scale: &'a str,
+        kernel: &'a Value,
+        lambda: f64,
+        value: Option<f64>,
+        averaged: bool,
+    },
+    Trees {
+        algorithm: &'a str,
+        scale: &'a str,
+        trees: usize,
+        ensembles: usize,
+        value: Option<f64>,
+        averaged: bool,
+    },
+}
+
+/// Every candidate, the best first; of kernels so many are averaged. Trees with whether they are.
+pub(super) fn report<'a>(
+    spec: &AutoSpec,
+    trials: &'a [Trial],
+    (order, averaged): (&[usize], usize),
+    grown: Option<(&'a Grown, bool)>,
+) -> Details<'a> {
+    let line = |(rank, index): (usize, &usize)| {
+        let trial = &trials[*index];
+        CandidateReport::Kernel {
+            scale: trial.candidate.scale.name(),
+            kernel: &trial.candidate.kernel,
+            lambda: trial.lambda(),
+            value: trial.value,
+            averaged: rank < averaged,
+        }
+    };
+    let mut candidates: Vec<CandidateReport<'_>> = order.iter().enumerate().map(line).collect();
+    if let Some((grown, averaged)) = grown {
+        let is_behind = |index: &usize| is_better(spec, trials[*index].value, grown.value);
+        let line = CandidateReport::Trees {
+            algorithm: boosted_trees::DEF.name,
+            scale: grown.scale.name(),
+            trees: grown.trees,
+            ensembles: grown.ensembles,
+            value: grown.value,
+            averaged,
+        };
+        candidates.insert(order.iter().take_while(|index| is_behind(index)).count(), line);
+    }
+    Details { candidates }
+}
+
+// Candidates: scalings with kernels, simple ones first.
+
+/// With fewer judged queries only linear functions are tried: kernels gained nothing.
+pub(super) const FEW_QUERIES: usize = 60;
+
+/// One scaling with one kernel.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Scaling of document features.
+    pub scale: ScalingKind,
+    /// The kernel as a value of the option `kernel`.
+    pub kernel: Value,
+    /// The kernel that chooses the landmarks: that of the smallest width in its family, so that the family shares them.
+    pub chooser: Value,
+}
+
+/// The kernels for a training set with `judged` queries. A scaling or kernel that the caller gave is the only one. Beside
+/// trees of many documents a few kernels are tried.
+pub(super) fn candidates(spec: &AutoSpec, judged: usize, is_of_many: bool) -> Vec<Candidate> {
+    let few = || vec![alone(json!("linear")), alone(width("gaussian", 2))];
+    let kernels = || if is_of_many { few() } else { kernels(spec, judged) };
+    let kernels = spec.kernel.as_ref().map_or_else(kernels, |kernel| vec![alone(kernel.clone())]);
+    let both = vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile];
+    let scales = spec.scale.map_or(both, |scale| vec![scale]);
+    let with = |scale: ScalingKind| {
+        let candidate = move |(kernel, chooser): &(Value, Value)| Candidate {
+            scale,
+            kernel: kernel.clone(),
+            chooser: chooser.clone(),
+        };
+        kernels.iter().map(candidate).collect::<Vec<_>>()
+    };
+    scales.into_iter().flat_map(with).collect()
+}
+
+/// Kernels with what chooses their landmarks.
+fn kernels(spec: &AutoSpec, judged: usize) -> Vec<(Value, Value)> {
+    let mut kernels = vec![alone(json!("linear"))];
+    if judged >= FEW_QUERIES {
+        for (name, widths) in [("gaussian", spec.effort.gaussian), ("laplace_l1", spec.effort.laplace_l1)] {
+            let chooser = || width(name, widths.iter().copied().min().unwrap_or(1));
+            kernels.extend(widths.iter().map(|s| (width(name, *s), chooser())));
+        }
+    }
+    kernels
+}
+
+/// A kernel that chooses its landmarks.
+fn alone(kernel: Value) -> (Value, Value) {
+    (kernel.clone(), kernel)
+}
+
+fn width(name: &str, s: u32) -> Value {
+    json!({ name: { "width": s } })
 }

@@ -1,17 +1,21 @@
 //! The folds of a trial: functions for several lambdas, fitted on all cells but those of a fold and evaluated on these.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::AutoSpec;
-use super::blocks::weight;
-use super::cells::{Cells, FOLDS};
 use super::documents::{Parts, Sums};
+use super::{AutoSpec, MOST_TRIED, TRIED, judged_queries};
 use crate::base::control::Control;
 use crate::base::error::Result;
+use crate::base::memory::{Reservation, matrix_bytes};
 use crate::base::parallel;
+use crate::cost::loss::{least_squares, pair_count};
 use crate::cost::metric::Mean;
 use crate::data::Dataset;
-use crate::train::select::{Curve, argmax_smoothed, smoothed};
+use crate::learn::solve::{ListBlock, Rows, least_squares_bytes};
+use crate::learn::space::{Scorer, Space};
+use crate::math::lanes::LANES;
+use crate::train::select::{Curve, Split, argmax_smoothed, fold_numbers, smoothed};
 
 /// The queries that a fold holds out, and for each lambda their values; none for lambdas that were not tried.
 pub(super) type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
@@ -150,4 +154,211 @@ pub(super) fn means(
     }
     let of_query = |((sum, weight), times): ((f64, f64), f64)| (times > 0.0).then(|| (sum / times, weight));
     values.into_iter().zip(times).filter_map(of_query).collect()
+}
+
+// Folds of the queries, and the cells of queries that share their folds in some partitions.
+
+/// Folds of each partition.
+pub(super) const FOLDS: usize = 5;
+
+/// Several partitions of the queries into folds.
+pub(super) struct Partitions {
+    /// For each partition the fold of each query; `None` for queries that are never held out.
+    folds: Vec<Vec<Option<usize>>>,
+}
+
+/// The queries of some partitions.
+pub(super) struct Cells {
+    /// The queries of each cell. The last one has those that are never held out.
+    pub queries: Vec<Vec<usize>>,
+    /// Number of partitions.
+    pub partitions: usize,
+}
+
+impl Partitions {
+    /// Partitions the judged queries.
+    pub fn new(spec: &AutoSpec, data: &Dataset) -> Self {
+        let judged = judged_queries(data);
+        let folds = |number: usize| fold_numbers(&data.query_ids, &judged, FOLDS, spec.seed ^ number as u64);
+        Self { folds: (0..spec.effort.partitions).map(folds).collect() }
+    }
+
+    /// The queries that are held out.
+    pub fn held_out(&self) -> Vec<usize> {
+        (0..self.folds[0].len()).filter(|query| self.folds[0][*query].is_some()).collect()
+    }
+
+    /// The cells of each group of so many partitions.
+    pub fn cells(&self, together: usize) -> impl Iterator<Item = Cells> {
+        self.folds.chunks(together).map(Cells::new)
+    }
+}
+
+impl Cells {
+    fn new(partitions: &[Vec<Option<usize>>]) -> Self {
+        let cells = FOLDS.pow(partitions.len() as u32);
+        let mut queries = vec![Vec::new(); cells + 1];
+        for query in 0..partitions[0].len() {
+            let add = |cell: Option<usize>, folds: &Vec<Option<usize>>| Some(cell? * FOLDS + folds[query]?);
+            queries[partitions.iter().fold(Some(0), add).unwrap_or(cells)].push(query);
+        }
+        Self { queries, partitions: partitions.len() }
+    }
+
+    /// The fold of a cell in a partition; [`FOLDS`] for queries that are never held out.
+    pub fn fold(&self, cell: usize, partition: usize) -> usize {
+        let digit = (self.partitions - 1 - partition) as u32;
+        if cell + 1 < self.queries.len() { cell / FOLDS.pow(digit) % FOLDS } else { FOLDS }
+    }
+
+    /// The cells with this fold in a partition.
+    pub fn of_fold(&self, partition: usize, fold: usize) -> impl Iterator<Item = usize> {
+        (0..self.queries.len()).filter(move |cell| self.fold(*cell, partition) == fold)
+    }
+}
+
+/// What is held out.
+pub fn split(partitions: usize, held_out: usize, all: usize) -> Split {
+    match partitions {
+        1 => Split::Queries { held_out, all, folds: FOLDS },
+        times => Split::RepeatedQueries { held_out, all, times, folds: FOLDS },
+    }
+}
+
+// Queries prepared for least squares, their weights and their memory.
+
+/// What to do if a candidate takes too much memory.
+pub(super) const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
+
+/// One query for least squares, with its weight.
+pub(super) fn block(
+    space: &Space,
+    data: &Arc<Dataset>,
+    query: usize,
+    control: &Control,
+) -> Result<(ListBlock, f64)> {
+    control.check()?;
+    let range = data.rows(query);
+    let rows = if space.is_linear() {
+        Rows::Of(Arc::clone(data), range)
+    } else {
+        Rows::Own(space.rows(&data.features, range, control)?)
+    };
+    let (loss, labels) = (least_squares(), data.labels(query));
+    let block =
+        ListBlock::new(rows, labels, &[], &loss)?.weighted(labels, doc_weights(data, query), &loss)?;
+    Ok((block, weight(data, query)))
+}
+
+/// Whether a query has documents of different relevance among those that have a weight.
+pub fn is_judged(data: &Dataset, query: usize) -> bool {
+    are_judged(data.labels(query), data.doc_weights(query))
+}
+
+/// The same by the grades and weights of the documents of a query.
+pub fn are_judged(grades: &[f64], weights: &[f64]) -> bool {
+    let counts = |row: usize| weights.get(row).is_none_or(|weight| *weight > 0.0);
+    let counted = grades.iter().enumerate().filter(|(row, _)| counts(*row));
+    pair_count(&counted.map(|(_, grade)| *grade).collect::<Vec<f64>>()) > 0
+}
+
+/// The weight of a query: the sum of those of its documents.
+pub(super) fn weight(data: &Dataset, query: usize) -> f64 {
+    match data.doc_weights(query) {
+        [] => data.rows(query).len() as f64,
+        weights => weights.iter().sum(),
+    }
+}
+
+/// The weight of all documents.
+pub fn total_weight(data: &Dataset) -> f64 {
+    (0..data.n_queries()).map(|query| weight(data, query)).sum()
+}
+
+/// The weights of the documents of a query; none if all are 1, or all 0: then the query has weight 0.
+pub(super) fn doc_weights(data: &Dataset, query: usize) -> &[f64] {
+    let weights = data.doc_weights(query);
+    if weights.iter().any(|weight| *weight > 0.0) { weights } else { &[] }
+}
+
+/// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.
+pub(super) fn reserve_blocks(
+    space: &Space,
+    documents: usize,
+    sums: usize,
+    control: &Control,
+) -> Result<Reservation> {
+    let dim = space.dim();
+    // Queries that are being prepared have a copy. Linear functions use the documents of the data set.
+    let copied = if space.is_linear() { 0 } else { matrix_bytes(documents, dim) };
+    let square = matrix_bytes(dim + 2 * LANES, dim + 2 * LANES);
+    let solutions = square.saturating_mul(1 + parallel::threads() as u64);
+    let sums = (square / 2).saturating_mul(sums as u64);
+    let parts = [copied, solutions, sums, least_squares_bytes(dim, documents)];
+    let bytes = parts.into_iter().fold(0, u64::saturating_add);
+    let what = format_args!("fitting {documents} documents in a space of {dim} landmarks");
+    control.reserve(bytes, what, FEWER)
+}
+
+// The rows on which kernels are tried, and of many documents those that are held out from trees.
+
+/// More documents are many: trees lead.
+const MANY: usize = 100_000;
+/// Approximate number of documents that are held out from trees, and on which kernels are tried, if there are many.
+const HELD_OUT: usize = 20_000;
+
+/// The rows on which kernels are tried.
+pub(super) struct Sample {
+    /// A part of the rows, with the numbers of all queries, the others without rows; none if all rows are tried.
+    pub part: Option<Dataset>,
+    /// The numbers of its queries.
+    pub queries: Vec<usize>,
+    /// Whether there are many documents in all.
+    pub is_of_many: bool,
+    _memory: Option<Reservation>,
+}
+
+impl Sample {
+    /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`].
+    pub fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
+        let is_of_many = data.n_docs() > MANY;
+        let parts = data.n_docs().div_ceil(if is_of_many { HELD_OUT } else { MOST_TRIED });
+        if parts <= 1 {
+            let queries = (0..data.n_queries()).collect();
+            return Ok(Self { part: None, queries, is_of_many, _memory: None });
+        }
+        let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], parts, seed);
+        let queries: Vec<usize> = (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect();
+        let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
+        let share = rows.len() as f64 / data.n_docs() as f64;
+        let bytes = (data.bytes() as f64 * share) as u64;
+        let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
+        Ok(Self { part: Some(data.with_rows(&rows)), queries, is_of_many, _memory: Some(memory) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_has_the_queries_with_its_folds() {
+        let partitions: Vec<Vec<Option<usize>>> = [7, 3]
+            .map(|step| (0..60).map(|query| (query % 4 > 0).then_some(query * step / 2 % FOLDS)).collect())
+            .into();
+        for count in [1, 2] {
+            let cells = Cells::new(&partitions[..count]);
+            assert_eq!(cells.queries.iter().map(Vec::len).sum::<usize>(), 60);
+            for (number, folds) in partitions[..count].iter().enumerate() {
+                for fold in 0..=FOLDS {
+                    let mut found: Vec<usize> =
+                        cells.of_fold(number, fold).flat_map(|cell| cells.queries[cell].clone()).collect();
+                    found.sort_unstable();
+                    let expected: Vec<usize> =
+                        (0..60).filter(|query| folds[*query].unwrap_or(FOLDS) == fold).collect();
+                    assert_eq!(found, expected, "{count} partitions, {number}, fold {fold}");
+                }
+            }
+        }
+    }
 }

@@ -13,16 +13,11 @@
 //!
 //! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
 
-pub mod blocks;
-mod candidate;
-pub mod cells;
 mod documents;
 mod effort;
-mod folds;
+pub mod folds;
 pub mod prepared;
 pub mod refit;
-mod report;
-mod sample;
 mod trees;
 pub mod trial;
 
@@ -48,12 +43,12 @@ use crate::math::order::sort_indices;
 use crate::model::{Linear, Ranker};
 use crate::train::select::{Searched, Selection, ValidationSpec, fold_numbers, is_below};
 
-use cells::Partitions;
 use effort::Effort;
+use effort::report;
+use folds::Partitions;
+use folds::Sample;
 use prepared::Copies;
 use refit::Fitted;
-use report::report;
-use sample::Sample;
 use trees::{Folds, Grown};
 use trial::{CLEARLY, Trial};
 
@@ -152,7 +147,7 @@ impl TrainingSpec for AutoSpec {
         check_judged(judged, queries)?;
         let sample = Sample::new(&data, self.seed, control)?;
         let mut copies = Copies::new(&data);
-        let is_candidate = self.kernel.is_none() && judged >= candidate::FEW_QUERIES;
+        let is_candidate = self.kernel.is_none() && judged >= effort::FEW_QUERIES;
         let grown = if is_candidate { self.grow(&is_judged, &mut copies, &sample, control)? } else { None };
         let grown = grown.map(|grown| (grown, &data));
         let Found { chosen, trees, choice } = match &sample.part {
@@ -199,7 +194,7 @@ impl TrainingSpec for AutoSpec {
 
 /// True for queries with documents of different relevance that have weights (`n_queries`).
 fn judged_queries(data: &Dataset) -> Vec<bool> {
-    (0..data.n_queries()).map(|query| blocks::is_judged(data, query)).collect()
+    (0..data.n_queries()).map(|query| folds::is_judged(data, query)).collect()
 }
 
 /// Refuses too few judged queries.
@@ -270,7 +265,7 @@ impl AutoSpec {
         control: &Control,
     ) -> Result<Found> {
         let tried = copies.data();
-        let candidates = candidate::candidates(self, judged, is_of_many);
+        let candidates = effort::candidates(self, judged, is_of_many);
         let partitions = Partitions::new(self, tried);
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
@@ -307,7 +302,7 @@ impl AutoSpec {
                 (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
             }
             _ => {
-                let split = cells::split(self.effort.partitions, held_out.len(), queries);
+                let split = folds::split(self.effort.partitions, held_out.len(), queries);
                 let selection = Selection::new(&self.validation, split, first.curve.clone(), first.chosen);
                 let searched = Searched {
                     advice: Some("its candidates are fixed; train regression with the option 'lambda'"),

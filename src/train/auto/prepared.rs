@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::AutoSpec;
-use super::blocks::FEWER;
-use super::candidate::Candidate;
+use super::effort::Candidate;
+use super::folds::FEWER;
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::base::memory::Reservation;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::AutoSpec;
-use super::blocks::{block, reserve_blocks, total_weight};
 use super::documents::{queries, query_loss};
+use super::folds::{block, reserve_blocks, total_weight};
 use super::prepared::Scaled;
 use super::trial::Trial;
 use crate::base::control::Control;

@@ -8,7 +8,7 @@
 //! default fraction of the features.
 
 use super::AutoSpec;
-use super::blocks::total_weight;
+use super::folds::total_weight;
 use super::refit::{Fitted, normalizer};
 use crate::base::control::Control;
 use crate::base::error::Result;
@@ -16,7 +16,7 @@ use crate::base::memory::bytes_of;
 use crate::base::parallel;
 use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::learn::space::{Member, Space};
-use crate::train::boosted_trees::measure::{HeldOut, Measured, Pace, measure};
+use crate::train::boosted_trees::early::{HeldOut, Measured, Pace, measure};
 use crate::train::select::{Selection, Split};
 use crate::trees;
 use crate::trees::{Boosting, Judged, Prepared, RowWeights, TreeOptions};

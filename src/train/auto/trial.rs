@@ -7,9 +7,9 @@
 //! candidate is clearly worse than those that would be averaged: by a paired test over queries against the last of these.
 
 use super::AutoSpec;
-use super::candidate::Candidate;
-use super::cells::{FOLDS, Partitions};
 use super::documents::Parts;
+use super::effort::Candidate;
+use super::folds::{FOLDS, Partitions};
 use super::folds::{FoldRun, chosen, curve, means, of_queries};
 use super::prepared::Scaled;
 use crate::base::control::Control;

@@ -4,8 +4,6 @@
 //! rises (`early`), and all rows are fitted with the best number.
 
 pub mod early;
-pub(super) mod measure;
-mod query_columns;
 mod settings;
 
 use serde_json::{Map, Value};
@@ -29,8 +27,9 @@ use crate::model::{Linear, QueryTrees, Ranker};
 use crate::train::select::{Validation, ValidationSpec};
 use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 
+pub use settings::{QueryColumns, Use};
+
 use early::{Found, Held};
-pub use query_columns::{QueryColumns, Use};
 use settings::Details;
 
 /// The definition.

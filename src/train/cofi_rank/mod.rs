@@ -31,6 +31,7 @@ use crate::learn::fit::HeldOut;
 use crate::math::dense::dot;
 use crate::model::{Factored, FoldIn, Implicit, Ranker, RatingTransform};
 use crate::train::select::{Searched, Selection, TunedValue, ValidationSpec};
+
 use biases::Biases;
 use factors::{Fit, Purpose};
 use implicit::ImplicitSpec;

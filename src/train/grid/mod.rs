@@ -7,18 +7,14 @@ pub mod checks;
 pub mod choose;
 pub mod fits;
 mod generalization;
-mod lambdas;
 pub mod measure;
-pub mod penalty;
 mod presets;
-pub mod results;
 pub mod session;
 pub mod spec;
 mod train;
 
-pub use spec::{GridSpec, Weighting};
-
 pub use checks::{nothing_to_learn, pairs as check_pairs};
-pub(super) use lambdas::default_lambdas;
+pub(super) use choose::default_lambdas;
 pub(super) use presets::PRESETS;
+pub use spec::{GridSpec, Weighting};
 pub(super) use spec::{check_loss_parameters, loss_parameters};

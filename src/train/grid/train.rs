@@ -11,11 +11,10 @@ use serde_json::{Map, Value, json};
 
 use super::checks;
 use super::choose::Lambdas;
+use super::fits;
 use super::fits::{Fit, log};
 use super::generalization;
 use super::generalization::Generalization;
-use super::penalty;
-use super::results;
 use super::session::{Session, encode_queries};
 use super::spec::{DECODER_POWER, GridSpec};
 use crate::base::control::Control;
@@ -84,12 +83,12 @@ impl TrainingSpec for GridSpec {
         let unconverged = fits.iter().filter(|fit| !self.has_converged(&fit.report)).count();
         // Of fits that stopped early nothing is known.
         if unconverged == 0 {
-            warnings.extend(results::collapse(self, lambdas.all, &fits));
+            warnings.extend(fits::collapse(self, lambdas.all, &fits));
         }
-        warnings.extend(results::better_starts(&fits));
-        warnings.extend(penalty::warning(self, lambdas.all, &fits));
-        warnings.extend(results::uncertified(self));
-        let (lambda, mut details) = penalty::report(self, lambdas.all, &fits);
+        warnings.extend(fits::better_starts(&fits));
+        warnings.extend(checks::warning(self, lambdas.all, &fits));
+        warnings.extend(fits::uncertified(self));
+        let (lambda, mut details) = checks::report(self, lambdas.all, &fits);
         let (log, functions) = (log(&fits), fits.len());
         let (bandwidth, learned) = (session.bandwidth_report(), session.learned);
         let generalization = session.generalization(&spec, &fits)?;

@@ -11,7 +11,6 @@
 //! the documents of the first training.
 
 mod bounds;
-mod margin;
 mod rounds;
 
 use serde::Serialize;

@@ -18,7 +18,7 @@ use crate::cost::metric::{Metric, MetricOptions, Ties};
 use crate::data::{Documents, Matrix};
 use crate::learn::kernel::{Basis, SpanFactor};
 use crate::math::dense::{Element, dot};
-use crate::math::tile::TILE;
+use crate::math::lanes::TILE;
 use crate::model::{OnlineRules, OnlineState, RoundRecord};
 
 /// Operations, for [`Ticks`], of a row beside those of its features.

@@ -10,8 +10,8 @@
 
 use super::report::{Selection, Split};
 use super::split::{Folds, held_out_documents};
+use super::validation::{Rule, Values};
 use super::validation::{Validation, ValidationSpec};
-use super::values::{Rule, Values};
 use crate::base::control::{Control, each_in_memory, stopped};
 use crate::base::error::{Error, Result};
 use crate::base::memory::Reservation;

@@ -5,16 +5,15 @@ mod choose;
 mod report;
 mod split;
 mod validation;
-mod values;
+
+use crate::cost::metric::Better;
+use crate::math::order::compare;
 
 pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, Prepared, choose};
 pub use report::{Curve, Searched, Selection, SelectionReport, Split, significant};
 pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
+pub use validation::{Rule, Values};
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};
-pub use values::{Rule, Values};
-
-use crate::cost::metric::Better;
-use crate::math::order::compare;
 
 /// Values of candidates within this factor of each other (half a decade) are averaged.
 const NEAR: f64 = 3.2;

@@ -7,7 +7,6 @@
 //! `ltr_fit` on the training part and `ltr_evaluate` on the held-out part. Settings that differ only in lambda are computed
 //! together; their solver starts at the solution of the larger lambda.
 
-mod choice;
 mod folds;
 mod settings;
 
@@ -26,8 +25,8 @@ use crate::train::algorithm::{AlgorithmDef, Input, TrainingSet, TrainingSpec};
 use crate::train::report::{DataFacts, FeatureColumns, Finished};
 use crate::train::select::{CandidatePath, metric};
 
-pub use choice::Choice;
 pub use folds::Folds;
+pub use settings::Choice;
 pub use settings::{Group, Setting};
 
 use settings::Lambdas;

@@ -17,8 +17,8 @@
 
 use std::sync::Arc;
 
-use super::options::differ;
-use super::scratch::with_scratch;
+use super::differ;
+use super::with_scratch;
 use crate::base::control::Ticks;
 use crate::base::param::named;
 use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::options::check_gains;
+use super::check_gains;
 use crate::base::error::Result;
 use crate::base::param::named;
 use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};

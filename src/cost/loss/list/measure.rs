@@ -13,7 +13,7 @@
 //! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
 //! form. Grades below 0 gain 0.
 
-use super::options::{RELEVANT, in_range};
+use super::{RELEVANT, in_range};
 use crate::base::error::{Error, Result};
 use crate::cost::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
 use crate::math::order::{descending, sort_ascending};

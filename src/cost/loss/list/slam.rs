@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
+use super::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
 use crate::base::control::checkpoint;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::param::{Params, named};

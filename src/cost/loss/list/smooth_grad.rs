@@ -17,8 +17,8 @@
 use std::sync::Arc;
 
 use super::measure::{Measure, PositionWeights};
-use super::options::{check_gains, measure, unknown_measure};
-use super::scratch::with_scratch;
+use super::with_scratch;
+use super::{check_gains, measure, unknown_measure};
 use crate::base::control::checkpoint;
 use crate::base::error::Result;
 use crate::base::param::Params;

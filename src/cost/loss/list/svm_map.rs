@@ -25,7 +25,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::options::RELEVANT;
+use super::RELEVANT;
 use crate::base::control::Ticks;
 use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::arrange::RowGroup;

@@ -5,23 +5,14 @@
 //! with N documents. Pairs with equal labels are not counted. Each file has the value and slope of one pair. The option
 //! `pair_weights` gives each pair a factor by its grades ([`PairWeights`]).
 
-mod hinge;
-mod logistic;
 mod logistic_tiles;
-mod psi;
 mod sorted;
-mod squared_hinge;
-mod weights;
 
 use super::def::{LossKind, PairDef, PairLoss};
 use crate::base::control::{Ticks, checkpoint};
+use crate::base::param::named;
+use crate::cost::loss::def::{LossDef, Shape};
 use crate::math::order::{compare, sort_ascending};
-
-pub use hinge::HINGE;
-pub use logistic::LOGISTIC;
-pub use psi::PSI;
-pub use squared_hinge::SQUARED_HINGE;
-pub use weights::PairWeights;
 
 /// Documents from which on sorting them takes less time than all pairs.
 const MANY: usize = 24;
@@ -98,6 +89,99 @@ pub fn pair_count(labels: &[f64]) -> u64 {
         .map(|tie| (tie.len() as u64) * (tie.len() as u64 - 1) / 2)
         .sum();
     n * n.saturating_sub(1) / 2 - same
+}
+
+// Pairwise psi loss (Shen et al. 2003; Dai & Wang 2019, section 2): min(1, max(0, 1 - m)) for a pair of margin m.
+//
+// It is the hinge with an upper limit of 1, which bounds the influence of outliers. It is not convex:
+// psi(m) = max(0, 1 - m) - max(0, -m).
+
+/// The declaration.
+pub const PSI: PairDef = PairDef {
+    def: LossDef::pairwise(
+        "psi",
+        "pairwise psi: the hinge, at most 1 for each pair; not convex, ignores gross outliers",
+        Shape::Difference,
+        PairLoss::Psi,
+    ),
+    value: |margin| (1.0 - margin).clamp(0.0, 1.0),
+    slope: |margin| if (0.0..1.0).contains(&margin) { -1.0 } else { 0.0 },
+};
+
+// Pairwise hinge loss (Herbrich et al. 2000; Dai & Wang 2019, equation 3.7): max(0, 1 - m) for a pair of margin m.
+
+/// The declaration.
+pub const HINGE: PairDef = PairDef {
+    def: LossDef::pairwise(
+        "hinge",
+        "pairwise hinge: max(0, 1 - (s_j - s_l)) for each pair with y_j > y_l, mean over all pairs",
+        Shape::Convex,
+        PairLoss::Hinge,
+    ),
+    value: |margin| (1.0 - margin).max(0.0),
+    slope: |margin| if margin < 1.0 { -1.0 } else { 0.0 },
+};
+
+// Pairwise squared hinge loss (Chapelle & Keerthi 2010): max(0, 1 - m)^2 for a pair of margin m.
+
+/// The declaration.
+pub const SQUARED_HINGE: PairDef = PairDef {
+    def: LossDef::pairwise(
+        "squared_hinge",
+        "pairwise squared hinge: max(0, 1 - (s_j - s_l))^2 for each pair with y_j > y_l, mean over all pairs",
+        Shape::Smooth,
+        PairLoss::SquaredHinge,
+    ),
+    value: |margin| (1.0 - margin).max(0.0) * (1.0 - margin).max(0.0),
+    slope: |margin| -2.0 * (1.0 - margin).max(0.0),
+};
+
+// Weights of pairs by their grades.
+
+/// What a pair of documents with grades y > y' weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PairWeights {
+    /// 1.
+    #[default]
+    Equal,
+    /// y - y'.
+    Grade,
+    /// The difference of the gains 2^y - 1.
+    Gain,
+}
+
+named!(PairWeights { Equal = "equal", Grade = "grade", Gain = "gain" });
+
+impl PairWeights {
+    /// k and h of a document with this grade: a pair weighs k of its better document minus h of its worse one.
+    pub fn levels(self, grade: f64) -> (f64, f64) {
+        let level = match self {
+            Self::Equal => return (1.0, 0.0),
+            Self::Grade => grade,
+            Self::Gain => libm::exp2(grade),
+        };
+        (level, level)
+    }
+}
+
+// Pairwise logistic loss (Burges et al. 2005, RankNet): log(1 + exp(-m)) for a pair of margin m.
+
+/// The declaration.
+pub const LOGISTIC: PairDef = PairDef {
+    def: LossDef::pairwise(
+        "logistic",
+        "pairwise logistic: log(1 + exp(-(s_j - s_l))) for each pair with y_j > y_l, mean over all pairs",
+        Shape::Smooth,
+        PairLoss::Logistic,
+    ),
+    value: |margin| (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs())),
+    slope,
+};
+
+/// -1 / (1 + exp(m)), with an exponent that cannot overflow.
+fn slope(margin: f64) -> f64 {
+    let small = libm::exp(-margin.abs());
+    if margin > 0.0 { -small / (1.0 + small) } else { -1.0 / (1.0 + small) }
 }
 
 #[cfg(test)]

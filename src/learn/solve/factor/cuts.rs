@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 
-use super::risk::OfUser;
+use super::bundle::OfUser;
 use super::{HalfStep, MOST_USER_PLANES, UserLoss};
 use crate::math::dense::dot;
 use crate::math::optim::Objective;
 use crate::math::optim::cutting_planes::Planes;
-use crate::math::optim::vector::axpy;
+use crate::math::optim::objective::axpy;
 use crate::math::order::sort_indices;
 
 /// Accuracy of the minimum of the model, relative to the requested gap.

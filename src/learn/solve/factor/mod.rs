@@ -15,7 +15,6 @@
 
 mod bundle;
 mod cuts;
-mod risk;
 #[cfg(test)]
 mod tests;
 mod weighted;
@@ -29,14 +28,16 @@ use crate::base::parallel;
 use crate::cost::loss::{Loss, PairDef, QueryLoss, Shape};
 use crate::data::Ratings;
 use crate::math::dense::dot;
-use crate::math::optim::vector::axpy;
+use crate::math::optim::objective::axpy;
 use crate::math::optim::{Objective, Ridge, newton_cg};
 use crate::math::random::Random;
-use bundle::{Found, Search};
-use cuts::Cuts;
+
 pub use cuts::KEPT_EVALUATIONS;
-use risk::{OfItems, OfUser};
 pub use weighted::{Side, WeightedSquares, no_solution};
+
+use bundle::{Found, Search};
+use bundle::{OfItems, OfUser};
+use cuts::Cuts;
 
 /// U and V, row by row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

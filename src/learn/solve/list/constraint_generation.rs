@@ -16,7 +16,7 @@ use crate::base::control::Control;
 use crate::cost::loss::Shape;
 use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::dense::dot;
-use crate::math::optim::vector::{axpy, difference};
+use crate::math::optim::objective::{axpy, difference};
 use crate::math::optim::{Best, Method, Ridge, iterate, solve_path};
 
 /// Most visits of all queries in a round.

@@ -10,7 +10,7 @@
 //! The three are one matrix [Z t]'[Z t], kept in tiles of eight rows and columns on and above the diagonal. Sums can be
 //! added and subtracted: the sums without a fold are those of all folds minus those of the fold.
 
-use super::block::ListBlock;
+use super::problem::ListBlock;
 use crate::base::control::checkpoint;
 use crate::base::error::{Error, Result};
 use crate::base::parallel;
@@ -20,7 +20,7 @@ use crate::math::dense::{Element, dot};
 use crate::math::lanes;
 use crate::math::lanes::{LANES, Lanes};
 use crate::math::optim::Objective;
-use crate::math::optim::vector::difference;
+use crate::math::optim::objective::difference;
 use crate::math::single_sums::SingleSums;
 use crate::math::{cholesky, gram};
 

@@ -9,16 +9,25 @@
 //! the solution by |g|^2 / (4 lambda). If the gap is too large, w - (A + 2 lambda I)^-1 g is the next solution. If the
 //! matrix has no factor in double precision, L-BFGS solves the problem.
 
+use std::ops::Range;
+
 use super::ListProblem;
 use super::gram::{Gram, Outer, scaled_rows};
 use crate::base::control::Control;
-use crate::cost::loss::Shape;
+use crate::base::error::{Error, Result};
+use crate::base::memory::{Reservation, matrix_bytes};
+use crate::base::parallel;
+use crate::cost::loss::{Quadratic, QueryLoss, Shape};
+use crate::data::{Dataset, Matrix};
+use crate::learn::kernel::SingleMap;
 use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::dense::dot;
-use crate::math::optim::vector::{axpy, difference};
+use crate::math::optim::objective::{axpy, difference};
 use crate::math::optim::{
     Best, Method, Objective, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path,
 };
+use crate::math::single::{PANEL, Row, panels_for};
+use crate::math::single_sums::{Panels, SingleSums};
 
 const MOST_CORRECTIONS: usize = 5;
 
@@ -164,5 +173,196 @@ impl Method for Refinement<'_> {
             self.point = next;
         }
         improves
+    }
+}
+
+// The sums of least squares over very many documents: their kernel features are made in slabs of whole queries, in single
+// precision, and are never all in memory.
+//
+// ```text
+// slab      the rows of [Z t] of the next queries, until they have [`DOCUMENTS`] documents (`gram`)
+// sums      products within slabs in single precision, sums over slabs in double precision (`math::single_sums`)
+// ```
+//
+// Slabs follow from the queries alone. So the bits of the sums do not depend on the number of threads.
+
+/// A slab ends with the query that reaches so many documents.
+const DOCUMENTS: usize = 384;
+
+/// Slabs whose sums are added at once.
+const AT_ONCE: usize = 8;
+
+/// Queries for least squares in the space of a kernel.
+pub struct Slabs<'a> {
+    /// The map of documents.
+    pub map: &'a SingleMap,
+    /// The scaled documents.
+    pub features: &'a Matrix,
+    /// Of each query its documents and its weight c >= 0.
+    pub queries: &'a [(Range<usize>, f64)],
+    /// The centered quadratic loss of each query, by its number.
+    pub loss: &'a (dyn Fn(usize) -> Result<Box<dyn QueryLoss>> + Sync),
+}
+
+/// Bytes of the slabs and sums of [`Slabs::gram`] for queries of at most so many documents.
+fn slab_bytes(dim: usize, longest: usize) -> u64 {
+    let slab = Panels::bytes(DOCUMENTS + longest, dim + 1);
+    slab.saturating_mul(AT_ONCE as u64)
+        .saturating_add(SingleSums::bytes(dim + 1))
+        .saturating_add(matrix_bytes(dim + 1, dim + 1))
+}
+
+impl Slabs<'_> {
+    /// The sums over these queries, given by their numbers.
+    ///
+    /// # Errors
+    /// A loss that is not quadratic; an interruption; too little memory.
+    pub fn gram(&self, control: &Control) -> Result<Gram> {
+        let mut sums = SingleSums::zero(self.map.dim() + 1);
+        self.add_to(&mut sums, control)?;
+        Ok(Gram::of_single(&sums))
+    }
+
+    /// Adds the rows of these queries to sums of others.
+    ///
+    /// # Errors
+    /// Those of [`Self::gram`].
+    pub fn add_to(&self, sums: &mut SingleSums, control: &Control) -> Result<()> {
+        let all: Vec<usize> = (0..self.queries.len()).collect();
+        let _memory = self.reserve(control)?;
+        for slabs in self.partition(&all).chunks(AT_ONCE) {
+            let slabs = parallel::try_map(slabs.len(), |number| self.slab(slabs[number], control))?;
+            sums.add(&slabs.iter().collect::<Vec<&Panels>>());
+        }
+        Ok(())
+    }
+
+    fn reserve(&self, control: &Control) -> Result<Reservation> {
+        let longest = self.queries.iter().map(|(rows, _)| rows.len()).max().unwrap_or(0);
+        let what = format_args!("least squares in a space of {} landmarks", self.map.dim());
+        control.reserve(slab_bytes(self.map.dim(), longest), what, "use fewer landmarks")
+    }
+
+    /// Consecutive queries of each slab.
+    pub fn partition<'q>(&self, queries: &'q [usize]) -> Vec<&'q [usize]> {
+        let (mut slabs, mut rest) = (Vec::new(), queries);
+        while !rest.is_empty() {
+            let mut documents = 0;
+            let fits = |query: &&usize| {
+                let fits = documents < DOCUMENTS;
+                documents += self.queries[**query].0.len();
+                fits
+            };
+            let slab;
+            (slab, rest) = rest.split_at(rest.iter().take_while(fits).count());
+            slabs.push(slab);
+        }
+        slabs
+    }
+
+    /// The rows of [Z t] of these queries.
+    ///
+    /// # Errors
+    /// Those of [`Self::gram`].
+    pub fn slab(&self, queries: &[usize], control: &Control) -> Result<Panels> {
+        let rows: Vec<usize> = queries.iter().flat_map(|query| self.queries[*query].0.clone()).collect();
+        let dim = self.map.dim();
+        let mut slab = Panels::zero(rows.len(), dim + 1);
+        self.map.fill(self.features, &rows, &mut slab, control)?;
+        let mut start = 0;
+        for query in queries {
+            let loss = (self.loss)(*query)?;
+            let quadratic = loss.quadratic().filter(|quadratic| quadratic.centered);
+            let quadratic = quadratic
+                .ok_or_else(|| Error::Internal("slabs of a loss without centered squares".to_owned()))?;
+            let range = start..start + quadratic.targets.len();
+            for (row, target) in range.clone().zip(quadratic.targets) {
+                *slab.get_mut(row, dim) = *target as f32;
+            }
+            for panel in 0..panels_for(dim + 1) {
+                center(&mut slab.panel_mut(panel)[range.clone()], &quadratic, self.queries[*query].1);
+            }
+            start = range.end;
+        }
+        Ok(slab)
+    }
+}
+
+/// Largest grade and weight whose sums are far from the ends of single precision.
+const LARGEST: f64 = 1e6;
+
+/// Whether sums over a data set are far from the ends of single precision: where they would overflow or vanish.
+pub fn fits_single_precision(data: &Dataset) -> bool {
+    let weighs = |weight: &f64| *weight <= 0.0 || (1.0 / LARGEST..=LARGEST).contains(weight);
+    data.relevance.iter().all(|grade| grade.abs() <= LARGEST)
+        && data.weights.iter().chain(&data.doc_weights).all(weighs)
+}
+
+/// Subtracts the means of the documents of a query, and multiplies each row by the square root of its weight.
+fn center(rows: &mut [Row], quadratic: &Quadratic<'_>, weight: f64) {
+    let mut means = [0.0; PANEL];
+    for (document, row) in rows.iter().enumerate() {
+        let weight = quadratic.weight(document);
+        for (mean, value) in means.iter_mut().zip(row.values()) {
+            *mean += weight * f64::from(*value);
+        }
+    }
+    let total = quadratic.total_weight();
+    let means = means.map(|mean| (mean / total) as f32);
+    for (document, row) in rows.iter_mut().enumerate() {
+        let scale = (weight * quadratic.factor * quadratic.weight(document)).sqrt() as f32;
+        for (value, mean) in row.values_mut().iter_mut().zip(&means) {
+            *value = (*value - mean) * scale;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::loss::least_squares;
+    use crate::data::shaped;
+    use crate::learn::kernel::{FeatureMap, KernelSpec, MapOptions};
+    use crate::learn::solve::{ListBlock, Rows};
+    use crate::math::random::Random;
+
+    #[test]
+    fn sums_of_slabs_are_those_of_double_precision() {
+        let (documents, width, control) = (900, 6, Control::default());
+        let mut random = Random::new(2);
+        let values: Vec<f64> = (0..documents * width).map(|_| random.symmetric()).collect();
+        let labels: Vec<f64> = (0..documents).map(|row| (row % 5) as f64).collect();
+        let features = Matrix::F64(shaped(documents, width, values));
+        let kernel = KernelSpec::parse(&serde_json::json!({"gaussian": {"width": 1}})).unwrap();
+        let kernel = kernel.fit(&features, 0, &control).unwrap();
+        let options = MapOptions { landmarks: 70, ..MapOptions::default() };
+        let map = FeatureMap::fit(&kernel, &features, &options, &control).unwrap();
+        let single = SingleMap::of(&map).unwrap();
+        // 1. Queries of 1 to 400 documents, with weights.
+        let ends = [1, 150, 550, 600, 900];
+        let starts = [0, 1, 150, 550, 600];
+        let queries: Vec<(Range<usize>, f64)> =
+            starts.iter().zip(ends).map(|(start, end)| (*start..end, 1.0 + end as f64)).collect();
+        let loss = |query: usize| Ok(least_squares().prepare(&labels[queries[query].0.clone()], &[]));
+        let slabs = Slabs { map: &single, features: &features, queries: &queries, loss: &loss };
+        let found = slabs.gram(&control).unwrap();
+        // 2. The same in double precision.
+        let block = |(rows, weight): &(Range<usize>, f64)| {
+            let phi = map.features(&features, rows.clone(), &control).unwrap();
+            let own = Rows::Own(Matrix::F64(shaped(rows.len(), map.dim(), phi)));
+            (ListBlock::new(own, &labels[rows.clone()], &[], &least_squares()).unwrap(), *weight)
+        };
+        let blocks: Vec<(ListBlock, f64)> = queries.iter().map(block).collect();
+        let exact = Gram::of(map.dim(), &blocks.iter().map(|(b, w)| (b, *w)).collect::<Vec<_>>()).unwrap();
+        let scale = exact.square();
+        for (found, exact) in found.numbers().iter().zip(exact.numbers()) {
+            assert!((found - exact).abs() < 1e-6 * scale, "{found} {exact}");
+        }
+        // 3. Solutions.
+        for lambda in [1.0, 0.1] {
+            let (found, exact) = (found.solve(lambda, None).unwrap(), exact.solve(lambda, None).unwrap());
+            let size = exact.iter().fold(0.0_f64, |size, w| size.max(w.abs()));
+            assert!(found.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 1e-3 * size));
+        }
     }
 }

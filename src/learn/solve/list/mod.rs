@@ -10,44 +10,34 @@
 //! P is strongly convex if the losses are convex. Then P(w) - min P <= |g|^2 / (4 lambda) for each subgradient g of P at
 //! w. This certifies solutions of smooth losses. Solvers of other losses compute their own lower bounds.
 
-mod annealing;
-mod auto;
-mod ball;
-mod block;
-mod bundle;
 mod constraint_generation;
-mod differences;
 mod gram;
-mod l1;
 mod least_squares;
+mod nonconvex;
 mod pass;
+mod penalties;
 mod problem;
-mod product;
-mod slabs;
-mod smooth;
-mod spectral;
-mod starts;
 mod stochastic;
+#[cfg(test)]
+mod tests;
 
-pub use auto::AUTO_ON_LISTS;
-pub use ball::{path as ball_path, sphere_path};
-pub use block::{ListBlock, Rows};
-pub use bundle::BUNDLE;
-pub use constraint_generation::CONSTRAINT_GENERATION;
-pub use gram::Gram;
-pub use l1::{largest_lambda as largest_l1_lambda, path as l1_path};
-pub use least_squares::{LEAST_SQUARES, path_of_sums as least_squares_of_sums};
-pub use problem::ListProblem;
-pub use slabs::{Slabs, fits_single_precision};
-pub use smooth::{LBFGS, NEWTON_ON_LISTS};
-pub use spectral::{Cut, eigenpairs, path as spectral_path, path_of_sums as spectral_of_sums};
-pub use stochastic::STOCHASTIC;
-
-use super::{Solution, SolveOptions, check};
+use super::{Solution, SolveOptions, check_lambda};
 use crate::base::control::Control;
 use crate::base::error::Result;
-use crate::cost::loss::Loss;
-use crate::math::optim::{Ridge, solve_path};
+use crate::cost::loss::{Loss, Shape};
+use crate::learn::solve::{ListMethod, SolverDef};
+use crate::math::optim::cutting_planes::minimize_path;
+use crate::math::optim::{Ridge, lbfgs, newton_cg, solve_path};
+
+pub use constraint_generation::CONSTRAINT_GENERATION;
+pub use gram::Gram;
+pub use least_squares::{LEAST_SQUARES, Slabs, fits_single_precision, path_of_sums as least_squares_of_sums};
+pub use penalties::{
+    Cut, ball_path, eigenpairs, l1_path, largest_lambda as largest_l1_lambda, spectral_of_sums,
+    spectral_path, sphere_path,
+};
+pub use problem::{ListBlock, ListProblem, Rows};
+pub use stochastic::STOCHASTIC;
 
 /// Solves the problem for each of `lambdas`, best ordered from large to small. An interrupted path ends with the
 /// interrupted solution.
@@ -60,7 +50,7 @@ pub fn path(
     options: &SolveOptions,
     control: &Control,
 ) -> Result<Vec<Solution>> {
-    lambdas.iter().try_for_each(|&lambda| check::lambda(lambda))?;
+    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
     options.solver.check(&Loss::List(problem.loss().clone()))?;
     Ok(options.solver.list_path()(problem, lambdas, &options.rule(), control))
 }
@@ -78,5 +68,61 @@ fn warm_path<'p>(
     })
 }
 
-#[cfg(test)]
-mod tests;
+// The choice of a solver by the shape of the loss.
+
+/// The method of the solver `auto` for lists.
+pub const AUTO_ON_LISTS: ListMethod = ListMethod {
+    shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference, Shape::Annealed],
+    path: |problem, lambdas, rule, control| choose(problem).list_path()(problem, lambdas, rule, control),
+};
+
+/// A larger linear system takes longer than the passes of L-BFGS.
+const LARGEST_SYSTEM: usize = 3000;
+
+fn choose(problem: &ListProblem<'_>) -> &'static SolverDef {
+    match problem.shape() {
+        Shape::Quadratic if problem.dim().min(problem.documents()) <= LARGEST_SYSTEM => &LEAST_SQUARES,
+        Shape::Quadratic | Shape::Smooth | Shape::Annealed => &LBFGS,
+        Shape::Convex | Shape::Difference => &BUNDLE,
+    }
+}
+
+// Solvers of smooth losses: L-BFGS and Newton's method with conjugate gradients.
+
+/// The definition.
+pub const LBFGS: SolverDef = SolverDef {
+    name: "lbfgs",
+    summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
+    pair: None,
+    list: Some(ListMethod {
+        shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Annealed],
+        path: |problem, lambdas, rule, control| match problem.shape() {
+            Shape::Annealed => nonconvex::annealing_path(problem, lambdas, rule, control),
+            _ => warm_path(problem, lambdas, |p, w| lbfgs::minimize(&p, w, rule, control)),
+        },
+    }),
+};
+
+/// The method of the solver `newton` for lists.
+pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
+    shapes: &[Shape::Quadratic, Shape::Smooth],
+    path: |problem, lambdas, rule, control| {
+        warm_path(problem, lambdas, |p, w| newton_cg::minimize(&p, w, rule, control))
+    },
+};
+
+// The solver by cutting planes.
+
+/// The definition.
+pub const BUNDLE: SolverDef = SolverDef {
+    name: "bundle",
+    summary: "cutting planes with a line search, for convex listwise losses and, in rounds, for differences of convex ones",
+    pair: None,
+    list: Some(ListMethod {
+        shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference],
+        path: |problem, lambdas, rule, control| match problem.shape() {
+            Shape::Difference => nonconvex::difference_path(problem, lambdas, rule, control),
+            _ => minimize_path(problem, problem.center(), &problem.start(), lambdas, rule, control),
+        },
+    }),
+};

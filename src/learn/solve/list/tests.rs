@@ -15,6 +15,7 @@ use crate::data::Matrix;
 use crate::learn::solve::{SOLVERS, SolverDef};
 use crate::math::optim::{Objective, SolveReport, Stop, StopRule};
 use crate::math::random::Random;
+
 use losses::{Largest, Ramp, Swapped};
 
 /// Queries with random documents and grades.

@@ -33,15 +33,21 @@
 //! features, and `psi` solves the nonconvex psi loss by a sequence of hinge problems.
 
 mod block;
-mod certificate;
-mod dual;
+pub mod dual;
 mod newton;
 mod psi;
 mod reduce;
+#[cfg(test)]
+mod tests;
 mod weights;
 
+use super::{Solution, SolveOptions, SolveReport, Stop, check_lambda, check_weight};
+use crate::base::control::{Control, Ticks};
+use crate::base::error::{Error, Result};
+use crate::cost::loss::{Loss, PairLoss, PairWeights};
+use crate::math::lanes;
+
 pub use block::PairBlock;
-pub use certificate::certificate;
 pub use dual::ADMM;
 pub use newton::{
     AskHinge, NEWTON, NEWTON_ON_PAIRS, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len,
@@ -49,11 +55,6 @@ pub use newton::{
 };
 pub use reduce::reduced_dim;
 pub use weights::PairWeighting;
-
-use super::{Solution, SolveOptions, SolveReport, Stop, check};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::cost::loss::{Loss, PairLoss, PairWeights};
 
 /// Largest number of features. A fit needs several matrices of 8 b^2 bytes and b^3 / 3 multiplications per iteration.
 const MOST_FEATURES: usize = 10_000;
@@ -85,8 +86,8 @@ impl<'a> PairProblem<'a> {
             let what = "number of features of a query".to_owned();
             return Err(Error::Shape { what, found: block.dim(), expected: dim });
         }
-        blocks.iter().try_for_each(|(_, weight)| check::weight(*weight))?;
-        check::lambda(lambda)?;
+        blocks.iter().try_for_each(|(_, weight)| check_weight(*weight))?;
+        check_lambda(lambda)?;
         Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, center: None, linear_term: None, start: None })
     }
 
@@ -101,7 +102,7 @@ impl<'a> PairProblem<'a> {
     /// # Errors
     /// When w0 has another number of features or a number that is not finite.
     pub fn with_center(self, center: Vec<f64>) -> Result<Self> {
-        check::point("the center of the penalty", &center, self.dim)?;
+        super::point("the center of the penalty", &center, self.dim)?;
         Ok(Self { center: Some(center), ..self })
     }
 
@@ -179,7 +180,7 @@ pub fn path(
     options: &SolveOptions,
     control: &Control,
 ) -> Result<Vec<Solution>> {
-    lambdas.iter().try_for_each(|&lambda| check::lambda(lambda))?;
+    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
     options.solver.check(&Loss::Pair(problem.loss, PairWeights::Equal))?;
     Ok(solve_all(problem, lambdas, options, control))
 }
@@ -206,5 +207,32 @@ fn solve_all(
     }
 }
 
-#[cfg(test)]
-mod tests;
+// The objective by its definition: plain loops over documents, pairs and features.
+
+/// P(w), pair by pair: the sum of c times the weight of the pair times L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
+pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
+    let value = problem.loss().def().value;
+    let mut loss = 0.0;
+    for (block, weight) in problem.blocks() {
+        let labels = block.labels();
+        let scores: Vec<f64> = (0..labels.len())
+            .map(|document| w.iter().enumerate().map(|(j, w)| w * lanes::get(block.row(document), j)).sum())
+            .collect();
+        let (mut query_loss, mut ticks) = (0.0, Ticks::default());
+        for a in 0..labels.len() {
+            ticks.add(labels.len());
+            for b in 0..labels.len() {
+                if labels[a] > labels[b] {
+                    query_loss += block.pair_weight(a, b) * value(scores[a] - scores[b]);
+                }
+            }
+        }
+        loss += weight * query_loss;
+    }
+    let number = |vector: Option<&[f64]>, j: usize| vector.map_or(0.0, |vector| vector[j]);
+    let parts = w.iter().enumerate().map(|(j, w)| {
+        let distance = w - number(problem.center(), j);
+        number(problem.linear_term.as_deref(), j) * w + problem.lambda() * distance * distance
+    });
+    loss + parts.sum::<f64>()
+}

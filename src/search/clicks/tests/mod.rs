@@ -1,14 +1,14 @@
 //! Click models against logs that are simulated from them.
 
-use super::estimate::Estimate;
-use super::*;
-use crate::base::memory::Memory;
-use crate::data::Id;
-
 mod coverage;
 mod likelihood;
 mod offline;
 mod users;
+
+use super::estimate::Estimate;
+use super::*;
+use crate::base::memory::Memory;
+use crate::data::Id;
 
 use users::{Users, fits, read};
 

@@ -5,7 +5,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use super::settings::{Layout, Settings, number};
+use super::{Layout, Settings, number};
 use crate::base::error::{Error, Result};
 use crate::cost::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
 use crate::sqlite::glue::value::describe;

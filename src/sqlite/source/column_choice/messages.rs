@@ -1,11 +1,15 @@
 //! Errors about roles. They tell which value of the option `columns` would do.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::ids::is_like_id;
-use super::{ColumnChoice, default_names, is_default_name, listed_names};
+use super::super::read_spec::{FeatureColumns, FeatureSet};
+use super::{
+    ColumnChoice, Source, check_keys, default_names, find, is_default_name, listed_names, lookup, not_a_name,
+};
 use crate::base::column_advice::columns_text;
-use crate::base::error::Error;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
+use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 
 impl ColumnChoice<'_> {
     /// The error about columns that could each fill a role. In a training its proposal makes no feature of the others,
@@ -104,5 +108,212 @@ impl ColumnChoice<'_> {
         };
         let mut columns = self.names.iter().enumerate().filter(|_| role == "doc");
         columns.find(|(column, name)| is_like_id(name) && free(*column, name)).map(|(_, name)| name.as_str())
+    }
+}
+
+// The columns of a log of impressions and clicks.
+
+/// Default names of the roles that only logs have.
+const NAMES: [(&str, &[&str]); 4] = [
+    ("impression", &["impression", "impression_id", "session", "session_id"]),
+    ("position", &["position", "rank", "pos"]),
+    ("clicked", &["clicked", "click"]),
+    ("team", &["team"]),
+];
+
+/// The names of the columns, in the order of [`LOG_KEYS`].
+#[derive(Debug)]
+pub struct LogColumns([String; LOG_KEYS.len()]);
+
+impl LogColumns {
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// An unknown key in the option `columns`; a role without a column, or with several.
+    pub fn find(source: &Source, names: &[String], options: &Params) -> Result<Self> {
+        let columns = options.get("columns").and_then(Value::as_object);
+        check_keys(columns, &LOG_KEYS)?;
+        let mut found: [String; LOG_KEYS.len()] = Default::default();
+        for (found, role) in found.iter_mut().zip(LOG_KEYS) {
+            found.clone_from(&names[required((source, names), columns, role)?]);
+        }
+        Ok(Self(found))
+    }
+
+    /// The names.
+    pub fn names(&self) -> [&str; LOG_KEYS.len()] {
+        self.0.each_ref().map(String::as_str)
+    }
+}
+
+/// The names of the columns of a log of interleaved lists, in the order of [`INTERLEAVED_KEYS`]. Query and position may be absent.
+#[derive(Debug)]
+pub struct InterleavedColumns([Option<String>; INTERLEAVED_KEYS.len()]);
+
+impl InterleavedColumns {
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// Those of [`LogColumns::find`].
+    pub fn find(source: &Source, names: &[String], options: &Params) -> Result<Self> {
+        let columns = options.get("columns").and_then(Value::as_object);
+        check_keys(columns, &INTERLEAVED_KEYS)?;
+        let mut found = [const { None }; INTERLEAVED_KEYS.len()];
+        for (found, role) in found.iter_mut().zip(INTERLEAVED_KEYS) {
+            let column = match role {
+                "query" | "position" => of_role((source, names), columns, role)?,
+                _ => Some(required((source, names), columns, role)?),
+            };
+            *found = column.map(|column| names[column].clone());
+        }
+        Ok(Self(found))
+    }
+
+    /// The names.
+    pub fn names(&self) -> [Option<&str>; INTERLEAVED_KEYS.len()] {
+        self.0.each_ref().map(Option::as_deref)
+    }
+}
+
+/// The default names of a role of logs.
+fn log_names(role: &str) -> &'static [&'static str] {
+    NAMES.iter().find(|(known, _)| *known == role).map_or(default_names(role), |(_, names)| names)
+}
+
+/// The column of a role that every log has.
+fn required(
+    (source, names): (&Source, &[String]),
+    columns: Option<&Map<String, Value>>,
+    role: &str,
+) -> Result<usize> {
+    of_role((source, names), columns, role)?.ok_or_else(|| {
+        source.error(format!(
+            "no column for the role {role} of a log: name one {}, or give it with the options {{\"columns\": \
+             {{\"{role}\": \"...\"}}}}; the columns are {}",
+            log_names(role).join(" or "),
+            names.join(", ")
+        ))
+    })
+}
+
+/// The column of a role: by the option `columns`, otherwise by its default names.
+fn of_role(
+    (source, names): (&Source, &[String]),
+    columns: Option<&Map<String, Value>>,
+    role: &str,
+) -> Result<Option<usize>> {
+    match columns.and_then(|columns| columns.get(role)) {
+        Some(Value::String(name)) => return lookup((source, names), "columns", name).map(Some),
+        Some(other) => return Err(not_a_name(role, other)),
+        None => {}
+    }
+    let mut found = Vec::new();
+    for name in log_names(role) {
+        found.extend(find(source, names, name)?);
+    }
+    match found[..] {
+        [only] => Ok(Some(only)),
+        [] => Ok(None),
+        [a, b, ..] => {
+            let [a, b] = [&names[a], &names[b]];
+            Err(source.error(format!(
+                "both \"{a}\" and \"{b}\" could have the role {role} of a log; choose with the options \
+                 {{\"columns\": {{\"{role}\": \"{a}\"}}}}"
+            )))
+        }
+    }
+}
+
+// Columns that are named like ids (rule 2.12).
+
+/// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, `guid`, or a name that ends as in
+/// `product_id`, `product id`, `product-id`, `product_uuid` or `productId`.
+pub(in super::super) fn is_like_id(name: &str) -> bool {
+    let name = name.trim();
+    let lower = name.to_ascii_lowercase().replace([' ', '-'], "_");
+    let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));
+    lower == "rowid"
+        || ["id", "uuid", "guid"].contains(&lower.rsplit('_').next().unwrap_or_default())
+        || before.is_some_and(|before| before.ends_with(|last: char| last.is_ascii_lowercase()))
+}
+
+/// Features that are named like ids and that the option `columns` does not list. They are refused if they hold numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LikeIds {
+    /// The columns.
+    pub columns: Vec<usize>,
+    /// What to say about them.
+    pub error: Error,
+}
+
+impl ColumnChoice<'_> {
+    /// Features of a training that are named like ids and that the option `columns` does not list (rule 2.12).
+    pub fn like_ids(
+        &self,
+        features: &FeatureColumns,
+        query_features: Option<&FeatureColumns>,
+        doc: Option<usize>,
+    ) -> Option<LikeIds> {
+        let unlisted = |role: &str, columns: Option<&FeatureColumns>| -> Vec<usize> {
+            let listed = self.columns.is_some_and(|columns| columns.contains_key(role));
+            match columns {
+                Some(FeatureColumns::Wide(columns))
+                    if !listed && self.spec.feature_set == FeatureSet::New =>
+                {
+                    columns.iter().copied().filter(|column| is_like_id(&self.names[*column])).collect()
+                }
+                _ => Vec::new(),
+            }
+        };
+        let columns =
+            [unlisted("features", Some(features)), unlisted("query_features", query_features)].concat();
+        let error = self.refuse_ids(&columns, doc.is_some());
+        (!columns.is_empty()).then_some(LikeIds { columns, error })
+    }
+
+    fn refuse_ids(&self, columns: &[usize], has_doc: bool) -> Error {
+        let names: Vec<&str> = columns.iter().map(|column| self.names[*column].as_str()).collect();
+        let problem = match names[..] {
+            [only] => format!("the column \"{only}\" is named like an id and has no role"),
+            _ => format!("the columns \"{}\" are named like ids and have no role", names.join("\", \"")),
+        };
+        let role = match names.split_first() {
+            Some((first, others)) if !has_doc => {
+                let proposal = self.proposal(Some(("doc", first)), others);
+                format!("to name documents by \"{first}\", use the options {proposal}; ")
+            }
+            _ => String::new(),
+        };
+        let ignored = self.proposal(None, &names);
+        self.source.error(format!(
+            "{problem}; {role}to ignore ids, use the options {ignored}; to use an id as a feature, list all features under \"features\""
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_like_id;
+
+    #[test]
+    fn ids_are_known_by_their_names() {
+        for name in [
+            "id",
+            "ID",
+            "session_id",
+            "Product_Id",
+            "rowid",
+            "uuid",
+            "order_uuid",
+            "_id",
+            "productId",
+            "userID",
+        ] {
+            assert!(is_like_id(name), "{name}");
+        }
+        for name in ["bid", "paid", "grid", "acid", "valid", "id_count", "ids", "idf", "GRID", "Id3", "x", ""]
+        {
+            assert!(!is_like_id(name), "{name}");
+        }
     }
 }

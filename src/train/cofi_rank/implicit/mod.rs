@@ -7,8 +7,9 @@
 //!
 //! Lambda is chosen on held-out pairs of every user: `select`.
 
-mod all_items;
 mod select;
+
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
@@ -18,11 +19,14 @@ use super::{CofiRankSpec, Known, Session, UseBiases, check_weights, factored_mod
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::memory::matrix_bytes;
+use crate::base::parallel;
 use crate::base::param::Params;
 use crate::data::{Dataset, Id, Ratings};
+use crate::learn::solve::{Factors, WeightedSquares};
 use crate::model::{Implicit, RatingTransform};
 use crate::train::algorithm::{Columns, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
 use crate::train::select::{Searched, TunedValue};
+
 use select::Held;
 
 /// alpha, chosen on validation pairs of MovieLens-100k (NDCG@10, 8 factors, one split: 1 .2151, 3 .2181, 5 .2177, 10 .2142).
@@ -160,7 +164,7 @@ impl ImplicitSpec {
         if self.draws() {
             return session.fit(&self.with_negatives(pairs), lambdas, purpose);
         }
-        all_items::fit(session, pairs, lambdas, purpose)
+        fit(session, pairs, lambdas, purpose)
     }
 
     /// Candidates for lambda, largest first; one if it is given.
@@ -219,7 +223,7 @@ impl TrainingSpec for ImplicitSpec {
         // 1. Lambda, on held-out pairs or on a source.
         let held = |other| Held::of((&other, self.implicit), (&data.query_ids, &items), &pairs);
         let source = validation.map(held).transpose()?;
-        let largest = if self.draws() { None } else { Some(all_items::largest_lambda(&pairs, control)?) };
+        let largest = if self.draws() { None } else { Some(largest_lambda(&pairs, control)?) };
         let lambdas = self.candidates(largest);
         let found = self.select(&session, (&data.query_ids, &items, &pairs), source, lambdas)?;
         // 2. All pairs, along the path of lambdas up to the chosen one.
@@ -264,4 +268,55 @@ fn shares(pairs: &Ratings) -> Biases {
     let users = pairs.n_users().max(1) as f64;
     let items = pairs.counts().into_iter().map(|count| count as f64 / users).collect();
     Biases { items, ..Biases::none(pairs) }
+}
+
+// Alternating weighted least squares over all items, along a path of lambdas (Hu, Koren & Volinsky 2008).
+
+/// Square matrices of a thread; those that the threads share; rows of a thread beside its pairs.
+const OWN_MATRICES: usize = 1;
+const SHARED_MATRICES: usize = 10;
+const ROWS: usize = 512;
+
+/// Bytes of a fit of these pairs.
+fn fit_bytes(pairs: &Ratings, rank: usize) -> u64 {
+    let wide = rank.next_multiple_of(8);
+    let matrices = OWN_MATRICES * parallel::threads() + SHARED_MATRICES;
+    let squares = matrix_bytes(matrices.saturating_mul(wide), wide);
+    let rows = matrix_bytes(parallel::threads().saturating_mul(ROWS), wide);
+    let factors = matrix_bytes(pairs.n_users() + pairs.n_items, rank + 2);
+    let of_pairs = matrix_bytes(pairs.len(), 2);
+    [squares, rows, factors, of_pairs].into_iter().fold(0, u64::saturating_add)
+}
+
+/// The lambda from which on all factors are 0.
+pub(super) fn largest_lambda(pairs: &Ratings, control: &Control) -> Result<f64> {
+    WeightedSquares::new(pairs).largest_lambda(control)
+}
+
+/// Fits for lambdas from small to large. Each fit starts at the factors of the one before.
+pub(super) fn fit(
+    session: &Session<'_>,
+    pairs: &Ratings,
+    lambdas: &[f64],
+    mut purpose: Purpose<'_>,
+) -> Result<Fit> {
+    let began = Instant::now();
+    let (spec, control) = (session.spec, session.control);
+    let what = format_args!("fitting {} factors of users and items", spec.rank);
+    let _memory = control.reserve(
+        fit_bytes(pairs, spec.rank),
+        what,
+        "use a smaller option 'factors', fewer threads, or fewer pairs",
+    )?;
+    let problem = WeightedSquares::new(pairs);
+    let factors = Factors::new(pairs.n_users(), pairs.n_items, spec.rank, spec.seed)?;
+    // Shares of users rank for users without pairs only.
+    let mut fit = Fit { biases: shares(pairs), scale: 0.0, factors, log: Vec::new(), gap: None };
+    fit.improve((lambdas, spec.max_rounds), &mut purpose, began, &mut |fit, lambda| {
+        problem.fit_users(&mut fit.factors, lambda, control)?;
+        problem.fit_items(&mut fit.factors, lambda, control)?;
+        control.step();
+        Ok(problem.objective(&fit.factors, lambda))
+    })?;
+    Ok(fit)
 }

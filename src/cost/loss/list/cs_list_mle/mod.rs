@@ -16,23 +16,22 @@
 //! exponentials, so nothing overflows.
 
 mod costs;
-mod swap;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::options::in_range;
-use super::scratch::with_scratch;
+use super::in_range;
+use super::with_scratch;
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::param::Params;
 use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::arrange::RowGroup;
 
-use swap::Swaps;
-
 pub use costs::{Costs, Scheme, Tables};
+
+use costs::Swaps;
 
 /// The declaration.
 pub const CS_LIST_MLE: LossDef = LossDef {

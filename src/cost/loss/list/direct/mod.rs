@@ -21,24 +21,22 @@
 //! each group, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
 //! regret stays between 0 and 1. A query with fewer groups than positions has as many positions as groups.
 
-mod decoder;
 mod query;
-
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use super::measure::Measure;
-use super::options::unknown_measure;
+use super::unknown_measure;
 use crate::base::error::{Error, Result};
 use crate::base::param::{Params, named};
 use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::cost::metric::MetricOptions;
 use crate::data::arrange::{ListConstraint, RowGroup};
 
-pub use decoder::{DECODERS, Decoder};
 pub use query::DirectQuery;
+pub use query::{DECODERS, Decoder};
 
 /// The declaration.
 pub const DIRECT: LossDef = LossDef {

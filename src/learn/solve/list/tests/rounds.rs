@@ -1,7 +1,7 @@
 //! Losses that are not convex: what their rounds promise.
 
 use super::*;
-use crate::learn::solve::list::starts::spread;
+use crate::learn::solve::list::nonconvex::spread;
 use crate::math::optim::lbfgs;
 
 #[test]

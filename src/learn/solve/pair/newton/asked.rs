@@ -8,8 +8,8 @@
 use super::chunk::Sums;
 use super::hessian::Precision;
 use super::hinge::Hinge;
-use super::rows::{HingeRows, Rows, Totals};
 use super::space::Space;
+use super::space::{HingeRows, Rows, Totals};
 use super::state::{State, run};
 use crate::base::control::Control;
 use crate::base::error::Result;

@@ -3,10 +3,10 @@
 
 use super::few::ZonePair;
 use super::hessian::{Precision, Products, add_long_zone};
-use super::line::Slope;
 use super::long;
 use super::pass;
 use super::pass::{Center, Half, PAD, Stored, Update};
+use super::state::Slope;
 use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
 use crate::math::lanes;

@@ -29,8 +29,8 @@
 use super::chunk::Sums;
 use super::few::{ZonePair, add_scaled};
 use super::hessian::Precision;
-use super::rows::{HingeRows, Totals};
 use super::space::MANY_FEATURES;
+use super::space::{HingeRows, Totals};
 use super::state::{Best, Newton, State};
 use crate::math::lanes;
 use crate::math::lanes::Lanes;

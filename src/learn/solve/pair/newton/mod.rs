@@ -9,15 +9,17 @@ mod curve;
 mod few;
 mod hessian;
 mod hinge;
-mod line;
 mod long;
 mod pass;
-mod penalty;
-mod rows;
 mod smooth;
 mod space;
-mod start;
 mod state;
+
+use super::PairProblem;
+use crate::base::control::Control;
+use crate::cost::loss::PairLoss;
+use crate::learn::solve::{PairMethod, Solution, SolverDef, StopRule};
+use crate::math::optim::solve_path;
 
 pub use asked::{
     AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,
@@ -25,11 +27,6 @@ pub use asked::{
 pub use few::product_bytes;
 pub use space::largest_chunk_count;
 
-use super::PairProblem;
-use crate::base::control::Control;
-use crate::cost::loss::PairLoss;
-use crate::learn::solve::{PairMethod, Solution, SolverDef, StopRule};
-use crate::math::optim::solve_path;
 use curve::{Curve, Logistic, SquaredHinge};
 use hinge::Hinge;
 use smooth::Smooth;

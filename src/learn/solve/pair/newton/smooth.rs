@@ -19,7 +19,7 @@
 use super::chunk::Sums;
 use super::curve::Curve;
 use super::hessian::{Precision, regularized_solve};
-use super::rows::Rows;
+use super::space::Rows;
 use super::space::Space;
 use super::state::{Newton, State};
 use crate::math::lanes;

@@ -4,10 +4,9 @@ use std::time::Instant;
 
 use super::chunk::Sums;
 use super::few::ZonePair;
-use super::hessian::regularized_solve;
-use super::line;
-use super::penalty::Penalty;
-use super::rows::{HingeRows, Rows};
+use super::hessian::{Penalty, regularized_solve};
+use super::hinge::Hinge;
+use super::space::{HingeRows, Rows};
 use crate::base::control::Control;
 use crate::learn::solve::pair::PairProblem;
 use crate::learn::solve::{Solution, SolveReport, Step, Stop, StopRule};
@@ -127,7 +126,7 @@ impl<'a, R: Rows> State<'a, R> {
         let penalty_slope = lanes::dot(&penalty.gradient(w), &direction);
         let penalty_curvature = 2.0 * penalty.lambda * lanes::dot(&direction, &direction);
         let mut sums = Sums::default();
-        let length = line::search(slope, |step| {
+        let length = search(slope, |step| {
             sums = pass(space, step);
             sums.slope(penalty_slope + step * penalty_curvature)
         })?;
@@ -221,4 +220,179 @@ fn confirmed<'a>(method: &mut impl Newton<'a>) -> bool {
         method.refresh();
     }
     method.state().has_converged()
+}
+
+// The start of Newton's method for the hinge.
+//
+// 1. If w = m / (2 lambda), m = sum of c z, gives no margin above 1, alpha = c is optimal and w is the solution. The
+//    largest margin of m gives the smallest such lambda, once for a path.
+// 2. Otherwise the ridge solution: the hinge widened to delta = 4 has p = 3/4 - z'w / 4 if no pair leaves the zone, so
+//    (2 lambda I + sum of c z z' / 4) w = 3/4 m + t. Or w0 if that is better.
+// 3. On a path, the previous solution: times the ratio of lambdas, as 1. suggests, until the plain solution is
+//    better for the first time. With a linear term or a center it is always plain.
+//
+// A start given by the caller replaces 1. to 3. for the first lambda.
+
+/// Width of the first zone.
+const FIRST_WIDTH: f64 = 0.15;
+/// Width of the first zone from w0 or 0.
+const COLD_WIDTH: f64 = 1.0;
+
+impl<R: HingeRows> Hinge<'_, R> {
+    /// The solution for a lambda so large that no margin exceeds 1. False for a smaller lambda, and with a linear term
+    /// or a center, which would move the margins.
+    pub(super) fn solve_linear_regime(&mut self) -> bool {
+        let (space, penalty) = (&mut self.state.space, &self.state.penalty);
+        if !penalty.is_plain() {
+            return false;
+        }
+        let lambda = penalty.lambda;
+        let size = lanes::dot(&space.totals().pair_sum, &space.totals().pair_sum);
+        // The weighted mean of the margins is at most the largest.
+        if size > 2.0 * lambda * space.totals().total_weight {
+            return false;
+        }
+        if self.largest_margin.is_none() {
+            let direction = space.totals().pair_sum.clone();
+            space.set_point(&direction);
+            self.largest_margin = Some(space.largest_margin());
+        }
+        if self.largest_margin.is_none_or(|margin| margin > 2.0 * lambda) {
+            return false;
+        }
+        self.state.w = lanes::scaled(&space.totals().pair_sum, 0.5 / lambda);
+        self.state.best.w.clone_from(&self.state.w);
+        self.state.best.primal = space.totals().total_weight - size / (4.0 * lambda);
+        self.state.best.dual = self.state.best.primal;
+        true
+    }
+
+    /// Moves to the start and makes the first pass. `previous` is the solution for another lambda.
+    pub(super) fn move_to_start(&mut self, previous: Option<(Vec<Lanes>, f64)>) {
+        self.state.space.clear_centers();
+        if let Some((w, lambda)) = previous {
+            self.delta = self.last_width.min(FIRST_WIDTH);
+            let plain = self.evaluate_at(&w);
+            let ratio = lambda / self.state.penalty.lambda;
+            if self.may_stretch && self.evaluate_at(&lanes::scaled(&w, ratio)) > plain {
+                self.may_stretch = false;
+                self.evaluate_at(&w);
+            }
+            return;
+        }
+        self.delta = FIRST_WIDTH;
+        if let Some(start) = self.state.start.take() {
+            self.evaluate_at(&start);
+            return;
+        }
+        let center = self.state.penalty.center.clone();
+        let bound =
+            center.as_ref().map_or(self.state.space.totals().total_weight, |center| self.evaluate_at(center));
+        if let Some(w) = self.ridge()
+            && self.evaluate_at(&w) <= bound
+        {
+            return;
+        }
+        self.delta = COLD_WIDTH;
+        let cold = center.unwrap_or_else(|| vec![Lanes::ZERO; self.state.space.totals().width]);
+        self.evaluate_at(&cold);
+    }
+
+    /// (2 lambda I + sum of c z z' / 4)^-1 (3/4 m + t).
+    fn ridge(&mut self) -> Option<Vec<Lanes>> {
+        let (space, penalty) = (&mut self.state.space, &self.state.penalty);
+        let moment = lanes::scaled(&space.moment(self.precision), 0.25);
+        let mut right = lanes::scaled(&space.totals().pair_sum, 0.75);
+        penalty.add_center_term(&mut right);
+        regularized_solve(&moment, space.totals().dim, penalty.lambda, &right)
+    }
+
+    /// Moves to w; returns P(w).
+    fn evaluate_at(&mut self, w: &[Lanes]) -> f64 {
+        self.state.w = w.to_vec();
+        self.refresh();
+        self.state.primal
+    }
+}
+
+// Line search on scores: a step t > 0 at which the slope of the smoothed objective has become small.
+//
+// phi(t) is convex, so the minimum is on the side of t given by the sign of phi'(t). t = 1 is tried first; a step is
+// accepted if |phi'(t)| <= 0.3 |phi'(0)|. Otherwise the next step is that of the secant: inside the middle of the
+// bracket, or up to four times as long while there is no bracket. A jump of the slope makes the secant slow. So if a
+// step has not halved the bracket, the next one cuts it in half, or to a tenth while its lower end is zero. Cost one
+// pass over the pairs per step.
+
+/// Fraction of the first slope that is accepted.
+const REMAINING_SLOPE: f64 = 0.3;
+/// Largest number of steps tried.
+const MOST_STEPS: usize = 50;
+
+/// Slope at a step, and the size below which it is rounding.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slope {
+    pub value: f64,
+    pub noise: f64,
+}
+
+/// The step found; the last call of `slope` was made there. `None` if no step decreases the objective for certain.
+pub(super) fn search(slope_at_zero: f64, mut slope: impl FnMut(f64) -> Slope) -> Option<f64> {
+    let (mut low, mut low_slope) = (0.0, slope_at_zero);
+    let mut high: Option<(f64, f64)> = None;
+    let mut step = 1.0;
+    let mut slow = false;
+    for _ in 0..MOST_STEPS {
+        let Slope { value, noise } = slope(step);
+        if value.abs() <= REMAINING_SLOPE * slope_at_zero.abs() || value.abs() <= noise {
+            return Some(step);
+        }
+        let length = high.map_or(f64::INFINITY, |(high, _)| high - low);
+        if value > 0.0 {
+            high = Some((step, value));
+        } else {
+            (low, low_slope) = (step, value);
+        }
+        // A cut is always followed by a secant.
+        slow = !slow && high.is_some_and(|(high, _)| high - low > 0.5 * length);
+        step = match high {
+            Some((high, _)) if slow => low + (high - low) * if low > 0.0 { 0.5 } else { 0.1 },
+            _ => next_step(low, low_slope, high, slope_at_zero),
+        };
+        if !step.is_finite() {
+            return None;
+        }
+    }
+    (low > 0.0).then(|| {
+        slope(low);
+        low
+    })
+}
+
+/// The secant's step, kept inside the bracket.
+fn next_step(low: f64, low_slope: f64, high: Option<(f64, f64)>, slope_at_zero: f64) -> f64 {
+    if let Some((high, high_slope)) = high {
+        let fraction = (-low_slope / (high_slope - low_slope)).clamp(0.1, 0.9);
+        return low + fraction * (high - low);
+    }
+    let secant = low * slope_at_zero / (slope_at_zero - low_slope);
+    if secant > 1.5 * low { secant.min(4.0 * low) } else { 1.5 * low }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimum_is_found_on_either_side_of_one() {
+        for minimum in [1e-4, 0.3, 1.0, 7.0, 1e3] {
+            let slope = |t: f64| Slope { value: if t < minimum { -1.0 } else { t - minimum }, noise: 0.0 };
+            let step = search(-1.0, slope).unwrap_or(f64::NAN);
+            assert!(slope(step).value.abs() <= 0.3 || step > 0.9 * minimum, "{minimum}: {step}");
+        }
+    }
+
+    #[test]
+    fn a_slope_that_never_falls_ends_the_search() {
+        assert!(search(-1.0, |_| Slope { value: 1.0, noise: 0.0 }).is_none());
+    }
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::{PairProblem, blocks, cases, fit, problem, reference, shapes, weights};
 use crate::base::control::Control;
-use crate::learn::solve::{Solution, SolveOptions, Stop, certificate, pair_path};
+use crate::learn::solve::certificate;
+use crate::learn::solve::{Solution, SolveOptions, Stop, pair_path};
 use crate::math::random::Random;
 
 /// Numbers of a given size.

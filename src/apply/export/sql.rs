@@ -1,0 +1,409 @@
+//! Scores as an expression of SQL, for an SQLite without this library.
+//!
+//! Columns are written in backquotes: SQLite takes an unknown name in double quotes for a text, silently.
+
+use std::fmt::{Arguments, Write as _};
+
+use super::Term;
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::data::{Missing, Quantiles, Scaling};
+use crate::learn::space::{Form, WeightsOf};
+use crate::model::Model;
+use crate::trees::Split;
+
+/// Most summands in a row: SQLite allows expressions of depth 1000, and each summand adds 1.
+const LONGEST_SUM: usize = 400;
+
+/// Most cases in a row: a value is compared with all of them.
+const LONGEST_CASE: usize = 16;
+
+/// Longest expression (bytes). SQLite takes 3 seconds and 500 MB to prepare one.
+const LONGEST: usize = 20_000_000;
+
+/// Most times that the name of a feature is written before the length is checked again.
+const MOST_REPEATED: usize = 16;
+
+/// The name of the query column of a model that was trained without SQL.
+const QUERY_COLUMN: &str = "query_id";
+
+/// The score as an expression of the columns of a table. Scalings within queries and the form `ranking` make it one with
+/// window functions.
+///
+/// # Errors
+/// An expression longer than [`LONGEST`].
+pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
+    let columns = Columns::new(model);
+    let summands: Vec<Summand<'_>> = terms.iter().flat_map(|term| summands(&columns, term)).collect();
+    let mut sql = Sql::default();
+    if summands.is_empty() {
+        return Ok("0.0".to_owned());
+    }
+    sql.sum(&columns, &summands)?;
+    Ok(sql.text)
+}
+
+/// Why a name cannot be written.
+pub(super) fn check_names(model: &Model) -> Result<(), String> {
+    let columns = &model.card.columns;
+    let mut names = model.card.features.iter().chain(&columns.query).chain(&columns.features);
+    match names.find(|name| name.contains('\0')) {
+        None => Ok(()),
+        Some(name) => Err(format!("the name \"{}\" has a zero byte", crate::base::error::shorten(name))),
+    }
+}
+
+/// How the columns of the table are written.
+struct Columns {
+    /// The features, as numbers; NULL if they are missing and nothing replaces them.
+    features: Vec<String>,
+    /// What replaces a missing feature.
+    missing: Missing,
+    /// The rows of the same query.
+    window: String,
+}
+
+impl Columns {
+    fn new(model: &Model) -> Self {
+        let (card, mut ticks) = (&model.card, Ticks::default());
+        let given = |(index, name): (usize, &String)| {
+            ticks.add(64 + name.len());
+            match &card.columns.features {
+                Some(vector) => format!("json_extract({}, '$[{index}]')", quoted(vector)),
+                None => quoted(name),
+            }
+        };
+        let filled = |(given, mean): (String, &f64)| match card.missing {
+            Missing::Error | Missing::Branch => given,
+            Missing::Zero => format!("coalesce({given}, 0.0)"),
+            Missing::Mean => format!("coalesce({given}, {mean:?})"),
+        };
+        let features = card.features.iter().enumerate().map(given).zip(&card.means).map(filled).collect();
+        let query = card.columns.query.as_deref().unwrap_or(QUERY_COLUMN);
+        Self { features, missing: card.missing, window: format!("OVER (PARTITION BY {})", quoted(query)) }
+    }
+
+    /// The mean of a value over its query.
+    fn mean(&self, value: &str) -> String {
+        format!("avg({value}) {}", self.window)
+    }
+}
+
+/// A name as SQL writes it.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A summand of a score.
+enum Summand<'a> {
+    Feature(Weighted<'a>),
+    Tree(Tree<'a>),
+}
+
+/// A scaled feature with its weight.
+struct Weighted<'a> {
+    term: &'a Term<'a>,
+    /// The number of the scaled feature.
+    index: usize,
+    weight: f64,
+}
+
+/// The trees, or the features whose weights are not 0.
+fn summands<'a>(columns: &Columns, term: &'a Term<'a>) -> Vec<Summand<'a>> {
+    if let WeightsOf::Leaves(_) = term.space.weights_of() {
+        return trees(term).into_iter().map(Summand::Tree).collect();
+    }
+    let n = columns.features.len();
+    let summand = move |(index, weight): (usize, &f64)| {
+        // With a factor of 0 the feature is constant.
+        let factor =
+            if index < n { term.scaling.affine(index).map_or(1.0, |(_, factor)| factor) } else { 1.0 };
+        let weight = weight * factor;
+        (weight.abs() > 0.0).then_some(Summand::Feature(Weighted { term, index, weight }))
+    };
+    term.weights.iter().enumerate().filter_map(summand).collect()
+}
+
+/// An expression that is written.
+#[derive(Default)]
+struct Sql {
+    text: String,
+    ticks: Ticks,
+}
+
+impl Sql {
+    fn push(&mut self, part: Arguments<'_>) -> Result<()> {
+        let start = self.text.len();
+        // Writing to a text does not fail.
+        self.text.write_fmt(part).unwrap_or_default();
+        self.ticks.add(64 + self.text.len() - start);
+        self.check_length(0)
+    }
+
+    /// Refuses an expression that is too long with this many bytes more.
+    fn check_length(&self, more: usize) -> Result<()> {
+        if self.text.len().saturating_add(more) <= LONGEST {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!(
+            "the expression has more than {LONGEST} bytes; use fewer features or trees, shorter names or \"scale\": \"standard\", \
+             or export the model as 'json'"
+        )))
+    }
+
+    /// The sum of some summands, in groups of at most [`LONGEST_SUM`].
+    fn sum(&mut self, columns: &Columns, summands: &[Summand<'_>]) -> Result<()> {
+        if summands.len() <= LONGEST_SUM {
+            return summands.iter().enumerate().try_for_each(|(at, summand)| {
+                self.push(format_args!("{}", if at == 0 { "" } else { " " }))?;
+                match summand {
+                    Summand::Feature(feature) => {
+                        self.signed(feature.weight, at == 0)?;
+                        self.scaled(columns, feature)
+                    }
+                    Summand::Tree(tree) => {
+                        self.push(format_args!("{}", if at == 0 { "" } else { "+ " }))?;
+                        self.tree(columns, tree)
+                    }
+                }
+            });
+        }
+        let mut group = LONGEST_SUM;
+        while group * LONGEST_SUM < summands.len() {
+            group *= LONGEST_SUM;
+        }
+        for (at, part) in summands.chunks(group).enumerate() {
+            self.push(format_args!("{}", if at == 0 { "(" } else { " + (" }))?;
+            self.sum(columns, part)?;
+            self.push(format_args!(")"))?;
+        }
+        Ok(())
+    }
+
+    /// `+ number * ` or `- number * `; the first summand has no plus.
+    fn signed(&mut self, number: f64, is_first: bool) -> Result<()> {
+        let sign = match (number < 0.0, is_first) {
+            (true, _) => "- ",
+            (false, true) => "",
+            (false, false) => "+ ",
+        };
+        self.push(format_args!("{sign}{:?} * ", number.abs()))
+    }
+
+    /// A scaled feature divided by the factor of its scaling. With the form `ranking` its mean over the query is subtracted: the
+    /// scores of a linear function are then centered.
+    fn scaled(&mut self, columns: &Columns, summand: &Weighted<'_>) -> Result<()> {
+        let (n, term) = (columns.features.len(), summand.term);
+        let x = &columns.features[summand.index % n];
+        self.check_length(MOST_REPEATED.saturating_mul(x.len() + columns.window.len()))?;
+        let centered = term.space.form() == Form::Ranking;
+        // Text from a file counts as a number in arithmetic, but not in comparisons.
+        let number = format!("{x} + 0.0");
+        if summand.index >= n || matches!(term.scaling, Scaling::QueryMinmax) {
+            return self.minmax(columns, &number, centered);
+        }
+        let number = format!("({number})");
+        match term.scaling {
+            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
+                let lines: Vec<Line> = quantiles[summand.index].lines().map(Line::from).collect();
+                if !centered {
+                    return self.normal_score(&number, &lines);
+                }
+                self.push(format_args!("("))?;
+                self.normal_score(&number, &lines)?;
+                self.push(format_args!(" - avg("))?;
+                self.normal_score(&number, &lines)?;
+                self.push(format_args!(") {})", columns.window))
+            }
+            scaling => {
+                let (center, _) = scaling.affine(summand.index).unwrap_or((0.0, 1.0));
+                match (centered, center.abs() > 0.0) {
+                    (true, _) => self.push(format_args!("({x} - {})", columns.mean(x))),
+                    (false, true) => self.push(format_args!("({x} {})", minus(center))),
+                    (false, false) => self.push(format_args!("{x}")),
+                }
+            }
+        }
+    }
+
+    /// (x - min) / (max - min) over the query, or 0 if all values are equal; less its mean if centered.
+    fn minmax(&mut self, columns: &Columns, x: &str, centered: bool) -> Result<()> {
+        let window = &columns.window;
+        let (min, max) = (format!("min({x}) {window}"), format!("max({x}) {window}"));
+        let start = if centered { columns.mean(x) } else { min.clone() };
+        self.push(format_args!(
+            "CASE WHEN {max} > {min} THEN ({x} - {start}) / ({max} - {min}) ELSE 0.0 * ({x}) END"
+        ))
+    }
+
+    /// The score of a value: linear between the quantiles, constant outside.
+    fn normal_score(&mut self, x: &str, lines: &[Line]) -> Result<()> {
+        let first = lines[0];
+        self.push(format_args!(
+            "CASE WHEN {x} IS NULL THEN NULL WHEN {x} < {:?} THEN {:?}",
+            first.value, first.score
+        ))?;
+        // Two levels, so that a value is compared with few quantiles.
+        for (number, group) in lines.chunks(LONGEST_CASE).enumerate() {
+            match lines.get((number + 1) * LONGEST_CASE) {
+                Some(next) => self.push(format_args!(" WHEN {x} < {:?} THEN ", next.value))?,
+                None => self.push(format_args!(" ELSE "))?,
+            }
+            self.in_group(x, group)?;
+        }
+        self.push(format_args!(" END"))
+    }
+
+    /// The score of a value that is not below the first of these quantiles, and below those that follow them.
+    fn in_group(&mut self, x: &str, lines: &[Line]) -> Result<()> {
+        if let [line] = lines {
+            return self.on_line(x, line);
+        }
+        self.push(format_args!("CASE"))?;
+        for pair in lines.windows(2) {
+            self.push(format_args!(" WHEN {x} < {:?} THEN ", pair[1].value))?;
+            self.on_line(x, &pair[0])?;
+        }
+        self.push(format_args!(" ELSE "))?;
+        self.on_line(x, &lines[lines.len() - 1])?;
+        self.push(format_args!(" END"))
+    }
+
+    fn on_line(&mut self, x: &str, line: &Line) -> Result<()> {
+        let Line { value, score, slope } = *line;
+        self.push(format_args!("{score:?}"))?;
+        if slope.abs() <= 0.0 {
+            return Ok(());
+        }
+        self.push(format_args!(" "))?;
+        self.signed(slope, false)?;
+        self.push(format_args!("({x} {})", minus(value)))
+    }
+}
+
+/// A stored quantile: from this value on the score is `score + slope (x - value)`.
+#[derive(Clone, Copy)]
+struct Line {
+    value: f64,
+    score: f64,
+    slope: f64,
+}
+
+impl From<(f64, f64, f64)> for Line {
+    fn from((value, score, slope): (f64, f64, f64)) -> Self {
+        Self { value, score, slope }
+    }
+}
+
+/// `- number` or `+ number`. Two signs in a row would start a comment.
+fn minus(number: f64) -> String {
+    let sign = if number < 0.0 { '+' } else { '-' };
+    format!("{sign} {:?}", number.abs())
+}
+
+// Trees as cases of SQL: `CASE WHEN x > border THEN ... ELSE ... END`, level by level.
+
+/// A tree.
+pub(super) struct Tree<'a> {
+    scaling: &'a Scaling,
+    /// One per level.
+    splits: Vec<Split>,
+    /// The values of its leaves: a value above the border of level i adds 2^i to the number of the leaf.
+    values: &'a [f64],
+}
+
+/// A level of a tree.
+struct Question {
+    above: String,
+    /// What holds for a value that is not above; none if that is every other value.
+    below: Option<String>,
+}
+
+/// The trees of a term.
+pub(super) fn trees<'a>(term: &Term<'a>) -> Vec<Tree<'a>> {
+    let WeightsOf::Leaves(forest) = term.space.weights_of() else { return Vec::new() };
+    let mut splits = forest.splits();
+    let values = term.weights.chunks_exact(1 << forest.depth());
+    let tree = |values| {
+        let splits = splits.by_ref().take(forest.depth()).collect();
+        Tree { scaling: term.scaling, splits, values }
+    };
+    values.map(tree).collect()
+}
+
+impl Sql {
+    /// The value of the leaf of a document.
+    pub(super) fn tree(&mut self, columns: &Columns, tree: &Tree<'_>) -> Result<()> {
+        let questions: Vec<Question> =
+            tree.splits.iter().map(|split| question(columns, tree.scaling, split)).collect();
+        self.below(&questions, (0, 0), tree.values)
+    }
+
+    /// The part of a tree below the answers to some levels, which are the bits of `leaf`.
+    fn below(&mut self, questions: &[Question], (level, leaf): (usize, usize), values: &[f64]) -> Result<()> {
+        let Some(Question { above, below }) = questions.get(level) else {
+            return self.push(format_args!("{:?}", values[leaf]));
+        };
+        self.push(format_args!("CASE WHEN {above} THEN "))?;
+        self.below(questions, (level + 1, leaf | 1 << level), values)?;
+        match below {
+            Some(below) => self.push(format_args!(" WHEN {below} THEN "))?,
+            None => self.push(format_args!(" ELSE "))?,
+        }
+        self.below(questions, (level + 1, leaf), values)?;
+        self.push(format_args!(" END"))
+    }
+}
+
+fn question(columns: &Columns, scaling: &Scaling, split: &Split) -> Question {
+    // Text from a file counts as a number in arithmetic, but not in comparisons.
+    let x = format!("{} + 0.0", columns.features[split.feature]);
+    let (x, border) = match scaling {
+        Scaling::Quantile(quantiles) => (x, last_not_above(&quantiles[split.feature], split.border)),
+        scaling => match scaling.affine(split.feature) {
+            Some((center, factor)) if scaling != &Scaling::None => {
+                (format!("({x} {}) * {factor:?}", minus(center)), split.border)
+            }
+            _ => (x, split.border),
+        },
+    };
+    let above = format!("{x} > {border:?}");
+    match columns.missing {
+        // The score of a missing value is NULL.
+        Missing::Error => Question { above, below: Some(format!("{x} <= {border:?}")) },
+        // A comparison with NULL is NULL.
+        Missing::Branch if split.missing_above => {
+            Question { above: format!("({above}) IS NOT 0"), below: None }
+        }
+        Missing::Branch | Missing::Zero | Missing::Mean => Question { above, below: None },
+    }
+}
+
+/// The largest value whose score is not above a border: scores rise with values. At the ends it is the first or last number.
+fn last_not_above(quantiles: &Quantiles, border: f64) -> f64 {
+    let (mut low, mut high) = (rank(f64::MIN), rank(f64::MAX));
+    if quantiles.normal_score(f64::MAX) <= border {
+        return f64::MAX;
+    }
+    // The score of `high` is above the border.
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if quantiles.normal_score(of_rank(middle)) <= border {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    of_rank(low)
+}
+
+/// The place of a number among all finite numbers of its type.
+fn rank(value: f64) -> i128 {
+    let size = i128::from(value.abs().to_bits());
+    if value.is_sign_negative() { -size } else { size }
+}
+
+fn of_rank(rank: i128) -> f64 {
+    let size = f64::from_bits(rank.unsigned_abs() as u64);
+    if rank < 0 { -size } else { size }
+}

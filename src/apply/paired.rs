@@ -1,0 +1,416 @@
+//! Paired comparison of two series of values, such as a metric of two models on the same queries: difference of the means,
+//! interval and p-value.
+//!
+//! The three tests are those that Smucker, Allan and Carterette (2007) compare for information retrieval: randomization,
+//! Student's t and bootstrap. All sums have a fixed order, so a seed gives the same bits on any number of threads.
+
+#[cfg(test)]
+mod tests;
+
+use special::Beta;
+
+use crate::base::control::Ticks;
+use crate::base::memory::bytes_of;
+use crate::base::param::named;
+use crate::math::order::sort_ascending;
+use crate::math::random;
+use crate::math::random::Random;
+
+/// Sums that differ by less than this part of the sum of absolute values are equal. Rounding makes such differences.
+const TIE: f64 = 1e-12;
+
+/// How p-value and interval are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TestKind {
+    /// Random signs of the differences.
+    #[default]
+    Randomization,
+    /// Student's t distribution.
+    T,
+    /// Resampled differences.
+    Bootstrap,
+}
+
+named!(TestKind { Randomization = "randomization", T = "t", Bootstrap = "bootstrap" });
+
+/// A two-sided paired test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedTest {
+    /// How p-value and interval are computed.
+    pub kind: TestKind,
+    /// Number of random sign patterns or resamples, at least 1.
+    pub samples: usize,
+    /// Probability that the interval covers the true difference, in 0..1.
+    pub confidence: f64,
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+impl Default for PairedTest {
+    fn default() -> Self {
+        Self { kind: TestKind::default(), samples: 10_000, confidence: 0.95, seed: 0 }
+    }
+}
+
+/// What a test finds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Comparison {
+    /// Number of pairs.
+    pub n: usize,
+    /// Mean of the first values; `None` without pairs, as the next two.
+    pub mean_a: Option<f64>,
+    /// Mean of the second values.
+    pub mean_b: Option<f64>,
+    /// `mean_a` - `mean_b`, as the mean of the differences.
+    pub difference: Option<f64>,
+    /// Lower and upper limit of the difference; `None` if it is unbounded because of too few pairs.
+    pub interval: Option<(f64, f64)>,
+    /// Probability of a difference at least as large as the observed one if both series are alike; `None` if n is too small
+    /// for the test (0; for t and bootstrap 1).
+    pub p_value: Option<f64>,
+}
+
+/// Interval and p-value of one test.
+type Outcome = (Option<(f64, f64)>, Option<f64>);
+
+impl PairedTest {
+    /// Bytes that a comparison of `n` pairs takes, with both series.
+    pub fn bytes(&self, n: usize) -> u64 {
+        bytes_of::<[f64; 4]>(n) + bytes_of::<[f64; 6]>(self.samples)
+    }
+
+    /// Compares values that belong together by position. Values are at most [`LARGEST_VALUE`](crate::cost::metric::LARGEST_VALUE) in size.
+    ///
+    /// # Panics
+    /// If the series differ in length.
+    pub fn compare(&self, a: &[f64], b: &[f64]) -> Comparison {
+        assert_eq!(a.len(), b.len(), "values in pairs");
+        let n = a.len();
+        if n == 0 {
+            return Comparison::default();
+        }
+        // 1. Differences, divided by a power of 2 so that squares neither overflow nor vanish. This rounds nothing.
+        let mut differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+        let largest = differences.iter().fold(0.0, |largest: f64, d| largest.max(d.abs()));
+        let (_, exponent) = libm::frexp(largest);
+        differences.iter_mut().for_each(|d| *d = libm::scalbn(*d, -exponent));
+        // 2. The test.
+        let (interval, p_value) = match self.kind {
+            TestKind::Randomization => randomization(&differences, self),
+            TestKind::T => student_t(&differences, self.confidence),
+            TestKind::Bootstrap => bootstrap(&differences, self),
+        };
+        let unscaled = |value: f64| libm::scalbn(value, exponent);
+        Comparison {
+            n,
+            mean_a: Some(mean(a)),
+            mean_b: Some(mean(b)),
+            difference: Some(unscaled(mean(&differences))),
+            interval: interval.map(|(low, high)| (unscaled(low), unscaled(high))),
+            p_value,
+        }
+    }
+}
+
+/// The mean, with a sum from first to last.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The sum of absolute values.
+fn absolute_sum(values: &[f64]) -> f64 {
+    values.iter().map(|value| value.abs()).sum()
+}
+
+// The bootstrap of paired differences.
+
+/// p-value and interval of the mean of `differences` from B resamples with replacement.
+///
+/// The p-value is (1 + c) / (1 + B), where c counts resampled means that differ from the observed mean by at least its
+/// size (Efron and Tibshirani 1993, section 16.4). The interval is BCa: bias-corrected and accelerated (Efron 1987, "Better
+/// bootstrap confidence intervals", equation 3.10).
+pub(super) fn bootstrap(differences: &[f64], test: &PairedTest) -> Outcome {
+    if differences.len() < 2 {
+        return (None, None);
+    }
+    let center = mean(differences);
+    let mut means = resampled(differences, test);
+    let tie = TIE * absolute_sum(differences) / differences.len() as f64;
+    let extreme = means.iter().filter(|mean| (*mean - center).abs() >= center.abs() - tie).count();
+    let p_value = (1 + extreme) as f64 / (1 + means.len()) as f64;
+    // Bias correction: how far the observed mean is from the median of the resampled ones. Equal means count half.
+    let count = |from: f64, to: f64| means.iter().filter(|mean| (from..to).contains(*mean)).count() as f64;
+    let below = count(f64::NEG_INFINITY, center - tie) + 0.5 * count(center - tie, center + tie);
+    let share = (below / means.len() as f64).clamp(1e-9, 1.0 - 1e-9);
+    let (bias, acceleration) = (random::quantile(share), acceleration(differences, center));
+    sort_ascending(&mut means);
+    let limit = |p: f64| {
+        let z = bias + random::quantile(p);
+        quantile(&means, normal_distribution(bias + z / (1.0 - acceleration * z)))
+    };
+    let tail = (1.0 - test.confidence) / 2.0;
+    (Some((limit(tail), limit(1.0 - tail))), Some(p_value))
+}
+
+/// Means of resamples.
+fn resampled(differences: &[f64], test: &PairedTest) -> Vec<f64> {
+    let (n, mut random, mut ticks) = (differences.len(), Random::new(test.seed), Ticks::default());
+    let mut resample = || {
+        let mut sum = 0.0;
+        for _ in 0..n {
+            sum += differences[random.below(n)];
+            ticks.add(4);
+        }
+        sum / n as f64
+    };
+    (0..test.samples).map(|_| resample()).collect()
+}
+
+/// sum u^3 / (6 (sum u^2)^1.5) for u = d - mean: the jackknife estimate for a mean (Efron 1987, equation 6.6).
+fn acceleration(differences: &[f64], center: f64) -> f64 {
+    let (mut squares, mut cubes) = (0.0, 0.0);
+    for d in differences {
+        let u = d - center;
+        squares += u * u;
+        cubes += u * u * u;
+    }
+    if squares > 0.0 { cubes / (6.0 * squares * squares.sqrt()) } else { 0.0 }
+}
+
+/// P(Z <= z) for a standard normal Z.
+fn normal_distribution(z: f64) -> f64 {
+    0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// The quantile of sorted values, with linear interpolation (Hyndman and Fan 1996, definition 7).
+fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let at = p.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let (low, share) = (at as usize, at.fract());
+    let high = (low + 1).min(sorted.len() - 1);
+    sorted[low] + share * (sorted[high] - sorted[low])
+}
+
+// The paired randomization test: if both series are alike, each difference could as well have the other sign (Fisher 1935,
+// "The Design of Experiments", section 21).
+//
+// A sign pattern is the set A of pairs whose signs are flipped. It makes the sum of the differences at most -(sum) or at
+// least the sum if the sum over A, or over its complement, is at most 0. The interval has all values that the same test,
+// of differences minus the value, does not refuse. Its limits are order statistics of the means of the sets A (Hartigan
+// 1969, "Using subsample values as typical values"), so that it contains 0 exactly if p > 1 - confidence.
+
+/// Up to this many pairs all sign patterns are counted.
+const EXACT: usize = 16;
+
+/// p-value and interval of the mean of `differences`.
+///
+/// With all 2^n patterns p = 2 (1 + c) / 2^n, where c is the number of nonempty proper subsets whose sum is at most 0 (for
+/// a positive mean). With B random patterns p = (1 + c) / (1 + B) for the sets and their complements (Davison and Hinkley
+/// 1997, equation 4.11).
+pub(super) fn randomization(differences: &[f64], test: &PairedTest) -> Outcome {
+    let total: f64 = differences.iter().sum();
+    // 1. Sums and means of subsets, for a sum of at least 0.
+    let sign = if total < 0.0 { -1.0 } else { 1.0 };
+    let subsets = if differences.len() <= EXACT {
+        Subsets::all(differences)
+    } else {
+        Subsets::random(differences, total, test.samples, test.seed)
+    };
+    // 2. p-value.
+    let tie = TIE * absolute_sum(differences);
+    let extreme = subsets.sums.iter().filter(|sum| sign * **sum <= tie).count();
+    let p_value = ((1 + extreme) as f64 / subsets.patterns as f64).min(1.0);
+    // 3. Limits: the k-th smallest and the k-th largest mean. The addend is for a confidence that is rounded.
+    let k = ((1.0 - test.confidence) * subsets.patterns as f64 + 1e-9) as usize;
+    (subsets.limits(k), Some(p_value))
+}
+
+/// Sums over subsets of the differences and over their complements.
+struct Subsets {
+    sums: Vec<f64>,
+    means: Vec<f64>,
+    /// Number of pairs of a pattern and its opposite, with the observed one.
+    patterns: usize,
+}
+
+impl Subsets {
+    fn with_capacity(pairs: usize) -> Self {
+        Self {
+            sums: Vec::with_capacity(2 * pairs),
+            means: Vec::with_capacity(2 * pairs),
+            patterns: pairs + 1,
+        }
+    }
+
+    fn push(&mut self, sum: f64, count: usize) {
+        self.sums.push(sum);
+        self.means.push(sum / count as f64);
+    }
+
+    /// All nonempty proper subsets. A sum is that of a subset of the first 8 differences and of one of the others.
+    fn all(differences: &[f64]) -> Self {
+        let (first, rest) = differences.split_at(differences.len().min(EXACT / 2));
+        let (first, rest) = (sums(first), sums(rest));
+        let patterns = first.len() * rest.len();
+        let mut subsets = Self::with_capacity(patterns / 2 - 1);
+        for subset in 1..patterns - 1 {
+            let sum = first[subset % first.len()] + rest[subset / first.len()];
+            subsets.push(sum, subset.count_ones() as usize);
+        }
+        subsets
+    }
+
+    /// Random subsets and their complements. The empty subset counts as one that is as extreme as the observed pattern.
+    fn random(differences: &[f64], total: f64, samples: usize, seed: u64) -> Self {
+        let mut subsets = Self::with_capacity(samples);
+        let (mut random, mut ticks) = (Random::new(seed), Ticks::default());
+        for _ in 0..samples {
+            let (sum, count) = random_subset(differences, &mut random, &mut ticks);
+            let others = differences.len() - count;
+            if count == 0 || others == 0 {
+                subsets.sums.push(0.0);
+                subsets.means.extend([f64::NEG_INFINITY, f64::INFINITY]);
+            } else {
+                subsets.push(sum, count);
+                subsets.push(total - sum, others);
+            }
+        }
+        subsets
+    }
+
+    /// The k-th smallest and the k-th largest mean, if there are finite ones.
+    fn limits(mut self, k: usize) -> Option<(f64, f64)> {
+        let (first, last) = (k.checked_sub(1)?, self.means.len().checked_sub(k)?);
+        sort_ascending(&mut self.means);
+        let (low, high) = (self.means[first], self.means[last]);
+        (low.is_finite() && high.is_finite()).then_some((low.min(high), low.max(high)))
+    }
+}
+
+/// The sums of all subsets: bit i of the index says whether value i is in it.
+fn sums(values: &[f64]) -> Vec<f64> {
+    values.iter().fold(vec![0.0], |mut sums, value| {
+        sums.extend_from_within(..);
+        let half = sums.len() / 2;
+        sums[half..].iter_mut().for_each(|sum| *sum += value);
+        sums
+    })
+}
+
+/// Sum and number of the differences in a random subset. One random number decides on 64 of them.
+fn random_subset(differences: &[f64], random: &mut Random, ticks: &mut Ticks) -> (f64, usize) {
+    let (mut lanes, mut count) = ([0.0; 4], 0);
+    for chunk in differences.chunks(64) {
+        let bits = random.bits() & (u64::MAX >> (64 - chunk.len()));
+        count += bits.count_ones() as usize;
+        for (index, value) in chunk.iter().enumerate() {
+            // All bits of the value, or none.
+            let mask = 0_u64.wrapping_sub(bits >> index & 1);
+            lanes[index % 4] += f64::from_bits(value.to_bits() & mask);
+        }
+        ticks.add(chunk.len());
+    }
+    ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]), count)
+}
+
+// p-values of several tests.
+
+/// Adjusted p-values of a family of tests (Holm 1979, "A simple sequentially rejective multiple test procedure"): the i-th
+/// smallest of m p-values becomes max over j <= i of min(1, (m - j + 1) p_(j)). A test without a p-value is not counted.
+pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut sorted: Vec<f64> = p_values.iter().flatten().copied().collect();
+    sort_ascending(&mut sorted);
+    let mut largest = 0.0_f64;
+    let adjust = |(rank, p): (usize, &f64)| {
+        largest = largest.max(((sorted.len() - rank) as f64 * p).min(1.0));
+        largest
+    };
+    let adjusted: Vec<f64> = sorted.iter().enumerate().map(adjust).collect();
+    let find = |p: f64| adjusted[sorted.partition_point(|other| *other < p)];
+    p_values.iter().map(|p| p.map(find)).collect()
+}
+
+// The paired t test.
+
+/// Degrees of freedom from which the t distribution is computed from the normal one.
+const MANY: f64 = 2000.0;
+
+/// p-value and interval of the mean of `differences` by Student's t distribution with n - 1 degrees of freedom (Student
+/// 1908): t = mean / sqrt(s^2 / n), interval mean -+ q sqrt(s^2 / n). If all differences are equal, the interval is that
+/// value, and p is 1 for 0 and 0 otherwise.
+pub(super) fn student_t(differences: &[f64], confidence: f64) -> Outcome {
+    let n = differences.len() as f64;
+    if differences.len() < 2 {
+        return (None, None);
+    }
+    let center = mean(differences);
+    let variance = differences.iter().map(|d| (d - center) * (d - center)).sum::<f64>() / (n - 1.0);
+    let error = (variance / n).sqrt();
+    if differences.iter().all(|d| d.total_cmp(&differences[0]).is_eq()) || error <= 0.0 {
+        let p = if center.abs() > 0.0 { 0.0 } else { 1.0 };
+        return (Some((center, center)), Some(p));
+    }
+    let half = t_quantile(1.0 - confidence, n - 1.0) * error;
+    (Some((center - half, center + half)), Some(two_sided_t(center / error, n - 1.0)))
+}
+
+/// P(|T| >= |t|) for Student's T with `degrees` >= 1 degrees of freedom.
+///
+/// Up to 2000 degrees it is I_x(degrees / 2, 1/2) with x = degrees / (degrees + t^2) (Abramowitz and Stegun 1964, 26.7.1 and
+/// 26.5.2). For more, where that series is long, t is turned into a normal deviate (Hill 1970, ACM algorithm 395), with an
+/// error below 1e-12.
+pub fn two_sided_t(t: f64, degrees: f64) -> f64 {
+    let square = t * t;
+    if !square.is_finite() {
+        return 0.0;
+    }
+    if degrees <= MANY {
+        let (p, q) = (degrees / 2.0, 0.5);
+        return incomplete_beta(degrees / (degrees + square), p, q);
+    }
+    let a = degrees - 0.5;
+    let b = 48.0 * a * a;
+    let y = a * libm::log1p(square / degrees);
+    let series = (((-0.4 * y - 3.3) * y - 24.0) * y - 85.5) / (0.8 * y * y + 100.0 + b) + y + 3.0;
+    let z = (series / b + 1.0) * y.sqrt();
+    libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// I_x(p, q). One copy for all callers.
+#[inline(never)]
+fn incomplete_beta(x: f64, p: f64, q: f64) -> f64 {
+    x.inc_beta(p, q, p.ln_beta(q))
+}
+
+/// f with P(F >= f) = `tail` in 0..1 for Fisher's F with `above` and `below` degrees of freedom, at least 1 each; of more
+/// than 2000 below the quantile of 2000 is used, which is slightly larger. P(F >= f) = I_x(below / 2, above / 2) with
+/// x = below / (below + above f) (Abramowitz and Stegun 1964, 26.6.2), and bisection finds x.
+pub fn f_quantile(tail: f64, above: f64, below: f64) -> f64 {
+    let below = below.min(MANY);
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if incomplete_beta(middle, below / 2.0, above / 2.0) < tail {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    below * (1.0 - high) / (above * high)
+}
+
+/// t with P(|T| >= t) = `tail` in 0..1, by Newton's method from the normal quantile. The tail is a convex function of t and
+/// the start is below the solution, so that each step comes closer to it.
+pub fn t_quantile(tail: f64, degrees: f64) -> f64 {
+    let ln_beta = (degrees / 2.0).ln_beta(0.5);
+    let mut t = -random::quantile(tail / 2.0);
+    for _ in 0..200 {
+        let log_density =
+            -0.5 * (degrees + 1.0) * libm::log1p(t * t / degrees) - ln_beta - 0.5 * libm::log(degrees);
+        let step = (two_sided_t(t, degrees) - tail) / (2.0 * libm::exp(log_density));
+        t += step;
+        if step.abs() <= 1e-14 * t {
+            break;
+        }
+    }
+    t
+}

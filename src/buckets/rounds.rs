@@ -1,0 +1,327 @@
+//! Training in rounds: a state asks, buckets answer, the next state has the sums of their answers.
+//!
+//! The state is the only thing that rounds share. SQL functions, engines and `ltr_fit` run the same functions, so they give
+//! the same bytes.
+
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
+use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
+use crate::buckets::{BucketTraining, InProcess, TrainedInBuckets, in_process, in_rounds};
+use crate::data::position_names;
+use crate::model::{TrainingColumns, decode_header, encode_header};
+use crate::train::algorithm;
+use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
+use crate::train::options;
+use crate::train::options::Use;
+use crate::train::report::{FeatureColumns, Finished};
+
+/// A training between two rounds.
+#[derive(Debug)]
+pub struct State {
+    algorithm: &'static AlgorithmDef,
+    options: Params,
+    spec: Box<dyn TrainingSpec>,
+    /// How it trains in this process, if that differs.
+    in_process: Option<InProcess>,
+    columns: Columns,
+    round: Round,
+    /// The buckets of the first round with the checksums of their packs, ascending.
+    packs: Vec<(u32, u64)>,
+    replay: Replay,
+    decoded: Decoded,
+    /// The result of the last round.
+    trained: Option<TrainedInBuckets>,
+}
+
+/// The columns that the rows had before they were packed.
+#[derive(Debug, Default)]
+pub struct Columns {
+    /// Names of the features; empty if they are numbered.
+    pub names: Vec<String>,
+    /// Those of the roles that the caller names.
+    pub roles: TrainingColumns,
+}
+
+impl State {
+    /// A training with options that were checked, before its first round.
+    ///
+    /// # Errors
+    /// Choices that do not train in buckets.
+    pub fn new(
+        algorithm: &'static AlgorithmDef,
+        options: &Params,
+        buckets: u32,
+        columns: Columns,
+        control: &Control,
+    ) -> Result<Self> {
+        let spec = algorithm.spec(options)?;
+        in_rounds(&*spec)?;
+        if options.has("validation") {
+            let problem = "training in buckets: lambda is chosen by holding out the buckets with the same number modulo 5; \
+                           leave out the option 'validation'";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        Self::begin((algorithm, spec), options, buckets, columns, None, control)
+    }
+
+    /// A training whose rounds are all in this process, before its first round. It has no bytes.
+    ///
+    /// # Errors
+    /// Choices that do not train in buckets in one process.
+    pub fn in_process(
+        algorithm: &'static AlgorithmDef,
+        options: &Params,
+        buckets: u32,
+        columns: Columns,
+        control: &Control,
+    ) -> Result<Self> {
+        let spec = algorithm.spec(options)?;
+        match in_process(&*spec)? {
+            None => Self::new(algorithm, options, buckets, columns, control),
+            in_process => Self::begin((algorithm, spec), options, buckets, columns, in_process, control),
+        }
+    }
+
+    fn begin(
+        (algorithm, spec): (&'static AlgorithmDef, Box<dyn TrainingSpec>),
+        options: &Params,
+        buckets: u32,
+        columns: Columns,
+        in_process: Option<InProcess>,
+        control: &Control,
+    ) -> Result<Self> {
+        let mut writer = Writer::default();
+        writer.bytes(algorithm.name.as_bytes());
+        writer.bytes(Value::Object(options.given().clone()).to_string().as_bytes());
+        writer.count(u64::from(buckets));
+        let training = xxh3_64(&writer.into_bytes());
+        let mut state = Self {
+            algorithm,
+            options: options.clone(),
+            spec,
+            in_process,
+            columns,
+            round: Round { training, number: 1, buckets, present: None },
+            packs: Vec::new(),
+            replay: Replay::default(),
+            decoded: Decoded::default(),
+            trained: None,
+        };
+        state.run(control)?;
+        Ok(state)
+    }
+
+    fn training(&self) -> Result<&dyn BucketTraining> {
+        match &self.in_process {
+            Some(training) => Ok(&**training),
+            None => in_rounds(&*self.spec),
+        }
+    }
+
+    /// Runs the training over the recorded answers.
+    fn run(&mut self, control: &Control) -> Result<()> {
+        if !cfg!(panic = "unwind") {
+            let problem = "training in buckets needs a program whose panics unwind";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        let mut replay = std::mem::take(&mut self.replay);
+        let trained = self.training().and_then(|it| it.run(&mut replay, &self.columns.names, control));
+        self.replay = replay;
+        self.trained = trained?;
+        Ok(())
+    }
+
+    /// Whether no round is left.
+    pub fn is_done(&self) -> bool {
+        self.replay.questions().is_empty()
+    }
+
+    /// Number of the round that asks now, from 1; of the rounds that were, once the training is done.
+    pub fn round(&self) -> u64 {
+        self.round.number - u64::from(self.is_done())
+    }
+
+    /// What is known, as JSON.
+    pub fn to_json(&self) -> Value {
+        let (objective, gap) = self.replay.progress().unzip();
+        json!({
+            "algorithm": self.algorithm.name,
+            "buckets": self.round.buckets,
+            "done": self.is_done(),
+            "round": self.round(),
+            "objective": objective,
+            "gap": gap,
+        })
+    }
+
+    /// The answer of one bucket, from its pack.
+    ///
+    /// # Errors
+    /// A training that is done; a pack of another bucket; rows that it cannot learn from; an interruption.
+    pub fn answer(&self, bucket: u32, pack: &[u8], control: &Control) -> Result<Answer> {
+        if self.is_done() {
+            return Err(Error::Unsupported("the training is done; call ltr_finish(state)".to_owned()));
+        }
+        let Round { buckets, .. } = self.round;
+        if bucket >= buckets {
+            let allowed = format!("a whole number from 0 to {}", buckets - 1);
+            return Err(Error::value("argument 'bucket'", bucket.to_string(), allowed));
+        }
+        let mut data = pack::read(pack, bucket, buckets)?;
+        let refused = self.spec.input().doc_weights.problem();
+        if let Some(problem) = refused.filter(|_| !data.doc_weights.is_empty()) {
+            return Err(Error::Unsupported(format!("bucket {bucket} has weights of documents: {problem}")));
+        }
+        let features = data.features.columns();
+        let names = &self.columns.names;
+        if !names.is_empty() && names.len() != features {
+            return Err(Error::Data(format!(
+                "bucket {bucket} has {features} features, but \"columns\": {{\"features\": [...]}} has {} names",
+                names.len()
+            )));
+        }
+        data.names.clone_from(names);
+        // The first round records the packs. Later ones need the same.
+        let checksum = Reader::checksum(pack);
+        let place = self.packs.binary_search_by(|(known, _)| known.cmp(&bucket));
+        if place.is_ok_and(|place| self.packs[place].1 != checksum) {
+            return Err(Error::Data(format!(
+                "bucket {bucket} has another pack than in the first round; a training needs the same rows in every round"
+            )));
+        }
+        let mut sums = self.training()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
+        if self.round.present.is_none() {
+            sums.push(Sums { counts: vec![(bucket, checksum)], ..Sums::default() });
+        }
+        Answer::of_bucket(self.round.clone(), bucket, sums)
+    }
+
+    /// Goes on to the next round with the answers of all buckets.
+    ///
+    /// # Errors
+    /// A bucket that is missing; answers of another round or training; data that the training cannot learn from.
+    pub fn step(&mut self, answer: Answer, control: &Control) -> Result<()> {
+        let digest = answer.digest();
+        let (mut sums, present) = answer.total(&self.round)?;
+        if self.round.present.is_none() {
+            self.packs = sums.pop().unwrap_or_default().counts;
+            check_packs(&self.packs, &present)?;
+        }
+        self.round.training = xxh3_64(&[self.round.training.to_le_bytes(), digest.to_le_bytes()].concat());
+        self.round.number = self.round.number.saturating_add(1);
+        self.round.present = Some(present);
+        self.replay.record(sums)?;
+        self.run(control)
+    }
+
+    /// The model.
+    ///
+    /// # Errors
+    /// A training that is not done.
+    pub fn finish(mut self, control: &Control) -> Result<Finished> {
+        if self.trained.is_none() && self.is_done() {
+            self.run(control)?;
+        }
+        let Some(TrainedInBuckets { trained, facts, means, missing_filled }) = self.trained.take() else {
+            let problem = format!(
+                "round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'",
+                self.round()
+            );
+            return Err(Error::Unsupported(problem));
+        };
+        let Columns { names, roles } = self.columns;
+        let names = if names.is_empty() { position_names(means.len()) } else { names };
+        let columns = FeatureColumns { names, means, roles };
+        let mut finished = Finished::new(self.algorithm, &*self.spec, facts, columns, trained)?;
+        finished.model.card.settings["buckets"] = json!(self.round.buckets);
+        finished.missing_filled = missing_filled;
+        Ok(finished)
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &Params {
+        &self.options
+    }
+
+    /// The BLOB.
+    ///
+    /// # Errors
+    /// A training of [`Self::in_process`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if self.in_process.is_some() {
+            return Err(Error::Internal("a training in one process has no state".to_owned()));
+        }
+        let mut writer = Writer::default();
+        writer.bytes(self.algorithm.name.as_bytes());
+        writer.bytes(Value::Object(self.options.given().clone()).to_string().as_bytes());
+        let Columns { names, roles } = &self.columns;
+        writer.count(names.len() as u64);
+        names.iter().for_each(|name| writer.bytes(name.as_bytes()));
+        writer.bytes(&encode_header(roles)?);
+        self.round.write(&mut writer);
+        writer.count(self.packs.len() as u64);
+        for (bucket, checksum) in &self.packs {
+            writer.count(u64::from(*bucket));
+            writer.count(*checksum);
+        }
+        self.replay.write(&mut writer);
+        Ok(writer.seal(Kind::State))
+    }
+
+    /// The state of a BLOB.
+    ///
+    /// # Errors
+    /// Bytes that [`Self::to_bytes`] does not write.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::open(Kind::State, bytes)?;
+        let text = |reader: &mut Reader<'_>| {
+            let bytes = reader.bytes()?;
+            String::from_utf8(bytes.to_vec()).map_err(|_| reader.forged("text in UTF-8"))
+        };
+        let algorithm = algorithm::find(&text(&mut reader)?)?;
+        let options = options::parse(Some(&text(&mut reader)?), Use::Fit)?;
+        let names = (0..reader.length()?).map(|_| text(&mut reader)).collect::<Result<_>>()?;
+        let columns = Columns { names, roles: decode_header(reader.bytes()?)? };
+        let round = Round::read(&mut reader)?;
+        let pack = |reader: &mut Reader<'_>| {
+            Ok((reader.count_to(u64::from(round.buckets))? as u32, reader.count()?))
+        };
+        let packs: Vec<(u32, u64)> =
+            (0..reader.length()?).map(|_| pack(&mut reader)).collect::<Result<_>>()?;
+        check_packs(&packs, round.present.as_deref().unwrap_or_default())?;
+        let replay = Replay::read(&mut reader)?;
+        reader.end()?;
+        let spec = algorithm.spec(&options)?;
+        in_rounds(&*spec)?;
+        let is_first = round.present.is_none();
+        if !(1..=u64::from(u32::MAX)).contains(&round.number) || (round.number == 1) != is_first {
+            return Err(reader.forged("rounds from 1, and the buckets of the first one"));
+        }
+        Ok(Self {
+            algorithm,
+            options,
+            spec,
+            in_process: None,
+            columns,
+            round,
+            packs,
+            replay,
+            decoded: Decoded::default(),
+            trained: None,
+        })
+    }
+}
+
+/// Refuses packs of the first round that are not those of its buckets.
+fn check_packs(packs: &[(u32, u64)], present: &[u32]) -> Result<()> {
+    let problem = "not the packs of a first round: they need one of each bucket with rows, in order";
+    let are_same = packs.iter().map(|(bucket, _)| bucket).eq(present);
+    are_same.then_some(()).ok_or_else(|| Error::Data(problem.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! The documents that span the map of a kernel: which are candidates, their coordinates, the spread of distances.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::functions::Inner;
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::base::memory::matrix_bytes;
+use crate::base::parallel;
+use crate::data::Matrix;
+use crate::math::lanes::{TILE, Tile, tiles_for};
+use crate::math::order::median;
+use crate::math::simd::{Registers, SimdTask, dispatch};
+
+// How far documents are from one another: what the parameters of kernels are measured in.
+
+/// Up to this many documents the median is that of all pairs; of more, that of a sample of so many.
+pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
+/// Rows summed at a time.
+const BLOCK: usize = 4096;
+
+/// v: the sum over features of their variance (mean square deviation from the mean) over all documents; 0
+/// without any.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn total_variance(features: &Matrix, control: &Control) -> Result<f64> {
+    let n = features.rows().max(1) as f64;
+    let sums = summed(features, control, |column, x, sums| sums[column] += x)?;
+    let means: Vec<f64> = sums.iter().map(|sum| sum / n).collect();
+    let squares = summed(features, control, |column, x, sums| {
+        let deviation = x - means[column];
+        sums[column] += deviation * deviation;
+    })?;
+    Ok(squares.iter().sum::<f64>() / n)
+}
+
+/// What `add` makes of every (column, value, sums), in fixed blocks of rows that are added in their order.
+fn summed(
+    features: &Matrix,
+    control: &Control,
+    add: impl Fn(usize, f64, &mut [f64]) + Sync,
+) -> Result<Vec<f64>> {
+    let dim = features.columns();
+    let one = |block: usize| -> Result<Vec<f64>> {
+        control.check()?;
+        let rows = features.rows_f64(block * BLOCK..features.rows().min((block + 1) * BLOCK));
+        let mut sums = vec![0.0; dim];
+        for row in rows.chunks_exact(dim.max(1)) {
+            row.iter().enumerate().for_each(|(column, x)| add(column, *x, &mut sums));
+        }
+        Ok(sums)
+    };
+    let blocks = features.rows().div_ceil(BLOCK);
+    let parts: Result<Vec<Vec<f64>>> =
+        if blocks < 2 { (0..blocks).map(one).collect() } else { parallel::try_map(blocks, one) };
+    let mut total = vec![0.0; dim];
+    for part in parts? {
+        total.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+    }
+    Ok(total)
+}
+
+/// The median distance between two documents: over all pairs of up to [`MEDIAN_DOCUMENTS`] documents, or of a
+/// sample of so many that the seed chooses. `None` with fewer than two documents, or for the dot product.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn median_distance(
+    inner: Inner,
+    features: &Matrix,
+    seed: u64,
+    control: &Control,
+) -> Result<Option<f64>> {
+    let chosen = features.select_rows(&sample(features.rows(), MEDIAN_DOCUMENTS, seed));
+    let (n, dim) = (chosen.rows(), chosen.columns());
+    let (what, way_out) = ("the median distance of documents", "give the kernel a width");
+    let _memory = control.reserve(matrix_bytes(n, n + 4 * dim), what, way_out)?;
+    let rows = chosen.rows_f64(0..n);
+    let points = Points::new(&rows, n, dim);
+    let mut distances = Vec::with_capacity(n * n.saturating_sub(1) / 2);
+    for i in 0..n {
+        control.check()?;
+        let quantities = points.inner(inner, &rows[i * dim..(i + 1) * dim], 1);
+        distances.extend(quantities[i + 1..].iter().filter_map(|q| inner.distance(*q)));
+    }
+    Ok(median(&distances))
+}
+
+// Documents laid out so that one more is compared with all of them fast.
+
+/// Documents in tiles, feature after feature.
+///
+/// Sums over features run in their order for each document apart, so q(x, z) has the same bits as q(z, x),
+/// whatever else is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Points {
+    count: usize,
+    dim: usize,
+    /// Tile `t * dim + j` holds feature j of documents `t * TILE..`.
+    tiles: Vec<Tile>,
+}
+
+impl Points {
+    /// The documents of `rows`, shape `(count, dim)`, row-major.
+    ///
+    /// # Panics
+    /// Where there are fewer values than that.
+    pub fn new(rows: &[f64], count: usize, dim: usize) -> Self {
+        let mut tiles = vec![Tile::ZERO; tiles_for(count) * dim];
+        for document in 0..count {
+            for (j, value) in rows[document * dim..(document + 1) * dim].iter().enumerate() {
+                *tiles[document / TILE * dim + j].get_mut(document % TILE) = *value;
+            }
+        }
+        Self { count, dim, tiles }
+    }
+
+    /// Adds a document of `dim` features.
+    pub fn push(&mut self, row: &[f64]) {
+        let (tile, lane) = (self.count / TILE, self.count % TILE);
+        if lane == 0 {
+            self.tiles.resize(self.tiles.len() + self.dim, Tile::ZERO);
+        }
+        for (tile, value) in self.tiles[tile * self.dim..].iter_mut().zip(row) {
+            *tile.get_mut(lane) = *value;
+        }
+        self.count += 1;
+    }
+
+    /// Number of documents.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True without documents.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// One document.
+    pub fn row(&self, document: usize) -> impl Iterator<Item = f64> + '_ {
+        let start = document / TILE * self.dim;
+        self.tiles[start..start + self.dim].iter().map(move |tile| tile.get(document % TILE))
+    }
+
+    /// All documents, row-major.
+    pub fn rows(&self) -> Vec<f64> {
+        (0..self.count).flat_map(|document| self.row(document)).collect()
+    }
+
+    /// q of every row of `x`, shape `(n, dim)`, with every document: shape `(n, len)`, row-major.
+    pub fn inner(&self, inner: Inner, x: &[f64], n: usize) -> Vec<f64> {
+        let mut out = vec![0.0; n * self.count];
+        self.inner_of(inner, x, 0..self.count, &mut out);
+        out
+    }
+
+    /// q of every row of `x` with the documents of a range that starts at a multiple of [`TILE`], row-major
+    /// in `out`.
+    pub(super) fn inner_of(&self, inner: Inner, x: &[f64], documents: Range<usize>, out: &mut [f64]) {
+        dispatch(Inners { points: self, inner, x, documents, out });
+    }
+}
+
+/// The work of [`Points::inner_of`].
+struct Inners<'a> {
+    points: &'a Points,
+    inner: Inner,
+    x: &'a [f64],
+    documents: Range<usize>,
+    out: &'a mut [f64],
+}
+
+#[allow(clippy::inline_always, reason = "compiled again for wider registers")]
+impl Inners<'_> {
+    #[inline(always)]
+    fn each(self, term: impl Fn(f64, f64) -> f64) {
+        let (dim, width) = (self.points.dim, self.documents.len());
+        for start in self.documents.clone().step_by(TILE) {
+            let tiles = &self.points.tiles[start / TILE * dim..(start / TILE + 1) * dim];
+            let position = start - self.documents.start;
+            let len = TILE.min(width - position);
+            for (number, row) in self.out.chunks_exact_mut(width).enumerate() {
+                let mut sum = Tile::ZERO;
+                for (x, z) in self.x[number * dim..(number + 1) * dim].iter().zip(tiles) {
+                    sum.add_terms(z, |z| term(*x, z));
+                }
+                row[position..position + len].iter_mut().zip(sum.values()).for_each(|(out, q)| *out = q);
+            }
+        }
+    }
+}
+
+#[allow(clippy::inline_always, reason = "compiled again for wider registers")]
+impl SimdTask for Inners<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<R: Registers>(self) {
+        match self.inner {
+            Inner::Dot => self.each(|x, z| x * z),
+            Inner::SquaredDistance => self.each(|x, z| (x - z) * (x - z)),
+            Inner::Manhattan => self.each(|x, z| (x - z).abs()),
+        }
+    }
+}
+
+// A sample that depends on the seed and the number of things alone.
+
+/// `size` different numbers below `n`, ascending, each as likely as any other; all of them where there are no
+/// more.
+///
+/// Draw after draw by a hash of its number, so that a larger sample of the same seed holds the smaller one.
+pub fn sample(n: usize, size: usize, seed: u64) -> Vec<usize> {
+    if n <= size {
+        return (0..n).collect();
+    }
+    let mut chosen = BTreeSet::new();
+    let mut draw: u64 = 0;
+    while chosen.len() < size {
+        let hash = xxh3_64_with_seed(&draw.to_le_bytes(), seed);
+        chosen.insert(((u128::from(hash) * n as u128) >> 64) as usize);
+        draw += 1;
+    }
+    chosen.into_iter().collect()
+}
+
+#[cfg(test)]
+mod spread_tests {
+    use super::*;
+    use crate::data::shaped;
+
+    fn matrix(rows: usize, columns: usize, values: Vec<f64>) -> Matrix {
+        Matrix::F64(shaped(rows, columns, values))
+    }
+
+    fn variance(features: &Matrix) -> f64 {
+        total_variance(features, &Control::default()).unwrap()
+    }
+
+    fn median_of(inner: Inner, features: &Matrix, seed: u64) -> Option<f64> {
+        median_distance(inner, features, seed, &Control::default()).unwrap()
+    }
+
+    #[test]
+    fn the_total_variance_is_the_sum_over_features() {
+        let features = matrix(4, 2, vec![0.0, 5.0, 2.0, 5.0, 0.0, 5.0, 2.0, 9.0]);
+        assert!((variance(&features) - (1.0 + 3.0)).abs() < 1e-15);
+        assert!(variance(&matrix(0, 2, vec![])).abs() < 1e-300);
+        // Several blocks: 0 and 1 in turn have the variance 1/4.
+        let many = matrix(10_000, 1, (0..10_000).map(|i| f64::from(i % 2)).collect());
+        assert!((variance(&many) - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_median_is_over_pairs_and_in_the_distance_of_the_kernel() {
+        let features = matrix(3, 2, vec![0.0, 0.0, 3.0, 4.0, 0.0, 1.0]);
+        // Euclidean: 5, 1, sqrt(18); sums of absolute differences: 7, 1, 6.
+        let euclidean = median_of(Inner::SquaredDistance, &features, 0).unwrap();
+        assert!((euclidean - 18.0_f64.sqrt()).abs() < 1e-15);
+        assert_eq!(median_of(Inner::Manhattan, &features, 0), Some(6.0));
+        assert_eq!(median_of(Inner::Dot, &features, 0), None);
+        assert_eq!(median_of(Inner::Manhattan, &matrix(1, 1, vec![2.0]), 0), None);
+    }
+
+    #[test]
+    fn a_sample_of_many_documents_gives_nearly_the_median_of_all() {
+        // Distances of uniform numbers on [0, 1] have the median 1 - sqrt(1/2).
+        let n = 20_000_u32;
+        let values = (0..n).map(|i| f64::from(i.wrapping_mul(7919) % n) / f64::from(n)).collect();
+        let found = median_of(Inner::Manhattan, &matrix(n as usize, 1, values), 3).unwrap();
+        assert!((found - (1.0 - 0.5_f64.sqrt())).abs() < 0.02, "{found}");
+    }
+}
+
+#[cfg(test)]
+mod points_tests {
+    use super::*;
+
+    #[test]
+    fn quantities_equal_the_plain_sums_and_are_symmetric_to_the_bit() {
+        let at = |i: usize| (i as f64 * 0.83).sin();
+        for (count, dim) in [(1, 1), (33, 5), (64, 3), (70, 0)] {
+            let rows: Vec<f64> = (0..count * dim).map(at).collect();
+            let points = Points::new(&rows, count, dim);
+            assert_eq!(points.rows(), rows);
+            let mut pushed = Points::new(&[], 0, dim);
+            (0..count).for_each(|i| pushed.push(&rows[i * dim..(i + 1) * dim]));
+            assert_eq!(pushed, points);
+            for inner in [Inner::Dot, Inner::SquaredDistance, Inner::Manhattan] {
+                let found = points.inner(inner, &rows, count);
+                for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))) {
+                    let terms = (0..dim).map(|k| inner.term(rows[i * dim + k], rows[j * dim + k]));
+                    let sum = terms.fold(0.0, |sum, term| sum + term);
+                    assert_eq!(found[i * count + j].to_bits(), sum.to_bits());
+                    assert_eq!(found[i * count + j].to_bits(), found[j * count + i].to_bits());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod sample_tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_its_size_and_follows_the_seed() {
+        assert_eq!(sample(3, 5, 1), [0, 1, 2]);
+        assert_eq!(sample(7, 6, 1).len(), 6);
+        let chosen = sample(1000, 100, 1);
+        assert!(chosen.len() == 100 && chosen.iter().all(|i| *i < 1000));
+        assert!(chosen.is_sorted_by(|a, b| a < b));
+        assert_eq!(chosen, sample(1000, 100, 1));
+        assert_ne!(chosen, sample(1000, 100, 2));
+        let low = chosen.iter().filter(|i| **i < 500).count();
+        assert!((30..=70).contains(&low), "{low} in the first half");
+        let larger = sample(1000, 200, 1);
+        assert!(chosen.iter().all(|i| larger.contains(i)));
+    }
+}

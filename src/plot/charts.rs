@@ -1,0 +1,397 @@
+//! The charts: bars, points, ridges and curves.
+
+use std::collections::BTreeMap;
+
+use super::canvas::{Anchor, Canvas, Mark, WIDTH, counted, decimal, number, short_names, text_width};
+use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
+use crate::base::error::Result;
+use crate::math::order::{sort_ascending, sort_indices};
+
+// Horizontal bars, one for each name: weights, importance, baselines.
+
+/// Most bars that are drawn.
+const MOST_BARS: usize = 20;
+
+/// Height of a bar with its space.
+const ROW: i32 = 210;
+
+/// Most characters of a name.
+const LONGEST_NAME: usize = 20;
+
+/// Width of the names and of the values.
+const NAMES: i32 = 1520;
+const VALUES: i32 = 760;
+
+/// One bar.
+#[derive(Debug, Clone)]
+pub struct Bar {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub value: f64,
+    /// An interval of the value, if it has one.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A plot of bars.
+#[derive(Debug, Clone)]
+pub struct Bars {
+    /// Title.
+    pub title: String,
+    /// What the title leaves open.
+    pub subtitle: String,
+    /// What the values are.
+    pub axis: String,
+    /// The bars, in their order. Those after the first 20 are only counted.
+    pub rows: Vec<Bar>,
+}
+
+impl Bars {
+    /// Puts the bars with the largest key of their value first.
+    pub fn sort(&mut self, key: fn(f64) -> f64) {
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        sort_indices(&mut order, &|a, b| key(self.rows[b].value).total_cmp(&key(self.rows[a].value)));
+        self.rows = order.into_iter().map(|index| self.rows[index].clone()).collect();
+    }
+
+    /// The SVG.
+    ///
+    /// # Errors
+    /// As [`Plane::new`].
+    pub fn draw(&self) -> Result<String> {
+        let shown = &self.rows[..self.rows.len().min(MOST_BARS)];
+        let more = self.rows.len() - shown.len();
+        let rows = shown.len() + usize::from(more > 0);
+        let canvas = Canvas::new(heading_height(&self.subtitle) + 520 + ROW * rows as i32);
+        let top = heading(&canvas, &self.title, &self.subtitle);
+        let ends = shown.iter().flat_map(|bar| {
+            let (low, high) = bar.interval.unwrap_or((bar.value, bar.value));
+            [0.0, bar.value, low, high]
+        });
+        let x = Axis::of(&self.axis, Scale::Linear, ends).starting_at_zero();
+        let borders = Borders { left: Some(NAMES + 180), right: VALUES, ..Borders::below(top) };
+        let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
+        let decimals = decimals(shown);
+        let names: Vec<&str> = shown.iter().map(|bar| bar.name.as_str()).collect();
+        for ((row, bar), name) in shown.iter().enumerate().zip(short_names(&names, LONGEST_NAME)) {
+            self.draw_bar(&plane, (rows - row) as f64 - 0.5, (bar, &name), decimals);
+        }
+        let [low, high] = plane.corners;
+        let zero = plane.at(0.0, 0.0).0;
+        canvas.line((zero, low.1), (zero, high.1), "axis");
+        if more > 0 {
+            let text = format!("and {} more", decimal(more as f64, 0));
+            canvas.text((NAMES + 120, plane.at(0.0, 0.5).1 + 40), Anchor::End, "m", (&text, 30));
+        }
+        Ok(canvas.finish(&self.title, &self.subtitle))
+    }
+
+    fn draw_bar(&self, plane: &Plane, row: f64, (bar, name): (&Bar, &str), decimals: Option<usize>) {
+        let (start, end) = (plane.at(0.0, row), plane.at(bar.value, row));
+        let half = ROW * 3 / 10;
+        let value = number(bar.value);
+        let title = match bar.interval {
+            None => format!("{}: {} {value}", bar.name, self.axis),
+            Some((low, high)) => {
+                format!("{}: {} {value}, interval {} to {}", bar.name, self.axis, number(low), number(high))
+            }
+        };
+        let class = if bar.value < 0.0 { "b" } else { "a" };
+        let mark = Mark { class, title: &title, data: &[("value", bar.value)] };
+        plane.canvas.rect((start.0, start.1 - half), (end.0, end.1 + half), &mark);
+        if let Some((low, high)) = bar.interval {
+            plane.canvas.line(plane.at(low, row), plane.at(high, row), "e");
+        }
+        let base = start.1 + 40;
+        plane.canvas.text((NAMES + 120, base), Anchor::End, "", (name, LONGEST_NAME));
+        let value = decimals.map_or(value, |decimals| decimal(bar.value, decimals));
+        plane.canvas.text((plane.corners[1].0 + VALUES - 100, base), Anchor::End, "n", (&value, 12));
+    }
+}
+
+/// Decimals that all values have, unless they are very small or large.
+fn decimals(bars: &[Bar]) -> Option<usize> {
+    let largest = bars.iter().fold(0.0, |largest: f64, bar| largest.max(bar.value.abs()));
+    let whole = bars.iter().all(|bar| bar.value.fract() == 0.0);
+    match largest {
+        _ if whole && largest < 1e9 => Some(0),
+        0.1..10.0 => Some(3),
+        10.0..1e4 => Some(1),
+        _ => None,
+    }
+}
+
+// Lines through points: validation and training curves.
+
+/// Most points that are drawn as marks; of more, some are drawn.
+const MOST_MARKS: usize = 120;
+
+/// Whether the points of a series are steps of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joined {
+    /// A line joins them.
+    Line,
+    /// They stand alone.
+    No,
+}
+
+/// One series of points.
+#[derive(Debug, Clone)]
+pub struct Series {
+    /// Its name, written beside it; empty for the only one.
+    pub name: String,
+    /// Its points, in the order of x.
+    pub points: Vec<(f64, f64)>,
+    /// Whether a line joins them.
+    pub joined: Joined,
+    /// For each point an interval of y, if it has one, and a note; or empty.
+    pub intervals: Vec<(Option<(f64, f64)>, String)>,
+}
+
+/// A plot of one or two series.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// Title.
+    pub title: String,
+    /// What the title leaves open.
+    pub subtitle: String,
+    /// Names of the axes.
+    pub axes: [String; 2],
+    /// The scale of the x axis.
+    pub scale: Scale,
+    /// The series. The second one is below the first.
+    pub series: Vec<Series>,
+    /// A point to point out, and its label.
+    pub chosen: Option<((f64, f64), String)>,
+}
+
+impl Curve {
+    /// The SVG.
+    ///
+    /// # Errors
+    /// As [`Plane::new`].
+    pub fn draw(&self) -> Result<String> {
+        let canvas = Canvas::new(2600 + heading_height(&self.subtitle));
+        let top = heading(&canvas, &self.title, &self.subtitle);
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let x = Axis::of(&self.axes[0], self.scale, points().map(|point| point.0));
+        let intervals = self.series.iter().flat_map(|series| &series.intervals);
+        let ends = intervals.filter_map(|(interval, _)| *interval).flat_map(|(low, high)| [low, high]);
+        let y = Axis::of(&self.axes[1], Scale::Linear, points().map(|point| point.1).chain(ends));
+        let y = if self.series.len() > 1 { y.with_space_below() } else { y };
+        // The label of the chosen point has a line of its own.
+        let above = if self.chosen.is_some() { 150 } else { 0 };
+        let plane = Plane::new(&canvas, &Borders { above, ..Borders::below(top) }, x, y)?;
+        if let Some((point, label)) = &self.chosen {
+            draw_chosen(&plane, *point, label);
+        }
+        // The first series covers the others.
+        for (number, series) in self.series.iter().enumerate().rev() {
+            self.draw_series(&plane, series, if number == 0 { "a" } else { "b" });
+        }
+        Ok(canvas.finish(&self.title, &self.subtitle))
+    }
+
+    fn draw_series(&self, plane: &Plane, series: &Series, class: &str) {
+        let spots: Vec<_> = series.points.iter().map(|(x, y)| plane.at(*x, *y)).collect();
+        if series.joined == Joined::Line && spots.len() > 1 {
+            plane.canvas.path(&spots, class);
+        }
+        let step = series.points.len().div_ceil(MOST_MARKS).max(1);
+        let radius = if series.points.len() > 30 { 20 } else { 35 };
+        for (index, (x, y)) in series.points.iter().enumerate().step_by(step) {
+            let name = if series.name.is_empty() { self.axes[1].as_str() } else { &series.name };
+            let mut title = format!("{} {}: {name} {}", self.axes[0], number(*x), number(*y));
+            if let Some((interval, note)) = series.intervals.get(index) {
+                if let Some((low, high)) = interval {
+                    plane.canvas.line(plane.at(*x, *low), plane.at(*x, *high), "e");
+                    title = format!("{title} ({} to {})", number(*low), number(*high));
+                }
+                title = format!("{title}, {note}");
+            }
+            let mark = Mark { class, title: &title, data: &[("x", *x), ("y", *y)] };
+            plane.canvas.circle(spots[index], radius, &mark);
+        }
+        let Some((x, y)) = spots.last().filter(|_| !series.name.is_empty()) else { return };
+        let y = if class == "a" { y - 80 } else { y + 170 };
+        plane.canvas.text((*x, y), Anchor::End, class, (&series.name, 40));
+    }
+}
+
+/// A vertical line through the point, with its label above the area.
+fn draw_chosen(plane: &Plane, (x, y): (f64, f64), label: &str) {
+    let spot = plane.at(x, y);
+    let [low, high] = plane.corners;
+    plane.canvas.line((spot.0, low.1), (spot.0, high.1), "guide");
+    // Beside the line, unless there is no space for it.
+    let width = text_width(label) * 11 / 10 + 60;
+    let (x, anchor) = if spot.0 + width < WIDTH {
+        (spot.0 + 60, Anchor::Start)
+    } else {
+        (spot.0.min(high.0) - 60, Anchor::End)
+    };
+    let x = if anchor == Anchor::End { x.max(width) } else { x };
+    plane.canvas.text((x, high.1 - 60), anchor, "", (label, 50));
+}
+
+// Histograms above each other on one axis: the distribution of a value in several groups.
+
+/// Number of bins of the axis.
+const BINS: usize = 40;
+
+/// Height of a histogram.
+const RIDGE_HEIGHT: i32 = 430;
+
+/// Width of the names.
+const RIDGE_NAMES: i32 = 1150;
+
+/// One group of values.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<f64>,
+}
+
+/// A plot of groups.
+#[derive(Debug, Clone)]
+pub struct Ridges {
+    /// Title.
+    pub title: String,
+    /// What the title leaves open.
+    pub subtitle: String,
+    /// What the values are.
+    pub axis: String,
+    /// The groups from the top.
+    pub groups: Vec<Group>,
+    /// What is counted, as in `document` and `documents`.
+    pub noun: [&'static str; 2],
+}
+
+impl Ridges {
+    /// The SVG. Heights are shares of each group; a line marks its median.
+    ///
+    /// # Errors
+    /// As [`Plane::new`].
+    pub fn draw(&self) -> Result<String> {
+        let rows = self.groups.len();
+        let canvas = Canvas::new(heading_height(&self.subtitle) + 520 + RIDGE_HEIGHT * rows as i32);
+        let top = heading(&canvas, &self.title, &self.subtitle);
+        let values = || self.groups.iter().flat_map(|group| group.values.iter().copied());
+        let (low, high) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        let x = Axis::of(&self.axis, Scale::Linear, values());
+        let borders = Borders { left: Some(RIDGE_NAMES + 180), ..Borders::below(top) };
+        let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
+        for (row, group) in self.groups.iter().enumerate() {
+            self.draw_group(&plane, (rows - row - 1) as f64, group, (low, high));
+        }
+        Ok(canvas.finish(&self.title, &self.subtitle))
+    }
+
+    fn draw_group(&self, plane: &Plane, base: f64, group: &Group, (low, high): (f64, f64)) {
+        // 1. Counts of the bins; all values are in the first one if they are equal.
+        let width = (high / BINS as f64 - low / BINS as f64).max(0.0);
+        let mut counts = [0_usize; BINS];
+        for value in &group.values {
+            let bin = if width > 0.0 { ((value - low) / width) as usize } else { 0 };
+            counts[bin.min(BINS - 1)] += 1;
+        }
+        // 2. A bar for each bin that has values.
+        let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+        let [one, many] = self.noun;
+        for (bin, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let (from, to) = (low + width * bin as f64, low + width * (bin + 1) as f64);
+            let range = format!("{} {} to {}", self.axis, number(from), number(to));
+            let title = format!("{}, {range}: {}", group.name, counted(*count, one, many));
+            let data = [("from", from), ("to", to), ("count", *count as f64)];
+            let mut corner = plane.at(to, base + 0.82 * *count as f64 / most);
+            let start = plane.at(from, base);
+            corner.0 = corner.0.max(start.0 + 30);
+            plane.canvas.rect(start, corner, &Mark { class: "a", title: &title, data: &data });
+        }
+        // 3. The median, the name and the number of values.
+        let mut sorted = group.values.clone();
+        sort_ascending(&mut sorted);
+        if let Some(median) = sorted.get(sorted.len() / 2) {
+            let (from, to) = (plane.at(*median, base), plane.at(*median, base + 0.9));
+            plane.canvas.line(from, to, "o");
+        }
+        let (_, y) = plane.at(low, base);
+        plane.canvas.line((plane.corners[0].0, y), (plane.corners[1].0, y), "axis");
+        plane.canvas.text((RIDGE_NAMES + 120, y - 190), Anchor::End, "", (&group.name, 16));
+        let size = counted(group.values.len(), one, many);
+        plane.canvas.text((RIDGE_NAMES + 120, y - 40), Anchor::End, "m", (&size, 18));
+    }
+}
+
+// Points of two values with the line where both are equal.
+
+/// Most points that are drawn one by one. More are drawn by cells of a grid.
+const MOST_POINTS: usize = 600;
+
+/// Sides of the cells.
+const CELL: i32 = 150;
+
+/// Two values and a name.
+type Point = (f64, f64, String);
+
+/// A plot of pairs.
+#[derive(Debug, Clone)]
+pub struct Scatter {
+    /// Title.
+    pub title: String,
+    /// What the title leaves open.
+    pub subtitle: String,
+    /// Names of the axes.
+    pub axes: [String; 2],
+    /// The points, at least one, each with its name.
+    pub points: Vec<Point>,
+    /// What a point is, as in `query` and `queries`.
+    pub noun: [&'static str; 2],
+}
+
+impl Scatter {
+    /// The SVG. The area of a circle is proportional to its number of points.
+    ///
+    /// # Errors
+    /// As [`Plane::new`].
+    pub fn draw(&self) -> Result<String> {
+        let canvas = Canvas::new(3900 + heading_height(&self.subtitle));
+        let top = heading(&canvas, &self.title, &self.subtitle);
+        let values = || self.points.iter().flat_map(|(x, y, _)| [*x, *y]);
+        let [x, y] = [0, 1].map(|axis| Axis::of(&self.axes[axis], Scale::Linear, values()));
+        let (low, high) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        let plane = Plane::new(&canvas, &Borders::below(top), x, y)?;
+        canvas.line(plane.at(low, low), plane.at(high, high), "guide");
+        // 1. Points at one spot, or in one cell, are one circle.
+        let cell = if self.points.len() > MOST_POINTS { CELL } else { 1 };
+        let mut groups: BTreeMap<(i32, i32), Vec<&Point>> = BTreeMap::new();
+        for point in &self.points {
+            let spot = plane.at(point.0, point.1);
+            groups.entry((spot.0 / cell, spot.1 / cell)).or_default().push(point);
+        }
+        // 2. Large circles first, so that they hide none.
+        let groups: Vec<Vec<&Point>> = groups.into_values().collect();
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        sort_indices(&mut order, &|a, b| groups[b].len().cmp(&groups[a].len()));
+        let most = order.first().map_or(1, |index| groups[*index].len()) as f64;
+        let unit = (120.0 / most.sqrt()).min(35.0);
+        for group in order.into_iter().map(|index| &groups[index]) {
+            let (x, y, name) = group[0];
+            let count = group.len() as f64;
+            let [one, many] = self.noun;
+            let values = format!("{} {}, {} {}", self.axes[0], number(*x), self.axes[1], number(*y));
+            let title = match group.len() {
+                1 => format!("{one} {name}: {values}"),
+                count => format!("{}, such as {name}: {values}", counted(count, one, many)),
+            };
+            let radius = (unit * count.sqrt()).max(15.0) as i32;
+            let mark = Mark { class: "f", title: &title, data: &[("x", *x), ("y", *y), ("count", count)] };
+            canvas.circle(plane.at(*x, *y), radius, &mark);
+        }
+        Ok(canvas.finish(&self.title, &self.subtitle))
+    }
+}

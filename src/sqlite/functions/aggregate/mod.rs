@@ -1,0 +1,353 @@
+//! The metrics as SQL aggregates, usable as window functions too.
+//!
+//! Rules (docs/reference/rules.md, 8):
+//! * 8.1: `f(judgment, score)`, then the metric's own arguments, then `k` if the metric has a cutoff, then options.
+//! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors.
+//! * 8.3: `k` is a whole number from 1. NULL options are no options.
+//! * 8.4: The arguments after the score are the same in every row of a group.
+//! * 8.5: A group without rows, or for which the metric is undefined, gives NULL.
+//! * 8.6: Rows are counted from 1 as they enter the group.
+//! * 8.7: A window frame costs as much as a group of its size.
+
+mod judgment;
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
+use rusqlite::types::{Value, ValueRef};
+
+use crate::base::error::{Error, Result};
+use crate::base::param::Params;
+use crate::cost::metric::{METRICS, MetricDef, MetricOptions, SUBTOPIC_METRICS};
+use crate::sqlite::glue::function;
+use crate::sqlite::glue::probe::{Database, interruptible};
+use crate::sqlite::glue::state::State as ConnectionState;
+use crate::sqlite::glue::value::{describe, number_of, whole_of};
+use crate::sqlite::glue::vtab::Parameter;
+use crate::train::options;
+use crate::train::options::Use;
+
+use judgment::{Coverage, Kind, Relevance, in_row};
+
+/// Registers the aggregates of all metrics.
+///
+/// # Errors
+/// Those of the database.
+pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
+    for def in relevance_functions() {
+        register_kind(connection, state, Relevance(def))?;
+    }
+    for def in SUBTOPIC_METRICS {
+        register_kind(connection, state, Coverage(def))?;
+    }
+    Ok(())
+}
+
+/// One definition per function: metrics that differ only in their mean over queries have the same function.
+fn relevance_functions() -> impl Iterator<Item = &'static MetricDef> {
+    let is_first = |index: usize| {
+        let name = METRICS[index].function;
+        METRICS[..index].iter().all(|earlier| earlier.function != name)
+    };
+    METRICS.iter().enumerate().filter(move |(index, _)| is_first(*index)).map(|(_, def)| *def)
+}
+
+/// Registers one function with every number of arguments it takes.
+fn register_kind<K: Kind>(
+    connection: &Connection,
+    state: &Arc<ConnectionState>,
+    kind: K,
+) -> rusqlite::Result<()> {
+    let flags =
+        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    let layout = kind.layout();
+    for arguments in layout.least()..=layout.most() {
+        let measure = Measure::new(kind, state);
+        connection.create_window_function(layout.function, arguments as c_int, flags, measure)?;
+    }
+    function::answer_aggregate(connection, layout.function, &layout.parameters())
+}
+
+// The rows of one group or window frame, and SQLite's callbacks.
+//
+// Rows leave a frame in the order in which they entered it, so they are in a queue.
+
+/// One SQL function.
+pub(super) struct Measure<K> {
+    kind: K,
+    connection: Arc<ConnectionState>,
+}
+
+impl<K: Kind> Measure<K> {
+    /// The function of this kind.
+    pub(super) fn new(kind: K, connection: &Arc<ConnectionState>) -> Self {
+        Self { kind, connection: Arc::clone(connection) }
+    }
+
+    fn guard<T>(&self, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
+        self.connection.guard(self.kind.layout().function, body)
+    }
+
+    fn value_of(&self, state: Option<&mut State<K>>) -> rusqlite::Result<Option<f64>> {
+        self.guard(|| match state {
+            None => Ok(None),
+            Some(state) => interruptible(state.database, || state.value()),
+        })
+    }
+}
+
+/// The rows that are in the group or frame now.
+struct State<K: Kind> {
+    metric: K::Metric,
+    after_score: Vec<Value>,
+    judgments: VecDeque<K::Judgment>,
+    scores: VecDeque<f64>,
+    entered: usize,
+    database: Database,
+}
+
+impl<K: Kind> State<K> {
+    /// No row yet, with the settings of the first row.
+    fn new(kind: K, arguments: &[ValueRef<'_>], database: Database) -> Result<Self> {
+        let after_score = &arguments[2..];
+        let settings = Settings::read(&kind.layout(), after_score)?;
+        let owned: Result<Vec<Value>> = after_score.iter().map(|&value| own(value)).collect();
+        Ok(Self {
+            metric: kind.metric(settings)?,
+            after_score: owned?,
+            judgments: VecDeque::new(),
+            scores: VecDeque::new(),
+            entered: 0,
+            database,
+        })
+    }
+
+    /// A row enters.
+    fn push(&mut self, kind: K, arguments: &[ValueRef<'_>]) -> Result<()> {
+        let row = self.entered + 1;
+        self.check_settings(kind, &arguments[2..], row)?;
+        let judgment = K::judgment(arguments[0], row)?;
+        let score = number(arguments[1], || in_row("score", row), "a finite number")?;
+        self.judgments.push_back(judgment);
+        self.scores.push_back(score);
+        self.entered = row;
+        Ok(())
+    }
+
+    /// Refuses settings that differ from those of the first row (rule 8.4).
+    fn check_settings(&self, kind: K, after_score: &[ValueRef<'_>], row: usize) -> Result<()> {
+        for (index, (first, &here)) in self.after_score.iter().zip(after_score).enumerate() {
+            let first = ValueRef::from(first);
+            if first != here {
+                let name = kind.layout().names(after_score)[index];
+                let allowed = format!("the value of the first row, {}", describe(first));
+                return Err(Error::value(in_row(name, row), describe(here), allowed));
+            }
+        }
+        Ok(())
+    }
+
+    /// The oldest row leaves.
+    fn pop(&mut self) -> Result<()> {
+        match (self.judgments.pop_front(), self.scores.pop_front()) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(Error::Internal("a row left a window frame that holds none".to_owned())),
+        }
+    }
+
+    /// The value of the rows (rule 8.5).
+    fn value(&mut self) -> Result<Option<f64>> {
+        if self.scores.is_empty() {
+            return Ok(None);
+        }
+        K::measure(&self.metric, self.judgments.make_contiguous(), self.scores.make_contiguous())
+    }
+}
+
+/// A copy of an argument.
+fn own(value: ValueRef<'_>) -> Result<Value> {
+    Value::try_from(value).map_err(|problem| Error::Host(problem.to_string()))
+}
+
+/// All arguments of a call.
+fn arguments<'a>(context: &'a Context<'_>) -> Vec<ValueRef<'a>> {
+    (0..context.len()).map(|index| context.get_raw(index)).collect()
+}
+
+impl<K: Kind> Aggregate<State<K>, Option<f64>> for Measure<K> {
+    fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<State<K>> {
+        self.guard(|| State::new(self.kind, &arguments(context), Database::of(context)))
+    }
+
+    fn step(&self, context: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
+        self.guard(|| state.push(self.kind, &arguments(context)))
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, mut state: Option<State<K>>) -> rusqlite::Result<Option<f64>> {
+        self.value_of(state.as_mut())
+    }
+}
+
+impl<K: Kind> WindowAggregate<State<K>, Option<f64>> for Measure<K> {
+    fn value(&self, state: Option<&mut State<K>>) -> rusqlite::Result<Option<f64>> {
+        self.value_of(state)
+    }
+
+    fn inverse(&self, _: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
+        self.guard(|| state.pop())
+    }
+}
+
+// The arguments after the score (rules 8.1, 8.3).
+
+/// The arguments of one function.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    /// Name of the function.
+    pub(super) function: &'static str,
+    /// Name of the first argument.
+    pub(super) judgment: &'static str,
+    /// Names of the numbers after the score that must be given.
+    pub(super) required: &'static [&'static str],
+    /// Whether a cutoff may follow.
+    pub(super) takes_cutoff: bool,
+}
+
+impl Layout {
+    /// Smallest number of arguments.
+    pub(super) fn least(&self) -> usize {
+        2 + self.required.len()
+    }
+
+    /// Largest number of arguments: a cutoff, if there is one, and options.
+    pub(super) fn most(&self) -> usize {
+        self.least() + usize::from(self.takes_cutoff) + 1
+    }
+
+    /// All parameters.
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        let names = [self.judgment, "score"].into_iter().chain(self.required.iter().copied());
+        let cutoff = self.takes_cutoff.then(|| Parameter::optional("k"));
+        names.map(Parameter::required).chain(cutoff).chain([Parameter::optional("options")]).collect()
+    }
+
+    /// The names of the arguments after the score, as given in one call.
+    pub(super) fn names(&self, after_score: &[ValueRef<'_>]) -> Vec<&'static str> {
+        let mut names = self.required.to_vec();
+        match &after_score[self.required.len()..] {
+            [] => {}
+            [only] if self.takes_cutoff && !is_object(*only) => names.push("k"),
+            [_] => names.push("options"),
+            _ => names.extend(["k", "options"]),
+        }
+        names
+    }
+}
+
+/// Text that begins like a JSON object: options without a cutoff before them.
+fn is_object(value: ValueRef<'_>) -> bool {
+    matches!(value, ValueRef::Text(text) if text.trim_ascii_start().starts_with(b"{"))
+}
+
+/// The arguments after the score, checked.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// Number of documents from the top.
+    pub(super) cutoff: Option<usize>,
+    /// The options, with the required numbers in them.
+    pub(super) options: MetricOptions,
+}
+
+impl Settings {
+    /// Reads the arguments after the score of the first row.
+    pub(super) fn read(layout: &Layout, after_score: &[ValueRef<'_>]) -> Result<Self> {
+        let named = layout.names(after_score).into_iter().zip(after_score.iter().copied());
+        let mut settings = Self::default();
+        let mut required = Vec::new();
+        for (name, value) in named {
+            match name {
+                "k" => settings.cutoff = Some(cutoff(value)?),
+                "options" => settings.options = options(layout, value)?,
+                _ => required.push((name, number(value, || name.to_owned(), "a finite number")?)),
+            }
+        }
+        for (name, value) in required {
+            set(&mut settings.options, name, value)?;
+        }
+        Ok(settings)
+    }
+}
+
+/// Puts a required number into the options.
+fn set(options: &mut MetricOptions, name: &str, value: f64) -> Result<()> {
+    match name {
+        "neutral_grade" => options.neutral = value,
+        "half_life" => options.half_life = value,
+        _ => return Err(Error::Internal(format!("no metric option is named '{name}'"))),
+    }
+    Ok(())
+}
+
+fn cutoff(value: ValueRef<'_>) -> Result<usize> {
+    let whole = whole_of(value).and_then(|k| usize::try_from(k).ok());
+    let allowed = "a whole number from 1 (or options, a JSON object, in its place)";
+    whole.filter(|k| *k > 0).ok_or_else(|| Error::value("k", describe(value), allowed))
+}
+
+fn options(layout: &Layout, value: ValueRef<'_>) -> Result<MetricOptions> {
+    let refusal = || {
+        let no_cutoff = if layout.takes_cutoff { "" } else { "; this metric takes no cutoff" };
+        let allowed = format!("a JSON object such as {{\"ties\": \"input\"}}{no_cutoff}");
+        Error::value("options", describe(value), allowed)
+    };
+    let text = match value {
+        ValueRef::Null => None,
+        ValueRef::Text(text) => Some(std::str::from_utf8(text).map_err(|_| refusal())?),
+        _ => return Err(refusal()),
+    };
+    metric_options(&options::parse(text, Use::Metric)?)
+}
+
+/// The options of a metric among the checked options of a call.
+///
+/// # Errors
+/// A value outside its range.
+pub fn metric_options(options: &Params) -> Result<MetricOptions> {
+    let default = MetricOptions::default();
+    let chosen = MetricOptions {
+        ties: options.choice("ties")?.unwrap_or(default.ties),
+        gain: options.choice("gain")?.unwrap_or(default.gain),
+        max_grade: options.number("max_grade"),
+        threshold: options.number("threshold").unwrap_or(default.threshold),
+        alpha: options.number("alpha").unwrap_or(default.alpha),
+        ..default
+    };
+    let chosen = chosen.with_arguments(options);
+    chosen.check()?;
+    Ok(chosen)
+}
+
+/// A finite number, or a text that is a well-formed one.
+pub(super) fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
+    let number = number_of(value).filter(|number| number.is_finite());
+    number.ok_or_else(|| Error::value(what(), describe(value), allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_have_the_prefix_and_no_name_occurs_twice() {
+        let mut names: Vec<&str> = relevance_functions().map(|def| def.function).collect();
+        names.extend(SUBTOPIC_METRICS.iter().map(|def| def.function));
+        assert!(names.iter().all(|name| name.starts_with("ltr_")));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

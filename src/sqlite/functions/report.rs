@@ -1,0 +1,464 @@
+//! `ltr_report(model, source [, options])`: one page in HTML about a model and how it ranks judged documents.
+//!
+//! Rules (docs/reference/rules.md, 14):
+//! * 14.3: The page has the metrics with baselines (the previous version, the best single feature, a random order), plots,
+//!   the worst queries with their lists, the warnings, facts of the data and the card. It needs no other file.
+//! * 14.4, 14.5: The best single feature is cross-fitted. Rows with the fingerprint of the training are a warning.
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::ValueRef;
+use serde_json::{Value, json};
+
+use super::evaluate::{Judged, evaluate_judged, judged, metrics, reserve_drawing};
+use super::plot;
+use super::plot::{MODEL, OPTIONS, SOURCE, ranked};
+use super::ranking_call::RankingCall;
+use crate::apply::{Evaluation, METRIC_COST, evaluate};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result};
+use crate::base::memory::Reservation;
+use crate::cost::metric::{Metric, Undefined};
+use crate::data::Dataset;
+use crate::math::order::{compare, descending, sort_indices};
+use crate::plot::{Align, Bar, Bars, Page, counted, decimal, number, shortened};
+use crate::sqlite::functions::compare::other_queries;
+use crate::sqlite::functions::plot::ranked::{draw_pair, grade_groups, label};
+use crate::sqlite::functions::ranking_call::NO_VALUES;
+use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
+use crate::sqlite::glue::value::Output;
+use crate::sqlite::glue::vtab::Call;
+use crate::sqlite::store::Store;
+use crate::train::options::Use;
+use crate::train::select::fold_numbers;
+use crate::train::single_feature::{CrossFitted, cross_fitted, order_by};
+
+/// The definition of `ltr_report`.
+pub const REPORT: ScalarFunction = ScalarFunction {
+    name: "ltr_report",
+    arities: &[2, 3],
+    parameters: &[MODEL, SOURCE, OPTIONS],
+    flags: FunctionFlags::SQLITE_DIRECTONLY,
+    execute: report,
+};
+
+/// Metrics of a report without the option `metric`.
+const DEFAULT_METRICS: [&str; 4] = ["ndcg@10", "ndcg@5", "map", "mrr"];
+
+fn report(call: &ScalarCall<'_>) -> Result<Output> {
+    let arguments = [call.argument(0), call.argument(1), call.argument(2)];
+    call.with_call(&arguments, |call| {
+        let request = RankingCall::new(call, Use::Evaluate)?;
+        request.limits.run_here(call.connection, || page(call, &request).map(Output::Text))
+    })
+}
+
+/// What a page is about.
+struct Subject<'a> {
+    request: &'a RankingCall,
+    measured: Measured,
+    metrics: Vec<Metric>,
+    /// Name and version, or the algorithm of a BLOB.
+    name: String,
+    /// The stored report; null for a BLOB.
+    stored: Value,
+    /// Name and number of the version before, if there is one.
+    previous: Option<(String, i64)>,
+}
+
+/// How a model ranks the source.
+struct Measured {
+    judged: Judged,
+    evaluation: Evaluation,
+    /// The bytes of the evaluation.
+    _memory: Reservation,
+}
+
+impl Subject<'_> {
+    /// The first metric.
+    fn metric(&self) -> &Metric {
+        &self.metrics[0]
+    }
+}
+
+fn page(call: &Call<'_>, request: &RankingCall) -> Result<String> {
+    let subject = subject(call, request)?;
+    let _memory = reserve_drawing(request, &subject.measured.judged)?;
+    let mut page = Page::default();
+    page.heading(1, &subject.name);
+    summary(&mut page, &subject);
+    page.heading(2, "Warnings");
+    warnings(&mut page, &subject);
+    page.heading(2, "Compared with simpler rankings");
+    comparison(call, &subject, &mut page)?;
+    page.heading(2, "What the scores mean");
+    let plots = [
+        ranked::draw_calibration(&subject.measured.judged, &subject.name)?,
+        ranked::draw_scores(&subject.measured.judged, &subject.name)?,
+    ];
+    page.figures(&plots);
+    page.heading(2, "Model and training");
+    model_plots(call, &subject, &mut page)?;
+    page.heading(2, "Worst queries");
+    worst_queries(&mut page, &subject);
+    page.heading(2, "Data");
+    data(&mut page, &subject)?;
+    page.heading(2, "Card");
+    card(&mut page, &subject);
+    call.state.set_warnings(subject.measured.judged.warnings);
+    Ok(page.finish(&format!("Report of {}", subject.name)))
+}
+
+/// Measures the model, and reads what is stored beside it.
+fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>> {
+    // Options of one metric do not fit all of the default metrics.
+    let metrics = match request.options.get("metric") {
+        Some(_) => metrics(&request.options)?,
+        None => metrics(&request.options.clone().with("metric", json!(DEFAULT_METRICS)))
+            .or_else(|_| metrics(&request.options))?,
+    };
+    let measured = measured(call, request, &metrics)?;
+    let algorithm = &request.handle.model.card.algorithm;
+    let (name, stored, previous) = match call.argument(0) {
+        ValueRef::Text(text) => {
+            let store = Store::new(call.connection, request.options.text("schema"), &request.limits)?;
+            let text = String::from_utf8_lossy(text);
+            let (name, version, stored) = store.report(&text, &request.limits)?;
+            let previous = store.previous(&name, version, &request.limits)?;
+            let previous = previous.map(|version| (name.clone(), version));
+            let stored = serde_json::from_str(&stored).unwrap_or(Value::Null);
+            (format!("{name} (version {version})"), stored, previous)
+        }
+        _ => (format!("a model of {algorithm}"), Value::Null, None),
+    };
+    Ok(Subject { request, measured, metrics, name, stored, previous })
+}
+
+/// Reads, scores and measures the source.
+fn measured(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
+    let judged = judged(call, request)?;
+    let (evaluation, memory) = evaluate_judged(call, request, &judged, metrics)?;
+    Ok(Measured { judged, evaluation, _memory: memory })
+}
+
+/// Plots of the model and its training; what has no plot is left out.
+fn model_plots(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()> {
+    let (handle, name) = (&subject.request.handle, &subject.name);
+    let can = handle.model.capabilities();
+    let mut drawn =
+        vec![plot::draw_validation(&handle.model, name), plot::draw_training(&handle.model, name)];
+    if can.linear && !can.query_dependent {
+        drawn.insert(0, ranked::draw_weights(call, handle, None, name));
+    }
+    let (mut plots, mut notes) = (Vec::new(), Vec::new());
+    for plot in drawn {
+        match plot {
+            Ok(plot) => plots.push(plot),
+            Err(error) => notes.push(text_of(error)?),
+        }
+    }
+    page.figures(&plots);
+    for note in notes {
+        page.paragraph(&sentence(&note));
+    }
+    Ok(())
+}
+
+/// The text of an error that a page can tell.
+///
+/// # Errors
+/// Errors that end the call.
+fn text_of(error: Error) -> Result<String> {
+    match error {
+        Error::Interrupted | Error::TimeLimit { .. } | Error::Memory { .. } | Error::Internal(_) => {
+            Err(error)
+        }
+        other => Ok(other.to_string()),
+    }
+}
+
+// Simpler rankings beside the model: the previous version, the best single feature, a random order.
+
+/// Folds of the queries in which a single feature is chosen.
+const FOLDS: usize = 5;
+
+/// Bars of the model and of simpler rankings; each query with this version and the previous one.
+fn comparison(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()> {
+    let Subject { request, measured: Measured { judged, evaluation, .. }, .. } = subject;
+    let metric = subject.metric();
+    let bar = |name: String, value: Option<f64>| value.map(|value| Bar { name, value, interval: None });
+    let mut bars: Vec<Option<Bar>> = vec![bar("this model".to_owned(), evaluation.means[0])];
+    let (mut plots, mut notes) = (Vec::new(), Vec::new());
+    // 1. The previous version, if it can rank these rows.
+    if let Some((name, version)) = &subject.previous {
+        match measure_previous(call, subject, &format!("{name}@{version}")) {
+            Ok(found) => {
+                bars.push(bar(format!("version {version} (previous)"), found.evaluation.means[0]));
+                plots.extend(draw_pair(
+                    metric,
+                    &judged.data.query_ids,
+                    [
+                        (&subject.name, evaluation),
+                        (&format!("{name} (version {version})"), &found.evaluation),
+                    ],
+                )?);
+                if found.judged.in_training {
+                    notes.push(format!(
+                        "Version {version} was trained on these rows, so its value is too good."
+                    ));
+                }
+            }
+            Err(error) => {
+                notes.push(format!("The previous version could not be measured: {}", text_of(error)?));
+            }
+        }
+    }
+    // 2. The best single feature, and a random order: all documents have the same score.
+    if let Some(found) = best_feature(call, subject)? {
+        let CrossFitted { value, chosen } = found;
+        let name =
+            if let [(only, _)] = &chosen[..] { only.clone() } else { "best single feature".to_owned() };
+        bars.push(bar(name, Some(value)));
+        let folds = |(name, count): &(String, usize)| {
+            format!("{} in {}", shortened(&order_by(name), 30), counted(*count, "fold", "folds"))
+        };
+        let chosen: Vec<String> = chosen.iter().map(folds).collect();
+        notes.push(format!(
+            "The best single feature is chosen by cross-fitting: for each fold of the queries on the other folds, and \
+             measured on that fold. Chosen: {}.",
+            chosen.join(", ")
+        ));
+    }
+    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let same = vec![0.0; judged.scores.len()];
+    let operations = same.len().saturating_mul(METRIC_COST);
+    let work =
+        |control: &Control| evaluate(&judged.data, &same, std::slice::from_ref(metric), undefined, control);
+    bars.push(bar(
+        "random order".to_owned(),
+        request.limits.run_sized(call.connection, operations, work)?.means[0],
+    ));
+    let bars: Vec<Bar> = bars.into_iter().flatten().collect();
+    if bars.is_empty() {
+        page.paragraph("The metric has no value for any query: no query has a relevant document.");
+        return Ok(());
+    }
+    let bars = Bars {
+        title: format!("{} of simpler rankings", metric.name()),
+        subtitle: "Mean over the queries of this source".to_owned(),
+        axis: metric.name(),
+        rows: bars,
+    };
+    plots.insert(0, bars.draw()?);
+    page.figures(&plots);
+    notes.iter().for_each(|note| page.paragraph(note));
+    Ok(())
+}
+
+/// The first metric of the previous version on the same source.
+fn measure_previous(call: &Call<'_>, subject: &Subject<'_>, previous: &str) -> Result<Measured> {
+    let request = subject.request;
+    let model = ValueRef::Text(previous.as_bytes());
+    let (options, limits) = (request.options.clone(), request.limits.clone());
+    let request = RankingCall::of(call, model, call.argument(1), NO_VALUES, options, limits)?;
+    let found = measured(call, &request, &subject.metrics[..1])?;
+    if found.judged.data.query_ids != subject.measured.judged.data.query_ids {
+        return Err(other_queries(&request));
+    }
+    Ok(found)
+}
+
+/// The best ranking by one feature, cross-fitted; `None` without features, or with one query.
+fn best_feature(call: &Call<'_>, subject: &Subject<'_>) -> Result<Option<CrossFitted>> {
+    let Subject { request, measured: Measured { judged, evaluation, .. }, .. } = subject;
+    let (data, constraint) = (&judged.data, request.constraint()?);
+    let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
+    // 1. Folds of the queries that have a value.
+    let counts: Vec<bool> =
+        evaluation.values.iter().map(|values| undefined.resolve(values[0]).is_some()).collect();
+    let folds = counts.iter().filter(|counts| **counts).count().min(FOLDS);
+    if folds < 2 {
+        return Ok(None);
+    }
+    let fold_of = fold_numbers(&data.query_ids, &counts, folds, 0);
+    // 2. Every feature, ascending and descending.
+    let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(2 * METRIC_COST);
+    let measure = (subject.metric(), undefined);
+    let work = |control: &Control| cross_fitted(data, measure, constraint, (folds, &fold_of), control);
+    request.limits.run_sized(call.connection, operations, work)
+}
+
+// Tables and texts of a report.
+
+/// Queries and documents of the worst lists.
+const WORST_QUERIES: usize = 5;
+const DOCUMENTS: usize = 10;
+
+/// Most characters of an id.
+const LONGEST_ID: usize = 40;
+
+/// Most warnings that are shown.
+const WARNINGS: usize = 30;
+
+/// A text that begins with a capital letter and ends with a dot.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    format!("{first}{}{}", letters.as_str(), if text.ends_with(['.', '?']) { "" } else { "." })
+}
+
+/// The metrics and the size of the data.
+fn summary(page: &mut Page, subject: &Subject<'_>) {
+    let Subject { request, measured: Measured { judged, evaluation, .. }, metrics, .. } = subject;
+    let card = &request.handle.model.card;
+    page.paragraph(&format!(
+        "A model of {}, measured on source {}: {} of {}.",
+        card.algorithm,
+        request.source.shown,
+        counted(judged.data.n_docs(), "document", "documents"),
+        counted(judged.data.n_queries(), "query", "queries")
+    ));
+    let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| decimal(value, 3));
+    let mut tiles: Vec<(String, String)> =
+        metrics.iter().zip(&evaluation.means).map(|(metric, mean)| (metric.name(), value(*mean))).collect();
+    let validation = &card.summary["validation"];
+    if let Some(best) = validation["best"].as_f64() {
+        let metric = validation["metric"].as_str().unwrap_or("metric");
+        tiles.push((format!("{metric} in validation"), value(Some(best))));
+    }
+    page.tiles(&tiles);
+}
+
+/// Warnings of the training and of the scores.
+fn warnings(page: &mut Page, subject: &Subject<'_>) {
+    let stored = subject.stored["warnings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let stored = stored.iter().filter_map(Value::as_str).map(|text| format!("Training: {text}"));
+    let scores = subject.measured.judged.warnings.iter().map(|text| format!("This source: {text}"));
+    let all: Vec<String> = scores.chain(stored).collect();
+    if all.is_empty() {
+        page.paragraph("None.");
+        return;
+    }
+    page.list(&all[..all.len().min(WARNINGS)]);
+    if all.len() > WARNINGS {
+        page.paragraph(&format!("And {} more.", all.len() - WARNINGS));
+    }
+}
+
+/// The queries with the worst values of the first metric, and their lists.
+fn worst_queries(page: &mut Page, subject: &Subject<'_>) {
+    let Measured { judged: Judged { data, scores, .. }, evaluation, .. } = &subject.measured;
+    let better = subject.metric().def().better.sign();
+    let value = |query: usize| evaluation.values[query][0];
+    let mut order: Vec<usize> = (0..data.n_queries()).filter(|query| value(*query).is_some()).collect();
+    sort_indices(&mut order, &|a, b| {
+        compare(better * value(a).unwrap_or_default(), better * value(b).unwrap_or_default())
+    });
+    if order.is_empty() {
+        page.paragraph("The metric has no value for any query.");
+    }
+    let list = |query: usize| {
+        let (id, metric) = (shortened(&label(&data.query_ids[query]), LONGEST_ID), subject.metric().name());
+        let mut part = Page::default();
+        part.heading(3, &format!("Query {id}: {metric} {}", decimal(value(query).unwrap_or_default(), 3)));
+        worst_list(&mut part, data, scores, query);
+        part
+    };
+    page.beside(&order.into_iter().take(WORST_QUERIES).map(list).collect::<Vec<_>>());
+}
+
+/// The first documents of the list of a query, and where its best ones are.
+fn worst_list(page: &mut Page, data: &Dataset, scores: &[f64], query: usize) {
+    let rows = data.rows(query);
+    let order = descending(&scores[rows.clone()]);
+    let cells = |(rank, row): (usize, &usize)| {
+        let row = rows.start + row;
+        vec![
+            (rank + 1).to_string(),
+            shortened(&label(&data.doc_ids[row]), LONGEST_ID),
+            number(data.relevance[row]),
+            number(scores[row]),
+        ]
+    };
+    let list: Vec<Vec<String>> = order.iter().enumerate().take(DOCUMENTS).map(cells).collect();
+    let columns = [
+        ("rank", Align::Number),
+        ("document", Align::Text),
+        ("grade", Align::Number),
+        ("score", Align::Number),
+    ];
+    page.table(&columns, &list);
+    let labels = data.labels(query);
+    let best = labels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let first = order.iter().position(|row| labels[*row] >= best).unwrap_or(0);
+    if first > 0 {
+        let (best, rank) = (number(best), decimal((first + 1) as f64, 0));
+        let all = counted(rows.len(), "document", "documents");
+        page.paragraph(&format!(
+            "The first document with the highest grade, {best}, is at rank {rank} of {all}."
+        ));
+    }
+}
+
+/// Sizes of the queries and grades.
+fn data(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
+    let Measured { judged, evaluation, .. } = &subject.measured;
+    let data = &judged.data;
+    let mut sizes: Vec<usize> = (0..data.n_queries()).map(|query| data.rows(query).len()).collect();
+    sizes.sort_unstable();
+    let [least, median, most] =
+        [0, sizes.len() / 2, sizes.len() - 1].map(|index| decimal(sizes[index] as f64, 0));
+    let without = evaluation.values.iter().filter(|values| values[0].is_none()).count();
+    let count = |count: usize| decimal(count as f64, 0);
+    let facts = [
+        ("queries", count(data.n_queries())),
+        ("documents", count(data.n_docs())),
+        ("documents per query", format!("{least} to {most}, median {median}")),
+        ("features", count(data.names.len())),
+        ("queries whose metric is undefined", count(without)),
+        ("rows that repeat a document of a query", count(data.duplicates)),
+    ];
+    let rows: Vec<Vec<String>> =
+        facts.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    let mut sizes = Page::default();
+    sizes.table(&[("", Align::Text), ("", Align::Number)], &rows);
+    let bar = |(name, scores): (String, Vec<f64>)| Bar { name, value: scores.len() as f64, interval: None };
+    let grades = Bars {
+        title: "Grades of the documents".to_owned(),
+        subtitle: "Number of documents of each grade".to_owned(),
+        axis: "documents".to_owned(),
+        rows: grade_groups(judged).into_iter().map(bar).collect(),
+    };
+    let mut bars = Page::default();
+    bars.figure(&grades.draw()?);
+    page.beside(&[sizes, bars]);
+    Ok(())
+}
+
+/// Settings, results and columns of the training.
+fn card(page: &mut Page, subject: &Subject<'_>) {
+    let card = &subject.request.handle.model.card;
+    let flat = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(value) => Some(value.as_f64().map_or_else(|| value.to_string(), number)),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        Value::Bool(value) => Some(value.to_string()),
+    };
+    let pairs = |object: &Value| -> Vec<Vec<String>> {
+        let entries = object.as_object().into_iter().flatten();
+        entries.filter_map(|(key, value)| Some(vec![key.clone(), flat(value)?])).collect()
+    };
+    let columns = [("", Align::Text), ("", Align::Text)];
+    let tables = [
+        ("Settings", pairs(&card.settings)),
+        ("Training", pairs(&card.summary)),
+        ("Validation", pairs(&card.summary["validation"])),
+        ("Columns", pairs(&subject.stored["roles"])),
+    ];
+    let part = |(title, rows): &(&str, Vec<Vec<String>>)| {
+        let mut part = Page::default();
+        part.heading(3, title);
+        part.table(&columns, rows);
+        part
+    };
+    page.beside(&tables.iter().filter(|(_, rows)| !rows.is_empty()).map(part).collect::<Vec<_>>());
+}
