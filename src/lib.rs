@@ -76,10 +76,16 @@
 //! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
 //! building the extension. Without `sqlite` no SQLite is linked.
 
+// What a feature alone calls has no caller without it.
+#![cfg_attr(
+    not(all(feature = "plots", feature = "trees", feature = "search", feature = "buckets")),
+    allow(dead_code, unused_imports)
+)]
+
 mod api;
 mod apply;
 mod base;
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "buckets")]
 mod buckets;
 mod cost;
 mod data;
@@ -88,11 +94,10 @@ mod math;
 mod model;
 #[cfg(feature = "plots")]
 mod plot;
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
+#[cfg(feature = "search")]
 mod search;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 mod train;
 mod trees;
 
@@ -112,7 +117,9 @@ pub mod internals {
     macro_rules! reexport {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
-    reexport! { apply base cost data learn math model search train trees }
+    reexport! { apply base cost data learn math model train trees }
+    #[cfg(feature = "search")]
+    reexport! { search }
 }
 
 /// Whether `LTR_LONG` asks for the long forms of the tests.

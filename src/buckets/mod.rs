@@ -14,6 +14,7 @@ mod sample;
 mod sums;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "trees")]
 mod trees;
 
 use std::any::Any;
@@ -24,7 +25,6 @@ use crate::base::error::{Error, Result};
 use crate::data::Dataset;
 use crate::train::algorithm::{Trained, TrainingSpec};
 use crate::train::auto::AutoSpec;
-use crate::train::boosted_trees::TreesSpec;
 use crate::train::grid::GridSpec;
 use crate::train::perceptron::PerceptronSpec;
 use crate::train::report::DataFacts;
@@ -33,8 +33,6 @@ pub use bytes::{Kind, Reader, Writer, check_bytes};
 pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay};
 pub use sample::{Sample, Unit};
 pub use sums::{Answer, Round, Sums};
-
-use trees::{PackTrees, too_many_rounds};
 
 // How an algorithm trains in buckets, or why it does not.
 
@@ -95,12 +93,12 @@ pub struct TrainedInBuckets {
 /// [`Error::Unsupported`] with the reason why it does not.
 pub fn in_rounds(spec: &dyn TrainingSpec) -> Result<&dyn BucketTraining> {
     let spec: &dyn Any = spec;
+    #[cfg(feature = "trees")]
+    trees::refuse_rounds(spec)?;
     let problem = if let Some(grid) = spec.downcast_ref::<GridSpec>() {
         return grid::check(grid).map(|()| grid as &dyn BucketTraining);
     } else if let Some(auto) = spec.downcast_ref::<AutoSpec>() {
         return Ok(auto);
-    } else if let Some(trees) = spec.downcast_ref::<TreesSpec>() {
-        return Err(too_many_rounds(trees));
     } else if spec.is::<PerceptronSpec>() {
         "'perceptron' reads the documents one query after the other, so it does not train in buckets; train it on rows"
     } else {
@@ -114,7 +112,12 @@ pub fn in_rounds(spec: &dyn TrainingSpec) -> Result<&dyn BucketTraining> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the choice that stands against it.
-pub fn in_process(spec: &dyn TrainingSpec) -> Result<Option<InProcess>> {
-    let trees = (spec as &dyn Any).downcast_ref::<TreesSpec>();
-    trees.map(|trees| PackTrees::new(trees).map(|trees| Box::new(trees) as InProcess)).transpose()
+pub fn in_process(
+    #[cfg_attr(not(feature = "trees"), allow(unused_variables))] spec: &dyn Any,
+) -> Result<Option<InProcess>> {
+    #[cfg(feature = "trees")]
+    let training = trees::in_process(spec);
+    #[cfg(not(feature = "trees"))]
+    let training = Ok(None);
+    training
 }

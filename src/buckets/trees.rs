@@ -9,13 +9,14 @@
 //! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders, bins,
 //! held-out queries and trees are those of rows.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use ndarray::Array2;
 
-use super::{BucketTraining, TrainedInBuckets};
+use super::{BucketTraining, InProcess, TrainedInBuckets};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::memory::{Memory, Reservation, bytes_of};
@@ -54,17 +55,24 @@ enum Stage {
     Done,
 }
 
-/// Why trees do not train in rounds: their histograms need the splits before.
-pub(super) fn too_many_rounds(spec: &TreesSpec) -> Error {
+/// How trees train if one process reads all buckets.
+pub(super) fn in_process(spec: &dyn Any) -> Result<Option<InProcess>> {
+    let trees = spec.downcast_ref::<TreesSpec>();
+    trees.map(|trees| PackTrees::new(trees).map(|trees| Box::new(trees) as InProcess)).transpose()
+}
+
+/// Trees do not train in rounds: their histograms need the splits before.
+pub(super) fn refuse_rounds(spec: &dyn Any) -> Result<()> {
+    let Some(spec) = spec.downcast_ref::<TreesSpec>() else { return Ok(()) };
     let (trees, most) = match spec.trees {
         TreeCount::Fixed(trees) => (trees, ""),
         TreeCount::Auto => (MOST_TREES, "up to "),
     };
     let rounds = trees.saturating_mul(spec.seeds).saturating_mul(spec.options.depth);
-    Error::Unsupported(format!(
+    Err(Error::Unsupported(format!(
         "'boosted_trees' trains in buckets in one process only: in rounds it would need {most}{rounds}, one for each level of \
          each tree; call ltr_fit with the packs, or use \"regression\""
-    ))
+    )))
 }
 
 impl PackTrees {

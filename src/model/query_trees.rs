@@ -14,7 +14,7 @@ use crate::data::{Documents, Matrix, QueryFeatureRule, shaped};
 use crate::learn::kernel::Kernel;
 use crate::learn::space::{Function, Scorer, Space, Summand};
 use crate::math::dense::{BOUNDED, are_bounded};
-use crate::trees::{Fitted, Forest, Split};
+use crate::trees::{Forest, Split};
 
 pub(super) const TAG: &str = "query_trees";
 
@@ -31,7 +31,7 @@ pub struct QueryTrees {
 
 impl QueryTrees {
     /// Trees of documents with `width` scaled features, followed by the encoded query features of a rule.
-    pub fn new(width: usize, rule: QueryFeatureRule, Fitted { forest, values }: Fitted) -> Self {
+    pub fn new(width: usize, rule: QueryFeatureRule, (forest, values): (Forest, Vec<f64>)) -> Self {
         Self { width, rule, forest, values }
     }
 

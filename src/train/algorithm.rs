@@ -46,9 +46,17 @@ pub struct AlgorithmDef {
 /// Every algorithm.
 pub const ALGORITHMS: &[&AlgorithmDef] = &all();
 
+/// The name of the algorithm of trees, which the feature `trees` adds.
+pub const BOOSTED_TREES: &str = "boosted_trees";
+
 /// Algorithms outside the grid.
-const OTHERS: &[&AlgorithmDef] =
-    &[&super::auto::DEF, &super::boosted_trees::DEF, &super::perceptron::DEF, &super::cofi_rank::DEF];
+const OTHERS: &[&AlgorithmDef] = &[
+    &super::auto::DEF,
+    #[cfg(feature = "trees")]
+    &super::boosted_trees::DEF,
+    &super::perceptron::DEF,
+    &super::cofi_rank::DEF,
+];
 
 const fn all() -> [&'static AlgorithmDef; super::grid::PRESETS.len() + OTHERS.len()] {
     let mut all = [OTHERS[0]; super::grid::PRESETS.len() + OTHERS.len()];
@@ -280,18 +288,15 @@ pub fn find_name(name: &str) -> Result<&'static str> {
 /// An unknown name, with the known ones.
 pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
     ALGORITHMS.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| {
+        if name == BOOSTED_TREES && cfg!(not(feature = "trees")) {
+            return Error::Unsupported("'boosted_trees' needs a build with the feature \"trees\"".to_owned());
+        }
         let known = ALGORITHMS.iter().map(|algorithm| algorithm.name);
         match Error::unknown("algorithm", name, known) {
             Error::Unknown { what, name, place, known, .. }
                 if OTHER_NAMES.contains(&&*name.to_ascii_lowercase()) =>
             {
-                Error::Unknown {
-                    what,
-                    name,
-                    place,
-                    known,
-                    nearest: Some(super::boosted_trees::DEF.name.to_owned()),
-                }
+                Error::Unknown { what, name, place, known, nearest: Some(BOOSTED_TREES.to_owned()) }
             }
             error => error,
         }
@@ -319,7 +324,7 @@ impl AlgorithmDef {
                 )));
             }
         }
-        if params.choice("missing")? == Some(Missing::Branch) && self.name != super::boosted_trees::DEF.name {
+        if params.choice("missing")? == Some(Missing::Branch) && self.name != BOOSTED_TREES {
             let allowed = "\"zero\", \"mean\" or \"error\"; only boosted_trees has branches";
             return Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed));
         }

@@ -3,13 +3,13 @@
 
 pub mod algorithm;
 pub(crate) mod auto;
+#[cfg(feature = "trees")]
 pub(crate) mod boosted_trees;
 pub(crate) mod cofi_rank;
 pub(crate) mod feature_checks;
 pub(crate) mod grid;
 pub mod options;
 pub mod perceptron;
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 pub(crate) mod protocol;
 pub(crate) mod report;
 pub mod select;

@@ -17,10 +17,14 @@ use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
 use crate::learn::space::Form;
 use crate::model::{MAX_BUDGET, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
-use crate::search::clicks::{CLICK_MODEL_NAMES, Method};
-use crate::search::text::Words;
+#[cfg(feature = "search")]
+use crate::search::{
+    clicks::{CLICK_MODEL_NAMES, Method},
+    text::Words,
+};
 use crate::train::algorithm::{AlgorithmDef, Feedback, Weighting};
 use crate::train::report::ReportLength;
+#[cfg(feature = "trees")]
 use crate::trees::{MAX_BINS, MAX_DEPTH, RowWeights};
 
 /// A kind of call, by the options that it accepts.
@@ -319,12 +323,19 @@ pub const OPTIONS: &[OptionDef] = &[
     def("radius", Rule::PositivesOr(&["auto"]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda").searchable(),
     def("budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel").searchable(),
     def("learning_rate", Rule::PositiveOr(&[]), "null", TRAIN, "step size of the perceptron, or factor of each boosted tree").searchable(),
+    #[cfg(feature = "trees")]
     def("trees", Rule::IntegerOr(1, 10_000, "auto"), "\"auto\"", TRAIN, "number of boosted trees; auto: up to 1000, until validation finds no improvement").searchable(),
+    #[cfg(feature = "trees")]
     def("depth", Rule::Integer(1, MAX_DEPTH as u64), "6", TRAIN, "number of splits on the way to a leaf of a boosted tree").searchable(),
+    #[cfg(feature = "trees")]
     def("feature_fraction", Rule::Above(0.0, 1.0), "null", TRAIN, "fraction of the features that each boosted tree may split, drawn at random").searchable(),
+    #[cfg(feature = "trees")]
     def("row_weights", Rule::OneOf(RowWeights::NAMES), "\"exponential\"", TRAIN, "random factors of the weights of rows in each boosted tree: exponential with mean 1, or none").searchable(),
+    #[cfg(feature = "trees")]
     def("seeds", Rule::Integer(1, 100), "1", TRAIN, "number of ensembles of boosted trees with different random choices, whose scores are averaged").searchable(),
+    #[cfg(feature = "trees")]
     def("bins", Rule::Integer(2, MAX_BINS as u64), "64", TRAIN, "largest number of bins of a feature, between which boosted trees split").searchable(),
+    #[cfg(feature = "trees")]
     def("query_columns", Rule::FlagOr("auto"), "\"auto\"", TRAIN, "whether boosted trees also split the query features of the source; auto: if validation favors it").searchable(),
     def("update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: within the margin of a worse one, or not above it").searchable(),
     def("average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable(),
@@ -353,6 +364,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
     def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
     def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "number of random draws of a paired test (default 10000) or of an explanation (default 200)"),
+    #[cfg(feature = "search")]
     def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult, Use::EvaluateClicks], "probability that the interval covers the true difference or value"),
     def("power", Rule::Between(0.5, 0.9999), "0.8", &[Use::InterleaveResult], "probability of a p-value of at most 1 - confidence, for which more_impressions is computed"),
     def("min_difference", Rule::Between(0.0001, 1.0), "null", &[Use::InterleaveResult], "smallest true difference to find, for which more_impressions is computed; default: the observed one"),
@@ -375,14 +387,23 @@ pub const OPTIONS: &[OptionDef] = &[
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
     def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
+    #[cfg(feature = "search")]
     def("model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", &[Use::Judgments], "click model; auto: the one that predicts held-out impressions best, of those that read the log once"),
+    #[cfg(feature = "search")]
     def("thresholds", Rule::NumbersBetween(0.0, 1.0), "null", &[Use::Judgments], "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
+    #[cfg(feature = "search")]
     def("quantiles", Rule::NumbersBetween(0.0, 1.0), "[0.5, 0.75, 0.9]", &[Use::Judgments], "the same as quantiles of the attractiveness of all documents in the log"),
+    #[cfg(feature = "search")]
     def("propensities", Rule::TextOrArray, "null", &[Use::EvaluateClicks], "propensities: an array by position from 1, or a source; default: estimated from the log by em"),
+    #[cfg(feature = "search")]
     def("event_weights", Rule::Object, "null", &[Use::ClickModels, Use::Propensities, Use::Judgments, Use::EvaluateClicks], "columns of a log with further events and their weights, as in {\"cart\": 2, \"purchase\": 5}"),
+    #[cfg(feature = "search")]
     def("clip", Rule::Between(0.0001, 1.0), "0.01", &[Use::EvaluateClicks], "smallest propensity; smaller ones count as this one, which limits the weight of a click"),
+    #[cfg(feature = "search")]
     def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "estimator: em (position-based model), harvest (documents shown at several positions), or both"),
+    #[cfg(feature = "search")]
     def("words", Rule::OneOf(Words::NAMES), "\"any\"", &[Use::FtsQuery], "words that a match has: at least one, or all"),
+    #[cfg(feature = "search")]
     def("prefix", Rule::Flag, "false", &[Use::FtsQuery], "whether the last word also matches words that it begins"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),
     def("first_feature", Rule::Integer(0, 1), "1", &[Use::Letor], "number of the first feature in the file: 1, or 0 as scikit-learn, LightGBM and XGBoost write it"),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::math::dense::Element;
 use crate::math::select::{Search, single_above};
-use crate::math::simd::{Registers, simd};
+use crate::math::simd::{BYTES, PART, Registers, simd};
 
 /// Values of a feature whose bins are found together.
 pub const BLOCK: usize = 64;
@@ -115,6 +115,48 @@ simd! {
             bins[lane] = if values[lane].to_f64().is_nan() { missing } else { counts[lane] as u8 };
         }
     }
+}
+
+// The splits of many trees at a time, for the score of one document.
+
+/// Largest depth of a tree: the number of a leaf is a byte.
+pub const MAX_DEPTH: usize = 8;
+
+/// Columns that a comparison can choose from.
+pub const MOST_COLUMNS: usize = PART * 16;
+
+/// One split of each of [`BYTES`] trees: of a document with these bins of columns, the bit of the leaf is `bin > rank`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelSplits {
+    /// The column of each split.
+    pub columns: [u8; BYTES],
+    /// The number of its border.
+    pub ranks: [u8; BYTES],
+}
+
+impl LevelSplits {
+    /// Splits that no document is above.
+    const NONE: Self = Self { columns: [0; BYTES], ranks: [u8::MAX; BYTES] };
+}
+
+/// The levels of the first trees, then those of the next ones. None if there are too many columns, or no valid trees.
+pub fn levels(depth: usize, columns: usize, splits: &[(u32, u8)]) -> Vec<LevelSplits> {
+    if columns > MOST_COLUMNS || !(1..=MAX_DEPTH).contains(&depth) {
+        return Vec::new();
+    }
+    let mut levels = Vec::new();
+    for trees in splits.chunks(BYTES * depth) {
+        for number in 0..depth {
+            let mut level = LevelSplits::NONE;
+            for (tree, splits) in trees.chunks_exact(depth).enumerate() {
+                let (column, rank) = splits[number];
+                level.columns[tree] = column as u8;
+                level.ranks[tree] = rank;
+            }
+            levels.push(level);
+        }
+    }
+    levels
 }
 
 #[cfg(test)]

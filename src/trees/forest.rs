@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::Column;
-use super::leaves::{LevelSplits, MAX_DEPTH, levels};
+use super::columns::{Column, LevelSplits, MAX_DEPTH, levels};
 use crate::base::control::Ticks;
 use crate::base::error::{Result, require};
 use crate::base::memory::bytes_of;

@@ -13,7 +13,6 @@ use crate::base::error::{Error, Result};
 use crate::base::parallel;
 use crate::math::cholesky::factor_and_solve;
 use crate::math::lanes::{self, LANES, Lanes};
-use crate::math::simd::{BYTES, PART};
 
 /// Largest number of partial sums.
 const PARTS: usize = 16;
@@ -104,94 +103,5 @@ impl Part {
                 of_query[leaf] = 0.0;
             }
         }
-    }
-}
-
-// The splits of many trees at a time, for the score of one document.
-
-/// Largest depth of a tree: the number of a leaf is a byte.
-pub const MAX_DEPTH: usize = 8;
-
-/// Columns that a comparison can choose from.
-pub const MOST_COLUMNS: usize = PART * 16;
-
-/// One split of each of [`BYTES`] trees: of a document with these bins of columns, the bit of the leaf is `bin > rank`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LevelSplits {
-    /// The column of each split.
-    pub columns: [u8; BYTES],
-    /// The number of its border.
-    pub ranks: [u8; BYTES],
-}
-
-impl LevelSplits {
-    /// Splits that no document is above.
-    const NONE: Self = Self { columns: [0; BYTES], ranks: [u8::MAX; BYTES] };
-}
-
-/// The levels of the first trees, then those of the next ones. None if there are too many columns, or no valid trees.
-pub fn levels(depth: usize, columns: usize, splits: &[(u32, u8)]) -> Vec<LevelSplits> {
-    if columns > MOST_COLUMNS || !(1..=MAX_DEPTH).contains(&depth) {
-        return Vec::new();
-    }
-    let mut levels = Vec::new();
-    for trees in splits.chunks(BYTES * depth) {
-        for number in 0..depth {
-            let mut level = LevelSplits::NONE;
-            for (tree, splits) in trees.chunks_exact(depth).enumerate() {
-                let (column, rank) = splits[number];
-                level.columns[tree] = column as u8;
-                level.ranks[tree] = rank;
-            }
-            levels.push(level);
-        }
-    }
-    levels
-}
-
-// The default of the learning rate.
-//
-// More documents allow larger steps, and fewer trees need them. CatBoost has a rule of this form with other constants
-// (Prokhorenkova et al. 2018). Those here were chosen on validation data: sets of 12,000 to 600,000 documents, and 80 to
-// 400 trees.
-
-/// That of few documents and [`TREES`] trees.
-const FEW: f64 = 0.05;
-
-/// Numbers of documents between which the rate grows.
-const DOCUMENTS: (f64, f64) = (1e4, 1e6);
-
-/// The power of the number of documents.
-const OF_DOCUMENTS: f64 = 0.4;
-
-/// Trees that have the rate [`FEW`].
-const TREES: f64 = 240.0;
-
-/// The power of the number of trees.
-const OF_TREES: f64 = -0.6;
-
-/// The largest rate.
-const LARGEST: f64 = 0.5;
-
-/// The learning rate for these numbers of documents and trees.
-pub fn default_rate(documents: usize, trees: usize) -> f64 {
-    let documents = (documents as f64).clamp(DOCUMENTS.0, DOCUMENTS.1) / DOCUMENTS.0;
-    let trees = trees.max(1) as f64 / TREES;
-    (FEW * libm::pow(documents, OF_DOCUMENTS) * libm::pow(trees, OF_TREES)).min(LARGEST)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rate_grows_with_documents_and_falls_with_trees() {
-        let rounded = |documents, trees| (1000.0 * default_rate(documents, trees)).round();
-        let of_documents: Vec<f64> = [0, 10_000, 60_000, 600_000, 1_000_000, 100_000_000]
-            .map(|documents| rounded(documents, 240))
-            .to_vec();
-        assert_eq!(of_documents, [50.0, 50.0, 102.0, 257.0, 315.0, 315.0]);
-        let of_trees: Vec<f64> = [1, 100, 240, 1000].map(|trees| rounded(0, trees)).to_vec();
-        assert_eq!(of_trees, [500.0, 85.0, 50.0, 21.0]);
     }
 }

@@ -4,22 +4,32 @@
 //! a level have the same split (Kohavi & Li 1995; Prokhorenkova et al. 2018), so a leaf is the number whose bits are the
 //! outcomes of the splits. The leaves of all trees are a finite map of documents, and the score is linear in it.
 
+#[cfg(feature = "trees")]
 mod bins;
+#[cfg(feature = "trees")]
 mod boost;
 mod columns;
 mod forest;
+#[cfg(feature = "trees")]
 mod histogram;
+#[cfg(feature = "trees")]
 mod leaves;
+#[cfg(feature = "trees")]
 mod objective;
+#[cfg(feature = "trees")]
 mod parts;
+#[cfg(feature = "trees")]
 mod rows;
 mod scores;
-#[cfg(test)]
+#[cfg(all(test, feature = "trees"))]
 mod tests;
 
-pub use bins::{Binned, MAX_BINS};
-pub use boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions};
 pub use forest::{Forest, Split};
-pub use leaves::MAX_DEPTH;
-pub use parts::{BinnedParts, BorderSample};
-pub use rows::Judged;
+#[cfg(feature = "trees")]
+pub use {
+    bins::{Binned, MAX_BINS},
+    boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions},
+    columns::MAX_DEPTH,
+    parts::{BinnedParts, BorderSample},
+    rows::Judged,
+};

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::Forest;
-use super::columns::{BLOCK, Column, Keyed, find_bins};
-use super::leaves::{LevelSplits, MOST_COLUMNS};
+use super::columns::{BLOCK, Column, Keyed, LevelSplits, MOST_COLUMNS, find_bins};
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::data::{Matrix, Slice};

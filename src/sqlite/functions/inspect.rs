@@ -6,6 +6,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
+#[cfg(feature = "buckets")]
 use super::buckets;
 use crate::apply::{FeatureWeight, Fit, function_for, function_weights};
 use crate::base::error::{Error, Result};
@@ -14,6 +15,7 @@ use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
 use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
+#[cfg(feature = "search")]
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
@@ -33,6 +35,7 @@ pub const INFO: ScalarFunction = ScalarFunction {
 };
 
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
+    #[cfg(feature = "buckets")]
     if let Some(state) = buckets::info(call.context.get_raw(0))? {
         return Ok(state);
     }
@@ -237,6 +240,9 @@ pub const DEBUG: ScalarFunction = ScalarFunction {
 };
 
 fn debug(call: &ScalarCall<'_>) -> Result<Output> {
+    #[cfg(not(feature = "search"))]
+    let fts5 = Value::Null;
+    #[cfg(feature = "search")]
     let fts5 = call.with_connection(|connection| Ok(fts::status(connection, call.state)))?;
     Ok(Output::Json(json!({
         "version": env!("CARGO_PKG_VERSION"),

@@ -4,23 +4,30 @@
 //! its `TableFunction` and add it to [`TABLES`].
 
 pub mod aggregate;
+#[cfg(feature = "buckets")]
 pub mod buckets;
+#[cfg(feature = "search")]
 mod clicks;
 pub mod compare;
 mod evaluate;
+#[cfg(feature = "search")]
 mod evaluate_clicks;
 mod explain;
 mod export;
+#[cfg(feature = "search")]
 pub mod fts;
 mod inspect;
+#[cfg(feature = "search")]
 mod interleave;
 mod letor;
 mod monitor;
-pub mod plot;
+#[cfg(feature = "plots")]
+mod plot;
 mod rank;
 mod ranking_call;
 mod recommend;
-pub mod report;
+#[cfg(feature = "plots")]
+mod report;
 mod score;
 mod tables;
 mod train;
@@ -43,10 +50,15 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &vector::VEC,
     &vector::VEC_TO_JSON,
     &inspect::INFO,
+    #[cfg(feature = "buckets")]
     &buckets::BUCKET,
+    #[cfg(feature = "buckets")]
     &buckets::BEGIN,
+    #[cfg(feature = "buckets")]
     &buckets::PARTIAL,
+    #[cfg(feature = "buckets")]
     &buckets::STEP,
+    #[cfg(feature = "buckets")]
     &buckets::FINISH,
     #[cfg(feature = "plots")]
     &plot::PLOT,
@@ -54,8 +66,11 @@ pub const SCALARS: &[&ScalarFunction] = &[
     &report::REPORT,
     &export::EXPORT,
     &export::IMPORT,
+    #[cfg(feature = "search")]
     &fts::FTS,
+    #[cfg(feature = "search")]
     &fts::FTS_NAMES,
+    #[cfg(feature = "search")]
     &fts::FTS_QUERY,
     &inspect::VERSION,
     &inspect::DEBUG,
@@ -66,7 +81,9 @@ pub const TABLES: &[&TableFunction] = &[
     &rank::RANK,
     &evaluate::EVALUATE,
     &compare::COMPARE,
+    #[cfg(feature = "search")]
     &interleave::INTERLEAVE,
+    #[cfg(feature = "search")]
     &interleave::INTERLEAVE_RESULT,
     &monitor::MONITOR,
     &evaluate::CROSS_VALIDATE,
@@ -78,9 +95,13 @@ pub const TABLES: &[&TableFunction] = &[
     &explain::IMPORTANCE,
     &inspect::NEIGHBORS,
     &inspect::TRAINING_LOG,
+    #[cfg(feature = "search")]
     &clicks::CLICK_MODEL_TABLE,
+    #[cfg(feature = "search")]
     &clicks::PROPENSITIES,
+    #[cfg(feature = "search")]
     &clicks::JUDGMENTS,
+    #[cfg(feature = "search")]
     &evaluate_clicks::EVALUATE_CLICKS,
     &tables::ALGORITHM_TABLE,
     &tables::METRIC_TABLE,

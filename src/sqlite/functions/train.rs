@@ -14,6 +14,7 @@ use rusqlite::types::ValueRef;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+#[cfg(feature = "buckets")]
 use super::buckets;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::memory::Reservation;
@@ -298,8 +299,10 @@ impl<'a> Request<'a> {
         let Self { training, limits, .. } = self;
         let (options, input) = (training.options(), training.input());
         let source = Source::resolve(connection, &self.source, limits)?;
-        let named = (&source, &*self.source);
-        if let Some(trained) = buckets::train(connection, training, named, &self.values, limits)? {
+        #[cfg(feature = "buckets")]
+        if let Some(trained) =
+            buckets::train(connection, training, (&source, &self.source), &self.values, limits)?
+        {
             return Ok(trained);
         }
         let rows = read_judged(connection, &source, input, (options, &self.values), limits)?;

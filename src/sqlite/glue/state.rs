@@ -11,6 +11,7 @@ use crate::apply::FitCache;
 use crate::base::cache::BoundedCache;
 use crate::base::error::{Error, Result};
 use crate::base::memory::Reservation;
+#[cfg(feature = "buckets")]
 use crate::buckets::rounds;
 use crate::model::{Key, Model};
 
@@ -64,6 +65,7 @@ pub struct State {
     /// Whether the first attempt failed.
     fts5_was_late: AtomicBool,
     /// The last training in buckets, and its bytes.
+    #[cfg(feature = "buckets")]
     round: Mutex<Option<(Vec<u8>, Arc<rounds::State>)>>,
 }
 
@@ -83,6 +85,7 @@ impl State {
             planned: AtomicUsize::new(0),
             fts5: Mutex::default(),
             fts5_was_late: AtomicBool::new(false),
+            #[cfg(feature = "buckets")]
             round: Mutex::default(),
         })
     }
@@ -137,6 +140,7 @@ impl State {
     ///
     /// # Errors
     /// Bytes that are no state.
+    #[cfg(feature = "buckets")]
     pub fn round(&self, bytes: &[u8]) -> Result<Arc<rounds::State>> {
         if let Some((_, round)) = lock(&self.round).as_ref().filter(|(known, _)| known == bytes) {
             return Ok(Arc::clone(round));

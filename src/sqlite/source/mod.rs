@@ -7,6 +7,7 @@
 
 mod column_choice;
 mod fates;
+#[cfg(feature = "search")]
 pub mod log;
 pub mod read_spec;
 pub mod reader;
@@ -21,6 +22,7 @@ use crate::sqlite::glue::run_limits::retry_busy;
 use crate::sqlite::glue::statements;
 use crate::sqlite::glue::value::{from_host, message};
 
+#[cfg(feature = "buckets")]
 pub use column_choice::is_default_name;
 
 /// A source that exists.

@@ -4,11 +4,12 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::trees::Grown;
+use super::refit::Fitted;
 use super::trial::Trial;
 use super::{AutoSpec, is_better};
 use crate::data::ScalingKind;
-use crate::train::boosted_trees;
+use crate::train::algorithm::BOOSTED_TREES;
+use crate::train::select::Selection;
 
 /// What a training does.
 #[derive(Debug)]
@@ -117,6 +118,26 @@ pub(super) struct Details<'a> {
     candidates: Vec<CandidateReport<'a>>,
 }
 
+/// Trained trees with their validated value.
+pub struct Grown {
+    /// How features are scaled.
+    pub scale: ScalingKind,
+    /// Trees of each ensemble.
+    pub trees: usize,
+    /// Number of ensembles.
+    pub ensembles: usize,
+    /// The validated value; `None` if no value is defined.
+    pub value: Option<f64>,
+    /// What is known about the choice of the number of trees.
+    pub selection: Selection,
+    /// The held-out queries.
+    pub held_out: Vec<usize>,
+    /// The value of each query (`n_queries`), negated if lower ones are better.
+    pub values: Vec<Option<f64>>,
+    /// The function, with the standard deviation 1 within the training queries.
+    pub fitted: Fitted,
+}
+
 /// One candidate with its value.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -159,7 +180,7 @@ pub(super) fn report<'a>(
     if let Some((grown, averaged)) = grown {
         let is_behind = |index: &usize| is_better(spec, trials[*index].value, grown.value);
         let line = CandidateReport::Trees {
-            algorithm: boosted_trees::DEF.name,
+            algorithm: BOOSTED_TREES,
             scale: grown.scale.name(),
             trees: grown.trees,
             ensembles: grown.ensembles,

@@ -18,6 +18,7 @@ mod effort;
 pub mod folds;
 pub mod prepared;
 pub mod refit;
+#[cfg(feature = "trees")]
 mod trees;
 pub mod trial;
 
@@ -41,15 +42,15 @@ use crate::learn::kernel;
 use crate::learn::space::{Function, SumSpace};
 use crate::math::order::sort_indices;
 use crate::model::{Linear, Ranker};
-use crate::train::select::{Searched, Selection, ValidationSpec, fold_numbers, is_below};
+use crate::train::select::{Searched, Selection, ValidationSpec, is_below};
 
 use effort::Effort;
+use effort::Grown;
 use effort::report;
 use folds::Partitions;
 use folds::Sample;
 use prepared::Copies;
 use refit::Fitted;
-use trees::{Folds, Grown};
 use trial::{CLEARLY, Trial};
 
 /// The definition.
@@ -147,8 +148,14 @@ impl TrainingSpec for AutoSpec {
         check_judged(judged, queries)?;
         let sample = Sample::new(&data, self.seed, control)?;
         let mut copies = Copies::new(&data);
-        let is_candidate = self.kernel.is_none() && judged >= effort::FEW_QUERIES;
-        let grown = if is_candidate { self.grow(&is_judged, &mut copies, &sample, control)? } else { None };
+        #[cfg(not(feature = "trees"))]
+        let grown: Option<Grown> = None;
+        #[cfg(feature = "trees")]
+        let mut grown = None;
+        #[cfg(feature = "trees")]
+        if self.kernel.is_none() && judged >= effort::FEW_QUERIES {
+            grown = self.grow(&is_judged, &mut copies, &sample, control)?;
+        }
         let grown = grown.map(|grown| (grown, &data));
         let Found { chosen, trees, choice } = match &sample.part {
             Some(part) => {
@@ -229,32 +236,6 @@ pub struct Choice {
 }
 
 impl AutoSpec {
-    /// Trains trees on all rows; `None` if all features are constant. `judged`: for each query whether it is judged.
-    fn grow(
-        &self,
-        judged: &[bool],
-        copies: &mut Copies<'_>,
-        sample: &Sample,
-        control: &Control,
-    ) -> Result<Option<Grown>> {
-        let data = copies.data();
-        let folds = if sample.is_of_many {
-            let mut of_query = vec![None; data.n_queries()];
-            sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
-            Folds { of_query, count: 1 }
-        } else {
-            let count = self.effort.tree_folds;
-            Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
-        };
-        match trees::scale(self, sample.is_of_many) {
-            ScalingKind::None => trees::grow(self, (&Scaling::None, data), &folds, control),
-            scale => {
-                let scaled = copies.get(scale, control)?;
-                trees::grow(self, (&scaled.scaling, &scaled.data), &folds, control)
-            }
-        }
-    }
-
     /// Tries every kernel on these queries, and compares it with trees of all documents. `judged`, `queries`: numbers of
     /// queries of the whole training set.
     pub fn find(

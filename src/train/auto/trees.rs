@@ -8,7 +8,10 @@
 //! default fraction of the features.
 
 use super::AutoSpec;
+use super::effort::Grown;
+use super::folds::Sample;
 use super::folds::total_weight;
+use super::prepared::Copies;
 use super::refit::{Fitted, normalizer};
 use crate::base::control::Control;
 use crate::base::error::Result;
@@ -17,7 +20,7 @@ use crate::base::parallel;
 use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::learn::space::{Member, Space};
 use crate::train::boosted_trees::early::{HeldOut, Measured, Pace, measure};
-use crate::train::select::{Selection, Split};
+use crate::train::select::{Selection, Split, fold_numbers};
 use crate::trees;
 use crate::trees::{Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
@@ -30,36 +33,44 @@ const FRACTION: f64 = 0.3;
 /// At least so many features for each tree.
 const FEW_FEATURES: f64 = 16.0;
 
-/// Trained trees with their validated value.
-pub struct Grown {
-    /// How features are scaled.
-    pub scale: ScalingKind,
-    /// Trees of each ensemble.
-    pub trees: usize,
-    /// Number of ensembles.
-    pub ensembles: usize,
-    /// The validated value; `None` if no value is defined.
-    pub value: Option<f64>,
-    /// What is known about the choice of the number of trees.
-    pub selection: Selection,
-    /// The held-out queries.
-    pub held_out: Vec<usize>,
-    /// The value of each query (`n_queries`), negated if lower ones are better.
-    pub values: Vec<Option<f64>>,
-    /// The function, with the standard deviation 1 within the training queries.
-    pub fitted: Fitted,
-}
-
 /// Which queries are held out from which ensemble.
-pub(super) struct Folds {
+struct Folds {
     /// For each query the ensemble that it is held out from.
     pub of_query: Vec<Option<usize>>,
     /// Number of ensembles.
     pub count: usize,
 }
 
+impl AutoSpec {
+    /// Trains trees on all rows; `None` if all features are constant. `judged`: for each query whether it is judged.
+    pub(super) fn grow(
+        &self,
+        judged: &[bool],
+        copies: &mut Copies<'_>,
+        sample: &Sample,
+        control: &Control,
+    ) -> Result<Option<Grown>> {
+        let data = copies.data();
+        let folds = if sample.is_of_many {
+            let mut of_query = vec![None; data.n_queries()];
+            sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
+            Folds { of_query, count: 1 }
+        } else {
+            let count = self.effort.tree_folds;
+            Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
+        };
+        match scale(self, sample.is_of_many) {
+            ScalingKind::None => boost(self, (&Scaling::None, data), &folds, control),
+            scale => {
+                let scaled = copies.get(scale, control)?;
+                boost(self, (&scaled.scaling, &scaled.data), &folds, control)
+            }
+        }
+    }
+}
+
 /// The scaling of the documents: trees need none, only values within queries are more than the order of a feature's values.
-pub(super) fn scale(spec: &AutoSpec, is_large: bool) -> ScalingKind {
+fn scale(spec: &AutoSpec, is_large: bool) -> ScalingKind {
     match spec.scale {
         Some(scale @ (ScalingKind::QueryMinmax | ScalingKind::QuantileMinmax)) => scale,
         None if !is_large => ScalingKind::QuantileMinmax,
@@ -68,7 +79,7 @@ pub(super) fn scale(spec: &AutoSpec, is_large: bool) -> ScalingKind {
 }
 
 /// Trains trees on documents with this scaling; `None` if all features are constant.
-pub(super) fn grow(
+fn boost(
     spec: &AutoSpec,
     (scaling, data): (&Scaling, &Dataset),
     folds: &Folds,

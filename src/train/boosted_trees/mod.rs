@@ -306,7 +306,7 @@ impl TreesSpec {
             training_loss: objective,
         })?;
         let ranker = if let Some((columns, true)) = query_columns {
-            Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted)))
+            Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, (fitted.forest, fitted.values))))
         } else {
             let function = Function { weights: fitted.values, objective, gap: 0.0 };
             Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))

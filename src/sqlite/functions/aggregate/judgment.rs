@@ -11,7 +11,7 @@ use crate::cost::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtop
 use crate::sqlite::glue::value::describe;
 
 /// A kind of aggregate: how it reads a judgment and computes its value.
-pub(super) trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
+pub trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
     /// The judgment of one row.
     type Judgment: UnwindSafe + RefUnwindSafe;
     /// The metric with cutoff and options.

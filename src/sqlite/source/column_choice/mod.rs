@@ -6,6 +6,8 @@
 //! * 2.9: A model that has read documents from a column needs one again, unless the option `columns` has `"doc": null`.
 //! * 2.13: With a model, a role has the column of the training. A feature of the model has no other role.
 
+#[cfg(feature = "search")]
+mod log;
 mod messages;
 
 use std::collections::{HashMap, HashSet};
@@ -19,9 +21,10 @@ use crate::data::arrange::ListConstraint;
 use crate::data::position_names;
 use crate::train::options::COLUMN_KEYS as KEYS;
 
+#[cfg(feature = "search")]
+pub use log::{InterleavedColumns, LogColumns};
 pub use messages::LikeIds;
 pub(super) use messages::is_like_id;
-pub use messages::{InterleavedColumns, LogColumns};
 
 /// Default names of each role, the most specific first.
 const NAMES: &[(&str, &[&str])] = &[

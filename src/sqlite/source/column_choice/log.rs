@@ -1,0 +1,119 @@
+//! The columns of a log of impressions and clicks.
+
+use serde_json::{Map, Value};
+
+use super::{Source, check_keys, default_names, find, lookup, not_a_name};
+use crate::base::error::Result;
+use crate::base::param::Params;
+use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
+
+/// Default names of the roles that only logs have.
+const NAMES: [(&str, &[&str]); 4] = [
+    ("impression", &["impression", "impression_id", "session", "session_id"]),
+    ("position", &["position", "rank", "pos"]),
+    ("clicked", &["clicked", "click"]),
+    ("team", &["team"]),
+];
+
+/// The names of the columns, in the order of [`LOG_KEYS`].
+#[derive(Debug)]
+pub struct LogColumns([String; LOG_KEYS.len()]);
+
+impl LogColumns {
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// An unknown key in the option `columns`; a role without a column, or with several.
+    pub fn find(source: &Source, names: &[String], options: &Params) -> Result<Self> {
+        let columns = options.get("columns").and_then(Value::as_object);
+        check_keys(columns, &LOG_KEYS)?;
+        let mut found: [String; LOG_KEYS.len()] = Default::default();
+        for (found, role) in found.iter_mut().zip(LOG_KEYS) {
+            found.clone_from(&names[required((source, names), columns, role)?]);
+        }
+        Ok(Self(found))
+    }
+
+    /// The names.
+    pub fn names(&self) -> [&str; LOG_KEYS.len()] {
+        self.0.each_ref().map(String::as_str)
+    }
+}
+
+/// The names of the columns of a log of interleaved lists, in the order of [`INTERLEAVED_KEYS`]. Query and position may be absent.
+#[derive(Debug)]
+pub struct InterleavedColumns([Option<String>; INTERLEAVED_KEYS.len()]);
+
+impl InterleavedColumns {
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// Those of [`LogColumns::find`].
+    pub fn find(source: &Source, names: &[String], options: &Params) -> Result<Self> {
+        let columns = options.get("columns").and_then(Value::as_object);
+        check_keys(columns, &INTERLEAVED_KEYS)?;
+        let mut found = [const { None }; INTERLEAVED_KEYS.len()];
+        for (found, role) in found.iter_mut().zip(INTERLEAVED_KEYS) {
+            let column = match role {
+                "query" | "position" => of_role((source, names), columns, role)?,
+                _ => Some(required((source, names), columns, role)?),
+            };
+            *found = column.map(|column| names[column].clone());
+        }
+        Ok(Self(found))
+    }
+
+    /// The names.
+    pub fn names(&self) -> [Option<&str>; INTERLEAVED_KEYS.len()] {
+        self.0.each_ref().map(Option::as_deref)
+    }
+}
+
+/// The default names of a role of logs.
+fn log_names(role: &str) -> &'static [&'static str] {
+    NAMES.iter().find(|(known, _)| *known == role).map_or(default_names(role), |(_, names)| names)
+}
+
+/// The column of a role that every log has.
+fn required(
+    (source, names): (&Source, &[String]),
+    columns: Option<&Map<String, Value>>,
+    role: &str,
+) -> Result<usize> {
+    of_role((source, names), columns, role)?.ok_or_else(|| {
+        source.error(format!(
+            "no column for the role {role} of a log: name one {}, or give it with the options {{\"columns\": \
+             {{\"{role}\": \"...\"}}}}; the columns are {}",
+            log_names(role).join(" or "),
+            names.join(", ")
+        ))
+    })
+}
+
+/// The column of a role: by the option `columns`, otherwise by its default names.
+fn of_role(
+    (source, names): (&Source, &[String]),
+    columns: Option<&Map<String, Value>>,
+    role: &str,
+) -> Result<Option<usize>> {
+    match columns.and_then(|columns| columns.get(role)) {
+        Some(Value::String(name)) => return lookup((source, names), "columns", name).map(Some),
+        Some(other) => return Err(not_a_name(role, other)),
+        None => {}
+    }
+    let mut found = Vec::new();
+    for name in log_names(role) {
+        found.extend(find(source, names, name)?);
+    }
+    match found[..] {
+        [only] => Ok(Some(only)),
+        [] => Ok(None),
+        [a, b, ..] => {
+            let [a, b] = [&names[a], &names[b]];
+            Err(source.error(format!(
+                "both \"{a}\" and \"{b}\" could have the role {role} of a log; choose with the options \
+                 {{\"columns\": {{\"{role}\": \"{a}\"}}}}"
+            )))
+        }
+    }
+}
