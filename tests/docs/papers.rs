@@ -89,41 +89,43 @@ fn up_to(first: &str, last: &str) -> Vec<String> {
     (first + 1..=last).map(|number| format!("{before}{number}")).collect()
 }
 
-/// The numbered items that a text names, in its order: `(3.1)`, `theorem 1`. It may have ranges and lists, such as `(5) to (9)`
-/// and `lemmas 1 to 5`.
+/// The equations at the start of a text, such as `(5)` and `(5) to (9)`.
+fn equations(text: &str) -> Vec<String> {
+    let Some((first, rest)) = text.strip_prefix('(').and_then(number) else { return Vec::new() };
+    let Some(rest) = rest.strip_prefix(')') else { return Vec::new() };
+    let last = rest.strip_prefix(" to (").and_then(number).filter(|(_, rest)| rest.starts_with(')'));
+    let others = last.map(|(last, _)| up_to(first, last)).unwrap_or_default();
+    std::iter::once(first.to_owned()).chain(others).map(|number| format!("({number})")).collect()
+}
+
+/// The items of a kind at the start of a text, such as `lemma 1` and `lemmas 1 to 3 and 5`.
+fn of_kind(text: &str, kind: &str) -> Vec<String> {
+    let Some(rest) = text.strip_prefix(kind) else { return Vec::new() };
+    let is_plural = rest.starts_with('s');
+    let start = rest.strip_prefix('s').unwrap_or(rest).strip_prefix(' ').and_then(number);
+    let Some((first, mut rest)) = start else { return Vec::new() };
+    let mut numbers = vec![first.to_owned()];
+    let next = |rest| {
+        let after = |between: &'static str| {
+            str::strip_prefix(rest, between).and_then(number).map(|found| (between, found))
+        };
+        [", ", " and ", " to "].into_iter().find_map(after)
+    };
+    while let Some((between, (last, after))) = next(rest).filter(|_| is_plural) {
+        numbers.extend(if between == " to " { up_to(first, last) } else { vec![last.to_owned()] });
+        rest = after;
+    }
+    numbers.into_iter().map(|number| format!("{kind} {number}")).collect()
+}
+
+/// The numbered items that a text names, in its order.
 fn items(text: &str) -> Vec<String> {
-    let text = text.to_lowercase().replace('\n', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let mut items = Vec::new();
     for (at, _) in text.char_indices() {
-        let rest = &text[at..];
-        if let Some((first, rest)) = rest.strip_prefix('(').and_then(number) {
-            let Some(rest) = rest.strip_prefix(')') else { continue };
-            items.push(format!("({first})"));
-            let last = rest.strip_prefix(" to (").and_then(number).filter(|(_, rest)| rest.starts_with(')'));
-            if let Some((last, _)) = last {
-                items.extend(up_to(first, last).into_iter().map(|number| format!("({number})")));
-            }
-        }
-        if text[..at].ends_with(char::is_alphabetic) {
-            continue;
-        }
-        for kind in KINDS {
-            let Some(rest) = rest.strip_prefix(kind) else { continue };
-            let plural = rest.starts_with('s');
-            let Some((first, mut rest)) = rest.trim_start_matches('s').strip_prefix(' ').and_then(number)
-            else {
-                continue;
-            };
-            items.push(format!("{kind} {first}"));
-            while plural {
-                let next = [", ", " and ", " to "].iter().find_map(|between| {
-                    rest.strip_prefix(between).and_then(number).map(|found| (*between, found))
-                });
-                let Some((between, (last, after))) = next else { break };
-                let numbers = if between == " to " { up_to(first, last) } else { vec![last.to_owned()] };
-                items.extend(numbers.into_iter().map(|number| format!("{kind} {number}")));
-                rest = after;
-            }
+        items.extend(equations(&text[at..]));
+        if !text[..at].ends_with(char::is_alphabetic) {
+            items.extend(KINDS.iter().flat_map(|kind| of_kind(&text[at..], kind)));
         }
     }
     let mut seen = BTreeSet::new();
@@ -190,9 +192,8 @@ fn has_test(text: &str, name: &str) -> bool {
 fn files(folder: &std::path::Path) -> Vec<String> {
     let entries =
         std::fs::read_dir(folder).expect("a readable folder").map(|entry| entry.expect("an entry").path());
-    let texts = entries.map(|path| match path.is_dir() {
-        true => files(&path),
-        false => std::fs::read_to_string(&path).into_iter().collect(),
+    let texts = entries.map(|path| {
+        if path.is_dir() { files(&path) } else { std::fs::read_to_string(&path).into_iter().collect() }
     });
     texts.flatten().collect()
 }
