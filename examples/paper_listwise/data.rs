@@ -69,7 +69,7 @@ impl Data {
             },
             mslr: Set {
                 name: "MSLR sample",
-                scale: json!("both"),
+                scale: json!("quantile_minmax"),
                 max_grade: 4,
                 splits: vec![Split { train, validation, test }],
             },

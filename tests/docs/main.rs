@@ -3,7 +3,7 @@
 //! * `sessions` runs every SQL block and compares the outputs that the pages show.
 //! * `names` checks that paths, functions and options named on a page exist.
 //! * `rules` checks that every rule cited in code and tests is on the page of rules.
-//! * `papers` checks the table of what each paper has and where it is.
+//! * `papers` checks the tables of what each paper has and where it is, `misprints` computes what a paper prints wrong.
 //! * `architecture` checks which modules use which, sizes of files, and versions.
 //! * `circles` checks that files of one module use each other in one direction.
 //! * `hosts` compares the table of `docs/hosts.md` with the examples of `examples/hosts/`.
@@ -15,6 +15,7 @@ mod circles;
 #[path = "../../examples/common/mod.rs"]
 mod common;
 mod hosts;
+mod misprints;
 mod names;
 mod page;
 mod papers;

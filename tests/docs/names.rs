@@ -29,6 +29,24 @@ fn has_anchor(text: &str, wanted: &str) -> bool {
     headings.map(|line| anchor(line.trim_start_matches('#'))).any(|found| found == wanted)
 }
 
+/// The section of an anchor, up to the next heading of its level or above. Lines of fenced blocks are no headings.
+pub fn section<'a>(text: &'a str, wanted: &str) -> Option<&'a str> {
+    let (mut at, mut is_fenced, mut open) = (0, false, None);
+    for line in text.split_inclusive('\n') {
+        is_fenced ^= line.starts_with("```");
+        let level = line.bytes().take_while(|byte| *byte == b'#').count();
+        if level > 0 && !is_fenced {
+            match open {
+                Some((start, above)) if level <= above => return Some(&text[start..at]),
+                None if anchor(&line[level..]) == wanted => open = Some((at, level)),
+                _ => {}
+            }
+        }
+        at += line.len();
+    }
+    open.map(|(start, _)| &text[start..])
+}
+
 /// What is wrong with a link of a page; `None` for a good link or one to another site.
 fn broken_link(page: &Page, link: &str) -> Option<String> {
     if link.contains("://") {
