@@ -79,11 +79,8 @@ impl PackTrees {
     /// # Errors
     /// Choices that need more than packs have.
     pub fn new(spec: &TreesSpec) -> Result<Self> {
-        let problem = if spec.scale != ScalingKind::None {
-            format!(
-                "\"scale\": \"{}\" is not supported; trees need no scaling, so leave it out",
-                spec.scale.name()
-            )
+        let problem = if spec.both_scales || spec.scale != ScalingKind::None {
+            "only \"scale\": \"none\" is supported; leave out the option 'scale'".to_owned()
         } else if spec.query_columns == Use::Always {
             "packs have no query features; leave out the option 'query_columns', or train on rows".to_owned()
         } else if spec.validation.data.source().is_some() {
@@ -158,7 +155,7 @@ impl BucketTraining for PackTrees {
         let Stage::Bins(rows, bins) = stage else {
             return Err(Error::Internal("trees without bins".to_owned()));
         };
-        let trained = self.spec.boost((bins.prepared(), Scaling::None), &rows.data, None, control)?;
+        let trained = self.spec.boost(bins.prepared(), &rows.data, None, control)?.trained(Scaling::None)?;
         let trained = facts.trained(trained);
         let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };
         Ok(Some(TrainedInBuckets { missing_filled, ..trained }))

@@ -42,12 +42,11 @@ pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
-pub use linear::LinearPrior;
 pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use query_trees::QueryTrees;
-pub use ranker::{Capabilities, Ranker};
+pub use ranker::{Capabilities, LinearPrior, Ranker};
 
 use envelope::BlobSpan;
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::algorithm::{ALGORITHMS, AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
+use super::ALGORITHMS;
+use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
 use crate::base::column_advice::ColumnAdvice;
 use crate::base::error::Result;
 use crate::base::param::named;

@@ -27,7 +27,7 @@ use crate::data::{
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::run_limits::retry_busy;
 use crate::sqlite::glue::run_limits::within_time;
-use crate::sqlite::glue::statements;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::value::{describe, id_of, number_of, query_value, query_values};
 
 pub use super::read_spec::{FeatureSet, Judgments, ReadSpec};
@@ -76,7 +76,7 @@ pub fn prepare<'a>(
 ) -> Result<(Statement<'a>, Roles)> {
     let prepare = |select: &str| {
         retry_busy(connection, limits, || {
-            statements::prepare(connection, select).map_err(|error| source.host_error(&error))
+            sql::prepare(connection, select).map_err(|error| source.host_error(&error))
         })
     };
     // 1. Roles: the statement is prepared to get the names of its columns.

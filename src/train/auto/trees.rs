@@ -8,17 +8,15 @@
 //! default fraction of the features.
 
 use super::AutoSpec;
-use super::effort::Grown;
 use super::folds::Sample;
-use super::folds::total_weight;
 use super::prepared::Copies;
-use super::refit::{Fitted, normalizer};
+use super::report::Grown;
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::base::memory::bytes_of;
 use crate::base::parallel;
 use crate::data::{Dataset, Scaling, ScalingKind};
-use crate::learn::space::{Member, Space};
+use crate::train::averaged;
 use crate::train::boosted_trees::early::{HeldOut, Measured, Pace, measure};
 use crate::train::select::{Selection, Split, fold_numbers};
 use crate::trees;
@@ -122,7 +120,8 @@ fn boost(
     let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
     trainings.iter_mut().for_each(|training| training.truncate(trees));
     // 3. The mean of the ensembles.
-    let fitted = fitted(Boosting::mean(trainings), (scaling, data), control)?;
+    let trees::Fitted { forest, values } = Boosting::mean(trainings);
+    let fitted = averaged::of_trees((forest, &values), (scaling, data), control)?;
     // 4. What validation tells.
     let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
     let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
@@ -157,34 +156,4 @@ fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
         row_weights: RowWeights::Exponential,
         seed: spec.seed,
     }
-}
-
-/// The function of trees, divided by the standard deviation of its scores within the queries.
-fn fitted(
-    trees::Fitted { forest, values }: trees::Fitted,
-    (scaling, data): (&Scaling, &Dataset),
-    control: &Control,
-) -> Result<Fitted> {
-    let of_query = |query: usize| -> Result<(f64, f64)> {
-        let scores = forest.scores(&data.features, data.rows(query), &values, control)?;
-        let errors: Vec<f64> =
-            data.labels(query).iter().zip(&scores).map(|(grade, score)| grade - score).collect();
-        let weights = data.doc_weights(query);
-        Ok((squares(&scores, weights), squares(&errors, weights)))
-    };
-    let sums = parallel::try_map(data.n_queries(), of_query)?;
-    let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-    let documents = total_weight(data);
-    let scale = normalizer(spread, documents);
-    let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
-    let weights = values.iter().map(|value| value * scale).collect();
-    Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
-}
-
-/// Sum of squares of numbers less their mean, with weights; none if all are 1.
-fn squares(numbers: &[f64], weights: &[f64]) -> f64 {
-    let weighted = || numbers.iter().enumerate().map(|(i, x)| (weights.get(i).copied().unwrap_or(1.0), *x));
-    let (total, sum) = weighted().fold((0.0, 0.0), |(total, sum), (w, x)| (total + w, sum + w * x));
-    let mean = if total > 0.0 { sum / total } else { 0.0 };
-    weighted().map(|(w, x)| w * (x - mean) * (x - mean)).sum()
 }

@@ -10,6 +10,7 @@
 //! P is strongly convex if the losses are convex. Then P(w) - min P <= |g|^2 / (4 lambda) for each subgradient g of P at
 //! w. This certifies solutions of smooth losses. Solvers of other losses compute their own lower bounds.
 
+mod block;
 mod constraint_generation;
 mod gram;
 mod least_squares;
@@ -29,6 +30,7 @@ use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::optim::cutting_planes::minimize_path;
 use crate::math::optim::{Ridge, lbfgs, newton_cg, solve_path};
 
+pub use block::{ListBlock, Rows};
 pub use constraint_generation::CONSTRAINT_GENERATION;
 pub use gram::Gram;
 pub use least_squares::{LEAST_SQUARES, Slabs, fits_single_precision, path_of_sums as least_squares_of_sums};
@@ -36,7 +38,7 @@ pub use penalties::{
     Cut, ball_path, eigenpairs, l1_path, largest_lambda as largest_l1_lambda, spectral_of_sums,
     spectral_path, sphere_path,
 };
-pub use problem::{ListBlock, ListProblem, Rows};
+pub use problem::ListProblem;
 pub use stochastic::STOCHASTIC;
 
 /// Solves the problem for each of `lambdas`, best ordered from large to small. An interrupted path ends with the

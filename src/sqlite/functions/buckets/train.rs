@@ -20,7 +20,7 @@ use crate::sqlite::functions::train::{About, TrainingReport, read_spec};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::run_limits::retry_busy;
 use crate::sqlite::glue::run_limits::within_time;
-use crate::sqlite::glue::statements;
+use crate::sqlite::glue::sql;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::bind;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
@@ -223,8 +223,7 @@ impl Packs<'_> {
     /// Runs the statement of the source, again while another connection holds a lock.
     fn read<T>(&self, work: impl Fn(&mut Rows<'_>) -> Result<T>) -> Result<T> {
         let Self { connection, source, limits, .. } = *self;
-        let prepare =
-            || statements::prepare(connection, &source.select).map_err(|error| source.host_error(&error));
+        let prepare = || sql::prepare(connection, &source.select).map_err(|error| source.host_error(&error));
         let mut statement = retry_busy(connection, limits, prepare)?;
         bind(&mut statement, source, self.options, self.values, None)?;
         let attempt = || work(&mut statement.raw_query());

@@ -13,6 +13,7 @@ mod long;
 mod pass;
 mod smooth;
 mod space;
+mod start;
 mod state;
 
 use super::PairProblem;
