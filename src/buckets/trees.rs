@@ -80,7 +80,10 @@ impl PackTrees {
     /// Choices that need more than packs have.
     pub fn new(spec: &TreesSpec) -> Result<Self> {
         let problem = if spec.both_scales || spec.scale != ScalingKind::None {
-            "only \"scale\": \"none\" is supported; leave out the option 'scale'".to_owned()
+            format!(
+                "\"scale\": \"{}\" is not supported; trees need no scaling, so leave it out",
+                spec.scale_name()
+            )
         } else if spec.query_columns == Use::Always {
             "packs have no query features; leave out the option 'query_columns', or train on rows".to_owned()
         } else if spec.validation.data.source().is_some() {

@@ -4,13 +4,14 @@
 //! SQLite prefers a function with the exact number of arguments. So every name also has a function for any number of
 //! arguments, which fails. A function and a table-valued function may have one name.
 
+use rusqlite::Connection;
+use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
+
 use super::function::ScalarFunction;
 use super::guard::guard;
 use super::signature::{Parameter, usage};
 use super::vtab::TableFunction;
 use crate::base::error::{Error, Result};
-use rusqlite::Connection;
-use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 
 /// Nothing happens in a call of a wrong form.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8

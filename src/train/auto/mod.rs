@@ -170,9 +170,9 @@ impl TrainingSpec for AutoSpec {
             fitted.push((refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
             control.step();
         }
-        if let Some(mut trees) = trees {
-            // Half of the sum.
-            let weight = fitted.len().max(1) as f64;
+        // Half of the sum.
+        let weight = fitted.len().max(1) as f64;
+        for mut trees in trees {
             trees.weights.iter_mut().for_each(|value| *value *= weight);
             fitted.push((trees, started.elapsed().as_secs_f64()));
         }
@@ -219,7 +219,7 @@ pub struct Found {
     /// The trials of kernels, the best first.
     pub chosen: Vec<Trial>,
     /// The trees, if they are among the best.
-    trees: Option<Fitted>,
+    trees: Vec<Fitted>,
     pub choice: Choice,
 }
 
@@ -297,7 +297,7 @@ impl AutoSpec {
             searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
-        let trees = grown.filter(|_| with_trees).map(|(grown, _)| grown.fitted);
+        let trees = grown.filter(|_| with_trees).map_or_else(Vec::new, |(grown, _)| grown.fitted);
         Ok(Found { chosen: best, trees, choice: Choice { lambda, selection, warnings, details } })
     }
 }

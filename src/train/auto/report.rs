@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::trial::Trial;
 use super::{AutoSpec, is_better};
-use crate::data::ScalingKind;
 use crate::train::algorithm::BOOSTED_TREES;
 use crate::train::averaged::Fitted;
 use crate::train::select::Selection;
@@ -19,7 +18,7 @@ pub(super) struct Details<'a> {
 /// Trained trees with their validated value.
 pub struct Grown {
     /// How features are scaled.
-    pub scale: ScalingKind,
+    pub scale: &'static str,
     /// Trees of each ensemble.
     pub trees: usize,
     /// Number of ensembles.
@@ -32,8 +31,8 @@ pub struct Grown {
     pub held_out: Vec<usize>,
     /// The value of each query (`n_queries`), negated if lower ones are better.
     pub values: Vec<Option<f64>>,
-    /// The function, with the standard deviation 1 within the training queries.
-    pub fitted: Fitted,
+    /// The functions whose sum it is.
+    pub fitted: Vec<Fitted>,
 }
 
 /// One candidate with its value.
@@ -79,7 +78,7 @@ pub(super) fn report<'a>(
         let is_behind = |index: &usize| is_better(spec, trials[*index].value, grown.value);
         let line = CandidateReport::Trees {
             algorithm: BOOSTED_TREES,
-            scale: grown.scale.name(),
+            scale: grown.scale,
             trees: grown.trees,
             ensembles: grown.ensembles,
             value: grown.value,

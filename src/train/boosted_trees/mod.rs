@@ -195,6 +195,11 @@ impl TreesSpec {
         })
     }
 
+    /// The value of the option `scale`.
+    pub fn scale_name(&self) -> &'static str {
+        if self.both_scales { BOTH_SCALES } else { self.scale.name() }
+    }
+
     /// Trainings of all ensembles; the first has the seed of the options.
     fn trainings<'a>(
         &self,

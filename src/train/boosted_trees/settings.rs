@@ -11,7 +11,6 @@ use crate::base::param::Params;
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, QueryFeatureKind, QueryFeatureRule, QueryScale, ScalingKind, shaped};
 use crate::train::algorithm::entries;
-use crate::train::averaged::BOTH_SCALES;
 use crate::trees::{Prepared, TreeOptions};
 
 /// The choices in reports.
@@ -112,7 +111,7 @@ pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
         seeds: spec.seeds,
         bins,
         query_columns: spec.query_columns.to_json(),
-        scale: if spec.both_scales { BOTH_SCALES } else { spec.scale.name() },
+        scale: spec.scale_name(),
         seed,
     })?;
     settings.extend(spec.loss_settings.clone());

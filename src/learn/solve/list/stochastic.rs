@@ -48,6 +48,7 @@ pub const STOCHASTIC: SolverDef = SolverDef {
                 solve_path(lambdas, |lambda, _| fit(problem.ridge(lambda), problem.start()))
             }
         },
+        bytes: |_| 0,
     }),
 };
 
