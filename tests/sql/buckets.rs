@@ -1,4 +1,4 @@
-//! Training in buckets: one model from a recursive statement, from packs and from rows; merges in any order.
+//! Training in buckets (rules 15.1, 15.2, 15.4): one model from a recursive statement, from packs and from rows; merges in any order.
 
 use rusqlite::Connection;
 use sqlite_ltr::internals::math::random::Random;
@@ -138,7 +138,7 @@ fn features_in_blobs_train_every_algorithm() {
     }
 }
 
-/// Partitions of several sizes merge their own answers first, in random orders.
+/// Rule 15.2: partitions of several sizes merge their own answers first, in random orders.
 #[test]
 fn partitions_and_orders_change_no_bit() {
     let connection = judged(40);
@@ -235,7 +235,7 @@ fn the_report_counts_missing_features() {
     }
 }
 
-/// A stored model from packs ranks, and `ltr_info` tells the round of a state.
+/// Rule 15.2: a stored model from packs ranks, and `ltr_info` tells the round of a state. NULL rows give a NULL answer.
 #[test]
 fn a_model_from_packs_is_stored_and_ranks() {
     let connection = judged(40);

@@ -1,5 +1,5 @@
-//! Values of `ltr_cross_validate` are those of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part; the
-//! chosen setting is the best of the table, and the function is that of `ltr_fit` with this setting.
+//! Values of `ltr_cross_validate` are those of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part (rule
+//! 5.26); the chosen setting is the best of the table, and the function is that of `ltr_fit` with this setting (rule 5.27).
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -112,6 +112,7 @@ fn assert_values_of_separate_calls(algorithm: &str, options: &Value, tolerance: 
     }
 }
 
+/// Rule 5.26: in every fold.
 #[test]
 fn values_are_those_of_separate_calls() {
     // One setting, which chooses its lambda in the training part.
@@ -152,6 +153,7 @@ fn values_are_those_of_separate_calls() {
     );
 }
 
+/// Rule 5.25: parts of the ratings of each user.
 #[test]
 fn ratings_of_each_user_are_held_out() {
     let connection = data();
@@ -178,6 +180,7 @@ fn ratings_of_each_user_are_held_out() {
     }
 }
 
+/// Rule 5.25: `split_by` orders the queries.
 #[test]
 fn a_split_by_time_trains_on_earlier_and_validates_on_later_queries() {
     let connection = data();

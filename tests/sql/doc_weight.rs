@@ -1,4 +1,4 @@
-//! Weights of documents (role `doc_weight`) and of pairs (option `pair_weights`) in SQL.
+//! Weights of documents (role `doc_weight`, rule 2.15) and of pairs (option `pair_weights`) in SQL.
 
 use crate::support::{database, value};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! `ltr_evaluate_clicks` against the same sums in plain SQL over the rankings of `ltr_rank`.
+//! `ltr_evaluate_clicks` (rules 16.8, 16.9, 16.10, 16.11) against the same sums in plain SQL over the rankings of `ltr_rank`.
 
 use rusqlite::Connection;
 
@@ -36,7 +36,7 @@ fn expected(connection: &Connection, ranks: &str) {
         .unwrap();
 }
 
-/// Largest difference from the sums in SQL, relative to them.
+/// Largest difference from the sums in SQL, relative to them: values (rules 16.8, 16.9) and intervals (rule 16.11).
 fn difference(connection: &Connection, model: &str, log: &str) -> f64 {
     connection
         .execute_batch(&format!(
@@ -175,6 +175,7 @@ fn positions_may_be_texts() {
     );
 }
 
+/// Rule 16.10; rule 16.11: an interval includes that propensities are estimated.
 #[test]
 fn propensities_are_estimated_or_given() {
     let connection = log();
@@ -268,6 +269,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
     }
 }
 
+/// Rule 16.10.
 #[test]
 fn clipped_clicks_are_a_warning() {
     let connection = log();

@@ -1,4 +1,5 @@
-//! `ltr_interleave` against the rankings of `ltr_rank`, and `ltr_interleave_result` against counts in plain SQL.
+//! `ltr_interleave` (rules 18.1, 18.2, 18.3, 18.4) against the rankings of `ltr_rank`, and `ltr_interleave_result` (rules 18.5,
+//! 18.6, 18.7, 18.8) against counts in plain SQL.
 
 use rusqlite::Connection;
 
@@ -65,6 +66,7 @@ fn drafted(a: &[i64], b: &[i64], list: &[Row]) -> Vec<(i64, String)> {
     expected
 }
 
+/// Rules 18.1, 18.3: a model that is NULL ranks by a column.
 #[test]
 fn lists_are_team_drafts_of_both_rankings() {
     let connection = rankers();
@@ -112,6 +114,7 @@ fn lists_are_team_drafts_of_both_rankings() {
     assert!((1100..1300).contains(&a_begins), "{a_begins}");
 }
 
+/// Rule 18.2; rule 18.1: WHERE and ORDER BY work as in `ltr_rank`.
 #[test]
 fn the_seed_alone_decides_the_coins() {
     let connection = rankers();
@@ -147,6 +150,7 @@ fn the_seed_alone_decides_the_coins() {
     assert_eq!(by_rank, expected);
 }
 
+/// Rule 18.4: a document is in the list once, at its best place.
 #[test]
 fn equal_rankings_lose_and_repeat_nothing() {
     let connection = rankers();
@@ -175,6 +179,7 @@ fn equal_rankings_lose_and_repeat_nothing() {
     }
 }
 
+/// Rules 18.2, 18.3, 18.4.
 #[test]
 fn calls_that_cannot_be_answered_are_refused() {
     let connection = rankers();
@@ -260,6 +265,7 @@ fn counts(connection: &Connection, sql: &str) -> Result5 {
     row.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
+/// Rules 18.5, 18.7, 18.8: lists are those of an impression and query; the p-value is McNemar's.
 #[test]
 fn results_are_counts_of_lists() {
     let connection = database();
@@ -311,6 +317,7 @@ fn results_are_counts_of_lists() {
     assert!(usual[2] < wide[2] && usual[2] > 1000.0, "{usual:?} {wide:?}");
 }
 
+/// Rules 18.5, 18.6.
 #[test]
 fn broken_logs_are_warnings_or_errors() {
     let connection = database();

@@ -237,7 +237,7 @@ fn unusual_data_give_complete_plots() {
     plot(&connection, "'validation', 'one feature'");
 }
 
-/// Names of models, features and queries that try to leave their texts.
+/// Rule 14.2: names of models, features and queries that try to leave their texts. `plot` checks the rest of the rule.
 #[test]
 fn hostile_names_stay_texts() {
     let connection = hotels();
@@ -356,7 +356,7 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
     }
 }
 
-/// The warning of a report on the training data.
+/// Rule 14.5: the warning of a report on the training data.
 const TRAINING_ROWS: &str = "has the rows of the training";
 
 /// The same models in `main`, and in another schema beside others of the same name in `main`.
@@ -395,7 +395,7 @@ fn models_of_another_schema_give_the_same_pages() {
     assert_eq!(calls(r#"{"schema": "shop"}"#), expected, "others in main");
 }
 
-/// Of features without information, the best one of the rows shown is better than a random order; that of the report is not.
+/// Rule 14.4: of features without information, the best one of the rows shown is better than a random order; that of the report is not.
 #[test]
 fn the_best_single_feature_is_not_chosen_on_its_rows() {
     let connection = hotels();
