@@ -153,6 +153,27 @@ fn values_are_those_of_separate_calls() {
     );
 }
 
+/// Rule 5.26: with `"missing": "mean"` the means are those of all rows.
+#[test]
+fn missing_values_are_the_means_of_all_rows() {
+    let connection = data();
+    connection
+        .execute_batch(
+            "UPDATE j SET b = NULL WHERE (query_id * 7 + doc_id * 3) % 5 = 0;
+             CREATE TABLE filled AS SELECT query_id, doc_id, relevance, a, coalesce(b, (SELECT avg(b) FROM j)) AS b, c, q_kind FROM j",
+        )
+        .unwrap();
+    let values = |source: &str, missing: &str| {
+        let options = json!({ "lambda": 0.1, "scale": "standard", "metric": "mre", "missing": missing });
+        validated(&connection, "regression", &format!("SELECT {COLUMNS} FROM {source}"), &options)
+    };
+    let (found, expected) = (values("j", "mean"), values("filled", "error"));
+    assert_eq!((found.len(), expected.len()), (5, 5));
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found.2.unwrap() - expected.2.unwrap()).abs() < 1e-12, "{found:?} {expected:?}");
+    }
+}
+
 /// Rule 5.25: parts of the ratings of each user.
 #[test]
 fn ratings_of_each_user_are_held_out() {
