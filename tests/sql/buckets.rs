@@ -163,7 +163,7 @@ fn lambda_is_chosen_by_folds_of_buckets() {
                     "SELECT value FROM ltr_evaluate(?1, ?2) WHERE query_id IS NOT NULL AND value IS NOT NULL";
                 let mut statement = connection.prepare(sql).unwrap();
                 let rows = statement.query_map((&model, &rows), |row| row.get(0)).unwrap();
-                values.extend(rows.map(|value| value.unwrap()).collect::<Vec<f64>>());
+                values.extend(rows.map(Result::unwrap).collect::<Vec<f64>>());
             }
             let expected = values.iter().sum::<f64>() / values.len() as f64;
             assert!((found - expected).abs() < tolerance, "{algorithm} {lambda}: {found} {expected}");

@@ -210,7 +210,7 @@ fn propensities_are_estimated_or_given() {
 #[test]
 fn logs_and_options_that_cannot_be_used_are_refused() {
     let connection = log();
-    let slots = "SELECT ltr_train('matching', 'SELECT query_id, doc_id, doc_id AS slot, 1 AS relevance, price FROM judged',
+    let slots = "SELECT ltr_train('matching', 'SELECT query_id, doc_id, doc_id AS slot, relevance > 1 AS relevance, price FROM judged',
                                   '{\"name\": \"slots\", \"lambda\": 1}')";
     connection.execute_batch(slots).unwrap();
     for (arguments, message) in [
