@@ -1,4 +1,4 @@
-//! Rules 2.16 and 2.17: every column of a training source has a fate, and what looks as if it was meant is a warning.
+//! Rules 2.16, 2.17: every column of a training source has a fate, and what looks as if it was meant is a warning.
 
 use std::fmt::Write;
 

@@ -337,7 +337,7 @@ fn what_trees_do_not_have_is_refused() {
     }
 }
 
-/// Documents with the weight 0 say nothing, and a document of weight 2 counts as two.
+/// Rule 2.15: Documents with the weight 0 say nothing, and a document of weight 2 counts as two.
 #[test]
 fn weights_of_documents_and_queries_count() {
     let connection = connect();

@@ -1,4 +1,4 @@
-//! A model BLOB is untrusted input: whatever it holds, SQL answers with an error or uses a valid model. Never a panic,
+//! A model BLOB is untrusted input (rule 13.4): whatever it holds, SQL answers with an error or uses a valid model. Never a panic,
 //! never an allocation that only the BLOB's own claims ask for.
 //!
 //! Damage is found by checksums. Blobs of the second kind have right checksums and wrong contents; they are made by
