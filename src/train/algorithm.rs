@@ -308,6 +308,9 @@ impl AlgorithmDef {
 }
 
 /// Replaces the features of a data set by the scaled ones. Returns the bytes of additional features.
+///
+/// # Errors
+/// [`Error::Data`] for features that are too large; too little memory; an interruption.
 pub fn scale(
     scaling: &Scaling,
     kind: ScalingKind,
@@ -331,6 +334,9 @@ pub fn scale(
 }
 
 /// A part of a report as entries of a JSON object.
+///
+/// # Errors
+/// [`Error::Internal`] for a report that is no JSON object.
 pub fn entries(report: &impl Serialize) -> Result<Map<String, Value>> {
     match serde_json::to_value(report) {
         Ok(Value::Object(entries)) => Ok(entries),

@@ -215,7 +215,6 @@ fn t_quantile(df: f64) -> f64 {
 fn intervals_of_mean_grades_are_those_of_a_ratio_over_queries() {
     let connection = two_models();
     let svg = plot(&connection, "'calibration', 'q_svm', 'candidates'");
-    // 1. Mean grade, variance and number of queries of each bin.
     let sql = "WITH r AS (SELECT query_id, relevance, ntile(10) OVER (ORDER BY score) AS bin
                             FROM ltr_rank('q_svm', 'candidates') JOIN candidates USING (query_id, doc_id)),
                     g AS (SELECT bin, avg(relevance) AS mean, count(*) AS n FROM r GROUP BY bin),
@@ -224,7 +223,6 @@ fn intervals_of_mean_grades_are_those_of_a_ratio_over_queries() {
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     let bins: Vec<(f64, f64, f64)> = rows.collect::<Result<_, _>>().unwrap();
-    // 2. The intervals in the titles of the marks, such as "mean grade 0.5 (0.3 to 0.7), 24 documents of 20 queries".
     let document = Document::parse(&svg).unwrap();
     let titles = document.descendants().filter(|node| node.tag_name().name() == "title");
     let titles: Vec<&str> =

@@ -55,10 +55,6 @@ pub use ranked::{Gain, MetricOptions, Ties};
 #[doc(hidden)]
 pub use subtopics::Subtopics;
 
-// Only SQL takes values of metrics from outside.
-
-#[doc(hidden)]
-
 /// Options that only some metrics read ([`MetricDef::arguments`]).
 pub(crate) const METRIC_ARGUMENTS: &[&str] = err::ERU.arguments;
 

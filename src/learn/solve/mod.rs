@@ -309,6 +309,9 @@ pub fn check_weight(weight: f64) -> Result<()> {
 }
 
 /// Refuses a point with another number of features, or with numbers that are not finite.
+///
+/// # Errors
+/// [`Error::Shape`] for another number, otherwise [`Error::Value`].
 pub fn point(what: &str, point: &[f64], dim: usize) -> Result<()> {
     if point.len() != dim {
         let what = format!("number of features of {what}");

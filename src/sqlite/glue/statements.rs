@@ -11,7 +11,6 @@
 //! collations, pragmas, the authorizer, and after DETACH. With other attached databases nothing is kept.
 
 #![allow(unsafe_code, reason = "rusqlite's statements borrow the connection that is kept beside them")]
-#![allow(unsafe_code, reason = "some statements are prepared without rusqlite")]
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

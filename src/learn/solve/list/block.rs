@@ -1,4 +1,6 @@
 //! The documents and the loss of one query. They are prepared once for all problems that use the query.
+#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
+#![allow(clippy::needless_range_loop, reason = "the packaged library inlines few iterators (`math::lanes`)")]
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,9 +3,6 @@
 //! The queries form fixed groups. One thread processes a group, and the results of the groups are added in their order.
 //! So the number of threads changes no bit. An image of w holds the scores of all documents, query after query.
 
-#![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
-#![allow(clippy::needless_range_loop, reason = "the packaged library inlines few iterators (`math::lanes`)")]
-
 use std::ops::Range;
 
 use super::block::add_columns_times;
