@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::categories::{Categories, Codes};
 use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
@@ -49,7 +50,22 @@ pub(super) struct Column {
     pub first_other: Option<(usize, String)>,
     /// Facts of the rows that hold neither.
     pub others: Option<Box<ColumnFacts>>,
+    /// Whether it may be a category.
+    pub may_be_category: bool,
+    /// Its texts, if it may be a category.
+    pub codes: Option<Box<Codes>>,
+    /// Whether some of them is a BLOB or no UTF-8.
+    pub has_other: bool,
     pub first_missing: Option<usize>,
+}
+
+/// A column that is a category by the option `columns` or by a model.
+#[derive(Debug)]
+pub(super) struct CategoryColumn {
+    pub name: String,
+    pub codes: Codes,
+    /// Facts of its rows; none with a model.
+    pub facts: Option<Box<ColumnFacts>>,
 }
 
 /// The values of a row that belong to its query.
@@ -136,6 +152,10 @@ pub struct DatasetBuilder {
     id_bytes: u64,
     /// Columns that are no features.
     pub(super) observed: Vec<ColumnFacts>,
+    /// Features with texts that may turn out to be categories.
+    texts: Vec<usize>,
+    /// Columns that are categories.
+    pub(super) categories: Vec<CategoryColumn>,
     /// The bytes of all rows.
     pub(super) memory: Reservation,
     /// Whether bytes are counted.
@@ -172,6 +192,8 @@ impl DatasetBuilder {
             scores: Vec::new(),
             id_bytes: 0,
             observed: Vec::new(),
+            texts: Vec::new(),
+            categories: Vec::new(),
             memory: Reservation::default(),
             is_limited: false,
         }
@@ -193,6 +215,43 @@ impl DatasetBuilder {
     #[must_use]
     pub fn with_value_names(self, names: Vec<String>) -> Self {
         Self { value_names: Some(names), ..self }
+    }
+
+    /// The same builder; these features may turn out to be categories. Only before the first row.
+    #[must_use]
+    pub fn may_be_categories(mut self, features: impl IntoIterator<Item = usize>) -> Self {
+        features.into_iter().for_each(|feature| self.columns[feature].may_be_category = true);
+        self
+    }
+
+    /// The same builder with categories whose values are learned, in the order of [`Self::category`]. Only before the first row.
+    #[must_use]
+    pub fn with_new_categories(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        let new = |name| CategoryColumn { name, codes: Codes::new(0), facts: Some(Box::default()) };
+        self.categories.extend(names.into_iter().map(new));
+        self
+    }
+
+    /// The same builder with categories that are known, in the order of [`Self::category`]. Only before the first row.
+    #[must_use]
+    pub fn with_categories(mut self, categories: &Categories) -> Self {
+        let known = categories.iter().map(|category| CategoryColumn {
+            name: category.name().to_owned(),
+            codes: Codes::of(category),
+            facts: None,
+        });
+        self.categories.extend(known);
+        self
+    }
+
+    /// Adds the value of the row in the category with this number. `seen`: the same value, for reports.
+    pub fn category(&mut self, number: usize, value: Option<&str>, seen: Seen<'_>) {
+        let query = self.row_query.last().copied().unwrap_or(0);
+        let column = &mut self.categories[number];
+        column.codes.push(value);
+        if let Some(facts) = &mut column.facts {
+            facts.add(query, seen);
+        }
     }
 
     /// Notes the value of the row in a column that is no feature. Columns are numbered from 0.
@@ -228,6 +287,13 @@ impl DatasetBuilder {
             + grown_bytes(&self.doc_weights, rows * has_weights)
             + grown_bytes(&self.row_group, rows * has_groups)
             + self.grown_scores(rows)
+            + self.code_bytes()
+    }
+
+    /// Bytes of the values of categories after a row is added.
+    pub(super) fn code_bytes(&self) -> u64 {
+        let texts = self.texts.iter().filter_map(|column| self.columns[*column].codes.as_deref());
+        texts.chain(self.categories.iter().map(|column| &column.codes)).map(Codes::grown_bytes).sum()
     }
 
     /// Bytes of the scores after this many rows are added, if rows are scored.
@@ -423,23 +489,39 @@ impl DatasetBuilder {
             if let Some(others) = &mut state.others {
                 others.add(self.row_query[row], Seen::Missing);
             }
+            if let Some(codes) = &mut state.codes {
+                codes.push(None);
+            }
         }
         self.push(value);
     }
 
     /// Adds something that is not a number as the next feature of the row.
-    pub fn no_number(&mut self, column: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
+    pub fn no_number(&mut self, index: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
         let row = self.row_query.len() - 1;
-        let column = &mut self.columns[column];
+        let column = &mut self.columns[index];
         column.first_other.get_or_insert_with(|| (row, found()));
         if column.numeric {
             // The end of the rows refuses the column.
+            column.codes = None;
         } else if let Some(others) = &mut column.others {
             others.add(self.row_query[row], value);
         } else {
             let others = column.others.insert(Box::default());
             let missing = column.first_missing.into_iter().map(|row| (row, Seen::Missing));
             missing.chain([(row, value)]).for_each(|(row, value)| others.add(self.row_query[row], value));
+            if column.may_be_category {
+                column.codes = Some(Box::new(Codes::new(row)));
+                self.texts.push(index);
+            }
+        }
+        if let Some(codes) = &mut column.codes {
+            let text = match value {
+                Seen::Text(bytes) => std::str::from_utf8(bytes).ok(),
+                _ => None,
+            };
+            codes.push(text);
+            column.has_other |= text.is_none();
         }
         self.push(None);
     }

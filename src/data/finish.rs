@@ -4,8 +4,10 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use ndarray::Array2;
+use serde_json::json;
 
-use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
+use super::builder::{CategoryColumn, DatasetBuilder, FEWER_ROWS, Values};
+use super::categories::{Categories, Learned, RowsOfCodes};
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
@@ -30,6 +32,10 @@ pub struct ReadReport {
     pub ignored_facts: Vec<ColumnFacts>,
     /// Facts of columns that are no features, in the order of their numbers.
     pub observed: Vec<ColumnFacts>,
+    /// Facts of columns that became categories, by the name of the column.
+    pub category_facts: Vec<(String, ColumnFacts)>,
+    /// Categories of a model none of whose values has a feature in these rows, although in training most had.
+    pub unknown_categories: Vec<String>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
     /// Where they are in the data set.
@@ -47,6 +53,9 @@ pub struct ReadReport {
     /// The bytes of the data set and of this report.
     pub memory: Reservation,
 }
+
+/// Probability below which rows without a known value are no accident.
+const RARELY: f64 = 0.01;
 
 /// Operations, for [`Ticks`], of comparing or copying an id.
 const ID_COST: usize = 32;
@@ -78,24 +87,33 @@ impl DatasetBuilder {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
         let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
-        let kept = self.numeric_columns(options.text_columns, vector, &mut report)?;
+        let mut learned = self.learned_categories(&mut report)?;
+        let kept = self.numeric_columns(options.text_columns, vector, &mut report, &mut learned)?;
+        sort_items(&mut learned, |a, b| a.category.name().cmp(b.category.name()));
         self.check_missing(&options, &kept, vector)?;
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes() + positions;
-        let matrix = if kept.len() == matrix.columns() {
+        let matrix = if kept.len() == matrix.columns() && learned.is_empty() {
             matrix
         } else {
-            self.reserve_to_finish(rows_bytes + matrix.bytes())?;
-            matrix.select_columns(&kept)
+            let added: usize = learned.iter().map(|learned| learned.category.width()).sum();
+            let row_bytes = matrix.element_bytes().saturating_mul(kept.len() + added);
+            let bytes = (row_bytes as u64).saturating_mul(matrix.rows() as u64);
+            let codes = bytes_of::<u32>(matrix.rows()).saturating_mul(learned.len() as u64);
+            self.reserve_to_finish(rows_bytes + bytes + codes)?;
+            let groups: Vec<(usize, &[u32])> =
+                learned.iter().map(|learned| (learned.category.width(), &learned.codes[..])).collect();
+            rows_bytes = rows_bytes - matrix.bytes() + bytes;
+            matrix.with_groups(&kept, &groups)
         };
+        let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
+        let categories = self.name_features(kept_names, learned, &options, &mut report)?;
         let is_missing =
             |column: &&usize| self.columns.get(**column).is_some_and(|column| column.first_missing.is_some());
         let missing_bytes = MissingValues::bytes(matrix.rows(), kept.iter().filter(is_missing).count());
         rows_bytes += bytes_of::<[usize; 3]>(matrix.rows()) + missing_bytes;
         self.reserve_to_finish(rows_bytes)?;
-        self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
-        self.check_names(&report.ignored)?;
         // 2. Order of queries and rows.
         let rank = self.query_ranks(options.order);
         let order = match options.order {
@@ -128,7 +146,7 @@ impl DatasetBuilder {
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
-        let data = Dataset { missing: options.missing, ..data };
+        let data = Dataset { missing: options.missing, categories, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
         let numbers = report.rows.len() + report.scores.as_ref().map_or(0, Vec::len);
@@ -144,16 +162,30 @@ impl DatasetBuilder {
         self.memory.resize(bytes, what, FEWER_ROWS)
     }
 
+    /// The features that are numbers. Columns of text are categories or ignored.
     fn numeric_columns(
-        &self,
+        &mut self,
         text_columns: TextColumns,
         vector: bool,
         report: &mut ReadReport,
+        learned: &mut Vec<Learned>,
     ) -> Result<Vec<usize>> {
         let mut kept = Vec::with_capacity(self.names.len());
         let is_ignored = text_columns == TextColumns::Ignore && !vector;
-        for (index, name) in self.names.iter().enumerate() {
+        let documents = self.columns.iter().any(|column| column.codes.is_some()).then(|| self.documents());
+        for index in 0..self.names.len() {
+            let codes = self.columns.get_mut(index).and_then(|column| column.codes.take());
             let column = self.columns.get(index).cloned().unwrap_or_default();
+            let name = &self.names[index];
+            let codes = codes.filter(|_| !column.numeric && !column.has_other && is_ignored);
+            let rows = self.rows_of_codes(documents.flatten());
+            if let Some(found) = codes.and_then(|codes| codes.found(name, rows)) {
+                let mut facts = column.others.unwrap_or_default();
+                facts.of_rows(self.n_rows());
+                report.category_facts.push((name.clone(), *facts));
+                learned.push(found);
+                continue;
+            }
             let mut ignore = |mut facts: Box<ColumnFacts>| {
                 facts.of_rows(self.n_rows());
                 report.ignored.push(name.clone());
@@ -162,7 +194,14 @@ impl DatasetBuilder {
             match column.first_other {
                 Some((row, found)) if column.numeric || text_columns == TextColumns::Refuse => {
                     let allowed = "allowed are numbers and text that is a well-formed number";
-                    return Err(self.context(row).error(name, format!("{found} is not a number; {allowed}")));
+                    let listed = json!({ "columns": { "categories": [name] } });
+                    let advice = if text_columns == TextColumns::Ignore {
+                        format!("; the options {listed} make its values categories")
+                    } else {
+                        String::new()
+                    };
+                    let problem = format!("{found} is not a number; {allowed}{advice}");
+                    return Err(self.context(row).error(name, problem));
                 }
                 // Text, or NULL in every row (rule 2.5).
                 Some(_) => ignore(column.others.unwrap_or_default()),
@@ -172,13 +211,79 @@ impl DatasetBuilder {
                 None => kept.push(index),
             }
         }
-        if kept.is_empty() && !report.ignored.is_empty() {
+        if kept.is_empty() && learned.is_empty() && !report.ignored.is_empty() {
             let names = report.ignored.join(", ");
             return Err(
                 self.source_error(format!("no column is left for features: no row of {names} is a number"))
             );
         }
         Ok(kept)
+    }
+
+    /// Different documents; `None` without ids.
+    fn documents(&self) -> Option<usize> {
+        self.has_docs.then(|| self.row_doc.iter().collect::<HashSet<_>>().len())
+    }
+
+    fn rows_of_codes(&self, documents: Option<usize>) -> RowsOfCodes<'_> {
+        RowsOfCodes { queries: &self.row_query, n_queries: self.query_ids.len(), documents }
+    }
+
+    /// The categories of the option `columns`, or of a model.
+    fn learned_categories(&mut self, report: &mut ReadReport) -> Result<Vec<Learned>> {
+        let mut all = Vec::with_capacity(self.categories.len());
+        for CategoryColumn { name, codes, facts } in std::mem::take(&mut self.categories) {
+            let Some(facts) = facts else {
+                all.extend(codes.known());
+                continue;
+            };
+            let learned = codes.listed(&name, self.rows_of_codes(None));
+            let refused = |problem| {
+                self.source_error(format!(
+                    "option 'columns', key 'categories' names \"{name}\", but the column has {problem}"
+                ))
+            };
+            all.push(learned.map_err(refused)?);
+            report.category_facts.push((name, *facts));
+        }
+        Ok(all)
+    }
+
+    /// Names the features: these numbers, and those of categories.
+    fn name_features(
+        &mut self,
+        numbers: Vec<String>,
+        learned: Vec<Learned>,
+        options: &FinishOptions<'_>,
+        report: &mut ReadReport,
+    ) -> Result<Categories> {
+        self.names = numbers;
+        if learned.is_empty() {
+            self.check_names(&report.ignored)?;
+            return Ok(Categories::default());
+        }
+        // 1. Columns whose values are all unknown, if the training had few such rows.
+        let mut first = self.names.len();
+        for Learned { category, codes } in &learned {
+            let other = category.values().len();
+            let usual = options.means.and_then(|means| means.get(first + other)).map_or(1.0, |mean| mean.max(0.1));
+            let unknown = codes.iter().filter(|code| **code as usize == other).count();
+            let known = codes.iter().filter(|code| (**code as usize) < other).count();
+            if known == 0 && usual.powf(unknown as f64) < RARELY {
+                report.unknown_categories.push(category.name().to_owned());
+            }
+            first += category.width();
+        }
+        // 2. Names.
+        let categories: Vec<_> = learned.into_iter().map(|learned| learned.category).collect();
+        let categories = Categories::from(categories);
+        self.names.extend(categories.feature_names());
+        let repeated = categories.check_names(&self.names).err();
+        let ignored = |name: &String| report.ignored.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
+        match repeated.or_else(|| categories.input_names(&self.names).into_iter().find(ignored)) {
+            None => Ok(categories),
+            Some(name) => Err(self.two_features(&name)),
+        }
     }
 
     /// The names of the values of vectors: those that were given, or their positions.
@@ -199,10 +304,14 @@ impl DatasetBuilder {
         let mut seen: HashSet<String> = ignored.iter().map(|name| name.to_ascii_lowercase()).collect();
         match self.names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
             None => Ok(()),
-            Some(name) => Err(self.source_error(format!(
-                "two columns are named \"{name}\", and one is a feature; give one another name with AS"
-            ))),
+            Some(name) => Err(self.two_features(name)),
         }
+    }
+
+    fn two_features(&self, name: &str) -> Error {
+        self.source_error(format!(
+            "two columns are named \"{name}\", and one is a feature; give one another name with AS"
+        ))
     }
 
     fn source_error(&self, problem: String) -> Error {
@@ -333,6 +442,7 @@ impl DatasetBuilder {
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
             missing: Missing::default(),
+            categories: Categories::default(),
             offsets,
             duplicates,
         }

@@ -2,6 +2,7 @@
 
 pub mod arrange;
 mod builder;
+mod categories;
 mod clusters;
 mod columns;
 mod dataset;
@@ -19,6 +20,10 @@ mod ratings;
 mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
+pub use categories::{
+    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, MOST_VALUES, no_vector, not_a_value,
+};
+pub use columns::{is_date, is_like_date, is_like_number};
 pub use columns::{ColumnFacts, Facts, Seen, facts_of_feature};
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};

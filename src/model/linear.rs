@@ -8,7 +8,7 @@ use super::codec::{decode_header, encode_header};
 use super::{Model, Ranker};
 use crate::base::column_advice::columns_text;
 use crate::base::error::{Error, Result, require, shorten};
-use crate::data::{Scaling, negatives};
+use crate::data::{Categories, Scaling, negatives};
 use crate::learn::space::{AnySpace, Function, Scorer};
 use crate::math::dense::BOUNDED;
 use crate::math::random::Random;
@@ -150,6 +150,7 @@ impl Implicit {
 #[derive(Debug, Clone)]
 pub struct LinearPrior {
     features: Vec<String>,
+    categories: Categories,
     scaling: Scaling,
     weights: Vec<f64>,
 }
@@ -172,7 +173,8 @@ impl Model {
             ))
         })?;
         let features = self.card.features.clone();
-        Ok(LinearPrior { features, scaling: self.scaling.clone(), weights: weights.to_vec() })
+        let (categories, scaling) = (self.card.categories.clone(), self.scaling.clone());
+        Ok(LinearPrior { features, categories, scaling, weights: weights.to_vec() })
     }
 }
 
@@ -180,6 +182,12 @@ impl LinearPrior {
     /// The scaling of the documents that it was trained on.
     pub fn scaling(&self) -> &Scaling {
         &self.scaling
+    }
+
+    /// The categories that it was trained with.
+    #[cfg(feature = "sqlite")]
+    pub fn categories(&self) -> &Categories {
+        &self.categories
     }
 
     /// The scaling and the weights for features with these names, which may have another order.
@@ -213,7 +221,11 @@ impl LinearPrior {
         if names.len() != self.features.len() {
             return Err("the source and the prior have another number of features".to_owned());
         }
-        let column = |name: &String| self.features.iter().position(|other| other.eq_ignore_ascii_case(name));
+        // Values of categories may differ in case only.
+        let column = |name: &String| {
+            let exact = self.features.iter().position(|other| other == name);
+            exact.or_else(|| self.features.iter().position(|other| other.eq_ignore_ascii_case(name)))
+        };
         let columns: Vec<usize> = names.iter().filter_map(column).collect();
         let n = columns.len();
         let parts = self.weights.len() / n.max(1);

@@ -236,12 +236,15 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     // The source must not start a training. Nothing is read later.
     let _mark = call.state.begin_training()?;
     let (rows, memory) = limits.run_here(call.connection, || {
-        if let Some(prior) = stored_prior(call.connection, call.state, search.input(), &options, &limits)? {
-            search.set_prior(prior.function);
+        let prior = stored_prior(call.connection, call.state, search.input(), &options, &limits)?;
+        if let Some(prior) = &prior {
+            search.set_prior(prior.function.clone());
         }
         let source = Source::resolve(call.connection, &source, &limits)?;
+        let input = search.input();
+        let spec = ReadSpec { values: &values, ..train::training_spec(input, prior.as_ref()) };
         let SourceRows { data, read_report, .. } =
-            train::read_judged(call.connection, &source, search.input(), (&options, &values), &limits)?;
+            train::read_judged(call.connection, &source, input, spec, &options, &limits)?;
         let folds = search.folds(&data, read_report.split.as_deref(), &options)?;
         Ok((SearchRows { data, folds, summaries: read_report.summaries }, read_report.memory))
     })?;

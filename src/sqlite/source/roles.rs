@@ -41,6 +41,8 @@ pub struct Roles {
     constraint: ListConstraint,
     /// Document features. With a model: its features, in their order.
     pub features: FeatureColumns,
+    /// Categories that the option `columns` lists, or those of the model, in their order.
+    pub categories: Vec<usize>,
     /// Names of the values of a column of vectors, if they have names.
     pub feature_names: Option<Vec<String>>,
     /// Query features, if there are any. With a model: those that it needs.
@@ -96,6 +98,8 @@ impl Roles {
         taken.extend(&ignored);
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
+        let categories = choice.categories()?;
+        taken.extend(&categories);
         let features = choice.features(&taken)?;
         let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
@@ -118,6 +122,7 @@ impl Roles {
             split,
             constraint,
             features,
+            categories,
             feature_names,
             query_features,
             ignored,
@@ -174,6 +179,7 @@ impl Roles {
         {
             self.observed.clear();
         }
+        self.categories.clear();
         self.like_ids = None;
         self.role_named.clear();
         self
