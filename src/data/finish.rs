@@ -1,7 +1,7 @@
 //! From all rows of a source to a [`Dataset`]: numeric columns, order of rows, missing values.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ndarray::Array2;
 use serde_json::json;
@@ -69,6 +69,18 @@ pub fn position_names(count: usize) -> Vec<String> {
 pub fn repeated_name(names: &[String]) -> Option<&str> {
     let mut known = HashSet::with_capacity(names.len());
     names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
+}
+
+impl ReadReport {
+    /// What the caller should know about rows that a model ranks.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.unknown_categories.iter().map(|name| {
+            format!(
+                "no value of the column \"{name}\" has a feature in the model: all values are new or were rare in training; compare \
+                 their spelling with ltr_weights or ltr_info"
+            )
+        })
+    }
 }
 
 impl DatasetBuilder {
@@ -178,7 +190,7 @@ impl DatasetBuilder {
             let column = self.columns.get(index).cloned().unwrap_or_default();
             let name = &self.names[index];
             let codes = codes.filter(|_| !column.numeric && !column.has_other && is_ignored);
-            let rows = self.rows_of_codes(documents.flatten());
+            let rows = self.rows_of_codes(documents.as_ref().and_then(Option::as_deref));
             if let Some(found) = codes.and_then(|codes| codes.found(name, rows)) {
                 let mut facts = column.others.unwrap_or_default();
                 facts.of_rows(self.n_rows());
@@ -192,16 +204,8 @@ impl DatasetBuilder {
                 report.ignored_facts.push(*facts);
             };
             match column.first_other {
-                Some((row, found)) if column.numeric || text_columns == TextColumns::Refuse => {
-                    let allowed = "allowed are numbers and text that is a well-formed number";
-                    let listed = json!({ "columns": { "categories": [name] } });
-                    let advice = if text_columns == TextColumns::Ignore {
-                        format!("; the options {listed} make its values categories")
-                    } else {
-                        String::new()
-                    };
-                    let problem = format!("{found} is not a number; {allowed}{advice}");
-                    return Err(self.context(row).error(name, problem));
+                Some((row, found)) if column.numeric || text_columns != TextColumns::Ignore => {
+                    return Err(self.text_among_numbers(row, name, &found, text_columns));
                 }
                 // Text, or NULL in every row (rule 2.5).
                 Some(_) => ignore(column.others.unwrap_or_default()),
@@ -220,12 +224,30 @@ impl DatasetBuilder {
         Ok(kept)
     }
 
-    /// Different documents; `None` without ids.
-    fn documents(&self) -> Option<usize> {
-        self.has_docs.then(|| self.row_doc.iter().collect::<HashSet<_>>().len())
+    /// The error about a text in a feature.
+    fn text_among_numbers(&self, row: usize, name: &str, found: &str, text_columns: TextColumns) -> Error {
+        let allowed = "allowed are numbers and text that is a well-formed number";
+        let categories = json!({ "columns": { "categories": [name] } });
+        let advice = match text_columns {
+            TextColumns::Refuse => String::new(),
+            TextColumns::Ignore => format!("; the options {categories} make its values categories"),
+            TextColumns::RefuseListed => "; a column of texts is listed under \"categories\" in place of \"features\"".to_owned(),
+        };
+        self.context(row).error(name, format!("{found} is not a number; {allowed}{advice}"))
     }
 
-    fn rows_of_codes(&self, documents: Option<usize>) -> RowsOfCodes<'_> {
+    /// The number of the document of each row; `None` without ids.
+    fn documents(&self) -> Option<Vec<usize>> {
+        let (mut known, mut ticks) = (HashMap::new(), Ticks::default());
+        let mut number = |id| {
+            ticks.add(ID_COST);
+            let next = known.len();
+            *known.entry(id).or_insert(next)
+        };
+        self.has_docs.then(|| self.row_doc.iter().map(&mut number).collect())
+    }
+
+    fn rows_of_codes<'a>(&'a self, documents: Option<&'a [usize]>) -> RowsOfCodes<'a> {
         RowsOfCodes { queries: &self.row_query, n_queries: self.query_ids.len(), documents }
     }
 

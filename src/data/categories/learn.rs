@@ -2,8 +2,9 @@
 //!
 //! | a text column is a category on its own if | so that |
 //! |---|---|
-//! | it has 2 different values or more, at most a fifth of its rows with a value, at most half of the documents, and at most [`MOST_DISTINCT`] | names, titles and ids are none |
-//! | two values have [`FEWEST_ROWS`] rows in [`FEWEST_QUERIES`] queries | there is something to learn |
+//! | its different values are at most a fifth of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are none |
+//! | its different values are at most half of the documents, or the rows of a document differ | titles are none |
+//! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
 //! | it differs within a query | it can order the documents of a query |
 //! | without ids of documents, two rows of a query share a value | it does not name the documents |
 //! | some value is neither a date, a number with a unit, nor a JSON array | it is not better converted |
@@ -72,8 +73,8 @@ pub struct RowsOfCodes<'a> {
     pub queries: &'a [usize],
     /// Number of queries.
     pub n_queries: usize,
-    /// Different documents; `None` without ids.
-    pub documents: Option<usize>,
+    /// The number of the document of each row; `None` without ids.
+    pub documents: Option<&'a [usize]>,
 }
 
 /// What is known of a value.
@@ -161,13 +162,16 @@ impl Codes {
         let counts = self.counts(known.len(), rows);
         let with_value: u64 = counts.iter().map(|count| count.rows).sum();
         let are_few = 5 * known.len() as u64 <= with_value
-            && rows.documents.is_none_or(|documents| 2 * known.len() <= documents);
+            && rows.documents.is_none_or(|documents| !self.names_documents(documents, known.len()));
         let is_better_converted = || known.keys().all(|value| is_convertible(value));
         let values = frequent(known, &counts, rows);
-        let is_category = values.len() >= 2
+        let missing = self.codes.iter().filter(|code| **code == NULL).count() as u64;
+        let states = values.len() + usize::from(missing >= FEWEST_ROWS);
+        let is_category = !values.is_empty()
+            && states >= 2
             && are_few
             && !is_better_converted()
-            && !self.is_constant_within_query(rows)
+            && !is_constant_within(&self.codes, rows.queries, rows.n_queries)
             && (rows.documents.is_some() || self.repeats_within_query(rows));
         is_category.then(|| self.learned(name, values))
     }
@@ -186,14 +190,10 @@ impl Codes {
         counts
     }
 
-    /// Whether all rows of each query have the same value.
-    fn is_constant_within_query(&self, rows: RowsOfCodes<'_>) -> bool {
-        let mut firsts = vec![None; rows.n_queries];
-        let mut ticks = Ticks::default();
-        self.codes.iter().zip(rows.queries).all(|(code, query)| {
-            ticks.add(ROW_COST);
-            firsts[*query].get_or_insert(code) == &code
-        })
+    /// Whether the values belong to documents, and each to one or two of them, as titles do.
+    fn names_documents(&self, documents: &[usize], values: usize) -> bool {
+        let count = documents.iter().max().map_or(0, |last| last + 1);
+        2 * values > count && is_constant_within(&self.codes, documents, count)
     }
 
     /// Whether two rows of a query have the same value.
@@ -229,6 +229,15 @@ impl Codes {
             codes,
         }
     }
+}
+
+/// Whether all rows of each group have the same value. `groups`: that of each row, below `count`.
+fn is_constant_within(codes: &[u32], groups: &[usize], count: usize) -> bool {
+    let (mut firsts, mut ticks) = (vec![None; count], Ticks::default());
+    codes.iter().zip(groups).all(|(code, group)| {
+        ticks.add(ROW_COST);
+        firsts[*group].get_or_insert(code) == &code
+    })
 }
 
 /// The values that have a feature, ascending, with their codes.

@@ -1,8 +1,9 @@
 use super::*;
 
+/// Rows of these queries, whose documents all have the number 0.
 fn rows(queries: &[usize]) -> RowsOfCodes<'_> {
     let n_queries = queries.iter().max().map_or(0, |last| last + 1);
-    RowsOfCodes { queries, n_queries, documents: Some(1000) }
+    RowsOfCodes { queries, n_queries, documents: Some(&[0; 40]) }
 }
 
 fn codes(values: &[Option<&str>]) -> Codes {
@@ -53,6 +54,10 @@ fn columns_that_are_no_categories() {
     }
     let texts: Vec<String> = (0..40).map(|row| format!("v{}", row % 4)).collect();
     let texts: Vec<Option<&str>> = texts.iter().map(|text| Some(text.as_str())).collect();
+    // 1. Titles of 4 documents; without ids of documents, what names the documents of each query.
+    let documents: Vec<usize> = (0..40).map(|row| row % 4).collect();
+    let titles = RowsOfCodes { documents: Some(&documents), ..rows(&queries) };
+    assert!(codes(&texts).found("x", titles).is_none());
     let unnamed = RowsOfCodes { documents: None, ..rows(&queries) };
     assert!(codes(&texts).found("x", unnamed).is_none(), "it names the documents of each query");
     assert!(codes(&texts).listed("x", unnamed).is_ok());

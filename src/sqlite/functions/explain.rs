@@ -161,7 +161,7 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     let only = Some(id_of(call.argument(2))).filter(|id| *id != Id::Null);
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { only: only.as_ref(), query: only.is_some(), ..all };
-    let SourceRows { data, read_report: _memory, .. } = request.read_source(call, spec)?;
+    let SourceRows { data, read_report, .. } = request.read_source(call, spec)?;
     check_query(request, &data, call.argument(2))?;
     // 2. Their scores, and the function of the query.
     let scored = request.scored(call, &data)?;
@@ -171,7 +171,7 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     });
     let explained: Vec<usize> = explained.collect::<Result<_>>()?;
     // 3. Contributions, relative to the second document or to the means.
-    call.state.set_warnings(scored.warnings);
+    call.state.set_warnings(scored.warnings.into_iter().chain(read_report.warnings()).collect());
     let rows = (explained[0], explained.get(1).copied());
     let sampling = sampling(&request.options);
     let operations = Explanation::operations(model, data.n_docs());
@@ -268,7 +268,7 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
     let rows = request.read_source(call, spec)?;
     let training = training_rows(call, request, &rows)?;
-    let SourceRows { data, read_report: _memory, .. } = rows;
+    let SourceRows { data, read_report, .. } = rows;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to measure"));
     }
@@ -288,7 +288,8 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
     let found = request.limits.run_sized(call.connection, operations, work)?;
-    call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
+    let warnings = training.into_iter().chain(scored.warnings).chain(read_report.warnings());
+    call.state.set_warnings(warnings.collect());
     let columns = model.card.input_names();
     let rows = columns.iter().zip(found);
     let rows = rows.flat_map(|(feature, found)| {

@@ -321,7 +321,8 @@ impl<'a> Request<'a> {
         let algorithm = training.algorithm();
         fates.check_query_features(algorithm, &finished.model.ranker, (options, advice));
         finished.warnings.extend(fates.warnings());
-        let (roles, columns) = (roles.report(&ignored), fates.report());
+        let roles = roles.report(&ignored, &finished.model.card.categories);
+        let columns = fates.report();
         let about = About { algorithm, source: &self.source, roles, columns, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
         if let (Some(text), Some(prior)) = (input.prior, &self.prior) {

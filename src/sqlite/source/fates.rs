@@ -22,8 +22,6 @@ use crate::model::Ranker;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
 
-/// Numbers in texts of a column that are listed in an example of SQL: characters of the first text.
-const SHOWN: usize = 40;
 /// Names of columns that say to which part of the data a row belongs.
 const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
 
@@ -40,9 +38,9 @@ fn is_part(name: &str) -> bool {
 #[derive(Debug, Clone, Serialize)]
 pub struct ColumnFate {
     name: String,
-    /// "role", "feature", "id" or "left_out".
+    /// "role", "feature", "category", "id" or "left_out".
     fate: &'static str,
-    /// Which role, or why it is left out.
+    /// Which role, why it is a category, or why it is left out.
     reason: Option<String>,
     /// What was found in it, if it was looked at.
     facts: Option<Facts>,
@@ -386,13 +384,14 @@ impl LeftOut<'_> {
         } else if !is_small {
             return ("left_out", "text with many values".to_owned(), None);
         }
-        let value: String = first.chars().take(SHOWN).collect();
-        let warning = format!(
-            "the text column \"{name}\" is left out ({} different values); make numbers of it in the source, as in {quoted} = '{}' AS \
-             \"{name} is ...\", or {ignore}",
-            found.distinct.unwrap_or(0),
-            value.replace('\'', "''"),
-        );
+        let how = if self.roles.takes_categories {
+            format!("to use its values as features, use the options {}", self.advice.category(name))
+        } else {
+            format!("this training takes numbers only; make one of each value in the source, as in {quoted} = '...'")
+        };
+        let values = found.distinct.unwrap_or(0);
+        let warning =
+            format!("the text column \"{name}\" is left out ({values} different values); {how}, or {ignore}");
         ("left_out", "text with few values".to_owned(), Some(warning))
     }
 

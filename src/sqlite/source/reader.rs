@@ -119,7 +119,8 @@ fn finish_options<'a>(options: &Params, spec: ReadSpec<'a>) -> Result<FinishOpti
         keep_missing: spec.keep_missing,
         text_columns: match spec.model {
             None if !Roles::lists_features(options) => TextColumns::Ignore,
-            _ => TextColumns::Refuse,
+            None => TextColumns::RefuseListed,
+            Some(_) => TextColumns::Refuse,
         },
         means: spec.model.map(|model| &model.card.means[..]),
         order: spec.order,

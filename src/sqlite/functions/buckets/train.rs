@@ -143,7 +143,8 @@ fn train_rows(
     };
     let mut finished = limits.run(connection, train)?;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    Ok(TrainedOnSource { finished, roles: roles.report(&ignored), columns: fates.report(), reading })
+    let roles = roles.report(&ignored, &finished.model.card.categories);
+    Ok(TrainedOnSource { finished, roles, columns: fates.report(), reading })
 }
 
 /// The options without those that are about the source.
