@@ -92,7 +92,9 @@ impl Dataset {
         };
         let find = |name: &String| {
             let found = self.categories.iter().find(|category| category.name.eq_ignore_ascii_case(name));
-            found.ok_or_else(|| Error::Data(format!("the data set lacks the category \"{name}\" of the model")))
+            found.ok_or_else(|| {
+                Error::Data(format!("the data set lacks the category \"{name}\" of the model"))
+            })
         };
         let found = known.names().iter().map(find).collect::<Result<_>>()?;
         Ok((builder.with_categories(known), found))

@@ -550,7 +550,9 @@ impl Dataset {
         match (needs.model, &self.names) {
             _ if !needs.features => Ok(Vec::new()),
             (None, _) => Ok(all()),
-            (Some(model), Some(names)) => by_name(names, &model.card.features[..model.card.numbers()], "features"),
+            (Some(model), Some(names)) => {
+                by_name(names, &model.card.features[..model.card.numbers()], "features")
+            }
             (Some(model), None) => {
                 check_length("features", self.features(), model.card.numbers())?;
                 Ok(all())

@@ -6,12 +6,10 @@
 
 use std::collections::HashMap;
 
-use super::categories::{Categories, Codes};
+use super::categories::{CategoryColumn, Codes};
 use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
-use super::missing::FinishOptions;
-use super::missing::Missing;
 use super::query_columns::QueryValue;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
@@ -57,15 +55,6 @@ pub(super) struct Column {
     /// Whether some of them is a BLOB or no UTF-8.
     pub has_other: bool,
     pub first_missing: Option<usize>,
-}
-
-/// A column that is a category by the option `columns` or by a model.
-#[derive(Debug)]
-pub(super) struct CategoryColumn {
-    pub name: String,
-    pub codes: Codes,
-    /// Facts of its rows; none with a model.
-    pub facts: Option<Box<ColumnFacts>>,
 }
 
 /// The values of a row that belong to its query.
@@ -217,43 +206,6 @@ impl DatasetBuilder {
         Self { value_names: Some(names), ..self }
     }
 
-    /// The same builder; these features may turn out to be categories. Only before the first row.
-    #[must_use]
-    pub fn may_be_categories(mut self, features: impl IntoIterator<Item = usize>) -> Self {
-        features.into_iter().for_each(|feature| self.columns[feature].may_be_category = true);
-        self
-    }
-
-    /// The same builder with categories whose values are learned, in the order of [`Self::category`]. Only before the first row.
-    #[must_use]
-    pub fn with_new_categories(mut self, names: impl IntoIterator<Item = String>) -> Self {
-        let new = |name| CategoryColumn { name, codes: Codes::new(0), facts: Some(Box::default()) };
-        self.categories.extend(names.into_iter().map(new));
-        self
-    }
-
-    /// The same builder with categories that are known, in the order of [`Self::category`]. Only before the first row.
-    #[must_use]
-    pub fn with_categories(mut self, categories: &Categories) -> Self {
-        let known = categories.iter().map(|category| CategoryColumn {
-            name: category.name().to_owned(),
-            codes: Codes::of(category),
-            facts: None,
-        });
-        self.categories.extend(known);
-        self
-    }
-
-    /// Adds the value of the row in the category with this number. `seen`: the same value, for reports.
-    pub fn category(&mut self, number: usize, value: Option<&str>, seen: Seen<'_>) {
-        let query = self.row_query.last().copied().unwrap_or(0);
-        let column = &mut self.categories[number];
-        column.codes.push(value);
-        if let Some(facts) = &mut column.facts {
-            facts.add(query, seen);
-        }
-    }
-
     /// Notes the value of the row in a column that is no feature. Columns are numbered from 0.
     pub fn observe(&mut self, column: usize, value: Seen<'_>) {
         if self.observed.len() <= column {
@@ -287,11 +239,11 @@ impl DatasetBuilder {
             + grown_bytes(&self.doc_weights, rows * has_weights)
             + grown_bytes(&self.row_group, rows * has_groups)
             + self.grown_scores(rows)
-            + self.code_bytes()
+            + self.category_bytes()
     }
 
     /// Bytes of the values of categories after a row is added.
-    pub(super) fn code_bytes(&self) -> u64 {
+    pub(super) fn category_bytes(&self) -> u64 {
         let texts = self.texts.iter().filter_map(|column| self.columns[*column].codes.as_deref());
         texts.chain(self.categories.iter().map(|column| &column.codes)).map(Codes::grown_bytes).sum()
     }
@@ -339,46 +291,6 @@ impl DatasetBuilder {
         let needed = self.grown_bytes(1);
         let what = format_args!("reading source {} up to row {}", self.source, self.row_query.len() + 1);
         self.memory.resize(needed, what, FEWER_ROWS)
-    }
-
-    /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
-    /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
-    ///
-    /// # Errors
-    /// Those of `score`; missing values that are not allowed.
-    pub fn score_rows(
-        &mut self,
-        options: &FinishOptions<'_>,
-        score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
-    ) -> Result<()> {
-        // Columns of BLOBs are known only if values are missing.
-        if matches!(self.values, Values::F32(_)) && !self.columns.is_empty() {
-            self.fill_scored(options)?;
-        }
-        let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
-        score(values, width, &mut self.scores)?;
-        values.clear();
-        Ok(())
-    }
-
-    /// Fills the missing values of rows that are scored.
-    fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
-        let all: Vec<usize> = (0..self.columns.len()).collect();
-        self.check_missing(options, &all, true)?;
-        self.columns.clear();
-        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
-            return Ok(());
-        };
-        for row in values.chunks_exact_mut(all.len()) {
-            for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
-                let mean = options
-                    .means
-                    .filter(|_| options.missing == Missing::Mean)
-                    .map_or(0.0, |means| means[column]);
-                *value = mean as f32;
-            }
-        }
-        Ok(())
     }
 
     /// The context of the row that will come next.
@@ -638,6 +550,10 @@ impl DatasetBuilder {
             }
             width => Err(self.vector_error(format!("{found} features, but {width} in earlier rows"))),
         }
+    }
+
+    pub(super) fn source_error(&self, problem: String) -> Error {
+        Error::Source { source_text: self.source.clone(), problem }
     }
 
     fn vector_error(&self, problem: impl Into<String>) -> Error {

@@ -329,7 +329,13 @@ pub fn facts_of_feature(data: &Dataset, column: usize, missing: &MissingRows) ->
     }
 }
 
-// What a text may be meant as.
+// What names and texts of a column tell.
+
+/// The first name that occurs twice, without case.
+pub fn repeated_name(names: &[String]) -> Option<&str> {
+    let mut known = HashSet::with_capacity(names.len());
+    names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
+}
 
 /// Whether SQLite reads a text as a date: it begins with YYYY-MM-DD.
 pub fn is_date(text: &str) -> bool {

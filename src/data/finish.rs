@@ -1,13 +1,13 @@
 //! From all rows of a source to a [`Dataset`]: numeric columns, order of rows, missing values.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
 
 use ndarray::Array2;
 use serde_json::json;
 
-use super::builder::{CategoryColumn, DatasetBuilder, FEWER_ROWS, Values};
-use super::categories::{Categories, Learned, RowsOfCodes};
+use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
+use super::categories::{Categories, Learned};
+use super::category_columns::unknown_categories;
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
@@ -54,21 +54,12 @@ pub struct ReadReport {
     pub memory: Reservation,
 }
 
-/// Probability below which rows without a known value are no accident.
-const RARELY: f64 = 0.01;
-
 /// Operations, for [`Ticks`], of comparing or copying an id.
 const ID_COST: usize = 32;
 
 /// Names of the features of a vector: their positions, from 1.
 pub fn position_names(count: usize) -> Vec<String> {
     (1..=count).map(|position| position.to_string()).collect()
-}
-
-/// The first name that occurs twice, without case.
-pub fn repeated_name(names: &[String]) -> Option<&str> {
-    let mut known = HashSet::with_capacity(names.len());
-    names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
 }
 
 impl ReadReport {
@@ -99,7 +90,8 @@ impl DatasetBuilder {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
         let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
-        let mut learned = self.learned_categories(&mut report)?;
+        let (mut learned, facts) = self.listed_categories()?;
+        report.category_facts = facts;
         let kept = self.numeric_columns(options.text_columns, vector, &mut report, &mut learned)?;
         sort_items(&mut learned, |a, b| a.category.name().cmp(b.category.name()));
         self.check_missing(&options, &kept, vector)?;
@@ -120,7 +112,8 @@ impl DatasetBuilder {
             matrix.with_groups(&kept, &groups)
         };
         let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
-        let categories = self.name_features(kept_names, learned, &options, &mut report)?;
+        report.unknown_categories = unknown_categories(&learned, kept.len(), options.means);
+        let categories = self.name_features(kept_names, learned, &report.ignored)?;
         let is_missing =
             |column: &&usize| self.columns.get(**column).is_some_and(|column| column.first_missing.is_some());
         let missing_bytes = MissingValues::bytes(matrix.rows(), kept.iter().filter(is_missing).count());
@@ -168,6 +161,46 @@ impl DatasetBuilder {
         Ok((data, report))
     }
 
+    /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
+    /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
+    ///
+    /// # Errors
+    /// Those of `score`; missing values that are not allowed.
+    pub fn score_rows(
+        &mut self,
+        options: &FinishOptions<'_>,
+        score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        // Columns of BLOBs are known only if values are missing.
+        if matches!(self.values, Values::F32(_)) && !self.columns.is_empty() {
+            self.fill_scored(options)?;
+        }
+        let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
+        score(values, width, &mut self.scores)?;
+        values.clear();
+        Ok(())
+    }
+
+    /// Fills the missing values of rows that are scored.
+    fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        self.check_missing(options, &all, true)?;
+        self.columns.clear();
+        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
+            return Ok(());
+        };
+        for row in values.chunks_exact_mut(all.len()) {
+            for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
+                let mean = options
+                    .means
+                    .filter(|_| options.missing == Missing::Mean)
+                    .map_or(0.0, |means| means[column]);
+                *value = mean as f32;
+            }
+        }
+        Ok(())
+    }
+
     /// Reserves the bytes of the rows and of what this module makes of them.
     fn reserve_to_finish(&mut self, bytes: u64) -> Result<()> {
         let what = format_args!("sorting the {} rows of source {}", self.row_query.len(), self.source);
@@ -184,13 +217,14 @@ impl DatasetBuilder {
     ) -> Result<Vec<usize>> {
         let mut kept = Vec::with_capacity(self.names.len());
         let is_ignored = text_columns == TextColumns::Ignore && !vector;
-        let documents = self.columns.iter().any(|column| column.codes.is_some()).then(|| self.documents());
+        let has_texts = is_ignored && self.columns.iter().any(|column| column.codes.is_some());
+        let documents = if has_texts { self.documents()? } else { None };
         for index in 0..self.names.len() {
             let codes = self.columns.get_mut(index).and_then(|column| column.codes.take());
             let column = self.columns.get(index).cloned().unwrap_or_default();
             let name = &self.names[index];
             let codes = codes.filter(|_| !column.numeric && !column.has_other && is_ignored);
-            let rows = self.rows_of_codes(documents.as_ref().and_then(Option::as_deref));
+            let rows = self.rows_of_codes(documents.as_deref());
             if let Some(found) = codes.and_then(|codes| codes.found(name, rows)) {
                 let mut facts = column.others.unwrap_or_default();
                 facts.of_rows(self.n_rows());
@@ -231,81 +265,11 @@ impl DatasetBuilder {
         let advice = match text_columns {
             TextColumns::Refuse => String::new(),
             TextColumns::Ignore => format!("; the options {categories} make its values categories"),
-            TextColumns::RefuseListed => "; a column of texts is listed under \"categories\" in place of \"features\"".to_owned(),
+            TextColumns::RefuseListed => {
+                "; a column of texts is listed under \"categories\" in place of \"features\"".to_owned()
+            }
         };
         self.context(row).error(name, format!("{found} is not a number; {allowed}{advice}"))
-    }
-
-    /// The number of the document of each row; `None` without ids.
-    fn documents(&self) -> Option<Vec<usize>> {
-        let (mut known, mut ticks) = (HashMap::new(), Ticks::default());
-        let mut number = |id| {
-            ticks.add(ID_COST);
-            let next = known.len();
-            *known.entry(id).or_insert(next)
-        };
-        self.has_docs.then(|| self.row_doc.iter().map(&mut number).collect())
-    }
-
-    fn rows_of_codes<'a>(&'a self, documents: Option<&'a [usize]>) -> RowsOfCodes<'a> {
-        RowsOfCodes { queries: &self.row_query, n_queries: self.query_ids.len(), documents }
-    }
-
-    /// The categories of the option `columns`, or of a model.
-    fn learned_categories(&mut self, report: &mut ReadReport) -> Result<Vec<Learned>> {
-        let mut all = Vec::with_capacity(self.categories.len());
-        for CategoryColumn { name, codes, facts } in std::mem::take(&mut self.categories) {
-            let Some(facts) = facts else {
-                all.extend(codes.known());
-                continue;
-            };
-            let learned = codes.listed(&name, self.rows_of_codes(None));
-            let refused = |problem| {
-                self.source_error(format!(
-                    "option 'columns', key 'categories' names \"{name}\", but the column has {problem}"
-                ))
-            };
-            all.push(learned.map_err(refused)?);
-            report.category_facts.push((name, *facts));
-        }
-        Ok(all)
-    }
-
-    /// Names the features: these numbers, and those of categories.
-    fn name_features(
-        &mut self,
-        numbers: Vec<String>,
-        learned: Vec<Learned>,
-        options: &FinishOptions<'_>,
-        report: &mut ReadReport,
-    ) -> Result<Categories> {
-        self.names = numbers;
-        if learned.is_empty() {
-            self.check_names(&report.ignored)?;
-            return Ok(Categories::default());
-        }
-        // 1. Columns whose values are all unknown, if the training had few such rows.
-        let mut first = self.names.len();
-        for Learned { category, codes } in &learned {
-            let other = category.values().len();
-            let usual = options.means.and_then(|means| means.get(first + other)).map_or(1.0, |mean| mean.max(0.1));
-            let unknown = codes.iter().filter(|code| **code as usize == other).count();
-            let known = codes.iter().filter(|code| (**code as usize) < other).count();
-            if known == 0 && usual.powf(unknown as f64) < RARELY {
-                report.unknown_categories.push(category.name().to_owned());
-            }
-            first += category.width();
-        }
-        // 2. Names.
-        let categories: Vec<_> = learned.into_iter().map(|learned| learned.category).collect();
-        let categories = Categories::from(categories);
-        self.names.extend(categories.feature_names());
-        let repeated = categories.check_names(&self.names).err();
-        let ignored = |name: &String| report.ignored.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
-        match repeated.or_else(|| categories.input_names(&self.names).into_iter().find(ignored)) {
-            None => Ok(categories),
-            Some(name) => Err(self.two_features(&name)),
-        }
     }
 
     /// The names of the values of vectors: those that were given, or their positions.
@@ -319,25 +283,6 @@ impl DatasetBuilder {
                 names.len()
             ))),
         }
-    }
-
-    /// Ranking finds features by name, so no other column may have the name of one. `ignored`: columns that are no features.
-    fn check_names(&self, ignored: &[String]) -> Result<()> {
-        let mut seen: HashSet<String> = ignored.iter().map(|name| name.to_ascii_lowercase()).collect();
-        match self.names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
-            None => Ok(()),
-            Some(name) => Err(self.two_features(name)),
-        }
-    }
-
-    fn two_features(&self, name: &str) -> Error {
-        self.source_error(format!(
-            "two columns are named \"{name}\", and one is a feature; give one another name with AS"
-        ))
-    }
-
-    fn source_error(&self, problem: String) -> Error {
-        Error::Source { source_text: self.source.clone(), problem }
     }
 
     pub(super) fn check_missing(

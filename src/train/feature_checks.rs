@@ -364,7 +364,7 @@ mod tests {
             query_features: Array2::default((3, 0)),
             missing: crate::data::Missing::default(),
             duplicates: 0,
-        categories: crate::data::Categories::default(),
+            categories: crate::data::Categories::default(),
         };
         let rows: Vec<usize> = (0..12).collect();
         FeatureChecks::of(&data, &rows, &Map::new(), &Control::default()).unwrap().signs

@@ -5,20 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// The modules. Each may use those above it.
 const MODULES: &[&str] = &[
-    "base",
-    "math",
-    "data",
-    "cost",
-    "trees",
-    "learn",
-    "model",
-    "apply",
-    "search",
-    "train",
-    "buckets",
-    "plot",
-    "api",
-    "sqlite",
+    "base", "math", "data", "cost", "trees", "learn", "model", "apply", "search", "train", "buckets", "plot",
+    "api", "sqlite",
 ];
 
 /// No file is longer than this (lines).
@@ -238,8 +226,9 @@ fn long_computations_use_no_global_threads() {
     // A global pool hangs forked children; the pool belongs to the call.
     for source in sources() {
         assert!(!source.code.contains("build_global"), "{}", source.path);
-        let may =
-            source.path == "base/run.rs" || source.path.ends_with("tests.rs") || source.path.contains("/tests/");
+        let may = source.path == "base/run.rs"
+            || source.path.ends_with("tests.rs")
+            || source.path.contains("/tests/");
         assert!(may || !source.code.contains("ThreadPoolBuilder"), "{}", source.path);
     }
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::support::{database, value};
 
 /// A shop: 40 queries of 10 documents; brand and price decide the relevance. Three brands are frequent.
-const SHOP: &str = "CREATE TABLE shop AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 399)
+const SHOP: &str =
+    "CREATE TABLE shop AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 399)
     SELECT i / 10 AS query_id, i % 10 AS doc_id, abs((i * 7919) % 1009) / 1009.0 AS price,
            CASE (i * 31) % 3 WHEN 0 THEN 'acme' WHEN 1 THEN 'globex' ELSE 'initech' END AS brand,
            ((i * 31) % 3 = 0) * 2 + (abs((i * 7919) % 1009) / 1009.0 > 0.5) AS relevance FROM n";
@@ -61,11 +62,18 @@ fn a_brand_ranks_without_an_option() {
         let brand = fate(&found, "brand");
         assert_eq!((&brand["fate"], &brand["facts"]["distinct"]), (&json!("category"), &json!(3)));
         let reason = brand["reason"].as_str().unwrap();
-        assert!(reason.contains("text with few values") && reason.contains(r#"{"columns": {"ignore": ["brand"]}}"#));
+        assert!(
+            reason.contains("text with few values")
+                && reason.contains(r#"{"columns": {"ignore": ["brand"]}}"#)
+        );
         assert!(!found["warnings"].to_string().contains("brand"), "{found}");
-        assert_eq!((&found["roles"]["features"], &found["roles"]["categories"]), (&json!(["price"]), &json!(["brand"])));
+        assert_eq!(
+            (&found["roles"]["features"], &found["roles"]["categories"]),
+            (&json!(["price"]), &json!(["brand"]))
+        );
     }
-    let roles: String = value(&connection, "SELECT json_extract(ltr_info('rank_svm'), '$.roles.categories')", []);
+    let roles: String =
+        value(&connection, "SELECT json_extract(ltr_info('rank_svm'), '$.roles.categories')", []);
     assert_eq!(roles, r#"["brand"]"#);
 }
 
@@ -87,7 +95,8 @@ fn a_category_is_the_columns_that_people_write_by_hand() {
             options["name"] = json!(name);
             report(&connection, algorithm, source, &options);
         }
-        let sql = "SELECT max(abs(a.score - b.score)) FROM ltr_rank('own', 'shop') a JOIN ltr_rank('hand', ?1) b
+        let sql =
+            "SELECT max(abs(a.score - b.score)) FROM ltr_rank('own', 'shop') a JOIN ltr_rank('hand', ?1) b
                      ON a.query_id = b.query_id AND a.doc_id = b.doc_id";
         let differs: f64 = value(&connection, sql, [BY_HAND]);
         assert!(differs < 1e-9, "{algorithm}: {differs}");
@@ -123,8 +132,12 @@ fn every_door_turns_the_same_texts_into_the_same_scores() {
         let score = format!("ltr_score('{algorithm}', json_array(price, brand))");
         let source = "SELECT query_id, doc_id, price, iif(doc_id = 3, NULL, iif(doc_id = 4, 'new', brand)) AS brand FROM shop";
         assert!(difference(&connection, algorithm, source, &score) < 1e-9, "{algorithm}");
-        let explained = format!("(SELECT sum(contribution) FROM ltr_explain('{algorithm}', json_array(price, brand)))");
-        assert!(difference(&connection, algorithm, &format!("{source} LIMIT 20"), &explained) < 1e-9, "{algorithm}");
+        let explained =
+            format!("(SELECT sum(contribution) FROM ltr_explain('{algorithm}', json_array(price, brand)))");
+        assert!(
+            difference(&connection, algorithm, &format!("{source} LIMIT 20"), &explained) < 1e-9,
+            "{algorithm}"
+        );
         let sql: String = value(&connection, "SELECT ltr_export(?1, 'sql')", [algorithm]);
         assert!(difference(&connection, algorithm, source, &sql) < 1e-9, "{algorithm}: {sql}");
         let text: String = value(&connection, "SELECT ltr_export(?1, 'json')", [algorithm]);
@@ -148,7 +161,8 @@ fn a_value_is_its_text_and_a_column_is_shown_as_people_wrote_it() {
     let connection = shop();
     // 1. Whole numbers and texts are the same value; case and blanks differ.
     let sizes = "SELECT query_id, doc_id, relevance, price, CASE brand WHEN 'acme' THEN 38 WHEN 'globex' THEN 40 ELSE 'M' END AS size FROM shop";
-    let refused = problem(&connection, &format!("SELECT ltr_train('rank_svm', '{}')", sizes.replace('\'', "''")));
+    let refused =
+        problem(&connection, &format!("SELECT ltr_train('rank_svm', '{}')", sizes.replace('\'', "''")));
     assert!(refused.contains(r#"{"columns":{"categories":["size"]}}"#), "{refused}");
     let listed = json!({"lambda": 0.01, "scale": "standard", "columns": {"categories": ["size"]}});
     let found = report(&connection, "rank_svm", sizes, &listed);
@@ -165,11 +179,13 @@ fn a_value_is_its_text_and_a_column_is_shown_as_people_wrote_it() {
     }
     let sql: String = value(&connection, "SELECT ltr_export('rank_svm', 'sql')", []);
     for size in ["38", "'38'", "38.0", "'38.0'", "39", "'M'", "NULL", "''"] {
-        let own: f64 = value(&connection, &format!("SELECT {sql} FROM (SELECT 0.5 AS price, {size} AS size)"), []);
+        let own: f64 =
+            value(&connection, &format!("SELECT {sql} FROM (SELECT 0.5 AS price, {size} AS size)"), []);
         assert!((own - score(size)).abs() < 1e-9, "{size}");
     }
     // 2. A row a value among the weights; a row a column elsewhere.
-    let names: String = value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
+    let names: String =
+        value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
     assert_eq!(names, "price size=38 size=40 size=M size=(other) size=(NULL)");
     let sql = "SELECT group_concat(feature, ' ') FROM ltr_importance('rank_svm', ?1)";
     assert_eq!(value::<String>(&connection, sql, [sizes]), "price size");
@@ -187,7 +203,8 @@ fn rare_and_unseen_values_are_others_and_null_is_its_own() {
     let source = "SELECT query_id, doc_id, relevance, price, CASE WHEN doc_id = 0 THEN NULL WHEN query_id = 7 THEN 'only one query'
                   WHEN query_id + doc_id < 3 THEN 'rare ' || doc_id ELSE brand END AS brand FROM shop";
     report(&connection, "rank_svm", source, &json!({"lambda": 0.01}));
-    let names: String = value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
+    let names: String =
+        value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
     assert_eq!(names, "price brand=acme brand=globex brand=initech brand=(other) brand=(NULL)");
     let score = |brand: &str| -> f64 {
         value(&connection, &format!("SELECT ltr_score('rank_svm', json_array(0.5, {brand}))"), [])
@@ -239,7 +256,11 @@ fn what_is_no_category_is_told() {
         ("shop", json!({"categories": "brand"}), "array of names"),
         ("SELECT *, x'01' AS c FROM shop", json!({"categories": ["c"]}), "a BLOB of 1 bytes"),
         ("SELECT *, CAST(x'ff' AS TEXT) AS c FROM shop", json!({"categories": ["c"]}), "text in UTF-8"),
-        ("SELECT *, query_id * 10 + doc_id AS c FROM shop", json!({"categories": ["c"]}), "no value with 3 rows"),
+        (
+            "SELECT *, query_id * 10 + doc_id AS c FROM shop",
+            json!({"categories": ["c"]}),
+            "no value with 3 rows",
+        ),
         ("SELECT *, 1 AS \"brand=acme\" FROM shop", json!({}), "two columns are named \"brand=acme\""),
     ] {
         let found = refused(source, columns);
@@ -264,7 +285,8 @@ fn what_is_no_category_is_told() {
         let found = report(&connection, "rank_svm", &source, &json!({"lambda": 1}));
         assert_eq!(fate(&found, "c")["fate"], expected, "{column}: {found}");
     }
-    let ignored = report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "columns": {"ignore": ["brand"]}}));
+    let ignored =
+        report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "columns": {"ignore": ["brand"]}}));
     assert_eq!((&fate(&ignored, "brand")["fate"], &ignored["warnings"]), (&json!("left_out"), &json!([])));
     // Training in buckets takes numbers only.
     let found = report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "buckets": 4}));
@@ -275,13 +297,18 @@ fn what_is_no_category_is_told() {
 fn categories_beside_vectors_validation_priors_updates_and_cross_validation() {
     let connection = shop();
     // 1. Beside a column of vectors.
-    let vectors = "SELECT query_id, doc_id, relevance, ltr_vec(price, price * price) AS features, brand FROM shop";
+    let vectors =
+        "SELECT query_id, doc_id, relevance, ltr_vec(price, price * price) AS features, brand FROM shop";
     let found = report(&connection, "rank_svm", vectors, &json!({"lambda": 0.01}));
-    assert!(found["warnings"].to_string().contains(r#"{\"columns\": {\"categories\": [\"brand\"]}}"#), "{found}");
+    assert!(
+        found["warnings"].to_string().contains(r#"{\"columns\": {\"categories\": [\"brand\"]}}"#),
+        "{found}"
+    );
     let listed = json!({"lambda": 0.01, "columns": {"categories": ["brand"]}});
     report(&connection, "rank_svm", vectors, &listed);
     assert!(ndcg(&connection, "rank_svm", vectors) > 0.99);
-    let names: String = value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
+    let names: String =
+        value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
     assert!(names.starts_with("1 2 brand=acme"), "{names}");
     // 2. A source to validate on, with other values.
     let other = "SELECT query_id, doc_id, relevance, iif(doc_id = 1, 'new', brand) AS brand, price FROM shop WHERE query_id < 10";
@@ -308,7 +335,51 @@ fn categories_beside_vectors_validation_priors_updates_and_cross_validation() {
         [],
     );
     assert!(best > 0.9, "{best}");
-    let difference: f64 = value(&connection, "SELECT difference FROM ltr_compare('first', 'next', 'shop')", []);
+    let difference: f64 =
+        value(&connection, "SELECT difference FROM ltr_compare('first', 'next', 'shop')", []);
     assert!(difference.is_finite());
     report(&connection, "boosted_trees", "shop", &json!({"depth": [2, 3], "trees": 10}));
+}
+
+/// Every algorithm with features of documents takes categories: rankings, metrics, explanations and stored bytes agree.
+#[test]
+fn every_algorithm_takes_categories() {
+    let connection = shop();
+    connection
+        .execute_batch(
+            "CREATE TABLE few AS SELECT query_id, doc_id, price, brand, relevance, doc_id AS slot FROM shop WHERE query_id < 12 AND doc_id < 6",
+        )
+        .unwrap();
+    let algorithms: String = value(
+        &connection,
+        "SELECT json_group_array(name) FROM ltr_algorithms WHERE name NOT IN ('cofi_rank', 'matching')",
+        [],
+    );
+    let algorithms: Vec<String> = serde_json::from_str(&algorithms).unwrap();
+    assert!(algorithms.len() > 10, "{algorithms:?}");
+    for algorithm in algorithms {
+        let options = match &*algorithm {
+            "boosted_trees" => json!({"trees": 5}),
+            "auto" => json!({"effort": 1}),
+            "perceptron" => json!({}),
+            "eigen_rank" => json!({"components": 2}),
+            "direct" => json!({"lambda": 0.1, "bound": "convex"}),
+            _ => json!({"lambda": 0.1}),
+        };
+        let found = report(&connection, &algorithm, "few", &options);
+        assert_eq!(fate(&found, "brand")["fate"], "category", "{algorithm}: {found}");
+        assert!(ndcg(&connection, &algorithm, "few") > 0.6, "{algorithm}: {found}");
+        let sql = "SELECT sum(contribution) - (SELECT score FROM ltr_rank(?1, 'few') WHERE query_id = 3 AND doc_id = 2), count(*)
+                     FROM ltr_explain(?1, 'few', 3, 2)";
+        let (differs, rows): (f64, i64) =
+            connection.query_row(sql, [&algorithm], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert!(differs.abs() < 1e-6 && rows == 3, "{algorithm}: {differs} in {rows} rows");
+        let copy: Vec<u8> = value(&connection, "SELECT model FROM ltr_models WHERE name = ?1", [&algorithm]);
+        let same: i64 = value(
+            &connection,
+            "SELECT count(*) FROM ltr_rank(?1, 'few') a JOIN ltr_rank(?2, 'few') b USING (query_id, doc_id) WHERE a.score = b.score",
+            (&algorithm, copy),
+        );
+        assert_eq!(same, 72, "{algorithm}");
+    }
 }

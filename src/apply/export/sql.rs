@@ -108,7 +108,8 @@ fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
     // A number that is stored as REAL has another text: 5.0 for the value 5.
     let number = |value: &str| {
         let number = value.parse::<f64>().ok().filter(|number| number.is_finite())?;
-        (CategoryValue::Real(number).text()? == value).then(|| format!("typeof({column}) IS 'real' AND {column} = {number:?}"))
+        (CategoryValue::Real(number).text()? == value)
+            .then(|| format!("typeof({column}) IS 'real' AND {column} = {number:?}"))
     };
     let is_value = |value: &String| {
         ticks.add(64 + value.len());

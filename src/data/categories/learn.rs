@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use super::{Category, LONGEST_VALUE};
 use crate::base::control::Ticks;
 use crate::base::memory::{bytes_of, grown_bytes};
-use crate::data::columns::{is_date, is_like_date, is_like_number};
+use crate::data::columns::{ColumnFacts, is_date, is_like_date, is_like_number};
 use crate::math::order::sort_items;
 
 /// Most different values of a column that are counted. Beyond, it is no category.
@@ -55,6 +55,17 @@ enum Dictionary {
     TooMany,
     /// Values have the numbers of their features.
     Known(Category),
+}
+
+/// A column that is a category by the option `columns` or by a model.
+#[derive(Debug)]
+pub struct CategoryColumn {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub codes: Codes,
+    /// Facts of its rows; none with a model.
+    pub facts: Option<Box<ColumnFacts>>,
 }
 
 /// A category and, for each row, the number of the feature that is 1.
@@ -224,10 +235,7 @@ impl Codes {
         };
         let codes = self.codes.into_iter().map(feature).collect();
         let values = values.into_iter().map(|(value, _)| value).collect();
-        Learned {
-            category: Category { name: name.to_owned(), values },
-            codes,
-        }
+        Learned { category: Category { name: name.to_owned(), values }, codes }
     }
 }
 
@@ -241,14 +249,9 @@ fn is_constant_within(codes: &[u32], groups: &[usize], count: usize) -> bool {
 }
 
 /// The values that have a feature, ascending, with their codes.
-fn frequent(
-    known: &HashMap<Box<str>, u32>,
-    counts: &[Count],
-    rows: RowsOfCodes<'_>,
-) -> Vec<(String, u32)> {
-    let is_frequent = |count: &Count| {
-        count.rows >= FEWEST_ROWS && (count.in_several || rows.n_queries < FEWEST_QUERIES)
-    };
+fn frequent(known: &HashMap<Box<str>, u32>, counts: &[Count], rows: RowsOfCodes<'_>) -> Vec<(String, u32)> {
+    let is_frequent =
+        |count: &Count| count.rows >= FEWEST_ROWS && (count.in_several || rows.n_queries < FEWEST_QUERIES);
     let entries = known.iter().map(|(value, code)| (counts[*code as usize], value, *code));
     let mut values: Vec<(Count, &Box<str>, u32)> = entries.filter(|(count, ..)| is_frequent(count)).collect();
     sort_items(&mut values, |a, b| b.0.rows.cmp(&a.0.rows).then_with(|| a.1.cmp(b.1)));

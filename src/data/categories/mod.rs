@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::finish::repeated_name;
+use super::columns::repeated_name;
 use crate::base::error::{Error, Result, require};
 use crate::base::memory::bytes_of;
 
+pub(super) use learn::{CategoryColumn, Codes, Learned, RowsOfCodes};
 pub use learn::{MOST_DISTINCT, MOST_VALUES};
-pub(super) use learn::{Codes, Learned, RowsOfCodes};
 
 /// Longest text (bytes) that is a value of its own. Longer ones are other values.
 const LONGEST_VALUE: usize = 256;

@@ -100,7 +100,10 @@ fn features_have_names_that_differ() {
     };
     let special = category("c", &["(NULL)", "(other)", "'(other)'", "A", "a", ""]);
     let names: Vec<String> = Categories::from(vec![special.clone()]).feature_names().collect();
-    assert_eq!(names, ["c=", "c='''(other)'''", "c='(NULL)'", "c='(other)'", "c=A", "c=a", "c=(other)", "c=(NULL)"]);
+    assert_eq!(
+        names,
+        ["c=", "c='''(other)'''", "c='(NULL)'", "c='(other)'", "c=A", "c=a", "c=(other)", "c=(NULL)"]
+    );
     assert_eq!(special.feature_of(Some("A")), 4);
     assert_eq!(special.feature(6), CategoryFeature::Other);
     // 1. What a training makes is accepted; names that differ in case only are those of values.

@@ -232,7 +232,9 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
             (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
             (InputColumn::Number(at), value) => match value.as_f64() {
                 Some(number) => features[at] = number,
-                None => return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), card.features[at])),
+                None => {
+                    return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), card.features[at]));
+                }
             },
             (InputColumn::Category(category, range), value) => {
                 let Some(value) = json_category_value(value) else {

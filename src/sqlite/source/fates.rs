@@ -16,7 +16,8 @@ use super::roles::Roles;
 use crate::base::column_advice::ColumnAdvice;
 use crate::base::param::Params;
 use crate::data::{
-    ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature, is_date, is_like_date, is_like_number,
+    ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature, is_date, is_like_date,
+    is_like_number,
 };
 use crate::model::Ranker;
 use crate::train::algorithm::AlgorithmDef;
@@ -131,7 +132,9 @@ impl Roles {
         let category = data.categories.iter().find(|category| category.name() == name);
         let values = category.map_or(0, |category| category.values().len());
         let ignore = advice.ignore(&[name]);
-        format!("{why}; {values} values have a feature each, the others have one together; to leave it out, {ignore}")
+        format!(
+            "{why}; {values} values have a feature each, the others have one together; to leave it out, {ignore}"
+        )
     }
 
     fn is_wide(&self) -> bool {
@@ -387,7 +390,9 @@ impl LeftOut<'_> {
         let how = if self.roles.takes_categories {
             format!("to use its values as features, use the options {}", self.advice.category(name))
         } else {
-            format!("this training takes numbers only; make one of each value in the source, as in {quoted} = '...'")
+            format!(
+                "this training takes numbers only; make one of each value in the source, as in {quoted} = '...'"
+            )
         };
         let values = found.distinct.unwrap_or(0);
         let warning =

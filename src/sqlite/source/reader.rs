@@ -231,7 +231,9 @@ impl<'a> Reader<'a> {
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
         let names = match (&self.roles.features, self.spec.model) {
             (FeatureColumns::Vector(_), _) => None,
-            (FeatureColumns::Wide(_), Some(model)) => Some(model.card.features[..model.card.numbers()].to_vec()),
+            (FeatureColumns::Wide(_), Some(model)) => {
+                Some(model.card.features[..model.card.numbers()].to_vec())
+            }
             (FeatureColumns::Wide(columns), None) => Some(names_of(columns)),
         };
         let query_names = match &self.roles.query_features {

@@ -15,8 +15,8 @@ use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, R
 use crate::base::column_advice::{ColumnAdvice, Origin, columns_text};
 use crate::base::error::Result;
 use crate::base::param::Params;
-use crate::data::{Categories, ReadReport};
 use crate::data::arrange::ListConstraint;
+use crate::data::{Categories, ReadReport};
 use crate::model::TrainingColumns;
 
 /// The roles of a source's columns.
@@ -289,5 +289,10 @@ pub fn as_json(
     let optional = [("doc_weight", &columns.doc_weight), ("slot", &columns.slot)];
     let optional = optional.into_iter().filter_map(|(role, column)| Some((role, json!(column.as_ref()?))));
     let categories = (!categories.is_empty()).then(|| ("categories", json!(categories)));
-    entries.into_iter().chain(optional).chain(categories).map(|(key, value)| (key.to_owned(), value)).collect()
+    entries
+        .into_iter()
+        .chain(optional)
+        .chain(categories)
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }

@@ -60,7 +60,9 @@ const WRONG: &[Change] = &[
     ("a value too many", |o| o.categories[0].values.push("zz".to_owned())),
     ("a value too few", |o| drop(o.categories[0].values.pop())),
     ("values that descend", |o| o.categories[0].values.reverse()),
-    ("the same value twice", |o| o.categories[0].values = vec!["s".to_owned(), "s".to_owned(), "t".to_owned()]),
+    ("the same value twice", |o| {
+        o.categories[0].values = vec!["s".to_owned(), "s".to_owned(), "t".to_owned()]
+    }),
     ("a long value", |o| o.categories[0].values[2] = "z".repeat(300)),
     ("the name of a number", |o| "A".clone_into(&mut o.categories[0].name)),
     ("two categories of a name", |o| o.categories.push(o.categories[0].clone())),

@@ -375,7 +375,8 @@ impl<'a> ColumnChoice<'a> {
         let is_refused = matches!(self.spec.categories, CategoryColumns::Refused) || !self.spec.features;
         if is_refused && !listed.is_empty() {
             let names: Vec<&str> = listed.iter().map(|column| self.names[*column].as_str()).collect();
-            let allowed = "no categories, because this training takes none (no buckets, no learning from ids alone)";
+            let allowed =
+                "no categories, because this training takes none (no buckets, no learning from ids alone)";
             let what = "option 'columns', key 'categories'";
             return Err(Error::value(what, shorten(&names.join(", ")), allowed));
         }
@@ -498,7 +499,7 @@ impl<'a> ColumnChoice<'a> {
             Error::value(what, value.to_string(), "an array of names of columns")
         };
         match value {
-            Value::String(_) if key != "ignore" => Ok(None),
+            Value::String(_) if !matches!(key, "ignore" | "categories") => Ok(None),
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
                 let names: Vec<&str> =
                     list.iter().map(|name| name.as_str().ok_or_else(refuse)).collect::<Result<_>>()?;
