@@ -347,6 +347,7 @@ fn needs(input: Input<'_>) -> Needs<'static> {
     Needs {
         query: None,
         model: None,
+        categories: None,
         relevance: true,
         missing: input.missing,
         constraint: input.constraint,
@@ -390,7 +391,9 @@ fn train(
     let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name(), vector: None };
     let ((data, read_report), _memory) = judged_rows(data, input, more, control)?;
     let matched = |validation: &Dataset| {
-        let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs(input) })?;
+        let categories = Some(&data.categories);
+        let (other, _) =
+            validation.ordered(Needs { order: RowOrder::Canonical, categories, ..needs(input) })?;
         other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
     };
     let validation = validation.map(matched).transpose()?;

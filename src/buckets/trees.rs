@@ -311,5 +311,6 @@ fn without_documents() -> Dataset {
         query_features: Array2::from_elem((0, 0), QueryValue::Missing),
         missing: Missing::default(),
         duplicates: 0,
+        categories: crate::data::Categories::default(),
     }
 }

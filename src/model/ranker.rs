@@ -13,8 +13,7 @@ use crate::base::column_advice::columns_text;
 use crate::base::error::shorten;
 use crate::base::error::{Error, Result};
 use crate::base::memory::{bytes_of, matrix_bytes};
-use crate::data::Scaling;
-use crate::data::{QueryFeatureKind, QueryFeatureRule};
+use crate::data::{Categories, QueryFeatureKind, QueryFeatureRule, Scaling};
 use crate::learn::fit::Loading;
 use crate::learn::space::{Function, Scorer};
 
@@ -180,6 +179,7 @@ impl Ranker {
 #[derive(Debug, Clone)]
 pub struct LinearPrior {
     features: Vec<String>,
+    categories: Categories,
     scaling: Scaling,
     weights: Vec<f64>,
 }
@@ -202,7 +202,8 @@ impl Model {
             ))
         })?;
         let features = self.card.features.clone();
-        Ok(LinearPrior { features, scaling: self.scaling.clone(), weights: weights.to_vec() })
+        let (categories, scaling) = (self.card.categories.clone(), self.scaling.clone());
+        Ok(LinearPrior { features, categories, scaling, weights: weights.to_vec() })
     }
 }
 
@@ -210,6 +211,12 @@ impl LinearPrior {
     /// The scaling of the documents that it was trained on.
     pub fn scaling(&self) -> &Scaling {
         &self.scaling
+    }
+
+    /// The categories that it was trained with.
+    #[cfg(feature = "sqlite")]
+    pub fn categories(&self) -> &Categories {
+        &self.categories
     }
 
     /// The scaling and the weights for features with these names, which may have another order.
@@ -243,7 +250,11 @@ impl LinearPrior {
         if names.len() != self.features.len() {
             return Err("the source and the prior have another number of features".to_owned());
         }
-        let column = |name: &String| self.features.iter().position(|other| other.eq_ignore_ascii_case(name));
+        // Values of categories may differ in case only.
+        let column = |name: &String| {
+            let exact = self.features.iter().position(|other| other == name);
+            exact.or_else(|| self.features.iter().position(|other| other.eq_ignore_ascii_case(name)))
+        };
         let columns: Vec<usize> = names.iter().filter_map(column).collect();
         let n = columns.len();
         let parts = self.weights.len() / n.max(1);

@@ -281,6 +281,7 @@ pub const COLUMN_KEYS: &[&str] = &[
     "doc_weight",
     "slot",
     "ignore",
+    "categories",
     "feature_names",
 ];
 
@@ -433,7 +434,7 @@ fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
     let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
         if COLUMN_KEYS.contains(&key) && accepted.clone().any(|def| def.key == "columns") {
-            let value = if matches!(key, "features" | "feature_names" | "ignore") {
+            let value = if matches!(key, "features" | "feature_names" | "ignore" | "categories") {
                 json!(["..."])
             } else {
                 json!("...")

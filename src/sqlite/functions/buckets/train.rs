@@ -23,7 +23,7 @@ use crate::sqlite::glue::run_limits::within_time;
 use crate::sqlite::glue::sql;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::bind;
-use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows, read};
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::train::protocol;
 use crate::train::protocol::{Encoded, Signs, Training, check_rows};
@@ -101,7 +101,12 @@ fn train_rows(
     (options, values): (&Params, &[ValueRef<'_>]),
     (buckets, limits): (u32, &RunLimits),
 ) -> Result<TrainedOnSource> {
-    let read_spec = ReadSpec { keep_missing: true, values, ..read_spec(spec.input(), RowOrder::Canonical) };
+    let read_spec = ReadSpec {
+        keep_missing: true,
+        values,
+        categories: CategoryColumns::Refused,
+        ..read_spec(spec.input(), RowOrder::Canonical)
+    };
     let SourceRows { data, roles, read_report } = read(connection, source, read_spec, options, limits)?;
     let reading = limits.seconds();
     let mut data = data;
@@ -138,7 +143,8 @@ fn train_rows(
     };
     let mut finished = limits.run(connection, train)?;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    Ok(TrainedOnSource { finished, roles: roles.report(&ignored), columns: fates.report(), reading })
+    let roles = roles.report(&ignored, &finished.model.card.categories);
+    Ok(TrainedOnSource { finished, roles, columns: fates.report(), reading })
 }
 
 /// The options without those that are about the source.
