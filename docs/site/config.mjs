@@ -114,6 +114,14 @@ const search = {
 export default {
     title: 'sqlite-ltr',
     description: 'Learning to rank inside SQLite',
+    // Tables are wide: small type, code that breaks, room beside the text. Output needs no label.
+    head: [['style', {}, `.vp-doc table { font-size: 14px; line-height: 20px }
+.vp-doc th, .vp-doc td { padding: 6px 10px; vertical-align: top; text-align: left }
+.vp-doc td code { overflow-wrap: anywhere; padding: 1px 4px }
+.vp-doc td:first-child code { white-space: nowrap }
+.vp-doc td:not(:first-child) { min-width: 9em }
+.vp-doc [class~=language-text] > span.lang { display: none }
+@media (min-width: 960px) { .VPDoc.VPDoc .container .content .content-container { max-width: 800px } }`]],
     srcDir: staged,
     outDir: join(root, 'target/site'),
     base,
