@@ -59,6 +59,12 @@ function tabs(text) {
 const files = new Set();
 function repository(md) {
     md.core.ruler.before('normalize', 'tabs', (state) => { state.src = tabs(state.src); });
+    // Long code breaks behind its punctuation, so tables stay narrow. Short names stay whole.
+    const code = md.renderer.rules.code_inline;
+    md.renderer.rules.code_inline = (tokens, i, ...rest) => {
+        const html = code(tokens, i, ...rest);
+        return tokens[i].content.length > 20 ? html.replace(/(::|(?<!<)[/_(.,])(?=[^<\s])/g, '$1<wbr>') : html;
+    };
     md.core.ruler.push('links_of_the_repository', (state) => {
         const page = copies[state.env.relativePath];
         for (const token of state.tokens.flatMap((block) => block.children ?? [])) {
@@ -111,15 +117,16 @@ const search = {
     },
 };
 
+const icon = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3451b2"><path d="M2 2h12v3H2zM2 6.5h9v3H2zM2 11h6v3H2z"/></svg>';
+
 export default {
     title: 'sqlite-ltr',
     description: 'Learning to rank inside SQLite',
-    // Tables are wide: small type, code that breaks, room beside the text. Output needs no label.
-    head: [['style', {}, `.vp-doc table { font-size: 14px; line-height: 20px }
+    // Tables are wide: small type, room beside the text. Output needs no label.
+    head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }], ['style', {}, `.vp-doc table { font-size: 14px; line-height: 20px }
 .vp-doc th, .vp-doc td { padding: 6px 10px; vertical-align: top; text-align: left }
-.vp-doc td code { overflow-wrap: anywhere; padding: 1px 4px }
-.vp-doc td:first-child code { white-space: nowrap }
-.vp-doc td:not(:first-child) { min-width: 9em }
+.vp-doc td code { padding: 1px 4px }
+.vp-doc td:last-child { min-width: 11em }
 .vp-doc [class~=language-text] > span.lang { display: none }
 @media (min-width: 960px) { .VPDoc.VPDoc .container .content .content-container { max-width: 800px } }`]],
     srcDir: staged,
