@@ -219,7 +219,7 @@ fn try_load(connection: &Connection) -> Result<(), String> {
     }
 }
 
-/// SQLite unloads a library whose entry point fails; what it has registered stays.
+/// Rule 13.8: SQLite unloads a library whose entry point fails; what it has registered stays.
 #[test]
 fn a_load_that_fails_half_way_leaves_no_dangling_function() {
     if in_own_process("a_load_that_fails_half_way_leaves_no_dangling_function") {
@@ -442,6 +442,7 @@ fn oldest_host_runs_the_session() {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
+/// Rule 13.8: SQLite before 3.38 is refused.
 #[test]
 fn older_host_refuses_with_a_message_and_lives_on() {
     let Some(host) = old_host("sqlite-3.33") else { return };

@@ -12,7 +12,7 @@ const list = (folder) => readdirSync(join(root, folder), { recursive: true }).ma
 const groups = {
     Start: ['README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'examples/shop/README.md', 'docs/guide/jobs.md',
         'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md'],
-    Guide: ['text', 'hybrid', 'features', 'clicks', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'explaining',
+    Guide: ['text', 'hybrid', 'features', 'categories', 'clicks', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'explaining',
         'plots', 'prior', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
         'recommendation'].map((name) => `docs/algorithms/${name}.md`),
@@ -103,7 +103,7 @@ const search = {
                 if (word.length < 2 || stop.split(' ').includes(word)) return null;
                 if (word.length <= 3) return word;
                 word = word.replace(/(ss|i)es$/, '$1').replace(/([^s])s$/, '$1').replace(/([a-z]{3,})(ing|ed|er|ly|ion|ment)$/, '$1');
-                return word.replace(/([^aeiouls])\1$/, '$1').replace(/(.{3})e$/, '$1').replace(/(.{2})y$/, '$1i');
+                return word.replace(/([^aeiouls])\1$/, '$1').replace(/(.{4})e$/, '$1').replace(/(.{2})y$/, '$1i');
             },
         },
         searchOptions: {

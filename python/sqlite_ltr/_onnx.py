@@ -29,7 +29,7 @@ def to_onnx(model: str | bytes) -> Any:
 
     Raises:
         ImportError: the package onnx is not installed.
-        ValueError: the text is not of this format.
+        ValueError: the text is not of this format, or the model has categories.
     """
     try:
         from onnx import TensorProto, helper
@@ -39,6 +39,9 @@ def to_onnx(model: str | bytes) -> Any:
     model = json_text.loads(text)
     if not isinstance(model, dict) or (model.get("format"), model.get("format_version")) != (_FORMAT, _FORMAT_VERSION):
         raise ValueError(f"not the text of ltr_export(model, 'json') of the format version {_FORMAT_VERSION}")
+    if model.get("categories"):
+        name = model["categories"][0]["name"]
+        raise ValueError(f'the model has the category "{name}", but the input of this graph has numbers only')
     names = model["features"]
     graph = _Graph()
     features = graph.filled("features", model["missing"], model["means"])

@@ -331,8 +331,7 @@ class TestValues:
             fit(columns)
 
     @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-    @pytest.mark.filterwarnings("ignore:the text column")
-    def test_categories_are_text(self, kind):
+    def test_categories_are_features(self, kind):
         columns = judgments()
         color = ["red", "blue"] * (ROWS // 2)
         frame = {
@@ -340,14 +339,9 @@ class TestValues:
             "polars": lambda: pl.DataFrame(columns).with_columns(pl.Series("color", color, pl.Categorical)),
             "pyarrow": lambda: pa.table({**columns, "color": pa.array(color).dictionary_encode()}),
         }[kind]()
-        with pytest.warns(UserWarning, match='the text column "color" is left out') as caught:
-            model = fit(frame)
-        assert model == fit(
-            {**columns, "color": color},
-        )
-        # The way out of the warning works when copied.
-        options = json.loads(str(caught[0].message).rpartition("options ")[2].strip("'"))
-        train(frame, algorithm="rank_svm", options={**OPTIONS, **options})
+        model = fit(frame)
+        assert model == fit({**columns, "color": color})
+        assert info(model)["roles"]["categories"] == ["color"]
 
     def test_dates_are_text(self):
         columns = judgments()

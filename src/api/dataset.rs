@@ -2,6 +2,7 @@
 
 use ndarray::Array2;
 
+use super::categories::CategoryValues;
 use super::features::Features;
 use crate::base::error::{Error, Result};
 use crate::data::arrange::ListConstraint;
@@ -83,6 +84,7 @@ pub struct Dataset {
     /// (rows, number of `query_names`).
     query_features: Array2<QueryValue>,
     groups: Option<Vec<Id>>,
+    pub(super) categories: Vec<CategoryValues>,
 }
 
 impl Dataset {
@@ -147,6 +149,7 @@ impl Dataset {
             doc_weights: None,
             query_names: Vec::new(),
             groups: None,
+            categories: Vec::new(),
         })
     }
 
@@ -433,6 +436,8 @@ impl Dataset {
 pub(super) struct Needs<'a> {
     /// The model whose features are needed; none for training.
     pub(super) model: Option<&'a model::Model>,
+    /// The categories of a training set, for data to validate on.
+    pub(super) categories: Option<&'a data::Categories>,
     /// Whether relevance is needed.
     pub(super) relevance: bool,
     /// What a missing feature counts as.
@@ -489,7 +494,8 @@ impl Dataset {
             (_, None) => Some(columns.iter().map(|column| (column + 1).to_string()).collect()),
         };
         let query_names = query_columns.iter().map(|&column| self.query_names[column].clone()).collect();
-        let mut builder = DatasetBuilder::new(SOURCE, names, query_names);
+        let builder = DatasetBuilder::new(SOURCE, names, query_names);
+        let (mut builder, categories) = self.with_categories(builder, needs)?;
         for row in self.rows_of(needs.query) {
             let query_features =
                 query_columns.iter().map(|&column| self.query_features[[row, column]].clone());
@@ -519,6 +525,7 @@ impl Dataset {
                     }
                 }
             }
+            categories.iter().enumerate().for_each(|(number, column)| column.push(row, number, &mut builder));
         }
         Ok(builder)
     }
@@ -543,9 +550,11 @@ impl Dataset {
         match (needs.model, &self.names) {
             _ if !needs.features => Ok(Vec::new()),
             (None, _) => Ok(all()),
-            (Some(model), Some(names)) => by_name(names, &model.card.features, "features"),
+            (Some(model), Some(names)) => {
+                by_name(names, &model.card.features[..model.card.numbers()], "features")
+            }
             (Some(model), None) => {
-                check_length("features", self.features(), model.card.features.len())?;
+                check_length("features", self.features(), model.card.numbers())?;
                 Ok(all())
             }
         }
@@ -564,7 +573,7 @@ fn ids(ids: impl IntoIterator<Item = impl Into<Id>>) -> Vec<Id> {
     ids.into_iter().map(Into::into).collect()
 }
 
-fn check_length(what: &str, found: usize, expected: usize) -> Result<()> {
+pub(super) fn check_length(what: &str, found: usize, expected: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Shape { what: what.to_owned(), found, expected }) }
 }
 

@@ -139,8 +139,8 @@ impl Model {
         let spec = ImportanceSpec { metrics: &metrics, undefined: Undefined::Skip, seed: test.seed, test };
         let measure = |control: &_| apply::importance(self.inner(), &functions, &data, &spec, control);
         let found = run(&options, measure)?;
-        let features = self.inner().card.features.iter().zip(found);
-        let rows = features.flat_map(|(feature, found)| {
+        let columns = self.inner().card.input_names();
+        let rows = columns.iter().zip(found).flat_map(|(feature, found)| {
             let row = |(metric, found): (&Metric, apply::Comparison)| Importance {
                 feature: feature.clone(),
                 metric: metric.name(),
@@ -180,7 +180,7 @@ impl Model {
         Ok(Answer { rows, warnings })
     }
 
-    /// The rows of an explanation. `values`: those of the features; empty without features.
+    /// The rows of an explanation. `values`: those of the features; empty without features. A category has no number.
     fn contributions(&self, values: &[f64], found: &Explanation) -> Vec<Contribution> {
         let base = Contribution {
             feature: "(base)".to_owned(),
@@ -188,9 +188,10 @@ impl Model {
             contribution: found.base,
             standard_error: 0.0,
         };
+        let numbers = self.inner().card.numbers();
         let part = |(index, feature): (usize, String)| Contribution {
             feature,
-            value: values.get(index).copied(),
+            value: values.get(index).copied().filter(|_| index < numbers),
             contribution: found.contributions[index].value,
             standard_error: found.contributions[index].standard_error,
         };

@@ -14,9 +14,11 @@ use crate::base::memory::{Memory, Reservation, matrix_bytes};
 use crate::base::param::Params;
 use crate::base::run::{cores, on_pool};
 use crate::data::{self, ReadReport, RowOrder};
-use crate::model::{LinearPrior, TrainingColumns};
+use crate::model::LinearPrior;
+use crate::model::TrainingColumns;
+use crate::train::ALGORITHMS;
 use crate::train::algorithm;
-use crate::train::algorithm::{ALGORITHMS, Columns, Input};
+use crate::train::algorithm::{Columns, Input};
 use crate::train::options;
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
@@ -345,6 +347,7 @@ fn needs(input: Input<'_>) -> Needs<'static> {
     Needs {
         query: None,
         model: None,
+        categories: None,
         relevance: true,
         missing: input.missing,
         constraint: input.constraint,
@@ -388,7 +391,9 @@ fn train(
     let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name(), vector: None };
     let ((data, read_report), _memory) = judged_rows(data, input, more, control)?;
     let matched = |validation: &Dataset| {
-        let (other, _) = validation.ordered(Needs { order: RowOrder::Canonical, ..needs(input) })?;
+        let categories = Some(&data.categories);
+        let (other, _) =
+            validation.ordered(Needs { order: RowOrder::Canonical, categories, ..needs(input) })?;
         other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
     };
     let validation = validation.map(matched).transpose()?;

@@ -12,7 +12,7 @@ use crate::base::memory::{bytes_of, matrix_bytes};
 use crate::base::parallel;
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::arrange::{ListConstraint, RowGroup, push_down_unselected};
-use crate::data::{Dataset, Documents, Matrix};
+use crate::data::{Dataset, Documents, InputColumn, Matrix};
 use crate::learn::space::{Function, Scorer};
 use crate::math::random::Random;
 use crate::model::Model;
@@ -56,6 +56,7 @@ pub fn importance(
     control: &Control,
 ) -> Result<Vec<Vec<Comparison>>> {
     let (n, scorer) = (data.features.columns(), model.scorer()?);
+    let inputs = model.card.categories.inputs(n);
     let _memory =
         control.reserve(bytes(data, spec, scorer), "the importance of features", "give fewer queries")?;
     // 1. Losses of queries. Each query has random numbers of its own, so that threads do not matter.
@@ -73,7 +74,7 @@ pub fn importance(
             groups: (data.constraint, data.row_groups(number)),
             spec,
         };
-        query.losses(n, Random::new(seeds[number]), control)
+        query.losses(&inputs, n, Random::new(seeds[number]), control)
     };
     let queries: Vec<Losses> = parallel::try_map(data.n_queries(), query)?;
     // 2. Means over queries and their intervals.
@@ -86,7 +87,7 @@ pub fn importance(
         spec.test.compare(&before, &after)
     };
     let metrics = spec.metrics.len();
-    parallel::try_map(n, |feature| {
+    parallel::try_map(inputs.len(), |feature| {
         control.check()?;
         Ok((0..metrics).map(|metric| comparison(feature, metric)).collect())
     })
@@ -125,14 +126,22 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    fn losses(&self, n: usize, mut random: Random, control: &Control) -> Result<Losses> {
+    /// `inputs`: the columns, whose features are permuted together. `n`: number of features.
+    fn losses(
+        &self,
+        inputs: &[InputColumn<'_>],
+        n: usize,
+        mut random: Random,
+        control: &Control,
+    ) -> Result<Losses> {
         let before = self.values(&self.rows, control)?;
         let is_undefined = before.iter().all(Option::is_none);
         let in_order: Vec<usize> = (0..self.rows.rows()).collect();
         let mut rows = self.rows.select_rows(&in_order);
-        let mut after = Vec::with_capacity(n);
-        for feature in 0..n {
-            let columns: Vec<usize> = (feature..self.rows.columns()).step_by(n).collect();
+        let mut after = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let scaled = |feature: usize| (feature..self.rows.columns()).step_by(n);
+            let columns: Vec<usize> = input.features().flat_map(scaled).collect();
             if is_undefined || columns.iter().all(|column| self.is_constant(*column)) {
                 after.push(before.clone());
                 continue;

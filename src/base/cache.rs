@@ -66,6 +66,7 @@ impl<K: Hash + Eq, V: Clone> BoundedCache<K, V> {
     }
 
     /// Number of values.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         self.state().entries.len()
     }

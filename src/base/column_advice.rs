@@ -35,6 +35,18 @@ impl ColumnAdvice<'_> {
         }
     }
 
+    /// The options of the call with a further category.
+    pub fn category(&self, name: &str) -> String {
+        let given = match self.origin {
+            Origin::Source(given) => {
+                given.and_then(|columns| columns.get("categories")).and_then(Value::as_array)
+            }
+            Origin::DataSet => None,
+        };
+        let listed = given.into_iter().flatten().cloned().chain([json!(name)]);
+        self.role("categories", listed.collect())
+    }
+
     /// How these features become none.
     pub fn ignore_features(&self, names: &[&str]) -> String {
         let them = if names.len() == 1 { "it" } else { "them" };

@@ -21,12 +21,13 @@ use crate::learn::space::{Member, Scorer};
 use crate::math::dense::is_positive;
 use crate::train::algorithm::scale;
 use crate::train::auto::folds::split;
-use crate::train::auto::folds::{are_judged, is_judged, total_weight};
 use crate::train::auto::prepared::Copies;
+use crate::train::auto::prepared::{are_judged, is_judged};
 use crate::train::auto::refit;
 use crate::train::auto::refit::solved;
 use crate::train::auto::trial::Trial;
 use crate::train::auto::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
+use crate::train::averaged::total_weight;
 use crate::train::select::{Curve, Selection, Split};
 
 /// Numbers of tasks. A task for each chosen candidate comes after the last.

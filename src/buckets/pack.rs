@@ -163,5 +163,6 @@ pub(super) fn judged(
         query_features: Array2::from_elem((queries, 0), QueryValue::Missing),
         missing: Missing::default(),
         duplicates: 0,
+        categories: crate::data::Categories::default(),
     })
 }

@@ -11,6 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::param::Params;
 use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
 use crate::buckets::{BucketTraining, InProcess, TrainedInBuckets, in_process, in_rounds};
+use crate::data::Categories;
 use crate::data::position_names;
 use crate::model::{TrainingColumns, decode_header, encode_header};
 use crate::train::algorithm;
@@ -235,7 +236,7 @@ impl State {
         };
         let Columns { names, roles } = self.columns;
         let names = if names.is_empty() { position_names(means.len()) } else { names };
-        let columns = FeatureColumns { names, means, roles };
+        let columns = FeatureColumns { names, categories: Categories::default(), means, roles };
         let mut finished = Finished::new(self.algorithm, &*self.spec, facts, columns, trained)?;
         finished.model.card.settings["buckets"] = json!(self.round.buckets);
         finished.missing_filled = missing_filled;

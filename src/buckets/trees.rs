@@ -79,10 +79,10 @@ impl PackTrees {
     /// # Errors
     /// Choices that need more than packs have.
     pub fn new(spec: &TreesSpec) -> Result<Self> {
-        let problem = if spec.scale != ScalingKind::None {
+        let problem = if spec.both_scales || spec.scale != ScalingKind::None {
             format!(
                 "\"scale\": \"{}\" is not supported; trees need no scaling, so leave it out",
-                spec.scale.name()
+                spec.scale_name()
             )
         } else if spec.query_columns == Use::Always {
             "packs have no query features; leave out the option 'query_columns', or train on rows".to_owned()
@@ -158,7 +158,7 @@ impl BucketTraining for PackTrees {
         let Stage::Bins(rows, bins) = stage else {
             return Err(Error::Internal("trees without bins".to_owned()));
         };
-        let trained = self.spec.boost((bins.prepared(), Scaling::None), &rows.data, None, control)?;
+        let trained = self.spec.boost(bins.prepared(), &rows.data, None, control)?.trained(Scaling::None)?;
         let trained = facts.trained(trained);
         let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };
         Ok(Some(TrainedInBuckets { missing_filled, ..trained }))
@@ -311,5 +311,6 @@ fn without_documents() -> Dataset {
         query_features: Array2::from_elem((0, 0), QueryValue::Missing),
         missing: Missing::default(),
         duplicates: 0,
+        categories: crate::data::Categories::default(),
     }
 }

@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 
+use super::categories::{CategoryColumn, Codes};
 use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
-use super::missing::FinishOptions;
-use super::missing::Missing;
 use super::query_columns::QueryValue;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
@@ -49,6 +48,12 @@ pub(super) struct Column {
     pub first_other: Option<(usize, String)>,
     /// Facts of the rows that hold neither.
     pub others: Option<Box<ColumnFacts>>,
+    /// Whether it may be a category.
+    pub may_be_category: bool,
+    /// Its texts, if it may be a category.
+    pub codes: Option<Box<Codes>>,
+    /// Whether some of them is a BLOB or no UTF-8.
+    pub has_other: bool,
     pub first_missing: Option<usize>,
 }
 
@@ -136,6 +141,10 @@ pub struct DatasetBuilder {
     id_bytes: u64,
     /// Columns that are no features.
     pub(super) observed: Vec<ColumnFacts>,
+    /// Features with texts that may turn out to be categories.
+    texts: Vec<usize>,
+    /// Columns that are categories.
+    pub(super) categories: Vec<CategoryColumn>,
     /// The bytes of all rows.
     pub(super) memory: Reservation,
     /// Whether bytes are counted.
@@ -172,6 +181,8 @@ impl DatasetBuilder {
             scores: Vec::new(),
             id_bytes: 0,
             observed: Vec::new(),
+            texts: Vec::new(),
+            categories: Vec::new(),
             memory: Reservation::default(),
             is_limited: false,
         }
@@ -228,6 +239,13 @@ impl DatasetBuilder {
             + grown_bytes(&self.doc_weights, rows * has_weights)
             + grown_bytes(&self.row_group, rows * has_groups)
             + self.grown_scores(rows)
+            + self.category_bytes()
+    }
+
+    /// Bytes of the values of categories after a row is added.
+    pub(super) fn category_bytes(&self) -> u64 {
+        let texts = self.texts.iter().filter_map(|column| self.columns[*column].codes.as_deref());
+        texts.chain(self.categories.iter().map(|column| &column.codes)).map(Codes::grown_bytes).sum()
     }
 
     /// Bytes of the scores after this many rows are added, if rows are scored.
@@ -273,46 +291,6 @@ impl DatasetBuilder {
         let needed = self.grown_bytes(1);
         let what = format_args!("reading source {} up to row {}", self.source, self.row_query.len() + 1);
         self.memory.resize(needed, what, FEWER_ROWS)
-    }
-
-    /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
-    /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
-    ///
-    /// # Errors
-    /// Those of `score`; missing values that are not allowed.
-    pub fn score_rows(
-        &mut self,
-        options: &FinishOptions<'_>,
-        score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
-    ) -> Result<()> {
-        // Columns of BLOBs are known only if values are missing.
-        if matches!(self.values, Values::F32(_)) && !self.columns.is_empty() {
-            self.fill_scored(options)?;
-        }
-        let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
-        score(values, width, &mut self.scores)?;
-        values.clear();
-        Ok(())
-    }
-
-    /// Fills the missing values of rows that are scored.
-    fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
-        let all: Vec<usize> = (0..self.columns.len()).collect();
-        self.check_missing(options, &all, true)?;
-        self.columns.clear();
-        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
-            return Ok(());
-        };
-        for row in values.chunks_exact_mut(all.len()) {
-            for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
-                let mean = options
-                    .means
-                    .filter(|_| options.missing == Missing::Mean)
-                    .map_or(0.0, |means| means[column]);
-                *value = mean as f32;
-            }
-        }
-        Ok(())
     }
 
     /// The context of the row that will come next.
@@ -423,23 +401,39 @@ impl DatasetBuilder {
             if let Some(others) = &mut state.others {
                 others.add(self.row_query[row], Seen::Missing);
             }
+            if let Some(codes) = &mut state.codes {
+                codes.push(None);
+            }
         }
         self.push(value);
     }
 
     /// Adds something that is not a number as the next feature of the row.
-    pub fn no_number(&mut self, column: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
+    pub fn no_number(&mut self, index: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
         let row = self.row_query.len() - 1;
-        let column = &mut self.columns[column];
+        let column = &mut self.columns[index];
         column.first_other.get_or_insert_with(|| (row, found()));
         if column.numeric {
             // The end of the rows refuses the column.
+            column.codes = None;
         } else if let Some(others) = &mut column.others {
             others.add(self.row_query[row], value);
         } else {
             let others = column.others.insert(Box::default());
             let missing = column.first_missing.into_iter().map(|row| (row, Seen::Missing));
             missing.chain([(row, value)]).for_each(|(row, value)| others.add(self.row_query[row], value));
+            if column.may_be_category {
+                column.codes = Some(Box::new(Codes::new(row)));
+                self.texts.push(index);
+            }
+        }
+        if let Some(codes) = &mut column.codes {
+            let text = match value {
+                Seen::Text(bytes) => std::str::from_utf8(bytes).ok(),
+                _ => None,
+            };
+            codes.push(text);
+            column.has_other |= text.is_none();
         }
         self.push(None);
     }
@@ -556,6 +550,10 @@ impl DatasetBuilder {
             }
             width => Err(self.vector_error(format!("{found} features, but {width} in earlier rows"))),
         }
+    }
+
+    pub(super) fn source_error(&self, problem: String) -> Error {
+        Error::Source { source_text: self.source.clone(), problem }
     }
 
     fn vector_error(&self, problem: impl Into<String>) -> Error {

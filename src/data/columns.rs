@@ -329,6 +329,49 @@ pub fn facts_of_feature(data: &Dataset, column: usize, missing: &MissingRows) ->
     }
 }
 
+// What names and texts of a column tell.
+
+/// The first name that occurs twice, without case.
+pub fn repeated_name(names: &[String]) -> Option<&str> {
+    let mut known = HashSet::with_capacity(names.len());
+    names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
+}
+
+/// Whether SQLite reads a text as a date: it begins with YYYY-MM-DD.
+pub fn is_date(text: &str) -> bool {
+    let bytes = text.trim().as_bytes();
+    let digits = |range: std::ops::Range<usize>| {
+        bytes.get(range).is_some_and(|part| part.iter().all(u8::is_ascii_digit))
+    };
+    digits(0..4) && digits(5..7) && digits(8..10) && bytes[4] == b'-' && bytes[7] == b'-'
+}
+
+/// Whether a text is a date in another form, such as 11.10.2025 or 11/10/25.
+pub fn is_like_date(text: &str) -> bool {
+    let day = text.trim().split([' ', 'T']).next().unwrap_or_default();
+    ['.', '/', '-'].into_iter().any(|separator| {
+        let parts: Vec<&str> = day.split(separator).collect();
+        let is_number =
+            |part: &&str| (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        parts.len() == 3
+            && parts.iter().all(is_number)
+            && [parts[0], parts[2]].iter().any(|part| part.len() >= 2)
+    })
+}
+
+/// Whether a text may be meant as a number: with digits and without letters, or a number and a unit.
+pub fn is_like_number(text: &str) -> bool {
+    let text = text.trim();
+    let is_digit = |c: char| c.is_ascii_digit();
+    if !text.contains(is_digit) {
+        return false;
+    }
+    let unit = text.trim_start_matches(|c: char| is_digit(c) || "+-.,".contains(c)).trim_start();
+    let has_number = text[..text.len() - unit.len()].contains(is_digit);
+    let is_unit = !unit.contains(|c: char| is_digit(c) || c.is_whitespace());
+    !text.contains(char::is_alphabetic) || has_number && is_unit
+}
+
 #[cfg(test)]
 mod columns_tests {
     use super::*;

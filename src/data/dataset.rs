@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use ndarray::Array2;
 
+use super::categories::Categories;
 use super::id::Id;
 use super::matrix::Matrix;
 use super::missing::Missing;
@@ -25,6 +26,8 @@ pub struct Dataset {
     pub names: Vec<String>,
     /// Features (`n_docs`, `n_features`).
     pub features: Matrix,
+    /// The categories, whose features are the last ones.
+    pub categories: Categories,
     /// Rows of query i are `offsets[i]..offsets[i + 1]` (`n_queries` + 1).
     pub offsets: Vec<usize>,
     /// Query ids (`n_queries`).
@@ -193,6 +196,7 @@ impl Dataset {
     fn clone_queries(&self) -> Self {
         Self {
             names: self.names.clone(),
+            categories: self.categories.clone(),
             features: self.features.select_rows(&[]),
             offsets: Vec::new(),
             query_ids: self.query_ids.clone(),
@@ -210,7 +214,7 @@ impl Dataset {
         }
     }
 
-    /// The same documents with the features of `model`, found by name, in its order.
+    /// The same documents with the features of `model`, found by name, in its order. Both have the same categories.
     ///
     /// # Errors
     /// The names of missing features or query features.
@@ -224,7 +228,10 @@ impl Dataset {
             }
             Err(format!("it lacks the {what} {}", missing.join(", ")))
         };
-        let feature_columns = columns(&model.names, &self.names, "features")?;
+        let numbers = |data: &Self| data.categories.numbers(data.names.len());
+        let (needed, have) = (numbers(model), numbers(&self));
+        let mut feature_columns = columns(&model.names[..needed], &self.names[..have], "features")?;
+        feature_columns.extend(have..self.names.len());
         let query_columns = columns(&model.query_names, &self.query_names, "query features")?;
         self.features = self.features.select_columns(&feature_columns);
         self.query_features = self.query_features.select(ndarray::Axis(1), &query_columns);

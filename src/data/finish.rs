@@ -1,11 +1,13 @@
 //! From all rows of a source to a [`Dataset`]: numeric columns, order of rows, missing values.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use ndarray::Array2;
+use serde_json::json;
 
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
+use super::categories::{Categories, Learned};
+use super::category_columns::unknown_categories;
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
@@ -30,6 +32,10 @@ pub struct ReadReport {
     pub ignored_facts: Vec<ColumnFacts>,
     /// Facts of columns that are no features, in the order of their numbers.
     pub observed: Vec<ColumnFacts>,
+    /// Facts of columns that became categories, by the name of the column.
+    pub category_facts: Vec<(String, ColumnFacts)>,
+    /// Categories of a model none of whose values has a feature in these rows, although in training most had.
+    pub unknown_categories: Vec<String>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
     /// Where they are in the data set.
@@ -56,10 +62,16 @@ pub fn position_names(count: usize) -> Vec<String> {
     (1..=count).map(|position| position.to_string()).collect()
 }
 
-/// The first name that occurs twice, without case.
-pub fn repeated_name(names: &[String]) -> Option<&str> {
-    let mut known = HashSet::with_capacity(names.len());
-    names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
+impl ReadReport {
+    /// What the caller should know about rows that a model ranks.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.unknown_categories.iter().map(|name| {
+            format!(
+                "no value of the column \"{name}\" has a feature in the model: all values are new or were rare in training; compare \
+                 their spelling with ltr_weights or ltr_info"
+            )
+        })
+    }
 }
 
 impl DatasetBuilder {
@@ -78,24 +90,35 @@ impl DatasetBuilder {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
         let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
-        let kept = self.numeric_columns(options.text_columns, vector, &mut report)?;
+        let (mut learned, facts) = self.listed_categories()?;
+        report.category_facts = facts;
+        let kept = self.numeric_columns(options.text_columns, vector, &mut report, &mut learned)?;
+        sort_items(&mut learned, |a, b| a.category.name().cmp(b.category.name()));
         self.check_missing(&options, &kept, vector)?;
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes() + positions;
-        let matrix = if kept.len() == matrix.columns() {
+        let matrix = if kept.len() == matrix.columns() && learned.is_empty() {
             matrix
         } else {
-            self.reserve_to_finish(rows_bytes + matrix.bytes())?;
-            matrix.select_columns(&kept)
+            let added: usize = learned.iter().map(|learned| learned.category.width()).sum();
+            let row_bytes = matrix.element_bytes().saturating_mul(kept.len() + added);
+            let bytes = (row_bytes as u64).saturating_mul(matrix.rows() as u64);
+            let codes = bytes_of::<u32>(matrix.rows()).saturating_mul(learned.len() as u64);
+            self.reserve_to_finish(rows_bytes + bytes + codes)?;
+            let groups: Vec<(usize, &[u32])> =
+                learned.iter().map(|learned| (learned.category.width(), &learned.codes[..])).collect();
+            rows_bytes = rows_bytes - matrix.bytes() + bytes;
+            matrix.with_groups(&kept, &groups)
         };
+        let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
+        report.unknown_categories = unknown_categories(&learned, kept.len(), options.means);
+        let categories = self.name_features(kept_names, learned, &report.ignored)?;
         let is_missing =
             |column: &&usize| self.columns.get(**column).is_some_and(|column| column.first_missing.is_some());
         let missing_bytes = MissingValues::bytes(matrix.rows(), kept.iter().filter(is_missing).count());
         rows_bytes += bytes_of::<[usize; 3]>(matrix.rows()) + missing_bytes;
         self.reserve_to_finish(rows_bytes)?;
-        self.names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
-        self.check_names(&report.ignored)?;
         // 2. Order of queries and rows.
         let rank = self.query_ranks(options.order);
         let order = match options.order {
@@ -128,7 +151,7 @@ impl DatasetBuilder {
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
-        let data = Dataset { missing: options.missing, ..data };
+        let data = Dataset { missing: options.missing, categories, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
         let numbers = report.rows.len() + report.scores.as_ref().map_or(0, Vec::len);
@@ -138,31 +161,85 @@ impl DatasetBuilder {
         Ok((data, report))
     }
 
+    /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
+    /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
+    ///
+    /// # Errors
+    /// Those of `score`; missing values that are not allowed.
+    pub fn score_rows(
+        &mut self,
+        options: &FinishOptions<'_>,
+        score: impl FnOnce(&[f32], usize, &mut Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        // Columns of BLOBs are known only if values are missing.
+        if matches!(self.values, Values::F32(_)) && !self.columns.is_empty() {
+            self.fill_scored(options)?;
+        }
+        let (Values::F32(values), Some(width)) = (&mut self.values, self.width) else { return Ok(()) };
+        score(values, width, &mut self.scores)?;
+        values.clear();
+        Ok(())
+    }
+
+    /// Fills the missing values of rows that are scored.
+    fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        self.check_missing(options, &all, true)?;
+        self.columns.clear();
+        let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
+            return Ok(());
+        };
+        for row in values.chunks_exact_mut(all.len()) {
+            for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
+                let mean = options
+                    .means
+                    .filter(|_| options.missing == Missing::Mean)
+                    .map_or(0.0, |means| means[column]);
+                *value = mean as f32;
+            }
+        }
+        Ok(())
+    }
+
     /// Reserves the bytes of the rows and of what this module makes of them.
     fn reserve_to_finish(&mut self, bytes: u64) -> Result<()> {
         let what = format_args!("sorting the {} rows of source {}", self.row_query.len(), self.source);
         self.memory.resize(bytes, what, FEWER_ROWS)
     }
 
+    /// The features that are numbers. Columns of text are categories or ignored.
     fn numeric_columns(
-        &self,
+        &mut self,
         text_columns: TextColumns,
         vector: bool,
         report: &mut ReadReport,
+        learned: &mut Vec<Learned>,
     ) -> Result<Vec<usize>> {
         let mut kept = Vec::with_capacity(self.names.len());
         let is_ignored = text_columns == TextColumns::Ignore && !vector;
-        for (index, name) in self.names.iter().enumerate() {
+        let has_texts = is_ignored && self.columns.iter().any(|column| column.codes.is_some());
+        let documents = if has_texts { self.documents()? } else { None };
+        for index in 0..self.names.len() {
+            let codes = self.columns.get_mut(index).and_then(|column| column.codes.take());
             let column = self.columns.get(index).cloned().unwrap_or_default();
+            let name = &self.names[index];
+            let codes = codes.filter(|_| !column.numeric && !column.has_other && is_ignored);
+            let rows = self.rows_of_codes(documents.as_deref());
+            if let Some(found) = codes.and_then(|codes| codes.found(name, rows)) {
+                let mut facts = column.others.unwrap_or_default();
+                facts.of_rows(self.n_rows());
+                report.category_facts.push((name.clone(), *facts));
+                learned.push(found);
+                continue;
+            }
             let mut ignore = |mut facts: Box<ColumnFacts>| {
                 facts.of_rows(self.n_rows());
                 report.ignored.push(name.clone());
                 report.ignored_facts.push(*facts);
             };
             match column.first_other {
-                Some((row, found)) if column.numeric || text_columns == TextColumns::Refuse => {
-                    let allowed = "allowed are numbers and text that is a well-formed number";
-                    return Err(self.context(row).error(name, format!("{found} is not a number; {allowed}")));
+                Some((row, found)) if column.numeric || text_columns != TextColumns::Ignore => {
+                    return Err(self.text_among_numbers(row, name, &found, text_columns));
                 }
                 // Text, or NULL in every row (rule 2.5).
                 Some(_) => ignore(column.others.unwrap_or_default()),
@@ -172,13 +249,27 @@ impl DatasetBuilder {
                 None => kept.push(index),
             }
         }
-        if kept.is_empty() && !report.ignored.is_empty() {
+        if kept.is_empty() && learned.is_empty() && !report.ignored.is_empty() {
             let names = report.ignored.join(", ");
             return Err(
                 self.source_error(format!("no column is left for features: no row of {names} is a number"))
             );
         }
         Ok(kept)
+    }
+
+    /// The error about a text in a feature.
+    fn text_among_numbers(&self, row: usize, name: &str, found: &str, text_columns: TextColumns) -> Error {
+        let allowed = "allowed are numbers and text that is a well-formed number";
+        let categories = json!({ "columns": { "categories": [name] } });
+        let advice = match text_columns {
+            TextColumns::Refuse => String::new(),
+            TextColumns::Ignore => format!("; the options {categories} make its values categories"),
+            TextColumns::RefuseListed => {
+                "; a column of texts is listed under \"categories\" in place of \"features\"".to_owned()
+            }
+        };
+        self.context(row).error(name, format!("{found} is not a number; {allowed}{advice}"))
     }
 
     /// The names of the values of vectors: those that were given, or their positions.
@@ -192,21 +283,6 @@ impl DatasetBuilder {
                 names.len()
             ))),
         }
-    }
-
-    /// Ranking finds features by name, so no other column may have the name of one. `ignored`: columns that are no features.
-    fn check_names(&self, ignored: &[String]) -> Result<()> {
-        let mut seen: HashSet<String> = ignored.iter().map(|name| name.to_ascii_lowercase()).collect();
-        match self.names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
-            None => Ok(()),
-            Some(name) => Err(self.source_error(format!(
-                "two columns are named \"{name}\", and one is a feature; give one another name with AS"
-            ))),
-        }
-    }
-
-    fn source_error(&self, problem: String) -> Error {
-        Error::Source { source_text: self.source.clone(), problem }
     }
 
     pub(super) fn check_missing(
@@ -333,6 +409,7 @@ impl DatasetBuilder {
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
             missing: Missing::default(),
+            categories: Categories::default(),
             offsets,
             duplicates,
         }

@@ -173,6 +173,16 @@ impl Matrix {
         }
     }
 
+    /// Some of the columns, and then groups of columns of 0 and 1. A group has its number of columns, and for each row the
+    /// number of the column that is 1.
+    #[must_use]
+    pub fn with_groups(&self, columns: &[usize], groups: &[(usize, &[u32])]) -> Self {
+        match self {
+            Self::F32(array) => Self::F32(with_groups(array, columns, groups)),
+            Self::F64(array) => Self::F64(with_groups(array, columns, groups)),
+        }
+    }
+
     /// A matrix of the same type with these values (row-major), rounded to it.
     ///
     /// # Panics
@@ -196,6 +206,23 @@ fn select_rows<T: Copy>(array: &Array2<T>, rows: &[usize]) -> Array2<T> {
         values.extend(array.row(row));
     }
     shaped(rows.len(), array.ncols(), values)
+}
+
+fn with_groups<T: Element>(array: &Array2<T>, columns: &[usize], groups: &[(usize, &[u32])]) -> Array2<T> {
+    let mut ticks = Ticks::default();
+    let width = columns.len() + groups.iter().map(|(width, _)| width).sum::<usize>();
+    let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
+    let mut values = Vec::with_capacity(array.nrows() * width);
+    for row in 0..array.nrows() {
+        ticks.add(width);
+        values.extend(columns.iter().map(|column| array[[row, *column]]));
+        for (width, codes) in groups {
+            let start = values.len();
+            values.resize(start + width, zero);
+            values[start + codes[row] as usize] = one;
+        }
+    }
+    shaped(array.nrows(), width, values)
 }
 
 /// An array of rows * columns row-major values.

@@ -99,8 +99,10 @@ pub enum RowOrder {
 pub enum TextColumns {
     /// They are no features.
     Ignore,
-    /// They are an error: a model or the caller names these columns.
+    /// They are an error: a model names these columns.
     Refuse,
+    /// They are an error: the option `columns` lists them as features.
+    RefuseListed,
 }
 
 /// Sum and number of the values of one feature that are not missing.

@@ -2,6 +2,8 @@
 
 pub mod arrange;
 mod builder;
+mod categories;
+mod category_columns;
 mod clusters;
 mod columns;
 mod dataset;
@@ -19,10 +21,15 @@ mod ratings;
 mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
+pub use categories::{
+    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, MOST_VALUES, no_vector,
+    not_a_value,
+};
 pub use columns::{ColumnFacts, Facts, Seen, facts_of_feature};
+pub use columns::{is_date, is_like_date, is_like_number, repeated_name};
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};
-pub use finish::{ReadReport, position_names, repeated_name};
+pub use finish::{ReadReport, position_names};
 pub use id::{Id, text_number};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};

@@ -366,14 +366,14 @@ fn constant_in(data: &Dataset, query: usize, column: usize) -> bool {
     rows.all(|row| compare(data.features.at(row, column), first).is_eq())
 }
 
-/// Features that are constant in every query but not over all of them.
+/// Features that are constant in every query but not over all of them. A single value of a category is none.
 fn constant_columns(data: &Dataset) -> Vec<usize> {
     let first = |query: usize, column: usize| data.features.at(data.offsets[query], column);
     let differs = |column: usize| {
         (1..data.n_queries()).any(|query| compare(first(query, column), first(0, column)).is_ne())
     };
     let several = (0..data.n_queries()).any(|query| data.rows(query).len() > 1);
-    (0..data.features.columns())
+    (0..data.categories.numbers(data.features.columns()))
         .filter(|&column| {
             several && (0..data.n_queries()).all(|query| constant_in(data, query, column)) && differs(column)
         })

@@ -3,7 +3,6 @@
 //! H is kept in blocks of eight (`math::lanes`), shape `(8 width, 8 width)`; only entries on and above the diagonal
 //! are read and written. Cost b^3 / 3.
 
-#![allow(clippy::inline_always)]
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 use super::dense::dot;

@@ -9,7 +9,6 @@
 //! array by value, or its `map`, would be called for every number. They read all eight numbers before they write
 //! any: a compiler that cannot prove that two blocks do not overlap would otherwise handle the numbers one by one.
 
-#![allow(clippy::inline_always)]
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
 /// Numbers per block.

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
-use super::{Model, Ranker};
-use crate::base::column_advice::columns_text;
-use crate::base::error::{Error, Result, require, shorten};
-use crate::data::{Scaling, negatives};
+use crate::base::error::{Error, Result, require};
+use crate::data::negatives;
 use crate::learn::space::{AnySpace, Function, Scorer};
 use crate::math::dense::BOUNDED;
 use crate::math::random::Random;
@@ -141,84 +139,5 @@ impl Implicit {
         let Self::Sampled { negatives: each, seed } = self else { return Vec::new() };
         let mut random = Random::new(Random::new(seed).bits().wrapping_add(number as u64));
         negatives(seen, items, each.saturating_mul(seen.len()), &mut random)
-    }
-}
-
-// The function of a model as the center of another training's penalty.
-
-/// A linear function of scaled features.
-#[derive(Debug, Clone)]
-pub struct LinearPrior {
-    features: Vec<String>,
-    scaling: Scaling,
-    weights: Vec<f64>,
-}
-
-impl Model {
-    /// Its linear function.
-    ///
-    /// # Errors
-    /// A model with a kernel, with several functions, or with factors; a perceptron.
-    pub fn linear_prior(&self) -> Result<LinearPrior> {
-        let weights = match &self.ranker {
-            Ranker::Linear(linear) => linear.linear_weights(),
-            _ => None,
-        };
-        let weights = weights.ok_or_else(|| {
-            let algorithm = &self.card.algorithm;
-            Error::Unsupported(format!(
-                "a model of '{algorithm}' with these settings cannot be a prior; allowed is a model with one linear function, as \
-                 of rank_svm or list_net with kernel \"linear\""
-            ))
-        })?;
-        let features = self.card.features.clone();
-        Ok(LinearPrior { features, scaling: self.scaling.clone(), weights: weights.to_vec() })
-    }
-}
-
-impl LinearPrior {
-    /// The scaling of the documents that it was trained on.
-    pub fn scaling(&self) -> &Scaling {
-        &self.scaling
-    }
-
-    /// The scaling and the weights for features with these names, which may have another order.
-    ///
-    /// # Errors
-    /// The names of features that are missing or unknown.
-    pub fn for_features(&self, names: &[String]) -> Result<(Scaling, Vec<f64>), String> {
-        let lacks =
-            |have: &[String], name: &String| !have.iter().any(|other| other.eq_ignore_ascii_case(name));
-        let differing = |of: &[String], other: &[String]| -> Vec<String> {
-            of.iter().filter(|name| lacks(other, name)).cloned().collect()
-        };
-        let (missing, unknown) = (differing(&self.features, names), differing(names, &self.features));
-        let listed = |names: &[String]| shorten(&names.join(", "));
-        let mut problems = Vec::new();
-        if !missing.is_empty() {
-            let listed = listed(&missing);
-            problems.push(format!(
-                "the source lacks the model's features {listed}; add them, or train the prior without them"
-            ));
-        }
-        if !unknown.is_empty() {
-            let names: Vec<&str> = unknown.iter().map(String::as_str).collect();
-            let ignore = columns_text(None, None, &names);
-            problems
-                .push(format!("the model has no features {}; set the options {ignore}", listed(&unknown)));
-        }
-        if !problems.is_empty() {
-            return Err(problems.join("; "));
-        }
-        if names.len() != self.features.len() {
-            return Err("the source and the prior have another number of features".to_owned());
-        }
-        let column = |name: &String| self.features.iter().position(|other| other.eq_ignore_ascii_case(name));
-        let columns: Vec<usize> = names.iter().filter_map(column).collect();
-        let n = columns.len();
-        let parts = self.weights.len() / n.max(1);
-        let weights =
-            (0..parts).flat_map(|part| columns.iter().map(move |column| self.weights[part * n + column]));
-        Ok((self.scaling.select(&columns), weights.collect()))
     }
 }

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::error::{Error, Result, require, shorten};
-use crate::data::{ColumnSummary, Fingerprint, Missing, Scaling, position_names, repeated_name};
+use crate::data::{Categories, ColumnSummary, Fingerprint, Missing, Scaling, position_names};
 use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 
@@ -42,12 +42,11 @@ pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use linear::Linear;
-pub use linear::LinearPrior;
 pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use query_trees::QueryTrees;
-pub use ranker::{Capabilities, Ranker};
+pub use ranker::{Capabilities, LinearPrior, Ranker};
 
 use envelope::BlobSpan;
 
@@ -56,8 +55,11 @@ use envelope::BlobSpan;
 pub struct Card {
     /// Name of the algorithm.
     pub algorithm: String,
-    /// Names of the document features, in the order of a vector.
+    /// Names of the document features, in the order of a vector: numbers, then those of the categories.
     pub features: Vec<String>,
+    /// The categories. In the bytes they stand after the other parts of the header.
+    #[serde(skip)]
+    pub categories: Categories,
     /// The columns that the training read.
     pub columns: TrainingColumns,
     /// How a missing feature is filled by default.
@@ -76,6 +78,18 @@ pub struct Card {
     pub log: Vec<(f64, f64)>,
 }
 
+impl Card {
+    /// Number of features that belong to no category: the first ones.
+    pub fn numbers(&self) -> usize {
+        self.categories.numbers(self.features.len())
+    }
+
+    /// The names of the columns of the features: numbers, then categories.
+    pub fn input_names(&self) -> Vec<String> {
+        self.categories.input_names(&self.features)
+    }
+}
+
 /// A model.
 #[derive(Debug)]
 pub struct Model {
@@ -91,7 +105,7 @@ pub struct Model {
     index: Vec<BlobSpan>,
 }
 
-/// The part of the BLOB that every use needs.
+/// The part of the BLOB that every use needs. In a model with categories they follow it.
 #[derive(Serialize, Deserialize)]
 struct Header {
     card: Card,
@@ -189,9 +203,16 @@ impl Model {
         let tag = self.ranker.tag().to_owned();
         let (card, scaling) = (self.card.clone(), self.scaling.clone());
         let header = Header { card, scaling, tag, ranker, fingerprint: self.fingerprint.clone() };
-        let encoded = encode_header(&header)?;
+        let categories = &self.card.categories;
+        let mut encoded = encode_header(&header)?;
         drop(header);
-        let bytes = envelope::seal(&encoded, &blocks)?;
+        let version = if categories.is_empty() {
+            envelope::PLAIN
+        } else {
+            encoded.extend(encode_header(categories)?);
+            envelope::WITH_CATEGORIES
+        };
+        let bytes = envelope::seal(version, &encoded, &blocks)?;
         drop(encoded);
         // Blocks hold rows that were checked before the fit: the header is what can be wrong.
         let end = header_end(&bytes, bytes.len() as u64)?;
@@ -247,7 +268,15 @@ impl Model {
 
     fn open(start: &[u8], length: u64, loading: Loading) -> Result<Self> {
         let opened = envelope::open(start, length)?;
-        let Header { card, scaling, tag, ranker, fingerprint } = decode_header(opened.header)?;
+        let (header, categories): (Header, Categories) = match opened.version {
+            envelope::PLAIN => (decode_header(opened.header)?, Categories::default()),
+            _ => decode_header(opened.header)?,
+        };
+        if opened.version != envelope::PLAIN && categories.is_empty() {
+            return Err(Error::Corrupt("a model with categories has none".to_owned()));
+        }
+        let Header { card, scaling, tag, ranker, fingerprint } = header;
+        let card = Card { categories, ..card };
         let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
         let model = Self { ranker, card, scaling, fingerprint, index: opened.index };
         model.validate()?;
@@ -296,6 +325,7 @@ impl Model {
             online.state().summaries.iter().map(ColumnSummary::mean).collect()
         };
         scaling.validate(n)?;
+        card.categories.validate(&card.features)?;
         let fits = |fingerprint: &Fingerprint| fingerprint.validate(n, ranker.named_query_features());
         self.fingerprint.as_ref().map_or(Ok(()), fits)?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
@@ -312,7 +342,6 @@ impl Model {
                     "means of its features",
                 ),
                 (scaling.width(n) == width, "a weight per scaled feature"),
-                (repeated_name(&card.features).is_none(), "features of different names"),
                 (card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "a finite training log"),
             ],
         )

@@ -81,7 +81,7 @@ fn fit(algorithm: &str, source: &str, options: &str) -> String {
 fn every_training_stops_at_every_check() {
     let connection = connect();
     let lambda = r#""lambda": [0.1, 0.01]"#;
-    let mut calls: Vec<String> = crate::train::algorithm::ALGORITHMS
+    let mut calls: Vec<String> = crate::train::ALGORITHMS
         .iter()
         .filter(|def| {
             !["boosted_trees", "cofi_rank", "matching", "perceptron", "auto", "eigen_rank"]

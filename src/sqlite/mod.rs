@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use functions::aggregate;
 use glue::state::State;
 use glue::vtab::TableFunction;
-use glue::{function, vtab};
+use glue::{function, usage, vtab};
 
 /// Whether SQL may read files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,13 +47,13 @@ pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<
         function::register(connection, scalar, &state)?;
         // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.
         if functions::SCALARS[..index].iter().all(|earlier| earlier.name != scalar.name) {
-            function::answer_scalar(connection, scalar)?;
+            usage::answer_scalar(connection, scalar)?;
         }
     }
     let allowed = |table: &&&TableFunction| files == Files::Allowed || !table.reads_files;
     for table in functions::TABLES.iter().filter(allowed) {
         vtab::register(connection, table, &state)?;
-        function::answer_table(connection, table)?;
+        usage::answer_table(connection, table)?;
     }
     aggregate::register(connection, &state)?;
     #[cfg(feature = "buckets")]

@@ -21,8 +21,8 @@ use crate::base::memory::{Memory, Reservation};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::run_limits::retry_busy;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
-use crate::sqlite::glue::statements;
 use crate::sqlite::glue::statements::{Statements, Ticket};
 use crate::sqlite::glue::value::{describe, from_host, message};
 use crate::train::algorithm;
@@ -77,7 +77,7 @@ impl<'a> Store<'a> {
         let (schema, alone) = (schema.unwrap_or("main"), connection.is_autocommit());
         // The table-valued form of this pragma would begin a read transaction.
         let mut statement = retry_busy(connection, limits, || {
-            statements::prepare(connection, "PRAGMA database_list").map_err(|e| host(&e))
+            sql::prepare(connection, "PRAGMA database_list").map_err(|e| host(&e))
         })?;
         let mut names: Vec<String> =
             statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).map_err(|e| host(&e))?;
@@ -109,7 +109,7 @@ impl<'a> Store<'a> {
             quote(&self.schema)
         );
         let found =
-            statements::query_row(self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+            sql::query_row(self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional();
         let Some((kind, root)): Option<(String, Option<i64>)> = found.map_err(|e| host(&e))? else {
             return Ok(false);
         };
@@ -132,7 +132,7 @@ impl<'a> Store<'a> {
     /// What the table is if it lacks a column. Other errors meet the statement that reads.
     fn other_shape(&self) -> Option<String> {
         let read = format!("SELECT rowid, {COLUMNS} FROM {}", self.table());
-        let error = statements::prepare(self.connection, &read).err()?;
+        let error = sql::prepare(self.connection, &read).err()?;
         let problem = message(&error);
         // Depending on the build, SQLITE_ERROR with a place in the statement has no code here.
         matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| match &*problem {
@@ -154,7 +154,7 @@ impl<'a> Store<'a> {
             let sql = format!(
                 "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1"
             );
-            statements::query_row(self.connection, &sql, (name, version), |row| row.get(0))
+            sql::query_row(self.connection, &sql, (name, version), |row| row.get(0))
                 .optional()
                 .map_err(|e| host(&e))
         };
@@ -169,8 +169,8 @@ impl<'a> Store<'a> {
         }
         if find("?2 = 0", text, 0)?.is_some() {
             let newest = format!("SELECT max(version) FROM {table} WHERE name = ?1");
-            let newest: i64 = statements::query_row(self.connection, &newest, [text], |row| row.get(0))
-                .map_err(|e| host(&e))?;
+            let newest: i64 =
+                sql::query_row(self.connection, &newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
             return Err(Error::Model(format!(
                 "no version of the model '{text}' is active; activate one, such as \
                  {}",
@@ -195,9 +195,8 @@ impl<'a> Store<'a> {
             Ok(_) => Ok(()),
             Err(error) => {
                 let sql = format!("SELECT group_concat(version, ', ') FROM {} WHERE name = ?1", self.table());
-                let known = statements::query_row(self.connection, &sql, [name], |row| {
-                    row.get::<_, Option<String>>(0)
-                });
+                let known =
+                    sql::query_row(self.connection, &sql, [name], |row| row.get::<_, Option<String>>(0));
                 Err(match known {
                     Ok(Some(known)) => Error::Model(format!(
                         "the model '{name}' has no version {version}; its versions are {known}"
@@ -213,7 +212,7 @@ impl<'a> Store<'a> {
     fn unknown_model(&self, text: &str) -> Result<Error> {
         let table = self.table();
         let sql = format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50");
-        let mut statement = statements::prepare(self.connection, &sql).map_err(|e| host(&e))?;
+        let mut statement = sql::prepare(self.connection, &sql).map_err(|e| host(&e))?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
         Ok(if names.is_empty() {
@@ -257,17 +256,15 @@ impl<'a> Store<'a> {
     #[cfg(feature = "plots")]
     pub fn previous(&self, name: &str, version: i64, limits: &RunLimits) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
-        let read = || {
-            statements::query_row(self.connection, &sql, (name, version), |row| row.get(0))
-                .map_err(|e| host(&e))
-        };
+        let read =
+            || sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).map_err(|e| host(&e));
         retry_busy(self.connection, limits, read)
     }
 
     fn read_report(&self, text: &str) -> Result<(String, i64, String)> {
         let row = self.row_id(text)?;
         let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
-        statements::query_row(self.connection, &sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        sql::query_row(self.connection, &sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .map_err(|e| host(&e))
     }
 }
@@ -361,7 +358,7 @@ pub fn cached_model(
              CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
              FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
         );
-        Some((statements::prepare(statements.connection(), &sql).ok()?, Rc::new(())))
+        Some((sql::prepare(statements.connection(), &sql).ok()?, Rc::new(())))
     })?;
     let found = statement.query_row([name], |row| {
         let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);

@@ -10,6 +10,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::ALGORITHMS;
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::memory::Reservation;
@@ -41,35 +42,6 @@ pub struct AlgorithmDef {
     pub parse: fn(&Params) -> Result<Box<dyn TrainingSpec>>,
     /// Trains a model further with new documents, if the algorithm can.
     pub resume: Option<ResumeFn>,
-}
-
-/// Every algorithm.
-pub const ALGORITHMS: &[&AlgorithmDef] = &all();
-
-/// The name of the algorithm of trees, which the feature `trees` adds.
-pub const BOOSTED_TREES: &str = "boosted_trees";
-
-/// Algorithms outside the grid.
-const OTHERS: &[&AlgorithmDef] = &[
-    &super::auto::DEF,
-    #[cfg(feature = "trees")]
-    &super::boosted_trees::DEF,
-    &super::perceptron::DEF,
-    &super::cofi_rank::DEF,
-];
-
-const fn all() -> [&'static AlgorithmDef; super::grid::PRESETS.len() + OTHERS.len()] {
-    let mut all = [OTHERS[0]; super::grid::PRESETS.len() + OTHERS.len()];
-    let mut index = 0;
-    while index < all.len() {
-        all[index] = if index < super::grid::PRESETS.len() {
-            &super::grid::PRESETS[index]
-        } else {
-            OTHERS[index - super::grid::PRESETS.len()]
-        };
-        index += 1;
-    }
-    all
 }
 
 /// One training: an algorithm with its checked parameters.
@@ -274,6 +246,9 @@ pub struct LogStep {
     pub seconds: f64,
 }
 
+/// The name of the algorithm of trees, which the feature `trees` adds.
+pub const BOOSTED_TREES: &str = "boosted_trees";
+
 /// The name of the algorithm, for readers of models.
 ///
 /// # Errors
@@ -333,6 +308,9 @@ impl AlgorithmDef {
 }
 
 /// Replaces the features of a data set by the scaled ones. Returns the bytes of additional features.
+///
+/// # Errors
+/// [`Error::Data`] for features that are too large; too little memory; an interruption.
 pub fn scale(
     scaling: &Scaling,
     kind: ScalingKind,
@@ -356,6 +334,9 @@ pub fn scale(
 }
 
 /// A part of a report as entries of a JSON object.
+///
+/// # Errors
+/// [`Error::Internal`] for a report that is no JSON object.
 pub fn entries(report: &impl Serialize) -> Result<Map<String, Value>> {
     match serde_json::to_value(report) {
         Ok(Value::Object(entries)) => Ok(entries),

@@ -117,7 +117,9 @@ impl FeatureChecks {
                 .sign()
                 .map(|sign| (data.names[column].clone(), sign)))
         };
-        let signs: Vec<Option<(String, Sign)>> = parallel::try_map(data.names.len(), sign)?;
+        // A value of a category is no sign.
+        let numbers = data.categories.numbers(data.names.len());
+        let signs: Vec<Option<(String, Sign)>> = parallel::try_map(numbers, sign)?;
         // Trees do not depend on the spread of a feature.
         let is_unscaled = settings.get("scale").is_some_and(|scale| scale == ScalingKind::None.name())
             && !settings.contains_key("trees");
@@ -201,7 +203,8 @@ fn spread_warning(data: &Dataset, control: &Control) -> Result<Option<String>> {
         let variance = rows().map(|x| (x - mean) * (x - mean)).sum::<f64>() / data.n_docs() as f64;
         Ok((variance.sqrt(), column))
     };
-    let mut deviations: Vec<(f64, usize)> = parallel::try_map(data.names.len(), deviation)?;
+    let numbers = data.categories.numbers(data.names.len());
+    let mut deviations: Vec<(f64, usize)> = parallel::try_map(numbers, deviation)?;
     deviations.retain(|(deviation, _)| *deviation > 0.0);
     let by_size = |a: &&(f64, usize), b: &&(f64, usize)| a.0.total_cmp(&b.0);
     let range = (deviations.iter().min_by(by_size), deviations.iter().max_by(by_size));
@@ -361,6 +364,7 @@ mod tests {
             query_features: Array2::default((3, 0)),
             missing: crate::data::Missing::default(),
             duplicates: 0,
+            categories: crate::data::Categories::default(),
         };
         let rows: Vec<usize> = (0..12).collect();
         FeatureChecks::of(&data, &rows, &Map::new(), &Control::default()).unwrap().signs

@@ -3,6 +3,7 @@
 
 pub mod algorithm;
 pub(crate) mod auto;
+pub(crate) mod averaged;
 #[cfg(feature = "trees")]
 pub(crate) mod boosted_trees;
 pub(crate) mod cofi_rank;
@@ -15,3 +16,31 @@ pub(crate) mod report;
 pub mod select;
 pub(crate) mod single_feature;
 pub(crate) mod tuning;
+
+use algorithm::AlgorithmDef;
+
+/// Every algorithm.
+pub const ALGORITHMS: &[&AlgorithmDef] = &all();
+
+/// Algorithms outside the grid.
+const OTHERS: &[&AlgorithmDef] = &[
+    &auto::DEF,
+    #[cfg(feature = "trees")]
+    &boosted_trees::DEF,
+    &perceptron::DEF,
+    &cofi_rank::DEF,
+];
+
+const fn all() -> [&'static AlgorithmDef; grid::PRESETS.len() + OTHERS.len()] {
+    let mut all = [OTHERS[0]; grid::PRESETS.len() + OTHERS.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] = if index < grid::PRESETS.len() {
+            &grid::PRESETS[index]
+        } else {
+            OTHERS[index - grid::PRESETS.len()]
+        };
+        index += 1;
+    }
+    all
+}

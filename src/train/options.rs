@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::averaged::BOTH_SCALES;
 use crate::apply::TestKind;
 use crate::base::column_advice::columns_text;
 use crate::base::error::{Error, Result};
@@ -177,6 +178,17 @@ impl OptionDef {
     }
 }
 
+/// The scalings, and that of trees with an ensemble for each of two.
+const SCALES: [&str; ScalingKind::NAMES.len() + 1] = {
+    let mut all = [BOTH_SCALES; ScalingKind::NAMES.len() + 1];
+    let mut index = 0;
+    while index < ScalingKind::NAMES.len() {
+        all[index] = ScalingKind::NAMES[index];
+        index += 1;
+    }
+    all
+};
+
 const TRAIN: &[Use] = &[Use::Train, Use::Fit, Use::CrossValidate];
 const STORES_MODELS: &[Use] = &[Use::Train, Use::Update, Use::Import];
 const TRAINS_MODELS: &[Use] = &[Use::Train, Use::Update];
@@ -269,6 +281,7 @@ pub const COLUMN_KEYS: &[&str] = &[
     "doc_weight",
     "slot",
     "ignore",
+    "categories",
     "feature_names",
 ];
 
@@ -295,7 +308,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, or constants or means of document features").searchable(),
     def("query_distance", Rule::TextOrObject, "{}", TRAIN, "how query features are compared, by name; learned: numbers with weights learned from the judgments").searchable(),
     def("query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances").searchable(),
-    def("scale", Rule::OneOf(ScalingKind::NAMES), "null", TRAIN, "scaling of document features").searchable(),
+    def("scale", Rule::OneOf(&SCALES), "null", TRAIN, "scaling of document features; none+quantile_minmax: of boosted_trees, one ensemble for each, averaged").searchable(),
     def("kernel", Rule::TextOrObject, "null", TRAIN, "kernel by name, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}").searchable(),
     def("landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents (with form ranking: pairs) that span the space of a kernel").searchable(),
     def("smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm").searchable(),
@@ -421,7 +434,7 @@ fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
     let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(&used));
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
         if COLUMN_KEYS.contains(&key) && accepted.clone().any(|def| def.key == "columns") {
-            let value = if matches!(key, "features" | "feature_names" | "ignore") {
+            let value = if matches!(key, "features" | "feature_names" | "ignore" | "categories") {
                 json!(["..."])
             } else {
                 json!("...")

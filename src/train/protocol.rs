@@ -143,7 +143,8 @@ impl Training {
         let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
         let fingerprint = (spec.input().order == RowOrder::Canonical).then(fingerprint).transpose()?;
         let facts = DataFacts::of(&data);
-        let columns = FeatureColumns { names: data.names.clone(), means: read_report.means, roles };
+        let (names, categories) = (data.names.clone(), data.categories.clone());
+        let columns = FeatureColumns { names, categories, means: read_report.means, roles };
         // 2. The fit.
         let set = TrainingSet { data, validation, summaries: read_report.summaries };
         let trained = spec.fit(set, control)?;

@@ -3,13 +3,14 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::algorithm::{ALGORITHMS, AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
+use super::ALGORITHMS;
+use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
 use crate::base::column_advice::ColumnAdvice;
 use crate::base::error::Result;
 use crate::base::param::named;
 use crate::cost::loss;
 use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, QueryFeatureRule};
+use crate::data::{Categories, Dataset, QueryFeatureRule};
 use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
 use crate::train::select::{Selection, SelectionReport, significant};
 
@@ -143,6 +144,8 @@ fn largest_relative_gap(trained: &Trained) -> f64 {
 pub struct FeatureColumns {
     /// Names of the features.
     pub names: Vec<String>,
+    /// The categories among them.
+    pub categories: Categories,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
     /// The columns that the caller names for roles.
@@ -186,6 +189,7 @@ impl Finished {
             missing: input.missing,
             slots: input.constraint == ListConstraint::Slots,
             features: columns.names,
+            categories: columns.categories,
             columns: columns.roles,
             means: columns.means,
             summary: Value::Null,

@@ -21,7 +21,8 @@ mod parts;
 #[cfg(feature = "trees")]
 mod rows;
 mod scores;
-#[cfg(all(test, feature = "trees"))]
+#[cfg(feature = "trees")]
+#[cfg(test)]
 mod tests;
 
 pub use forest::{Forest, Split};

@@ -2,7 +2,7 @@
 //!
 //! * `sessions` runs every SQL block and compares the outputs that the pages show.
 //! * `names` checks that paths, functions and options named on a page exist.
-//! * `rules` checks that every rule cited in code and tests is on the page of rules.
+//! * `rules` checks that every rule cited in code and tests is on the page of rules, and that tests cite every rule there.
 //! * `papers` checks the tables of what each paper has and where it is, `misprints` computes what a paper prints wrong.
 //! * `architecture` checks which modules use which, sizes of files, and versions.
 //! * `circles` checks that files of one module use each other in one direction.

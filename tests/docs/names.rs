@@ -183,3 +183,14 @@ fn the_architecture_page_names_every_module() {
         assert!(name == "lib.rs" || page.text.contains(&path), "ARCHITECTURE.md does not name {path}");
     }
 }
+
+#[test]
+fn the_page_of_tests_names_every_file_and_folder() {
+    let page = std::fs::read_to_string(root().join("tests/README.md")).expect("the page of tests");
+    let entries = std::fs::read_dir(root().join("tests")).expect("the folder tests");
+    for entry in entries.map(|entry| entry.expect("an entry")) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let name = if entry.path().is_dir() { format!("`{name}/`") } else { format!("`{name}`") };
+        assert!(name == "`README.md`" || page.contains(&name), "tests/README.md does not name {name}");
+    }
+}

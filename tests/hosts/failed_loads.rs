@@ -1,4 +1,4 @@
-//! Loads that fail at every registration, for any way to load: by `register` or as a library.
+//! Loads that fail at every registration, for any way to load: by `register` or as a library (rule 13.8).
 //!
 //! Whatever failed, functions that stay registered answer with an error, a later load works, and a connection that was loaded
 //! before keeps working.

@@ -141,6 +141,7 @@ fn documents_without_a_usable_length_are_refused() {
     assert!(fit(1e100).is_ok() && fit(0.0).is_ok());
 }
 
+/// Rule 2.15: the range of a weight is that of SQL.
 #[test]
 fn weights_and_names_have_the_limits_of_sql() {
     let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0]).unwrap();

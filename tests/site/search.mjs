@@ -1,5 +1,6 @@
 // Asks the search index of the built site the questions of questions.json, as the search box does, and counts those whose page
-// is among the first three results. Fails below GOAL.
+// is among the first three results. Fails below GOAL. `missing`: no page answered when the list
+// was made, and this one should.
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';

@@ -87,6 +87,7 @@ fn functions_of_subtopics_have_their_values() {
     assert_eq!(over("ltr_alpha_ndcg(a, b)", "('[]', 1)"), Value::Null);
 }
 
+/// Rule 8.3: NULL options are no options.
 #[test]
 fn every_option_has_its_effect() {
     let tied = "(0, 1), (2, 1), (1, 1)";
@@ -134,6 +135,7 @@ fn without_rows_or_relevant_documents_the_value_is_null() {
     }
 }
 
+/// Rules 8.2, 8.6: rows are counted as they enter the group.
 #[test]
 fn bad_rows_are_refused_with_their_number() {
     let unjudged = "allowed is a finite number; write coalesce(relevance, 0) if unjudged means not relevant";
@@ -171,6 +173,7 @@ fn bad_rows_are_refused_with_their_number() {
     }
 }
 
+/// Rules 8.3, 8.4: `k` is a whole number from 1; the arguments after the score are the same in every row.
 #[test]
 fn bad_settings_are_refused() {
     let k = "allowed is a whole number from 1 (or options, a JSON object, in its place)";
@@ -268,6 +271,7 @@ fn windows(connection: &Connection, over: &str) -> Vec<Option<f64>> {
     rows.collect::<Result<_, _>>().unwrap_or_else(|problem| panic!("{sql}: {problem}"))
 }
 
+/// Rule 8.7: each frame has the value of its rows.
 #[test]
 fn frames_grow_move_and_empty() {
     let connection = judgments();

@@ -1,6 +1,7 @@
-//! Training in buckets: one model from a recursive statement, from packs and from rows; merges in any order.
+//! Training in buckets (rules 15.1, 15.2, 15.4): one model from a recursive statement, from packs and from rows; merges in any order.
 
 use rusqlite::Connection;
+use rusqlite::types::Value;
 use sqlite_ltr::internals::math::random::Random;
 
 use crate::buckets_errors::problem;
@@ -112,6 +113,64 @@ fn one_model_from_a_statement_from_packs_and_from_rows() {
     }
 }
 
+/// Rule 15.1: a bucket is that of Spark, whose `xxhash64` has the seed 42. A pack does not depend on the order of its rows.
+#[test]
+fn buckets_depend_on_ids_and_packs_on_their_rows_alone() {
+    let connection = judged(10);
+    for (id, bytes) in [
+        (Value::from(7), 7_i64.to_le_bytes().to_vec()),
+        (Value::from(-1), (-1_i64).to_le_bytes().to_vec()),
+        (Value::from("query 3".to_owned()), b"query 3".to_vec()),
+        (Value::from(String::new()), Vec::new()),
+    ] {
+        let hash = xxhash_rust::xxh64::xxh64(&bytes, 42) as i64;
+        for buckets in [1, 8, 65_536] {
+            let found: i64 = value(&connection, "SELECT ltr_bucket(?, ?)", (&id, buckets));
+            assert_eq!(found, hash.rem_euclid(buckets), "{id:?} of {buckets}");
+        }
+    }
+    let pack = |order: &str| -> Vec<u8> {
+        let sql = "SELECT ltr_pack(query_id, doc_id, relevance, features, NULL, weight, doc_weight)
+                     FROM (SELECT * FROM judgments WHERE ltr_bucket(query_id, 2) = 1 ORDER BY ";
+        value(&connection, &format!("{sql}{order})"), ())
+    };
+    let expected = pack("query_id, doc_id");
+    for order in ["query_id DESC, doc_id DESC", "relevance", "random()"] {
+        assert!(pack(order) == expected, "{order}");
+    }
+}
+
+/// Rule 15.5: the folds are buckets with the same number modulo 5.
+#[test]
+fn lambda_is_chosen_by_folds_of_buckets() {
+    let connection = judged(60);
+    for (algorithm, tolerance) in [("regression", 1e-12), ("list_net", 2e-3)] {
+        let options = r#"{"scale": "none", "tolerance": 1e-8, "buckets": 8}"#;
+        let options = if algorithm == "regression" { r#"{"scale": "none", "buckets": 8}"# } else { options };
+        let model = fit(&connection, algorithm, "complete_packs", &with(options, r#""lambda": [1, 0.01]"#));
+        let curve: String =
+            value(&connection, "SELECT ltr_info(?1) ->> '$.training.validation.curve'", [&model]);
+        let curve: Vec<(f64, f64)> = serde_json::from_str(&curve).unwrap();
+        assert_eq!(curve.len(), 2);
+        for (lambda, found) in curve {
+            let options = with(options, &format!("\"lambda\": {lambda}"));
+            let mut values: Vec<f64> = Vec::new();
+            for fold in 0..5 {
+                let packs = format!("SELECT * FROM complete_packs WHERE bucket % 5 <> {fold}");
+                let model = fit(&connection, algorithm, &packs, &options);
+                let rows = format!("SELECT * FROM complete WHERE ltr_bucket(query_id, 8) % 5 = {fold}");
+                let sql =
+                    "SELECT value FROM ltr_evaluate(?1, ?2) WHERE query_id IS NOT NULL AND value IS NOT NULL";
+                let mut statement = connection.prepare(sql).unwrap();
+                let rows = statement.query_map((&model, &rows), |row| row.get(0)).unwrap();
+                values.extend(rows.map(Result::unwrap).collect::<Vec<f64>>());
+            }
+            let expected = values.iter().sum::<f64>() / values.len() as f64;
+            assert!((found - expected).abs() < tolerance, "{algorithm} {lambda}: {found} {expected}");
+        }
+    }
+}
+
 /// Losses that do not weigh documents, and features in BLOBs.
 #[test]
 fn features_in_blobs_train_every_algorithm() {
@@ -138,7 +197,7 @@ fn features_in_blobs_train_every_algorithm() {
     }
 }
 
-/// Partitions of several sizes merge their own answers first, in random orders.
+/// Rule 15.2: partitions of several sizes merge their own answers first, in random orders.
 #[test]
 fn partitions_and_orders_change_no_bit() {
     let connection = judged(40);
@@ -235,7 +294,7 @@ fn the_report_counts_missing_features() {
     }
 }
 
-/// A stored model from packs ranks, and `ltr_info` tells the round of a state.
+/// Rule 15.2: a stored model from packs ranks, and `ltr_info` tells the round of a state. NULL rows give a NULL answer.
 #[test]
 fn a_model_from_packs_is_stored_and_ranks() {
     let connection = judged(40);

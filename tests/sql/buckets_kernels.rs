@@ -1,4 +1,4 @@
-//! Kernels and `auto` in buckets: landmarks and candidates are chosen from a sample.
+//! Kernels (rule 15.6) and `auto` (rule 15.7) in buckets: landmarks and candidates are chosen from a sample.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,5 @@
-//! `ltr_propensities`, `ltr_judgments` and `ltr_click_models` against the same counts in plain SQL.
+//! `ltr_propensities`, `ltr_judgments` and `ltr_click_models` (rules 16.3, 16.4, 16.5, 16.6, 16.7) against the same counts in
+//! plain SQL.
 
 use rusqlite::Connection;
 
@@ -24,6 +25,7 @@ const ROWS: &str = "SELECT l.*, ltr_bucket(l.impression, 8) = 0 AS held_out, coa
   FROM log AS l LEFT JOIN (SELECT impression, min(position) AS first, max(position) AS last FROM log WHERE clicked GROUP BY 1)
        USING (impression)";
 
+/// Rule 16.4: `doc_weight` is e / (e + 10).
 #[test]
 fn attractiveness_is_the_count_of_its_model() {
     let connection = log();
@@ -53,6 +55,7 @@ fn attractiveness_is_the_count_of_its_model() {
     }
 }
 
+/// Rule 16.3: relative to the first position.
 #[test]
 fn estimates_of_the_position_based_model_have_no_gradient() {
     let connection = log();
@@ -85,6 +88,7 @@ fn estimates_of_the_position_based_model_have_no_gradient() {
     assert!(wrong <= 0.0, "{wrong}");
 }
 
+/// Rules 16.5, 16.6: the model with the largest likelihood is chosen.
 #[test]
 fn the_log_likelihood_is_that_of_held_out_impressions() {
     let connection = log();
@@ -111,6 +115,7 @@ fn the_log_likelihood_is_that_of_held_out_impressions() {
     assert_eq!((best.as_str(), chosen.as_str()), ("pbm", "pbm"));
 }
 
+/// Rule 16.4.
 #[test]
 fn relevance_counts_thresholds_or_quantiles() {
     let connection = log();
@@ -125,7 +130,7 @@ fn relevance_counts_thresholds_or_quantiles() {
     assert!(number(&connection, wrong).abs() < 0.5);
 }
 
-/// Documents without a click have equal estimates. Most of them must not be of the highest grade.
+/// Rule 16.4: documents without a click have equal estimates. Most of them must not be of the highest grade.
 #[test]
 fn equal_estimates_do_not_reach_a_quantile_among_them() {
     let connection = database();
@@ -143,7 +148,7 @@ fn equal_estimates_do_not_reach_a_quantile_among_them() {
     assert!(warning.starts_with("no row has a click"), "{warning}");
 }
 
-/// A page that always shows the same order: nothing tells position from attractiveness.
+/// Rule 16.3: a page that always shows the same order: nothing tells position from attractiveness.
 #[test]
 fn propensities_that_a_log_does_not_determine_have_no_error() {
     let connection = log();
@@ -167,6 +172,7 @@ fn propensities_that_a_log_does_not_determine_have_no_error() {
     assert_eq!(warning("SELECT count(*) FROM ltr_propensities('log')"), None);
 }
 
+/// Rule 16.2.
 #[test]
 fn the_order_of_the_rows_does_not_matter() {
     let connection = log();
@@ -179,6 +185,7 @@ fn the_order_of_the_rows_does_not_matter() {
     }
 }
 
+/// Rules 16.5, 16.6, 16.7: `dbn` takes up to 62 passes, and `auto` does not try it.
 #[test]
 fn passes_are_counted() {
     let connection = log();
@@ -196,6 +203,7 @@ fn passes_are_counted() {
     assert_eq!(number(&connection, unknown) as u32, 6);
 }
 
+/// Rule 16.1: roles of columns.
 #[test]
 fn logs_that_cannot_be_used_are_refused() {
     let connection = log();

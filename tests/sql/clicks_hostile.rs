@@ -1,4 +1,4 @@
-//! Click models of hostile logs: values of wrong types, extreme shapes, ids of every type, interrupts, memory.
+//! Click models of hostile logs (rules 16.1, 16.2): values of wrong types, extreme shapes, ids of every type, interrupts, memory.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -207,6 +207,7 @@ fn interrupt_at(connection: &Connection, at: &Arc<AtomicUsize>) -> Arc<Mutex<Opt
     interrupted
 }
 
+/// Rule 13.5: within 100 ms.
 #[test]
 fn an_interrupt_ends_each_pass() {
     let connection = log();

@@ -1,5 +1,5 @@
-//! Values of `ltr_cross_validate` are those of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part; the
-//! chosen setting is the best of the table, and the function is that of `ltr_fit` with this setting.
+//! Values of `ltr_cross_validate` are those of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part (rule
+//! 5.26); the chosen setting is the best of the table, and the function is that of `ltr_fit` with this setting (rule 5.27).
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -112,6 +112,7 @@ fn assert_values_of_separate_calls(algorithm: &str, options: &Value, tolerance: 
     }
 }
 
+/// Rule 5.26: in every fold.
 #[test]
 fn values_are_those_of_separate_calls() {
     // One setting, which chooses its lambda in the training part.
@@ -152,6 +153,28 @@ fn values_are_those_of_separate_calls() {
     );
 }
 
+/// Rule 5.26: with `"missing": "mean"` the means are those of all rows.
+#[test]
+fn missing_values_are_the_means_of_all_rows() {
+    let connection = data();
+    connection
+        .execute_batch(
+            "UPDATE j SET b = NULL WHERE (query_id * 7 + doc_id * 3) % 5 = 0;
+             CREATE TABLE filled AS SELECT query_id, doc_id, relevance, a, coalesce(b, (SELECT avg(b) FROM j)) AS b, c, q_kind FROM j",
+        )
+        .unwrap();
+    let values = |source: &str, missing: &str| {
+        let options = json!({ "lambda": 0.1, "scale": "standard", "metric": "mre", "missing": missing });
+        validated(&connection, "regression", &format!("SELECT {COLUMNS} FROM {source}"), &options)
+    };
+    let (found, expected) = (values("j", "mean"), values("filled", "error"));
+    assert_eq!((found.len(), expected.len()), (5, 5));
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found.2.unwrap() - expected.2.unwrap()).abs() < 1e-12, "{found:?} {expected:?}");
+    }
+}
+
+/// Rule 5.25: parts of the ratings of each user.
 #[test]
 fn ratings_of_each_user_are_held_out() {
     let connection = data();
@@ -178,6 +201,7 @@ fn ratings_of_each_user_are_held_out() {
     }
 }
 
+/// Rule 5.25: `split_by` orders the queries.
 #[test]
 fn a_split_by_time_trains_on_earlier_and_validates_on_later_queries() {
     let connection = data();

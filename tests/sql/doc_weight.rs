@@ -1,4 +1,4 @@
-//! Weights of documents (role `doc_weight`) and of pairs (option `pair_weights`) in SQL.
+//! Weights of documents (role `doc_weight`, rule 2.15) and of pairs (option `pair_weights`) in SQL.
 
 use crate::support::{database, value};
 use proptest::prelude::*;
@@ -245,6 +245,10 @@ fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
         let ignored = json!({"columns": {"ignore": ["doc_weight"]}});
         assert!(fit(&connection, algorithm, WEIGHTED, &ignored).is_ok(), "{algorithm}");
     }
+    let ratings =
+        "SELECT query_id AS user, doc_id AS item, json('{') AS rating, copies AS doc_weight FROM judged";
+    let error = fit(&connection, "cofi_rank", ratings, &json!({ "lambda": 1 })).unwrap_err();
+    assert!(error.contains("'cofi_rank' does not weigh documents"), "{error}");
     for (bad, reason) in [("-1", "allowed are numbers from 0 to 1e100"), ("NULL", "NULL"), ("'x'", "'x'")] {
         let source = WEIGHTED.replace("copies AS", &format!("iif(doc_id = 2, {bad}, 1) AS"));
         let error = fit(&connection, "rank_svm", &source, &json!({"lambda": 1})).unwrap_err();
@@ -314,6 +318,18 @@ fn auto_depends_on_ratios_of_weights() {
     assert_eq!(constant("1.0"), plain);
     assert!(near(&constant("4.0"), &plain, 1e-4));
     assert!(!near(&scores(WEIGHTED), &plain, 1e-3));
+}
+
+/// The metrics of validation are not weighted.
+#[test]
+fn validation_counts_each_document_once() {
+    let connection = example();
+    let options = json!({ "lambda": [1, 0.01], "validation": WEIGHTED, "metric": "ndcg@3" });
+    let model = fit(&connection, "rank_svm", WEIGHTED, &options).unwrap();
+    let best: f64 = value(&connection, "SELECT ltr_info(?1) ->> '$.training.validation.best'", [&model]);
+    let sql = "SELECT value FROM ltr_evaluate(?1, ?2, '{\"metric\": \"ndcg@3\"}') WHERE query_id IS NULL";
+    let plain: f64 = value(&connection, sql, (&model, PLAIN));
+    assert!((best - plain).abs() < 1e-12, "{best} {plain}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `ltr_evaluate_clicks` against the same sums in plain SQL over the rankings of `ltr_rank`.
+//! `ltr_evaluate_clicks` (rules 16.8, 16.9, 16.10, 16.11) against the same sums in plain SQL over the rankings of `ltr_rank`.
 
 use rusqlite::Connection;
 
@@ -36,7 +36,7 @@ fn expected(connection: &Connection, ranks: &str) {
         .unwrap();
 }
 
-/// Largest difference from the sums in SQL, relative to them.
+/// Largest difference from the sums in SQL, relative to them: values (rules 16.8, 16.9) and intervals (rule 16.11).
 fn difference(connection: &Connection, model: &str, log: &str) -> f64 {
     connection
         .execute_batch(&format!(
@@ -132,6 +132,15 @@ fn null_ranks_by_a_column() {
     );
 }
 
+/// Rule 16.9: what is measured without the option `metric`.
+#[test]
+fn the_default_metric_is_dcg_at_ten() {
+    let connection = log();
+    let of = |options: &str| text(&connection, &format!("'one', 'shown', '{{{GIVEN}{options}}}'"));
+    assert_eq!(of(""), of(", \"metric\": \"dcg@10\""));
+    assert!(of("").contains("\"dcg@10\""), "{}", of(""));
+}
+
 /// All rows as text.
 fn text(connection: &Connection, arguments: &str) -> String {
     let row =
@@ -175,6 +184,7 @@ fn positions_may_be_texts() {
     );
 }
 
+/// Rule 16.10; rule 16.11: an interval includes that propensities are estimated.
 #[test]
 fn propensities_are_estimated_or_given() {
     let connection = log();
@@ -200,6 +210,9 @@ fn propensities_are_estimated_or_given() {
 #[test]
 fn logs_and_options_that_cannot_be_used_are_refused() {
     let connection = log();
+    let slots = "SELECT ltr_train('matching', 'SELECT query_id, doc_id, doc_id AS slot, relevance > 1 AS relevance, price FROM judged',
+                                  '{\"name\": \"slots\", \"lambda\": 1}')";
+    connection.execute_batch(slots).unwrap();
     for (arguments, message) in [
         (
             "'one', 'shown', '{\"metric\": \"ndcg@10\"}'",
@@ -261,6 +274,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
         ("'one', 'shown', '{\"max_memory\": 20000}'", "pairs of query and document"),
         (&format!("'one', 'shown', '{{{GIVEN}, \"max_memory\": 20000}}'"), "bytes"),
         ("'none', 'shown'", "none"),
+        ("'slots', 'SELECT *, doc_id AS slot FROM shown'", "a model that assigns documents to slots"),
     ] {
         let sql = format!("SELECT * FROM ltr_evaluate_clicks({arguments})");
         let found = connection.query_row(&sql, [], |_| Ok(())).expect_err(&sql).to_string();
@@ -268,6 +282,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
     }
 }
 
+/// Rule 16.10.
 #[test]
 fn clipped_clicks_are_a_warning() {
     let connection = log();

@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 use sqlite_ltr::internals::learn::kernel;
-use sqlite_ltr::internals::train::algorithm::{ALGORITHMS, AlgorithmDef};
+use sqlite_ltr::internals::train::ALGORITHMS;
+use sqlite_ltr::internals::train::algorithm::AlgorithmDef;
 
 use crate::support::{database, value};
 

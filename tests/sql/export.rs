@@ -1,4 +1,5 @@
-//! Exported models score as their models do; imported ones are the same; texts from elsewhere are checked.
+//! Exported models score as their models do (rules 9.8, 9.9); imported ones are the same, and texts from elsewhere are checked
+//! (rule 9.10).
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

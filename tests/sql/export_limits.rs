@@ -1,4 +1,4 @@
-//! Where the text forms of models end: many features, long and odd names, numbers beyond single precision, hostile texts. And
+//! Where the text forms of models end (rules 9.8, 9.10): many features, long and odd names, numbers beyond single precision, hostile texts. And
 //! vectors of a wrong length.
 
 use rusqlite::Connection;

@@ -4,7 +4,8 @@
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 use sqlite_ltr::internals::base::param::Rule;
-use sqlite_ltr::internals::train::algorithm::{ALGORITHMS, AlgorithmDef};
+use sqlite_ltr::internals::train::ALGORITHMS;
+use sqlite_ltr::internals::train::algorithm::AlgorithmDef;
 use sqlite_ltr::internals::train::options::{OPTIONS, Use};
 
 use crate::support::database;

@@ -1,4 +1,4 @@
-//! Files that `ltr_letor` refuses, and connections without it (rules 10.7 to 10.9).
+//! Files that `ltr_letor` refuses, and connections without it (rules 10.7, 10.8, 10.9).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

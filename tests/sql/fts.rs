@@ -1,4 +1,4 @@
-//! Features of full-text matches (rules 17.1 to 17.5). `tests/hosts/fts.py` compares them with an independent computation.
+//! Features of full-text matches (rules 17.1, 17.2, 17.3, 17.4, 17.5). `tests/hosts/fts.py` compares them with an independent computation.
 
 use rusqlite::Connection;
 
@@ -43,6 +43,7 @@ fn problem(connection: &Connection, sql: &str) -> String {
     rows.expect_err(sql).to_string()
 }
 
+/// Rule 17.1.
 #[test]
 fn a_vector_has_seven_features_per_column_and_idf_sum() {
     let connection = texts();
@@ -133,6 +134,7 @@ fn tokenizers_and_contents() {
     assert_eq!(found[7 * 4..14 * 4], [0; 28]);
 }
 
+/// Rule 17.2.
 #[test]
 fn what_a_table_does_not_know_is_nan() {
     let connection = database();
@@ -178,6 +180,7 @@ fn what_a_table_does_not_know_is_nan() {
     }
 }
 
+/// Rule 17.5.
 #[test]
 fn statistics_follow_the_rows_of_a_transaction() {
     let connection = texts();
@@ -250,6 +253,7 @@ fn interrupts_stop_the_statistics() {
     assert!(late.as_millis() < 1000, "{late:?}");
 }
 
+/// Rule 17.4.
 #[test]
 fn queries_of_what_users_type() {
     let connection = texts();

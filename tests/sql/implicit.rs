@@ -1,4 +1,4 @@
-//! `cofi_rank` on pairs of users and items without ratings.
+//! `cofi_rank` on pairs of users and items without ratings (rule 11.8).
 
 use crate::support::{database, random_ratings, real_data, value};
 use rusqlite::Connection;

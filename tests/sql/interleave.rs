@@ -1,6 +1,8 @@
-//! `ltr_interleave` against the rankings of `ltr_rank`, and `ltr_interleave_result` against counts in plain SQL.
+//! `ltr_interleave` (rules 18.1, 18.2, 18.3, 18.4) against the rankings of `ltr_rank`, and `ltr_interleave_result` (rules 18.5,
+//! 18.6, 18.7, 18.8) against counts in plain SQL.
 
 use rusqlite::Connection;
+use xxhash_rust::xxh64::xxh64;
 
 use crate::support::{database, value};
 
@@ -65,6 +67,7 @@ fn drafted(a: &[i64], b: &[i64], list: &[Row]) -> Vec<(i64, String)> {
     expected
 }
 
+/// Rules 18.1, 18.3: a model that is NULL ranks by a column.
 #[test]
 fn lists_are_team_drafts_of_both_rankings() {
     let connection = rankers();
@@ -112,6 +115,7 @@ fn lists_are_team_drafts_of_both_rankings() {
     assert!((1100..1300).contains(&a_begins), "{a_begins}");
 }
 
+/// Rule 18.2; rule 18.1: WHERE and ORDER BY work as in `ltr_rank`.
 #[test]
 fn the_seed_alone_decides_the_coins() {
     let connection = rankers();
@@ -147,6 +151,37 @@ fn the_seed_alone_decides_the_coins() {
     assert_eq!(by_rank, expected);
 }
 
+/// Rule 18.2: the coins of rounds are hashes.
+#[test]
+fn coins_are_hashes_of_impression_query_and_round() {
+    let connection = rankers();
+    let team = |round: u64, key: u64| if xxh64(&round.to_le_bytes(), key) & 1 == 1 { "a" } else { "b" };
+    for (seed, bytes) in [
+        ("5", 5_i64.to_le_bytes().to_vec()),
+        ("-5", (-5_i64).to_le_bytes().to_vec()),
+        ("\"s1\"", b"s1".to_vec()),
+    ] {
+        let impression = xxh64(&bytes, 42);
+        let options = format!("'{{\"seed\": {seed}}}'");
+        let lists = rows(&connection, &format!("ltr_interleave('a', 'b', 'c', {options})"));
+        assert_eq!(lists.len(), 360);
+        for (query, _, rank, found) in lists.iter().filter(|row| row.2 % 2 == 1) {
+            let key = xxh64(&query.to_le_bytes(), impression);
+            assert_eq!(found, team(*rank as u64 / 2 + 1, key), "query {query}, rank {rank} of {seed}");
+        }
+        // Without a query column.
+        let sql = format!(
+            "SELECT team FROM ltr_interleave('a', 'b', 'SELECT doc_id, x, y FROM c WHERE query_id = 7', {options}) ORDER BY rank"
+        );
+        let mut statement = connection.prepare(&sql).unwrap();
+        let teams = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        for (round, found) in (1..).zip(teams.step_by(2)) {
+            assert_eq!(found.unwrap(), team(round, impression), "round {round} of {seed}");
+        }
+    }
+}
+
+/// Rule 18.4: a document is in the list once, at its best place.
 #[test]
 fn equal_rankings_lose_and_repeat_nothing() {
     let connection = rankers();
@@ -175,6 +210,7 @@ fn equal_rankings_lose_and_repeat_nothing() {
     }
 }
 
+/// Rules 18.2, 18.3, 18.4.
 #[test]
 fn calls_that_cannot_be_answered_are_refused() {
     let connection = rankers();
@@ -260,6 +296,7 @@ fn counts(connection: &Connection, sql: &str) -> Result5 {
     row.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
+/// Rules 18.5, 18.7, 18.8: lists are those of an impression and query; the p-value is McNemar's.
 #[test]
 fn results_are_counts_of_lists() {
     let connection = database();
@@ -309,8 +346,18 @@ fn results_are_counts_of_lists() {
     );
     assert!(wide[0] < usual[0] && usual[0] < difference && difference < usual[1] && usual[1] < wide[1]);
     assert!(usual[2] < wide[2] && usual[2] > 1000.0, "{usual:?} {wide:?}");
+    // The ends of the interval are the differences d with |z| = 1.96 in the score test of d (Tango 1998).
+    let (lists, a, b) = (n + ties as f64, wins_a as f64, wins_b as f64);
+    for (d, expected) in [(usual[0], 1.959_963_985), (usual[1], -1.959_963_985)] {
+        let (linear, constant) = ((2.0 * lists - b + a) * d - a - b, -a * d * (1.0 - d));
+        let q = ((linear * linear - 8.0 * lists * constant).sqrt() - linear) / (4.0 * lists);
+        let z = (b - a - lists * d) / (lists * (2.0 * q + d * (1.0 - d))).sqrt();
+        assert!((z - expected).abs() < 1e-6, "{d}: {z}");
+    }
+    assert_eq!(p <= 0.05, usual[0] > 0.0 || usual[1] < 0.0, "{p} {usual:?}");
 }
 
+/// Rules 18.5, 18.6.
 #[test]
 fn broken_logs_are_warnings_or_errors() {
     let connection = database();

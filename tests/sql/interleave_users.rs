@@ -1,5 +1,5 @@
 //! Simulated users of MQ2008 choose between two rankers whose NDCG@10 differs by .02: the plan of `ltr_interleave_result` has its
-//! power, and equal rankers are told apart in at most 5 % of the comparisons.
+//! power (rule 18.8), and equal rankers are told apart in at most 5 % of the comparisons.
 //!
 //! Users look at rank p with probability 1 / p, and click on what they look at with probability .1, .5 or .9 by its grade. With
 //! `LTR_LONG=1` ten times as many comparisons; `--nocapture` shows the figures of `docs/guide/interleaving.md`.

@@ -9,6 +9,7 @@ mod buckets_errors;
 mod buckets_kernels;
 mod buckets_trees;
 mod calls;
+mod categories;
 mod click_training;
 mod clicks;
 mod clicks_hostile;

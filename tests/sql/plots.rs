@@ -199,6 +199,49 @@ fn bins_of_scores_have_the_documents_of_ltr_rank() {
     assert_eq!(vec![lowest], column(&connection, "SELECT min(score) FROM ltr_rank('q_svm', 'candidates')"));
 }
 
+/// The quantile of Student's t for a probability of .975, by its expansion around that of the normal distribution.
+fn t_quantile(df: f64) -> f64 {
+    let z = 1.959_963_984_540_054_f64;
+    let terms = [
+        (z.powi(3) + z) / 4.0,
+        (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0,
+        (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
+    ];
+    terms.iter().zip(1..).fold(z, |sum, (term, power)| sum + term / df.powi(power))
+}
+
+/// Rule 14.6: the queries are the sample, and a mean grade is a ratio over them.
+#[test]
+fn intervals_of_mean_grades_are_those_of_a_ratio_over_queries() {
+    let connection = two_models();
+    let svg = plot(&connection, "'calibration', 'q_svm', 'candidates'");
+    let sql = "WITH r AS (SELECT query_id, relevance, ntile(10) OVER (ORDER BY score) AS bin
+                            FROM ltr_rank('q_svm', 'candidates') JOIN candidates USING (query_id, doc_id)),
+                    g AS (SELECT bin, avg(relevance) AS mean, count(*) AS n FROM r GROUP BY bin),
+                    u AS (SELECT bin, mean, sum(relevance - mean) / n AS u FROM r JOIN g USING (bin) GROUP BY bin, query_id)
+               SELECT mean, sum(u * u) * count(*) / (count(*) - 1.0), count(*) FROM u GROUP BY bin ORDER BY bin";
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    let bins: Vec<(f64, f64, f64)> = rows.collect::<Result<_, _>>().unwrap();
+    let document = Document::parse(&svg).unwrap();
+    let titles = document.descendants().filter(|node| node.tag_name().name() == "title");
+    let titles: Vec<&str> =
+        titles.filter_map(|title| title.text()).filter(|text| text.contains(" to ")).collect();
+    assert_eq!((titles.len(), bins.len()), (10, 10));
+    for (title, (mean, variance, queries)) in titles.into_iter().zip(bins) {
+        let (low, rest) = title.split_once('(').unwrap().1.split_once(" to ").unwrap();
+        let (high, rest) = rest.split_once(')').unwrap();
+        let found = [low, high].map(|number| number.parse::<f64>().unwrap());
+        assert!(rest.contains(&format!(" of {queries} queries")), "{title}: {queries}");
+        let half = t_quantile(queries - 1.0) * variance.sqrt();
+        for (found, expected) in found.into_iter().zip([mean - half, mean + half]) {
+            assert!((found - expected).abs() < 0.002 * (1.0 + expected.abs()), "{title}: {expected}");
+        }
+    }
+    let one = plot(&connection, "'calibration', 'q_svm', 'SELECT * FROM candidates WHERE query_id = 81'");
+    assert!(one.contains("One query has no interval."), "{one}");
+}
+
 /// Sources with little to draw, with much, and with extreme numbers.
 #[test]
 fn unusual_data_give_complete_plots() {
@@ -237,7 +280,7 @@ fn unusual_data_give_complete_plots() {
     plot(&connection, "'validation', 'one feature'");
 }
 
-/// Names of models, features and queries that try to leave their texts.
+/// Rule 14.2: names of models, features and queries that try to leave their texts. `plot` checks the rest of the rule.
 #[test]
 fn hostile_names_stay_texts() {
     let connection = hotels();
@@ -356,7 +399,7 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
     }
 }
 
-/// The warning of a report on the training data.
+/// Rule 14.5: the warning of a report on the training data.
 const TRAINING_ROWS: &str = "has the rows of the training";
 
 /// The same models in `main`, and in another schema beside others of the same name in `main`.
@@ -395,7 +438,7 @@ fn models_of_another_schema_give_the_same_pages() {
     assert_eq!(calls(r#"{"schema": "shop"}"#), expected, "others in main");
 }
 
-/// Of features without information, the best one of the rows shown is better than a random order; that of the report is not.
+/// Rule 14.4: of features without information, the best one of the rows shown is better than a random order; that of the report is not.
 #[test]
 fn the_best_single_feature_is_not_chosen_on_its_rows() {
     let connection = hotels();
@@ -454,7 +497,8 @@ fn every_kind_of_model_has_a_report() {
         "'q_svm', 'SELECT query_id, doc_id, q_luxury, price, stars, 0 AS relevance FROM candidates'",
     );
     assert!(!report(&connection, "'q_svm', 'candidates'").contains(TRAINING_ROWS));
-    report(&connection, "'q_svm', 'SELECT * FROM candidates LIMIT 1'");
+    let one = report(&connection, "'q_svm', 'SELECT * FROM candidates LIMIT 1'");
+    assert!(!one.contains("best single feature"), "fewer than two queries");
 }
 
 /// A page of 10,000 queries with long names is as small as others.

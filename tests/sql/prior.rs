@@ -1,4 +1,4 @@
-//! A stored model as the center of the penalty: warm retraining, and transfer from a large market to a small one.
+//! A stored model as the center of the penalty (rule 5.20): warm retraining, and transfer from a large market to a small one.
 
 use crate::support::{database, value};
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! The option `"query_distance": "learned"` on simulated queries: one of four query features decides what is relevant, or none.
+//! The option `"query_distance": "learned"` (rule 4.8) on simulated queries: one of four query features decides what is relevant, or none.
 
 use rusqlite::Connection;
 use serde_json::json;

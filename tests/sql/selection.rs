@@ -98,7 +98,7 @@ fn a_source_measures_the_model_that_is_returned() {
     }
 }
 
-/// Queries with functions of their own: documents of the same queries judge them, each with a lambda of its own.
+/// Rule 5.21: Queries with functions of their own: documents of the same queries judge them, each with a lambda of its own.
 #[test]
 fn documents_of_a_query_measure_its_own_function() {
     let connection = data();
@@ -145,7 +145,7 @@ fn documents_of_a_query_measure_its_own_function() {
     }
 }
 
-/// New documents of a training query, without named query features.
+/// Rule 6.9: New documents of a training query, without named query features. For `indv_svm` the id is enough.
 #[test]
 fn the_id_of_a_query_finds_a_function_of_its_own() {
     let connection = data();

@@ -225,6 +225,55 @@ fn ensembles_are_averaged() {
     assert!(models[0] == models[1] && models[1] == models[2], "early stopping on the mean");
 }
 
+/// The scores are the sum of those of both ensembles, each divided by its standard deviation in the training.
+#[test]
+fn ensembles_of_two_scales_are_averaged() {
+    let connection = connect();
+    let fit_scale = |scale: &str, more: Value| {
+        let mut options = json!({ "scale": scale, "depth": 3, "learning_rate": 0.3 });
+        options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        fit(&connection, "judged", &options.to_string())
+    };
+    let scores = |model: &[u8]| -> Vec<f64> {
+        let mut statement =
+            connection.prepare("SELECT score FROM ltr_rank(?1, 'judged') ORDER BY query_id, doc_id").unwrap();
+        statement.query_map([model], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let both = "none+quantile_minmax";
+    let [none, minmax, sum] =
+        ["none", "quantile_minmax", both].map(|scale| fit_scale(scale, json!({ "trees": 10 })));
+    let (a, b) = (deviation(&connection, &none), deviation(&connection, &minmax));
+    for ((x, y), found) in scores(&none).iter().zip(scores(&minmax)).zip(scores(&sum)) {
+        assert!((x / a + y / b - found).abs() < 1e-9, "{x} {y} {found}");
+    }
+    // The number of trees of each is chosen, and the value is that of the sum.
+    let models = [1, 3].map(|threads| fit_scale(both, json!({ "threads": threads })));
+    assert_eq!(models[0], models[1]);
+    let text: String = value(&connection, "SELECT ltr_info(?1) ->> 'training'", [&models[0]]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["scales"].as_array().map(Vec::len), Some(2), "{report}");
+    assert_eq!(report["validation"]["curve"].as_array().map(Vec::len), Some(1), "{report}");
+    // Contributions add up, and what one document alone does not have is refused.
+    let sql = "SELECT abs(sum(contribution) - (SELECT score FROM ltr_rank(?1, 'judged')
+                                                WHERE query_id = 3 AND doc_id = 2))
+                 FROM ltr_explain(?1, 'judged', 3, 2)";
+    assert!(value::<f64>(&connection, sql, [&sum]) < 1e-9);
+    let sql = "SELECT ltr_score(?1, ltr_vec(0.1, 0.2, 0.3))";
+    assert!(connection.query_row(sql, [&sum], |_| Ok(())).is_err());
+    for (options, expected) in [
+        (json!({ "scale": both, "query_columns": true }), "has no columns of queries"),
+        (json!({ "scale": "both" }), "none+quantile_minmax"),
+    ] {
+        let sql = format!("SELECT ltr_fit('boosted_trees', 'judged', '{options}')");
+        let error = refusal(&connection, &sql);
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(
+        refusal(&connection, &format!("SELECT ltr_fit('regression', 'judged', '{{\"scale\": \"{both}\"}}')"))
+            .contains("scale")
+    );
+}
+
 #[test]
 fn json_has_the_model_and_other_forms_are_refused() {
     let connection = connect();
@@ -288,7 +337,7 @@ fn what_trees_do_not_have_is_refused() {
     }
 }
 
-/// Documents with the weight 0 say nothing, and a document of weight 2 counts as two.
+/// Rule 2.15: Documents with the weight 0 say nothing, and a document of weight 2 counts as two.
 #[test]
 fn weights_of_documents_and_queries_count() {
     let connection = connect();
@@ -339,10 +388,11 @@ fn trees_are_half_of_auto() {
         let text: String = value(&connection, "SELECT ltr_export(?1, 'json')", [&model]);
         let text: Value = serde_json::from_str(&text).unwrap();
         let terms = text["terms"].as_array().unwrap();
-        assert_eq!(terms.len(), 4, "{options}");
+        let trees = terms.iter().filter(|term| !term["trees"].is_null()).count();
+        assert_eq!((terms.len() - trees, trees), (3, if *options == "{}" { 2 } else { 1 }), "{options}");
         for term in terms {
             let found = deviation(&connection, &of_terms(&connection, &text, vec![term.clone()]));
-            let expected = if term["trees"].is_null() { 1.0 } else { 3.0 };
+            let expected = if term["trees"].is_null() { 1.0 } else { 3.0 / trees as f64 };
             assert!((found / expected - 1.0).abs() < 1e-3, "{options}: {found}");
         }
         let again = of_terms(&connection, &text, terms.clone());

@@ -69,6 +69,7 @@ fn a_model_beyond_the_limit_of_a_value_is_refused_with_ways_out() {
     }
 }
 
+/// Rule 13.5: interrupts, progress handlers and the time limit stop long work soon.
 #[test]
 fn an_interrupt_stops_training_and_leaves_nothing() {
     for train in [TRAIN, RECOMMEND] {
@@ -94,6 +95,7 @@ unsafe extern "C" fn stop_after(deadline: *mut c_void) -> c_int {
     c_int::from(Instant::now() > deadline)
 }
 
+/// Rule 13.5.
 #[test]
 fn a_progress_handler_stops_training_and_leaves_nothing() {
     let connection = connect();
@@ -115,6 +117,7 @@ fn a_progress_handler_stops_training_and_leaves_nothing() {
     assert_interrupted(&connection, &outcome);
 }
 
+/// Rule 13.5.
 #[test]
 fn a_time_limit_stops_training_and_leaves_nothing() {
     let connection = connect();
@@ -334,6 +337,7 @@ impl Drop for File {
     }
 }
 
+/// Rule 13.6: and it trains with `ltr_fit`.
 #[test]
 fn a_read_only_database_ranks_scores_evaluates_and_fits() {
     let file = File::new("read-only");

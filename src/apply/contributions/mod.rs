@@ -10,6 +10,7 @@ mod shapley;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::point::check_features;
@@ -18,7 +19,7 @@ use crate::base::control::{Control, Ticks};
 use crate::base::error::{Error, Result};
 use crate::base::memory::matrix_bytes;
 use crate::base::parallel;
-use crate::data::{Dataset, Id, Matrix};
+use crate::data::{Dataset, Id, InputColumn, Matrix};
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Factored, Model, Ranker};
 
@@ -41,7 +42,7 @@ pub struct Contribution {
 pub struct Explanation {
     /// The score of the base. Base and contributions add up to the score.
     pub base: f64,
-    /// One per feature; for a model without features that of the bias, then that of the factors.
+    /// One per column, a number or a category; for a model without features that of the bias, then that of the factors.
     pub contributions: Vec<Contribution>,
 }
 
@@ -50,14 +51,15 @@ impl Explanation {
     pub fn names(model: &Model) -> Vec<String> {
         match &model.ranker {
             Ranker::Factored(_) => vec!["(bias)".to_owned(), "(factors)".to_owned()],
-            _ => model.card.features.clone(),
+            _ => model.card.input_names(),
         }
     }
 
     /// Operations of about a nanosecond that an explanation among this many documents takes.
     pub fn operations(model: &Model, documents: usize) -> usize {
         let is_linear = model.scorer().is_ok_and(Scorer::is_linear);
-        let coalitions = if is_linear { 1 } else { 1 << model.card.features.len().min(MOST_ENUMERATED) };
+        let columns = model.card.categories.inputs(model.card.features.len()).len();
+        let coalitions = if is_linear { 1 } else { 1 << columns.min(MOST_ENUMERATED) };
         ScoringJob::operations_of_document(model).saturating_mul(documents.saturating_add(coalitions))
     }
 }
@@ -115,16 +117,20 @@ pub fn explain(
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
     let parts = Parts::new(model, (scorer, weights), &query.like(rows, n, values), row, control)?;
-    // 2. Linear parts and trees are exact.
-    let added = parts.exact().into_iter();
+    // 2. Linear parts and trees are exact. The contribution of a category is the sum over its features.
+    let added = parts.exact();
+    let columns: Vec<Range<usize>> =
+        model.card.categories.inputs(n).iter().map(InputColumn::features).collect();
+    let exact = |features: &Range<usize>| added[features.clone()].iter().sum();
     let mut contributions: Vec<Contribution> =
-        added.map(|value| Contribution { value, standard_error: 0.0 }).collect();
-    // 3. Other parts.
-    let players = parts.differing();
+        columns.iter().map(|features| Contribution { value: exact(features), standard_error: 0.0 }).collect();
+    // 3. Other parts, in which the features of a category are one player.
+    let differing = parts.differing(&columns);
+    let players: Vec<Range<usize>> = differing.iter().map(|column| columns[*column].clone()).collect();
     if let Some(game) = parts.game(&players) {
-        for (player, found) in players.iter().zip(shapley::values(&game, sampling, control)?) {
-            contributions[*player].value += found.value;
-            contributions[*player].standard_error = found.standard_error;
+        for (column, found) in differing.iter().zip(shapley::values(&game, sampling, control)?) {
+            contributions[*column].value += found.value;
+            contributions[*column].standard_error = found.standard_error;
         }
     }
     check_contributions(model, query, row, &contributions)?;
@@ -137,9 +143,14 @@ pub fn explain(
 
 fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contribution]) -> Result<()> {
     let Some(index) = found.iter().position(|found| !found.value.is_finite()) else { return Ok(()) };
-    let (feature, value) = (&model.card.features[index], query.at(row, index));
+    let columns = model.card.categories.inputs(query.columns());
+    let with_value = match columns[index] {
+        InputColumn::Number(feature) => format!(" with the value {:e}", query.at(row, feature)),
+        InputColumn::Category(..) => String::new(),
+    };
+    let feature = &model.card.input_names()[index];
     Err(Error::Data(format!(
-        "the contribution of feature \"{feature}\" with the value {value:e} is beyond the range of numbers"
+        "the contribution of feature \"{feature}\"{with_value} is beyond the range of numbers"
     )))
 }
 

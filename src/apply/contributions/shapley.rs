@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use crate::base::control::{Control, Ticks};
 use crate::base::error::Result;
 use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
@@ -249,9 +251,10 @@ impl<'a> Parts<'a> {
         Ok(Self { n: rows.columns(), parts })
     }
 
-    /// Features that differ between the base and the document.
-    pub(super) fn differing(&self) -> Vec<usize> {
-        (0..self.n).filter(|feature| self.parts.iter().any(|part| part.differs(self.n, *feature))).collect()
+    /// The columns, ranges of features, that differ between the base and the document.
+    pub(super) fn differing(&self, columns: &[Range<usize>]) -> Vec<usize> {
+        let differs = |feature: usize| self.parts.iter().any(|part| part.differs(self.n, feature));
+        (0..columns.len()).filter(|column| columns[*column].clone().any(differs)).collect()
     }
 
     /// The score of the base.
@@ -279,8 +282,8 @@ impl<'a> Parts<'a> {
         added
     }
 
-    /// The other parts, as a game of these features.
-    pub(super) fn game<'b>(&'b self, players: &'b [usize]) -> Option<FeatureGame<'b>> {
+    /// The other parts, as a game of these ranges of features.
+    pub(super) fn game<'b>(&'b self, players: &'b [Range<usize>]) -> Option<FeatureGame<'b>> {
         let is_other =
             |part: &&Part<'_>| matches!(part.space.weights_of(), WeightsOf::Documents(_) | WeightsOf::Pairs);
         let parts: Vec<&Part<'_>> = self.parts.iter().filter(is_other).collect();
@@ -317,7 +320,7 @@ impl Part<'_> {
 pub(super) struct FeatureGame<'a> {
     n: usize,
     parts: Vec<&'a Part<'a>>,
-    players: &'a [usize],
+    players: &'a [Range<usize>],
 }
 
 impl Game for FeatureGame<'_> {
@@ -337,7 +340,8 @@ impl Game for FeatureGame<'_> {
             for members in coalitions.clone() {
                 let start = rows.len();
                 rows.extend_from_slice(&part.base);
-                for (&feature, _) in self.players.iter().zip(members).filter(|(_, is_member)| **is_member) {
+                let joined = self.players.iter().zip(members).filter(|(_, is_member)| **is_member);
+                for feature in joined.flat_map(|(features, _)| features.clone()) {
                     for column in (feature..part.base.len()).step_by(self.n) {
                         rows[start + column] = part.document[column];
                     }

@@ -29,7 +29,9 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
     let rows = Matrix::F64(shaped(2, FEATURES, [document, model.card.means.clone()].concat()));
     let parts =
         Parts::new(&model, (linear.scorer(), &linear.function().weights), &rows, 0, &control).unwrap();
-    let players = parts.differing();
+    let columns: Vec<_> = (0..FEATURES).map(|feature| feature..feature + 1).collect();
+    let players: Vec<_> =
+        parts.differing(&columns).into_iter().map(|column| columns[column].clone()).collect();
     assert_eq!(players.len(), FEATURES);
     let game = parts.game(&players).unwrap();
     let exact = shapley::enumerated(&game, &control).unwrap();

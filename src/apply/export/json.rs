@@ -7,7 +7,7 @@ use super::Term;
 use crate::base::control::checkpoint;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::param::{Strict, json_problem, list};
-use crate::data::{Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
+use crate::data::{Categories, Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
 use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
@@ -38,6 +38,9 @@ struct Document {
     /// Names of the features, in the order of a vector.
     #[serde(with = "list")]
     features: Vec<String>,
+    /// Columns whose values are features, the last ones: one for each value, one for others, one for NULL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    categories: Option<Categories>,
     /// What replaces a missing feature.
     missing: String,
     /// Mean of each feature over the training documents.
@@ -177,6 +180,7 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
         format_version: VERSION,
         algorithm: card.algorithm.clone(),
         features: card.features.clone(),
+        categories: Some(card.categories.clone()).filter(|categories| !categories.is_empty()),
         missing: card.missing.name().to_owned(),
         means: card.means.clone(),
         slots: card.slots,
@@ -387,6 +391,7 @@ impl Document {
         let card = Card {
             algorithm,
             features: self.features,
+            categories: self.categories.unwrap_or_default(),
             columns: self.columns,
             missing,
             means: self.means,

@@ -128,6 +128,10 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
             )),
         };
     }
+    if let Some(category) = model.card.categories.iter().next() {
+        let name = shorten(category.name());
+        return Err(format!("it has the category \"{name}\", and there are only numbers there"));
+    }
     if terms.iter().any(|term| with_trees(&term)) {
         return Err("it has trees".to_owned());
     }

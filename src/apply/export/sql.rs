@@ -7,7 +7,7 @@ use std::fmt::{Arguments, Write as _};
 use super::Term;
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result};
-use crate::data::{Missing, Quantiles, Scaling};
+use crate::data::{Category, CategoryValue, Missing, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
 use crate::trees::Split;
@@ -46,7 +46,9 @@ pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
 /// Why a name cannot be written.
 pub(super) fn check_names(model: &Model) -> Result<(), String> {
     let columns = &model.card.columns;
-    let mut names = model.card.features.iter().chain(&columns.query).chain(&columns.features);
+    let inputs = model.card.input_names();
+    let features = model.card.features.iter().chain(&inputs);
+    let mut names = features.chain(&columns.query).chain(&columns.features);
     match names.find(|name| name.contains('\0')) {
         None => Ok(()),
         Some(name) => Err(format!("the name \"{}\" has a zero byte", crate::base::error::shorten(name))),
@@ -78,7 +80,11 @@ impl Columns {
             Missing::Zero => format!("coalesce({given}, 0.0)"),
             Missing::Mean => format!("coalesce({given}, {mean:?})"),
         };
-        let features = card.features.iter().enumerate().map(given).zip(&card.means).map(filled).collect();
+        let numbers = card.features[..card.numbers()].iter().enumerate();
+        let mut features: Vec<String> = numbers.map(given).zip(&card.means).map(filled).collect();
+        for category in card.categories.iter() {
+            features.extend(of_category(category, &mut ticks));
+        }
         let query = card.columns.query.as_deref().unwrap_or(QUERY_COLUMN);
         Self { features, missing: card.missing, window: format!("OVER (PARTITION BY {})", quoted(query)) }
     }
@@ -92,6 +98,42 @@ impl Columns {
 /// A name as SQL writes it.
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
+}
+
+/// The features of a category as comparisons, which are 1 or 0 (rule 2.20).
+fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
+    let column = quoted(category.name());
+    let text = format!("CAST({column} AS TEXT) COLLATE BINARY");
+    let literal = |value: &str| format!("'{}'", value.replace('\'', "''"));
+    // A number that is stored as REAL has another text: 5.0 for the value 5.
+    let number = |value: &str| {
+        let number = value.parse::<f64>().ok().filter(|number| number.is_finite())?;
+        (CategoryValue::Real(number).text()? == value)
+            .then(|| format!("typeof({column}) IS 'real' AND {column} = {number:?}"))
+    };
+    let is_value = |value: &String| {
+        ticks.add(64 + value.len());
+        match number(value) {
+            Some(number) => format!("({text} IS {} OR {number})", literal(value)),
+            None if value.parse::<f64>().is_ok() => {
+                format!("(typeof({column}) IS 'text' AND {text} IS {})", literal(value))
+            }
+            None => format!("({text} IS {})", literal(value)),
+        }
+    };
+    let values: Vec<String> = category.values().iter().map(is_value).collect();
+    let (plain, others): (Vec<&String>, Vec<&String>) =
+        category.values().iter().partition(|value| value.parse::<f64>().is_err());
+    let listed: Vec<String> = plain.into_iter().map(|value| literal(value)).collect();
+    let mut other = format!("({column} IS NOT NULL AND {text} NOT IN ({})", listed.join(", "));
+    for (value, condition) in category.values().iter().zip(&values) {
+        if others.contains(&value) {
+            other.push_str(" AND NOT ");
+            other.push_str(condition);
+        }
+    }
+    other.push(')');
+    values.into_iter().chain([other, format!("({column} IS NULL)")]).collect()
 }
 
 /// A summand of a score.

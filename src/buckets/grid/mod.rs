@@ -31,12 +31,12 @@ use crate::learn::space::{Form, Function, Scorer};
 use crate::math::optim::{Ridge, newton_cg};
 use crate::model::{Linear, Ranker};
 use crate::train::algorithm::Trained;
-use crate::train::grid::checks;
 use crate::train::grid::choose::FALLBACK_LAMBDA;
 use crate::train::grid::fits;
 use crate::train::grid::fits::{Fit, log};
 use crate::train::grid::measure::selection_tolerance;
 use crate::train::grid::spec::GridSpec;
+use crate::train::grid::train::{penalty_report, penalty_warning};
 use crate::train::select::{Curve, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data};
 
 pub(in crate::buckets) use facts::{Count, FACTS, Facts, First, read_spaces, write_spaces, wrong_length};
@@ -132,9 +132,9 @@ impl BucketTraining for GridSpec {
         if unconverged == 0 {
             warnings.extend(fits::collapse(self, lambda, &fits));
         }
-        warnings.extend(checks::warning(self, lambda, &fits));
+        warnings.extend(penalty_warning(self, lambda, &fits));
         warnings.extend(prepared.space.warning());
-        let (reported, details) = checks::report(self, lambda, &fits);
+        let (reported, details) = penalty_report(self, lambda, &fits);
         let trained = Trained {
             lambda: reported,
             selection,

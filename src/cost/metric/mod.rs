@@ -49,15 +49,11 @@ pub use mean::{Mean, StandardError, Undefined};
 #[cfg(feature = "sqlite")]
 pub(crate) use named::LARGEST_VALUE;
 #[doc(hidden)]
-pub use named::SubtopicMetric;
-pub use named::{Gain, Metric, MetricOptions, Ties};
+pub use named::{Metric, SubtopicMetric};
 pub(crate) use ndcg::{gains, gains_for_ratios, logarithmic};
+pub use ranked::{Gain, MetricOptions, Ties};
 #[doc(hidden)]
 pub use subtopics::Subtopics;
-
-// Only SQL takes values of metrics from outside.
-
-#[doc(hidden)]
 
 /// Options that only some metrics read ([`MetricDef::arguments`]).
 pub(crate) const METRIC_ARGUMENTS: &[&str] = err::ERU.arguments;

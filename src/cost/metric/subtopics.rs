@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::ops::Range;
 
 use super::binary::expected_products;
-use super::named::MetricOptions;
 use super::ndcg::logarithmic;
+use super::ranked::MetricOptions;
 use super::ranked::Ranked;
 use super::{ScoredList, SubtopicDef};
 use crate::base::control::Ticks;

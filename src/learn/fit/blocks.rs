@@ -16,7 +16,8 @@ use crate::cost::loss::{ListLoss, Loss, PairWeights};
 use crate::data::arrange::ListConstraint;
 use crate::data::{Dataset, Matrix};
 use crate::learn::kernel::SingleMap;
-use crate::learn::solve::{ListBlock, PairWeighting, QueryBlock, Rows};
+use crate::learn::solve::ListBlock;
+use crate::learn::solve::{PairWeighting, QueryBlock, Rows};
 use crate::learn::space::{Form, Scorer, Space};
 use crate::math::lanes::LANES;
 

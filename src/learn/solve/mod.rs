@@ -8,10 +8,8 @@ pub mod pair;
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::memory::{bytes_of, matrix_bytes};
-use crate::base::parallel;
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::math::lanes::LANES;
-use crate::math::single::SingleProducts;
 
 pub use crate::math::optim::{Solution, SolveReport, Step, Stop, StopRule};
 pub use factor::{
@@ -28,7 +26,7 @@ pub use pair::{
     hinge_sums_len, hinge_sums_pairs, path as pair_path, solve, solve_hinge,
 };
 
-use pair::{largest_chunk_count, product_bytes, reduced_dim};
+use pair::reduced_dim;
 
 /// A solver of problems with pairwise losses, with listwise losses, or with both.
 #[derive(Debug)]
@@ -50,6 +48,9 @@ pub struct PairMethod {
     pub losses: &'static [PairLoss],
     /// Solves the problem for each lambda.
     pub path: PairPath,
+    /// An upper bound of the bytes that it allocates for a problem with this many features, besides the prepared queries and
+    /// the vectors of weights and scores.
+    pub bytes: fn(&PairProblem<'_>, usize) -> u64,
 }
 
 /// A method for a [`ListProblem`].
@@ -59,6 +60,8 @@ pub struct ListMethod {
     pub shapes: &'static [Shape],
     /// Solves the problem for each lambda.
     pub path: ListPath,
+    /// An upper bound of the bytes that it allocates, besides the prepared queries and the vectors of weights and scores.
+    pub bytes: fn(&ListProblem<'_>) -> u64,
 }
 
 /// Solves a pairwise problem for each lambda, best ordered from large to small. An interrupted path ends with the
@@ -97,8 +100,8 @@ impl SolverDef {
     }
 
     /// Its method for pairwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
-    fn pair_path(&self) -> PairPath {
-        self.pair.map_or(pair::NEWTON_ON_PAIRS.path, |method| method.path)
+    fn on_pairs(&self) -> PairMethod {
+        self.pair.unwrap_or(pair::NEWTON_ON_PAIRS)
     }
 
     /// Whether it sorts the documents of a long query for the hinge, in place of looking at all pairs.
@@ -107,8 +110,8 @@ impl SolverDef {
     }
 
     /// Its method for listwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
-    fn list_path(&self) -> ListPath {
-        self.list.map_or(list::AUTO_ON_LISTS.path, |method| method.path)
+    fn on_lists(&self) -> ListMethod {
+        self.list.unwrap_or(list::AUTO_ON_LISTS)
     }
 }
 
@@ -228,10 +231,7 @@ const COPIED_ROWS: usize = 2048;
 
 /// Bytes of a solver of a pairwise problem.
 pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
-    let sizes = || problem.blocks().iter().map(|(block, _)| block);
-    let documents: usize = sizes().map(|block| block.n_docs()).sum();
-    let longest = sizes().map(|block| block.n_docs()).max().unwrap_or(0);
-    let pairs: u64 = sizes().map(|block| block.pairs()).sum();
+    let documents: usize = problem.blocks().iter().map(|(block, _)| block.n_docs()).sum();
     // 1. A problem with more features than documents is copied with fewer.
     let dim = reduced_dim(problem, documents);
     let copied = if dim == problem.dim() {
@@ -242,24 +242,8 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         both.saturating_mul(2)
     };
     let vectors = vectors_bytes(documents, dim);
-    let method = if solver.name == "admm" {
-        // 2. A multiplier of each pair.
-        pairs.saturating_mul(8)
-    } else {
-        // 3. Newton: Hessians of chunks, the product of a graph of pairs and the documents, products of documents, and
-        // curvatures of the pairs of a query.
-        let square = matrix_bytes(dim + LANES, dim + LANES);
-        let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
-        let threads = parallel::threads() as u64;
-        let of_pairs = match problem.loss() {
-            // Its multipliers are reserved if they become necessary.
-            PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES))
-                .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads))
-                .saturating_add(product_bytes(documents, dim)),
-            _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
-        };
-        hessians.saturating_add(of_pairs)
-    };
+    // 2. Its method.
+    let method = (solver.on_pairs().bytes)(problem, dim);
     copied.saturating_add(vectors).saturating_add(method)
 }
 
@@ -270,15 +254,12 @@ fn vectors_bytes(documents: usize, dim: usize) -> u64 {
 
 /// Bytes of a solver of a listwise problem.
 pub fn list_bytes(problem: &ListProblem<'_>, solver: &SolverDef) -> u64 {
-    let (dim, documents) = (problem.dim(), problem.documents());
-    let vectors = vectors_bytes(documents, dim);
-    let method = match problem.loss().shape() {
-        Shape::Quadratic => least_squares_bytes(dim, documents),
-        Shape::Smooth => 0,
-        _ => matrix_bytes(dim + PLANES, 3 * PLANES),
-    };
-    let per_query = if solver.name == "constraint_generation" { problem.blocks().len() } else { 0 };
-    vectors.saturating_add(method).saturating_add(matrix_bytes(per_query, 5 * dim))
+    vectors_bytes(problem.documents(), problem.dim()).saturating_add((solver.on_lists().bytes)(problem))
+}
+
+/// Bytes of the planes of cutting planes.
+pub fn plane_bytes(problem: &ListProblem<'_>) -> u64 {
+    matrix_bytes(problem.dim() + PLANES, 3 * PLANES)
 }
 
 /// Bytes of a solver with an L1 penalty: a matrix over features twice, and planes or copied documents.
@@ -328,6 +309,9 @@ pub fn check_weight(weight: f64) -> Result<()> {
 }
 
 /// Refuses a point with another number of features, or with numbers that are not finite.
+///
+/// # Errors
+/// [`Error::Shape`] for another number, otherwise [`Error::Value`].
 pub fn point(what: &str, point: &[f64], dim: usize) -> Result<()> {
     if point.len() != dim {
         let what = format!("number of features of {what}");

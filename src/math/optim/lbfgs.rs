@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::driver::bisect;
+use super::objective::bisect;
 use super::objective::{axpy, difference, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::control::Control;

@@ -6,7 +6,7 @@
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
 
-use super::driver::backtrack;
+use super::objective::backtrack;
 use super::objective::{axpy, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::control::Control;

@@ -23,10 +23,10 @@ use crate::base::parallel;
 use crate::base::param::Params;
 use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
 use crate::data::Id;
-use crate::sqlite::glue::function;
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::State;
+use crate::sqlite::glue::usage;
 use crate::sqlite::glue::value::{Output, describe, number_of, optional_text};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
 use crate::train::options;
@@ -247,7 +247,7 @@ pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result
     for arguments in 2..=3 {
         connection.create_aggregate_function(NAME, arguments, flags, Test(Arc::clone(state)))?;
     }
-    function::answer_aggregate(connection, NAME, TEST_PARAMETERS)
+    usage::answer_aggregate(connection, NAME, TEST_PARAMETERS)
 }
 
 /// The test in the options of a call.

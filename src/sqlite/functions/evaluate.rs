@@ -122,6 +122,7 @@ pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: Source
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
+    warnings.extend(read_report.warnings());
     warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
     Ok(Judged {
         data,
@@ -236,12 +237,15 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     // The source must not start a training. Nothing is read later.
     let _mark = call.state.begin_training()?;
     let (rows, memory) = limits.run_here(call.connection, || {
-        if let Some(prior) = stored_prior(call.connection, call.state, search.input(), &options, &limits)? {
-            search.set_prior(prior.function);
+        let prior = stored_prior(call.connection, call.state, search.input(), &options, &limits)?;
+        if let Some(prior) = &prior {
+            search.set_prior(prior.function.clone());
         }
         let source = Source::resolve(call.connection, &source, &limits)?;
+        let input = search.input();
+        let spec = ReadSpec { values: &values, ..train::training_spec(input, prior.as_ref()) };
         let SourceRows { data, read_report, .. } =
-            train::read_judged(call.connection, &source, search.input(), (&options, &values), &limits)?;
+            train::read_judged(call.connection, &source, input, spec, &options, &limits)?;
         let folds = search.folds(&data, read_report.split.as_deref(), &options)?;
         Ok((SearchRows { data, folds, summaries: read_report.summaries }, read_report.memory))
     })?;

@@ -20,7 +20,8 @@ use crate::base::control::Control;
 use crate::base::error::{Error, Result, shorten};
 use crate::base::param::Params;
 use crate::cost::metric::Metric;
-use crate::data::{Dataset, Id, Matrix, shaped};
+use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
+use crate::model::Model;
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, vector_argument};
 use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
@@ -88,8 +89,8 @@ fn explain_rank(call: &Call<'_>) -> Result<OutputRows> {
 struct Explained {
     /// Names of the contributions.
     names: Vec<String>,
-    /// Features of each document before scaling; empty without features.
-    values: Vec<Vec<f64>>,
+    /// The values of the columns of each document, before scaling; empty without features.
+    values: Vec<Vec<Output>>,
     found: Explanation,
 }
 
@@ -97,11 +98,28 @@ impl Explained {
     /// A row for each contribution: its name, the values of the documents, the contribution and its standard error.
     fn rows(&self) -> impl Iterator<Item = Vec<Output>> {
         self.names.iter().zip(&self.found.contributions).enumerate().map(|(index, (name, part))| {
-            let values = self.values.iter().map(|values| Output::from(values.get(index).copied()));
+            let value = |values: &Vec<Output>| values.get(index).cloned().unwrap_or(Output::Null);
+            let values = self.values.iter().map(value);
             let numbers = [Output::Real(part.value), Output::Real(part.standard_error)];
             std::iter::once(Output::Text(name.clone())).chain(values).chain(numbers).collect()
         })
     }
+}
+
+/// The values of the columns of a document with these features. A category shows its value, as far as the model knows it.
+fn shown(model: &Model, features: &[f64]) -> Vec<Output> {
+    let value = |input: &InputColumn<'_>| match input {
+        InputColumn::Number(feature) => Output::Real(features[*feature]),
+        InputColumn::Category(category, range) => {
+            let number = features[range.clone()].iter().position(|value| *value > 0.5);
+            match category.feature(number.unwrap_or(range.len())) {
+                CategoryFeature::Value(value) => Output::Text(value.to_owned()),
+                CategoryFeature::Other => Output::Text("(other)".to_owned()),
+                CategoryFeature::Null => Output::Null,
+            }
+        }
+    };
+    model.card.categories.inputs(features.len()).iter().map(value).collect()
 }
 
 /// Explains the score of a vector.
@@ -122,7 +140,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     let found = RunLimits::default().run_sized(call.connection, operations, |control| {
         explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)
     })?;
-    Ok(Explained { names: Explanation::names(model), values: vec![features], found })
+    Ok(Explained { names: Explanation::names(model), values: vec![shown(model, &features)], found })
 }
 
 /// Explains the score of a document of a source, or its difference to that of a second one. `parameters`: the names of the
@@ -143,7 +161,7 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     let only = Some(id_of(call.argument(2))).filter(|id| *id != Id::Null);
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { only: only.as_ref(), query: only.is_some(), ..all };
-    let SourceRows { data, read_report: _memory, .. } = request.read_source(call, spec)?;
+    let SourceRows { data, read_report, .. } = request.read_source(call, spec)?;
     check_query(request, &data, call.argument(2))?;
     // 2. Their scores, and the function of the query.
     let scored = request.scored(call, &data)?;
@@ -153,14 +171,14 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     });
     let explained: Vec<usize> = explained.collect::<Result<_>>()?;
     // 3. Contributions, relative to the second document or to the means.
-    call.state.set_warnings(scored.warnings);
+    call.state.set_warnings(scored.warnings.into_iter().chain(read_report.warnings()).collect());
     let rows = (explained[0], explained.get(1).copied());
     let sampling = sampling(&request.options);
     let operations = Explanation::operations(model, data.n_docs());
     let found = request.limits.run_sized(call.connection, operations, |control| {
         explain_document(model, &scored.functions, &data, rows, sampling, control)
     })?;
-    let values = explained.iter().map(|row| data.features.row_f64(*row)).collect();
+    let values = explained.iter().map(|row| shown(model, &data.features.row_f64(*row))).collect();
     Ok(Explained { names: Explanation::names(model), values, found })
 }
 
@@ -250,7 +268,7 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
     let rows = request.read_source(call, spec)?;
     let training = training_rows(call, request, &rows)?;
-    let SourceRows { data, read_report: _memory, .. } = rows;
+    let SourceRows { data, read_report, .. } = rows;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to measure"));
     }
@@ -270,8 +288,10 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
     let found = request.limits.run_sized(call.connection, operations, work)?;
-    call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
-    let rows = model.card.features.iter().zip(found);
+    let warnings = training.into_iter().chain(scored.warnings).chain(read_report.warnings());
+    call.state.set_warnings(warnings.collect());
+    let columns = model.card.input_names();
+    let rows = columns.iter().zip(found);
     let rows = rows.flat_map(|(feature, found)| {
         metrics
             .iter()

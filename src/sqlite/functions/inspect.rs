@@ -86,7 +86,8 @@ fn roles(model: &Model) -> Value {
         [] => Value::Null,
         names => list(&columns.query_features, names),
     };
-    Value::Object(as_json(columns, (list(&columns.features, &model.card.features), query_features)))
+    let features = list(&columns.features, &model.card.features[..model.card.numbers()]);
+    Value::Object(as_json(columns, (features, query_features), &model.card.categories.names()))
 }
 
 pub(super) const MODEL: Parameter = Parameter::required("model");

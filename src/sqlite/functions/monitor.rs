@@ -126,7 +126,8 @@ fn absent_features(request: &RankingCall, model: &Model, names: &[String]) -> Ve
         let columns = request.options.get("columns").and_then(|columns| columns.get(role));
         columns.is_some() || model.card.columns.of(role).is_some() || exists(names, role)
     };
-    let documents = model.card.features.iter().filter(|_| !given("features"));
+    let (numbers, categories) = (&model.card.features[..model.card.numbers()], model.card.categories.names());
+    let documents = numbers.iter().filter(|_| !given("features")).chain(&categories);
     let queries = model.ranker.named_query_features().iter().filter(|_| !given("query_features"));
     documents.chain(queries).filter(|name| !exists(names, name)).cloned().collect()
 }
@@ -137,11 +138,12 @@ fn exists(names: &[String], name: &str) -> bool {
 
 /// Columns without a role that the training did not have.
 fn new_columns(model: &Model, fingerprint: &Fingerprint, rows: &SourceRows) -> Vec<Finding> {
-    let Card { columns, features, .. } = &model.card;
+    let Card { columns, .. } = &model.card;
+    let features = model.card.input_names();
     let is_known = |name: &str| {
         let of_role = options::COLUMN_KEYS.iter().filter_map(|role| columns.of(role));
         let query_features = fingerprint.query_features.iter().map(|(name, _)| name.as_str());
-        let others = columns.ignored.iter().chain(features).map(String::as_str);
+        let others = columns.ignored.iter().chain(&features).map(String::as_str);
         of_role.chain(query_features).chain(others).any(|known| known.eq_ignore_ascii_case(name))
     };
     let ignored = rows.roles.ignored.iter().map(|column| &rows.roles.names[*column]);
@@ -164,9 +166,14 @@ fn feature_rows(
         .run(call.connection, |control| fingerprint.features_of(data, missing_values, control))?;
     let may_miss = missing != Missing::Error;
     let features = model.card.features.iter().zip(fingerprint.features.iter().zip(&observed));
+    let numbers = model.card.numbers();
     let mut findings: Vec<Finding> = features
-        .flat_map(|(name, (profile, later))| {
-            feature_findings(name, profile, fingerprint.queries, later, may_miss)
+        .enumerate()
+        .flat_map(|(number, (name, (profile, later)))| {
+            let mut found = feature_findings(name, profile, fingerprint.queries, later, may_miss);
+            // Of the features of a category, only the shares of rows can change.
+            found.retain(|finding| number < numbers || finding.kind == "drift");
+            found
         })
         .collect();
     for name in model.ranker.named_query_features() {

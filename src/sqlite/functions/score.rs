@@ -18,7 +18,7 @@ use super::ranking_call::RankingCall;
 use crate::apply::{Fit, PairScorer, PointScorer, function_for};
 use crate::base::error::{Error, Result};
 use crate::base::param::Params;
-use crate::data::{Missing, QueryValue, Scaling};
+use crate::data::{Categories, Missing, QueryValue, Scaling};
 use crate::learn::space::{Form, Function, Space};
 use crate::model::{Card, Key, Linear, Model, Ranker, TrainingColumns};
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -135,7 +135,7 @@ fn document<'a, S: DocumentScorer>(
 ) -> Result<Document<'a>> {
     let argument = S::DOCUMENTS[number];
     match call.context.get_raw(1 + number) {
-        ValueRef::Blob(bytes) => {
+        ValueRef::Blob(bytes) if model.card.categories.is_empty() => {
             let has_nan = |values: &[[u8; 4]]| values.iter().any(|value| f32::from_le_bytes(*value).is_nan());
             if let (values, []) = bytes.as_chunks::<4>() {
                 let is_filled =
@@ -259,6 +259,7 @@ pub fn column_model(score: &str, columns: TrainingColumns) -> Result<ModelHandle
     let card = Card {
         algorithm: "regression".to_owned(),
         features: vec![score.to_owned()],
+        categories: Categories::default(),
         columns,
         missing: Missing::Error,
         means: vec![0.0],

@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::cost::metric::{Better, METRICS, SUBTOPIC_METRICS};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
-use crate::train::algorithm::ALGORITHMS;
+use crate::train::ALGORITHMS;
 use crate::train::options::{OPTIONS, OptionDef};
 
 fn text(text: impl Into<String>) -> Output {

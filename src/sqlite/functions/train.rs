@@ -27,7 +27,7 @@ use crate::sqlite::glue::state::State;
 use crate::sqlite::glue::value::{Output, optional_text, text_argument};
 use crate::sqlite::glue::vtab::{Parameter, with_values};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::reader::{FeatureSet, Judgments, ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
 use crate::train::algorithm;
 use crate::train::algorithm::{AlgorithmDef, Columns, Input};
@@ -305,7 +305,8 @@ impl<'a> Request<'a> {
         {
             return Ok(trained);
         }
-        let rows = read_judged(connection, &source, input, (options, &self.values), limits)?;
+        let spec = ReadSpec { values: &self.values, ..training_spec(input, self.prior.as_ref()) };
+        let rows = read_judged(connection, &source, input, spec, options, limits)?;
         let SourceRows { data, roles, read_report } = rows;
         let reading = limits.seconds();
         let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
@@ -323,7 +324,8 @@ impl<'a> Request<'a> {
         let algorithm = training.algorithm();
         fates.check_query_features(algorithm, &finished.model.ranker, (options, advice));
         finished.warnings.extend(fates.warnings());
-        let (roles, columns) = (roles.report(&ignored), fates.report());
+        let roles = roles.report(&ignored, &finished.model.card.categories);
+        let columns = fates.report();
         let about = About { algorithm, source: &self.source, roles, columns, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
         if let (Some(text), Some(prior)) = (input.prior, &self.prior) {
@@ -343,7 +345,11 @@ impl<'a> Request<'a> {
     ) -> Result<Option<(Dataset, Reservation)>> {
         let Some(text) = input.validation else { return Ok(None) };
         let source = Source::resolve(connection, text, &self.limits)?;
-        let spec = ReadSpec { feature_set: FeatureSet::Known, ..read_spec(input, RowOrder::Canonical) };
+        let spec = ReadSpec {
+            feature_set: FeatureSet::Known,
+            categories: CategoryColumns::Known(&data.categories),
+            ..read_spec(input, RowOrder::Canonical)
+        };
         let SourceRows { data: other, read_report, .. } =
             read(connection, &source, spec, self.training.options(), &self.limits)?;
         // Its features are copied in the order of the training.
@@ -386,10 +392,10 @@ pub(super) fn read_judged(
     connection: &Connection,
     source: &Source,
     input: Input<'_>,
-    (options, values): (&Params, &[ValueRef<'_>]),
+    spec: ReadSpec<'_>,
+    options: &Params,
     limits: &RunLimits,
 ) -> Result<SourceRows> {
-    let spec = ReadSpec { values, ..read_spec(input, input.order) };
     let mut rows = read(connection, source, spec, options, limits)?;
     check_rows(&mut rows.data, input).map_err(|problem| source.error(problem))?;
     Ok(rows)
@@ -421,6 +427,12 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
             shorten(name)
         )),
     }
+}
+
+/// What a training reads. With a prior the categories are those of the prior.
+pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
+    let known = prior.map(|prior| CategoryColumns::Known(prior.function.categories()));
+    ReadSpec { categories: known.unwrap_or(CategoryColumns::Learned), ..read_spec(input, input.order) }
 }
 
 pub(super) fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {

@@ -174,8 +174,8 @@ impl Request<'_> {
         // 2. The fit.
         let advice = roles.advice(self.options);
         let warnings = roles.warnings(&read_report, advice);
-        let (columns, named) =
-            (roles.training_columns(&read_report.ignored), roles.report(&read_report.ignored));
+        let columns = roles.training_columns(&read_report.ignored);
+        let named = roles.report(&read_report.ignored, &model.card.categories);
         let rows = Rows { data, read_report, validation: None, roles: columns, advice, warnings };
         let resume = |control: &Control| protocol::update(model, self.resume, rows, control);
         let (added, finished) = self.limits.run(connection, resume)?;

@@ -16,7 +16,7 @@ use std::time::Instant;
 use rusqlite::functions::Context;
 use rusqlite::{Connection, ffi};
 
-use super::statements;
+use super::sql;
 use crate::base::control::stoppable;
 use crate::base::error::{Error, Result};
 use crate::base::run::POLL_INTERVAL;
@@ -165,7 +165,7 @@ impl Probe {
         let constants = if needed.iter().all(|(id, least)| limit(*id) >= *least) { CONSTANTS } else { 1 };
         let text = format!("SELECT {}", vec!["0"; constants].join(","));
         // SAFETY: as above.
-        let (statement, code) = unsafe { statements::prepare_raw(self.database, &text) };
+        let (statement, code) = unsafe { sql::prepare_raw(self.database, &text) };
         self.statement.set(statement);
         code
     }

@@ -11,19 +11,17 @@
 //! collations, pragmas, the authorizer, and after DETACH. With other attached databases nothing is kept.
 
 #![allow(unsafe_code, reason = "rusqlite's statements borrow the connection that is kept beside them")]
-#![allow(unsafe_code, reason = "some statements are prepared without rusqlite")]
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rusqlite::{Batch, Connection, Params, Row, Statement, StatementStatus, ffi};
+use rusqlite::{Connection, Statement, StatementStatus, ffi};
 
+use super::sql::prepare;
 use super::state::State;
 use crate::base::error::{Error, Result};
-#[cfg(test)]
-use crate::sqlite::authorizer_tests::record;
 
 /// Largest number of statements.
 const MOST_STATEMENTS: usize = 16;
@@ -158,59 +156,4 @@ pub fn is_first_version(statement: &Statement<'_>) -> bool {
 unsafe fn detached(statement: Statement<'_>) -> Statement<'static> {
     // SAFETY: only the lifetime differs; the caller guarantees that the connection outlives the statement.
     unsafe { std::mem::transmute::<Statement<'_>, Statement<'static>>(statement) }
-}
-
-// The only place that prepares statements. `tests/architecture.rs` checks this.
-//
-// An authorizer of the host may ignore or deny any part of any statement. Where SQLite then crashes, the statement needs
-// another form. `src/sqlite/authorizer_tests.rs` walks all statements.
-
-/// As [`Connection::prepare`].
-///
-/// # Errors
-/// Those of the database.
-#[cfg_attr(test, track_caller)]
-pub fn prepare<'a>(connection: &'a Connection, sql: &str) -> rusqlite::Result<Statement<'a>> {
-    #[cfg(test)]
-    record();
-    connection.prepare(sql)
-}
-
-/// As [`Connection::query_row`].
-///
-/// # Errors
-/// Those of the database; no row.
-#[cfg_attr(test, track_caller)]
-pub fn query_row<T>(
-    connection: &Connection,
-    sql: &str,
-    params: impl Params,
-    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
-    prepare(connection, sql)?.query_row(params, read)
-}
-
-/// The statements of a text, each prepared when it is asked for.
-#[cfg_attr(test, track_caller)]
-pub fn batch<'a, 'sql>(connection: &'a Connection, sql: &'sql str) -> Batch<'a, 'sql> {
-    #[cfg(test)]
-    record();
-    Batch::new(connection, sql)
-}
-
-/// Prepares a statement for the C interface. Returns it, null after an error, and the code of SQLite. The caller finalizes it.
-///
-/// # Safety
-/// The database is open, and is used on its thread.
-#[cfg_attr(test, track_caller)]
-pub unsafe fn prepare_raw(database: *mut ffi::sqlite3, sql: &str) -> (*mut ffi::sqlite3_stmt, i32) {
-    #[cfg(test)]
-    record();
-    let mut statement = std::ptr::null_mut();
-    // SAFETY: as above; the text has this length.
-    let code = unsafe {
-        let (text, length) = (sql.as_ptr().cast(), sql.len() as i32);
-        ffi::sqlite3_prepare_v2(database, text, length, &raw mut statement, std::ptr::null_mut())
-    };
-    (statement, code)
 }

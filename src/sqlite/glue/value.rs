@@ -5,7 +5,7 @@ use rusqlite::{ErrorCode, ToSql};
 
 use crate::base::error::{Error, Result, shorten};
 use crate::base::param::{LONGEST_VECTOR, json_problem, numbers, whole_number};
-use crate::data::{Id, Missing, QueryValue, text_number};
+use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, no_vector, text_number};
 use crate::model::Model;
 
 /// A value that an SQL function returns.
@@ -77,6 +77,17 @@ pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
         ValueRef::Integer(value) => Some(value as f64),
         ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(text_number),
         ValueRef::Null | ValueRef::Blob(_) => None,
+    }
+}
+
+/// A value of a category; `None` for a BLOB and for text that is not UTF-8.
+pub fn category_value(value: ValueRef<'_>) -> Option<CategoryValue<'_>> {
+    match value {
+        ValueRef::Null => Some(CategoryValue::Null),
+        ValueRef::Integer(value) => Some(CategoryValue::Integer(value)),
+        ValueRef::Real(value) => Some(CategoryValue::Real(value)),
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().map(CategoryValue::Text),
+        ValueRef::Blob(_) => None,
     }
 }
 
@@ -159,6 +170,8 @@ pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<S
 /// # Errors
 /// Anything else; infinities; missing values that the model does not allow.
 pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
+    let has_categories = |model: &&Model| !model.card.categories.is_empty();
+    let mixed = model.filter(has_categories).map(|model| mixed_vector(what, value, model)).transpose()?;
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers";
     let refuse = |problem: String| Error::value(what, problem, allowed);
     let fill = |at: usize| match model.map(|model| (model.card.missing, &model.card.means)) {
@@ -168,21 +181,22 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
         Some((Missing::Branch, _)) | None => Some(f64::NAN),
     };
     let check_width = |found: usize| model.map_or(Ok(()), |model| model.check_width(found));
-    let mut values: Vec<f64> = match value {
-        ValueRef::Blob(bytes) => match bytes.as_chunks::<4>() {
+    let mut values: Vec<f64> = match (mixed, value) {
+        (Some(values), _) => values,
+        (None, ValueRef::Blob(bytes)) => match bytes.as_chunks::<4>() {
             (chunks, []) => {
                 check_width(chunks.len())?;
                 chunks.iter().map(|chunk| f64::from(f32::from_le_bytes(*chunk))).collect()
             }
             _ => return Err(refuse(format!("a BLOB of {} bytes, not a multiple of 4", bytes.len()))),
         },
-        ValueRef::Text(bytes) => {
+        (None, ValueRef::Text(bytes)) => {
             let (values, found) = numbers(bytes, model.map(|model| model.card.features.len()))
                 .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
             check_width(found)?;
             values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()
         }
-        other => return Err(refuse(describe(other))),
+        (None, other) => return Err(refuse(describe(other))),
     };
     for (at, value) in values.iter_mut().enumerate() {
         if value.is_nan() {
@@ -194,6 +208,56 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
         }
     }
     Ok(values)
+}
+
+/// The features of a document for a model with categories: a JSON array of the values of its columns, numbers first, then
+/// categories. Missing numbers are NaN.
+fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f64>> {
+    let card = &model.card;
+    let refuse = |found: &str| Err(no_vector(what, found, &card.input_names()));
+    let ValueRef::Text(bytes) = value else { return refuse(&describe(value)) };
+    if bytes.len() > LONGEST_VECTOR {
+        return refuse(&format!("{} bytes of text", bytes.len()));
+    }
+    let Ok(values) = serde_json::from_slice::<Vec<serde_json::Value>>(bytes) else {
+        return refuse(&describe(value));
+    };
+    let inputs = card.categories.inputs(card.features.len());
+    if values.len() != inputs.len() {
+        return refuse(&format!("{} values", values.len()));
+    }
+    let mut features = vec![0.0; card.features.len()];
+    for (value, input) in values.iter().zip(inputs) {
+        match (input, value) {
+            (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
+            (InputColumn::Number(at), value) => match value.as_f64() {
+                Some(number) => features[at] = number,
+                None => {
+                    return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), card.features[at]));
+                }
+            },
+            (InputColumn::Category(category, range), value) => {
+                let Some(value) = json_category_value(value) else {
+                    return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), category.name()));
+                };
+                features[range.start + category.feature_of(value.text().as_deref())] = 1.0;
+            }
+        }
+    }
+    Ok(features)
+}
+
+/// A value of a category in a JSON array. SQLite has 1 and 0 for true and false.
+fn json_category_value(value: &serde_json::Value) -> Option<CategoryValue<'_>> {
+    match value {
+        serde_json::Value::Null => Some(CategoryValue::Null),
+        serde_json::Value::Bool(flag) => Some(CategoryValue::Integer(i64::from(*flag))),
+        serde_json::Value::String(text) => Some(CategoryValue::Text(text)),
+        serde_json::Value::Number(number) => {
+            number.as_i64().map(CategoryValue::Integer).or(number.as_f64().map(CategoryValue::Real))
+        }
+        _ => None,
+    }
 }
 
 /// The features of a query: numbers, texts and orders of items by position, in a JSON array; or a BLOB of numbers.

@@ -22,16 +22,16 @@ use rusqlite::vtab::{
 };
 use rusqlite::{Connection, ToSql, ffi};
 
-use super::function::usage;
 use super::guard::{guard, in_transaction};
 use super::probe::{Database, interruptible};
+use super::signature::usage;
 use super::state::State;
 use super::statements::Statements;
 use super::value::{Output, id_of};
 use crate::base::error::{Error, Result};
 use crate::data::Id;
 
-pub use super::function::{Parameter, with_values};
+pub use super::signature::{Parameter, with_values};
 
 /// Rows of a table-valued function.
 pub type OutputRows = Box<dyn Iterator<Item = Result<Vec<Output>>>>;

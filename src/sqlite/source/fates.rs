@@ -15,23 +15,33 @@ use super::read_spec::FeatureColumns;
 use super::roles::Roles;
 use crate::base::column_advice::ColumnAdvice;
 use crate::base::param::Params;
-use crate::data::{ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature};
+use crate::data::{
+    ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature, is_date, is_like_date,
+    is_like_number,
+};
 use crate::model::Ranker;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
 
-/// Numbers in texts of a column that are listed in an example of SQL: characters of the first text.
-const SHOWN: usize = 40;
 /// Names of columns that say to which part of the data a row belongs.
 const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
+
+/// Whether the name of a column says that its texts are no values of documents: an id, the number of a row, or a part of the data.
+pub(super) fn is_named_otherwise(name: &str) -> bool {
+    is_like_id(name) || is_row_number(name) || is_part(name)
+}
+
+fn is_part(name: &str) -> bool {
+    PARTS.iter().any(|part| part.eq_ignore_ascii_case(name))
+}
 
 /// What became of a column.
 #[derive(Debug, Clone, Serialize)]
 pub struct ColumnFate {
     name: String,
-    /// "role", "feature", "id" or "left_out".
+    /// "role", "feature", "category", "id" or "left_out".
     fate: &'static str,
-    /// Which role, or why it is left out.
+    /// Which role, why it is a category, or why it is left out.
     reason: Option<String>,
     /// What was found in it, if it was looked at.
     facts: Option<Facts>,
@@ -100,6 +110,9 @@ impl Roles {
                 data.names.iter().position(|feature| *feature == name && self.is_wide())
             {
                 ("feature", None, Some(facts_of_feature(data, index, read.missing.of(index))), None)
+            } else if let Some((_, facts)) = read.category_facts.iter().find(|(known, _)| *known == name) {
+                let reason = self.category_reason(&name, data, advice);
+                ("category", Some(reason), Some(facts.facts()), None)
             } else if let Some(facts) = self.facts(column, read) {
                 let (fate, reason, warning) = source.fate(&name, facts);
                 (fate, Some(reason), Some(facts.facts()), warning)
@@ -110,6 +123,18 @@ impl Roles {
             ColumnFate { name, fate, reason, facts, warning }
         };
         Fates((0..self.names.len()).map(fate).collect())
+    }
+
+    /// Why a column is a category, and how to change it.
+    fn category_reason(&self, name: &str, data: &Dataset, advice: ColumnAdvice<'_>) -> String {
+        let is_listed = self.categories.iter().any(|column| self.names[*column] == name);
+        let why = if is_listed { "listed by the option columns" } else { "text with few values" };
+        let category = data.categories.iter().find(|category| category.name() == name);
+        let values = category.map_or(0, |category| category.values().len());
+        let ignore = advice.ignore(&[name]);
+        format!(
+            "{why}; {values} values have a feature each, the others have one together; to leave it out, {ignore}"
+        )
     }
 
     fn is_wide(&self) -> bool {
@@ -224,7 +249,6 @@ impl LeftOut<'_> {
             );
             return left_out("NULL in every row", Some(warning));
         }
-        let is_part = PARTS.iter().any(|part| part.eq_ignore_ascii_case(name));
         if found.distinct == Some(1) && found.missing == 0 {
             let is_empty = found.kind == "text" && facts.first_text().is_empty();
             let warning = || {
@@ -233,7 +257,7 @@ impl LeftOut<'_> {
                 )
             };
             return left_out("one value in all rows", is_empty.then(warning));
-        } else if is_part {
+        } else if is_part(name) {
             return left_out("named like a part of the data", None);
         } else if is_like_id(name) || is_row_number(name) {
             return self.id(name, facts, "named like an id");
@@ -316,7 +340,7 @@ impl LeftOut<'_> {
     fn text(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
         let (ignore, first) = (self.advice.ignore(&[name]), facts.first_text());
         let quoted = format!("\"{}\"", name.replace('"', "\"\""));
-        if self.roles.features == FeatureColumns::Wide(Vec::new()) {
+        if self.data.features.columns() == 0 {
             return ("left_out", "the algorithm learns from ids and relevance".to_owned(), None);
         }
         let convert = |what: &str, how: String| {
@@ -363,13 +387,16 @@ impl LeftOut<'_> {
         } else if !is_small {
             return ("left_out", "text with many values".to_owned(), None);
         }
-        let value: String = first.chars().take(SHOWN).collect();
-        let warning = format!(
-            "the text column \"{name}\" is left out ({} different values); make numbers of it in the source, as in {quoted} = '{}' AS \
-             \"{name} is ...\", or {ignore}",
-            found.distinct.unwrap_or(0),
-            value.replace('\'', "''"),
-        );
+        let how = if self.roles.takes_categories {
+            format!("to use its values as features, use the options {}", self.advice.category(name))
+        } else {
+            format!(
+                "this training takes numbers only; make one of each value in the source, as in {quoted} = '...'"
+            )
+        };
+        let values = found.distinct.unwrap_or(0);
+        let warning =
+            format!("the text column \"{name}\" is left out ({values} different values); {how}, or {ignore}");
         ("left_out", "text with few values".to_owned(), Some(warning))
     }
 
@@ -394,39 +421,4 @@ impl LeftOut<'_> {
 /// Whether there are few different values among so many.
 fn are_few(facts: &Facts, of: u64) -> bool {
     facts.distinct.is_some_and(|distinct| 2 * distinct <= of)
-}
-
-/// Whether SQLite reads a text as a date: it begins with YYYY-MM-DD.
-fn is_date(text: &str) -> bool {
-    let bytes = text.trim().as_bytes();
-    let digits = |range: std::ops::Range<usize>| {
-        bytes.get(range).is_some_and(|part| part.iter().all(u8::is_ascii_digit))
-    };
-    digits(0..4) && digits(5..7) && digits(8..10) && bytes[4] == b'-' && bytes[7] == b'-'
-}
-
-/// Whether a text is a date in another form, such as 11.10.2025 or 11/10/25.
-fn is_like_date(text: &str) -> bool {
-    let day = text.trim().split([' ', 'T']).next().unwrap_or_default();
-    ['.', '/', '-'].into_iter().any(|separator| {
-        let parts: Vec<&str> = day.split(separator).collect();
-        let is_number =
-            |part: &&str| (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-        parts.len() == 3
-            && parts.iter().all(is_number)
-            && [parts[0], parts[2]].iter().any(|part| part.len() >= 2)
-    })
-}
-
-/// Whether a text may be meant as a number: with digits and without letters, or a number and a unit.
-fn is_like_number(text: &str) -> bool {
-    let text = text.trim();
-    let is_digit = |c: char| c.is_ascii_digit();
-    if !text.contains(is_digit) {
-        return false;
-    }
-    let unit = text.trim_start_matches(|c: char| is_digit(c) || "+-.,".contains(c)).trim_start();
-    let has_number = text[..text.len() - unit.len()].contains(is_digit);
-    let is_unit = !unit.contains(|c: char| is_digit(c) || c.is_whitespace());
-    !text.contains(char::is_alphabetic) || has_number && is_unit
 }

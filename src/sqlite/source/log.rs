@@ -18,7 +18,7 @@ use crate::data::{Id, repeated_name};
 use crate::search::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::search::interleave::{Tally, Team};
 use crate::sqlite::glue::run_limits::{RunLimits, retry_busy, within_time};
-use crate::sqlite::glue::statements;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::value::{describe, id_of, number_of};
 use crate::train::options::LOG_KEYS;
 
@@ -34,8 +34,7 @@ pub(super) fn each_row(
     take: &mut dyn FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<()> {
     let host = |error: rusqlite::Error| source.host_error(&error);
-    let mut statement =
-        retry_busy(connection, limits, || statements::prepare(connection, select).map_err(host))?;
+    let mut statement = retry_busy(connection, limits, || sql::prepare(connection, select).map_err(host))?;
     bind(&mut statement, source, options, values, None)?;
     within_time(limits, connection, || {
         let (mut rows, mut count) = (statement.raw_query(), 0_usize);

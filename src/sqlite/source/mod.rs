@@ -19,7 +19,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use crate::base::error::{Error, Result, nearest, shorten};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::run_limits::retry_busy;
-use crate::sqlite::glue::statements;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::value::{from_host, message};
 
 #[cfg(feature = "buckets")]
@@ -62,7 +62,7 @@ impl Source {
             return Err(problem("a zero byte in the name".to_owned()));
         }
         for name in name_forms(text) {
-            match statements::prepare(connection, &format!("SELECT * FROM {} LIMIT 0", name.sql)) {
+            match sql::prepare(connection, &format!("SELECT * FROM {} LIMIT 0", name.sql)) {
                 Ok(_) => return Ok(Self::table(connection, shown, &name.sql)),
                 Err(error) if is_missing(&error, &name.plain) => {}
                 Err(error) => return Err(from_host(&error, problem)),
@@ -76,7 +76,7 @@ impl Source {
     }
 
     fn table(connection: &Connection, shown: String, name: &str) -> Self {
-        let by_rowid = statements::prepare(connection, &format!("SELECT rowid FROM {name} LIMIT 0")).is_ok()
+        let by_rowid = sql::prepare(connection, &format!("SELECT rowid FROM {name} LIMIT 0")).is_ok()
             && !is_view(connection, name);
         let order = if by_rowid { " ORDER BY rowid" } else { "" };
         Self { shown, select: format!("SELECT * FROM {name}{order}"), from: name.to_owned(), by_rowid }
@@ -84,7 +84,7 @@ impl Source {
 
     fn statement(connection: &Connection, text: &str, shown: &str) -> Result<Self> {
         let problem = |problem: String| Error::Source { source_text: shown.to_owned(), problem };
-        let mut batch = statements::batch(connection, text);
+        let mut batch = sql::batch(connection, text);
         let first = batch.next().map_err(|error| from_host(&error, problem))?;
         let Some(first) = first else { return Err(problem("no statement in the text".to_owned())) };
         if !first.readonly() {
@@ -133,7 +133,7 @@ impl Source {
     pub fn columns(&self, connection: &Connection, limits: &RunLimits) -> Result<Vec<String>> {
         retry_busy(connection, limits, || {
             let statement =
-                statements::prepare(connection, &self.select).map_err(|error| self.host_error(&error))?;
+                sql::prepare(connection, &self.select).map_err(|error| self.host_error(&error))?;
             Ok(statement.column_names().into_iter().map(str::to_owned).collect())
         })
     }
@@ -177,7 +177,7 @@ pub fn no_such_table(connection: &Connection, text: &str) -> String {
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let all = "SELECT iif(schema IN ('main', 'temp'), '', schema || '.') || name FROM pragma_table_list \
                WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'ltr\\_%' ESCAPE '\\'";
-    statements::prepare(connection, all)?.query_map([], |row| row.get(0))?.collect()
+    sql::prepare(connection, all)?.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Whether this table or view is missing, and not one that a view of this name uses.
@@ -190,7 +190,7 @@ pub fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
 fn is_view(connection: &Connection, name: &str) -> bool {
     // A view has no rowid, but whether selecting it is an error depends on the version of SQLite.
     let explain = format!("EXPLAIN QUERY PLAN SELECT rowid FROM {name} WHERE rowid = 1");
-    statements::query_row(connection, &explain, [], |row| row.get::<_, String>(3))
+    sql::query_row(connection, &explain, [], |row| row.get::<_, String>(3))
         .map_or(true, |plan| !plan.contains("INTEGER PRIMARY KEY"))
 }
 

@@ -9,7 +9,7 @@ use crate::apply::RowScorer;
 use crate::base::error::{Error, Result};
 use crate::base::param::Params;
 use crate::data::arrange::ListConstraint;
-use crate::data::{ColumnSummary, Id, Missing, RowOrder};
+use crate::data::{Categories, ColumnSummary, Id, Missing, RowOrder};
 use crate::model::Model;
 use crate::sqlite::glue::value::id_value;
 use crate::train::algorithm::DocWeights;
@@ -57,6 +57,17 @@ pub enum FeatureSet {
     Known,
 }
 
+/// Which columns are categories.
+#[derive(Debug, Clone, Copy)]
+pub enum CategoryColumns<'a> {
+    /// Those that the option `columns` lists, and columns of text that are (rule 2.18).
+    Learned,
+    /// Those of a training set or a prior.
+    Known(&'a Categories),
+    /// None: the training takes numbers only.
+    Refused,
+}
+
 /// What to read from a source.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadSpec<'a> {
@@ -64,6 +75,8 @@ pub struct ReadSpec<'a> {
     pub model: Option<&'a Model>,
     /// What the features are.
     pub feature_set: FeatureSet,
+    /// Which columns are categories, without a model.
+    pub categories: CategoryColumns<'a>,
     /// Which judgments are read.
     pub judgments: Judgments,
     /// Scores the rows as they are read, if they have document ids and BLOBs of features. The data set has no features then.
@@ -96,6 +109,7 @@ impl<'a> ReadSpec<'a> {
         Self {
             model: None,
             feature_set: FeatureSet::New,
+            categories: CategoryColumns::Learned,
             judgments: Judgments::RelevanceAndWeight,
             scorer: None,
             query: true,
@@ -121,6 +135,15 @@ impl<'a> ReadSpec<'a> {
             judgments: Judgments::Unread,
             query: false,
             ..judged
+        }
+    }
+
+    /// The categories that are known.
+    pub fn known_categories(&self) -> Option<&'a Categories> {
+        match (self.model, self.categories) {
+            (Some(model), _) => Some(&model.card.categories),
+            (None, CategoryColumns::Known(categories)) => Some(categories),
+            (None, _) => None,
         }
     }
 

@@ -12,6 +12,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 use serde_json::{Value, json};
 
+use super::fates::is_named_otherwise;
 use super::read_spec::FeatureColumns;
 use super::read_spec::bind;
 use super::roles::Roles;
@@ -22,15 +23,15 @@ use crate::base::param::Params;
 use crate::data::arrange::ListConstraint;
 use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues, ReadReport, Seen,
-    TextColumns, is_weight,
+    TextColumns, is_weight, not_a_value,
 };
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::run_limits::retry_busy;
 use crate::sqlite::glue::run_limits::within_time;
-use crate::sqlite::glue::statements;
-use crate::sqlite::glue::value::{describe, id_of, number_of, query_value, query_values};
+use crate::sqlite::glue::sql;
+use crate::sqlite::glue::value::{category_value, describe, id_of, number_of, query_value, query_values};
 
-pub use super::read_spec::{FeatureSet, Judgments, ReadSpec};
+pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 
 /// Rows between two checks of the time limit; they are scored together.
 const TOGETHER: usize = 256;
@@ -76,7 +77,7 @@ pub fn prepare<'a>(
 ) -> Result<(Statement<'a>, Roles)> {
     let prepare = |select: &str| {
         retry_busy(connection, limits, || {
-            statements::prepare(connection, select).map_err(|error| source.host_error(&error))
+            sql::prepare(connection, select).map_err(|error| source.host_error(&error))
         })
     };
     // 1. Roles: the statement is prepared to get the names of its columns.
@@ -118,7 +119,8 @@ fn finish_options<'a>(options: &Params, spec: ReadSpec<'a>) -> Result<FinishOpti
         keep_missing: spec.keep_missing,
         text_columns: match spec.model {
             None if !Roles::lists_features(options) => TextColumns::Ignore,
-            _ => TextColumns::Refuse,
+            None => TextColumns::RefuseListed,
+            Some(_) => TextColumns::Refuse,
         },
         means: spec.model.map(|model| &model.card.means[..]),
         order: spec.order,
@@ -206,7 +208,8 @@ impl<'a> Reader<'a> {
         options: &Params,
         limits: &'a RunLimits,
     ) -> Result<Self> {
-        if spec.features && roles.features == FeatureColumns::Wide(Vec::new()) {
+        let is_empty = roles.features == FeatureColumns::Wide(Vec::new()) && roles.categories.is_empty();
+        if spec.features && is_empty {
             return Err(source.error("no column is left for features"));
         }
         let finish = finish_options(options, spec)?;
@@ -228,7 +231,9 @@ impl<'a> Reader<'a> {
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
         let names = match (&self.roles.features, self.spec.model) {
             (FeatureColumns::Vector(_), _) => None,
-            (FeatureColumns::Wide(_), Some(model)) => Some(model.card.features.clone()),
+            (FeatureColumns::Wide(_), Some(model)) => {
+                Some(model.card.features[..model.card.numbers()].to_vec())
+            }
             (FeatureColumns::Wide(columns), None) => Some(names_of(columns)),
         };
         let query_names = match &self.roles.query_features {
@@ -238,12 +243,28 @@ impl<'a> Reader<'a> {
         let mut builder =
             DatasetBuilder::new(&self.source.shown, names, query_names).within(self.limits.memory());
         if let (FeatureColumns::Vector(_), Some(model)) = (&self.roles.features, self.spec.model) {
-            builder = builder.of_width(model.card.features.len());
+            builder = builder.of_width(model.card.numbers());
+        }
+        builder = match self.spec.known_categories() {
+            Some(known) => builder.with_categories(known),
+            None => builder.with_new_categories(names_of(&self.roles.categories)),
+        };
+        if let FeatureColumns::Wide(columns) = &self.roles.features {
+            let candidates = (0..columns.len()).filter(|index| self.may_be_category(columns[*index]));
+            builder = builder.may_be_categories(candidates);
         }
         if let Some(names) = &self.roles.feature_names {
             builder = builder.with_value_names(names.clone());
         }
         builder
+    }
+
+    /// Whether a column of features becomes a category if its values are texts that suit (rule 2.18).
+    fn may_be_category(&self, column: usize) -> bool {
+        self.spec.feature_set == FeatureSet::New
+            && matches!(self.spec.categories, CategoryColumns::Learned)
+            && self.finish.text_columns == TextColumns::Ignore
+            && !is_named_otherwise(&self.roles.names[column])
     }
 
     /// The rows, and the values of the column `split_by`.
@@ -273,7 +294,7 @@ impl<'a> Reader<'a> {
 
     /// Without document ids, the features order documents with equal scores.
     fn score_rows(&self, builder: &mut DatasetBuilder) -> Result<()> {
-        match self.spec.scorer.filter(|_| self.roles.doc.is_some()) {
+        match self.spec.scorer.filter(|_| self.roles.doc.is_some() && self.roles.categories.is_empty()) {
             Some(scorer) => {
                 builder.score_rows(&self.finish, |rows, width, scores| scorer.add_scores(rows, width, scores))
             }
@@ -426,7 +447,7 @@ impl<'a> Reader<'a> {
                 ValueRef::Blob(bytes) => builder.blob(bytes)?,
                 ValueRef::Text(bytes) => {
                     // A number takes at least 2 bytes of text, and 16 bytes in a vector that grows.
-                    let most = self.spec.model.map_or(usize::MAX, |model| model.card.features.len());
+                    let most = self.spec.model.map_or(usize::MAX, |model| model.card.numbers());
                     let needed = matrix_bytes(most.min(bytes.len() / 2 + 1), 2);
                     let what = format_args!("a vector in {} bytes of JSON", bytes.len());
                     let way_out = "give features as BLOBs of ltr_vec (4 bytes per feature)";
@@ -454,6 +475,14 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
+        }
+        for (number, &column) in self.roles.categories.iter().enumerate() {
+            let found = self.value(row, column)?;
+            let Some(value) = category_value(found) else {
+                let name = &self.roles.names[column];
+                return Err(builder.last_context().error(name, not_a_value(&describe(found))));
+            };
+            builder.category(number, value.text().as_deref(), seen(found));
         }
         Ok(())
     }

@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
-use super::read_spec::{FeatureColumns, FeatureSet, Judgments, ReadSpec};
+use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::base::column_advice::{ColumnAdvice, Origin, columns_text};
 use crate::base::error::Result;
 use crate::base::param::Params;
-use crate::data::ReadReport;
 use crate::data::arrange::ListConstraint;
+use crate::data::{Categories, ReadReport};
 use crate::model::TrainingColumns;
 
 /// The roles of a source's columns.
@@ -41,6 +41,10 @@ pub struct Roles {
     constraint: ListConstraint,
     /// Document features. With a model: its features, in their order.
     pub features: FeatureColumns,
+    /// Categories that the option `columns` lists, or those of the model, in their order.
+    pub categories: Vec<usize>,
+    /// Whether columns may be categories.
+    pub(super) takes_categories: bool,
     /// Names of the values of a column of vectors, if they have names.
     pub feature_names: Option<Vec<String>>,
     /// Query features, if there are any. With a model: those that it needs.
@@ -96,6 +100,8 @@ impl Roles {
         taken.extend(&ignored);
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
+        let categories = choice.categories()?;
+        taken.extend(&categories);
         let features = choice.features(&taken)?;
         let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
@@ -118,6 +124,8 @@ impl Roles {
             split,
             constraint,
             features,
+            categories,
+            takes_categories: !matches!(spec.categories, CategoryColumns::Refused),
             feature_names,
             query_features,
             ignored,
@@ -174,6 +182,7 @@ impl Roles {
         {
             self.observed.clear();
         }
+        self.categories.clear();
         self.like_ids = None;
         self.role_named.clear();
         self
@@ -242,17 +251,19 @@ impl Roles {
         }
     }
 
-    /// The roles as JSON, for reports; `not_numeric` are further columns that were ignored.
-    pub fn report(&self, not_numeric: &[String]) -> Value {
+    /// The roles as JSON, for reports; `not_numeric` are further columns that were ignored. `categories`: those of the model.
+    pub fn report(&self, not_numeric: &[String], categories: &Categories) -> Value {
+        let categories = categories.names();
         let list = |columns: &FeatureColumns| match columns {
             FeatureColumns::Vector(column) => json!(self.names[*column]),
             FeatureColumns::Wide(columns) => {
                 let names = columns.iter().map(|column| &self.names[*column]);
-                json!(names.filter(|name| !not_numeric.contains(name)).collect::<Vec<_>>())
+                let is_number = |name: &&String| !not_numeric.contains(name) && !categories.contains(name);
+                json!(names.filter(is_number).collect::<Vec<_>>())
             }
         };
         let features = (list(&self.features), self.query_features.as_ref().map_or(Value::Null, list));
-        let mut report = as_json(&self.training_columns(not_numeric), features);
+        let mut report = as_json(&self.training_columns(not_numeric), features, &categories);
         if self.constraint == ListConstraint::Diversity {
             report.insert("diversify_by".to_owned(), json!(self.name(self.group)));
         }
@@ -260,8 +271,12 @@ impl Roles {
     }
 }
 
-/// Roles as JSON, with the columns of features and of query features.
-pub fn as_json(columns: &TrainingColumns, (features, query_features): (Value, Value)) -> Map<String, Value> {
+/// Roles as JSON, with the columns of features, of query features, and of categories if there are any.
+pub fn as_json(
+    columns: &TrainingColumns,
+    (features, query_features): (Value, Value),
+    categories: &[String],
+) -> Map<String, Value> {
     let entries = [
         ("query", json!(columns.query)),
         ("doc", json!(columns.doc)),
@@ -273,5 +288,11 @@ pub fn as_json(columns: &TrainingColumns, (features, query_features): (Value, Va
     ];
     let optional = [("doc_weight", &columns.doc_weight), ("slot", &columns.slot)];
     let optional = optional.into_iter().filter_map(|(role, column)| Some((role, json!(column.as_ref()?))));
-    entries.into_iter().chain(optional).map(|(key, value)| (key.to_owned(), value)).collect()
+    let categories = (!categories.is_empty()).then(|| ("categories", json!(categories)));
+    entries
+        .into_iter()
+        .chain(optional)
+        .chain(categories)
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Statement};
 
 use super::host;
 use crate::base::error::{Error, Result};
-use crate::sqlite::glue::statements;
+use crate::sqlite::glue::sql;
 
 /// Number of the next savepoint. A name is used once: an interrupt can leave a savepoint open.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -42,7 +42,7 @@ impl<'a> StoreTransaction<'a> {
         if connection.is_autocommit() != alone {
             return Err(Error::Host("a transaction began or ended during the call".to_owned()));
         }
-        let prepare = |sql: String| statements::prepare(connection, &sql).map_err(|error| host(&error));
+        let prepare = |sql: String| sql::prepare(connection, &sql).map_err(|error| host(&error));
         let owner = if alone { Owner::Library } else { Owner::Caller };
         let name = format!("ltr_store_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let commit = prepare(format!("RELEASE {name}"))?;

@@ -9,8 +9,8 @@ use crate::base::error::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::run_limits::retry_busy;
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::BlobLocation;
-use crate::sqlite::glue::statements;
 use crate::sqlite::source::quote;
 
 /// Statement templates; `{schema}` is replaced.
@@ -89,13 +89,12 @@ impl Store<'_> {
     /// that reads or writes; another connection that writes.
     pub fn prepare(&self, limits: &RunLimits) -> Result<()> {
         let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
-            || statements::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0))
-                .unwrap_or(false);
+            || sql::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
         if read_only {
             return Err(Error::Unsupported(format!("the database '{}' is read-only{ADVICE}", self.schema)));
         }
         let mode = format!("PRAGMA {}.journal_mode", quote(&self.schema));
-        if statements::query_row(self.connection, &mode, [], |row| row.get(0))
+        if sql::query_row(self.connection, &mode, [], |row| row.get(0))
             .is_ok_and(|mode: String| mode == "off")
         {
             return Err(Error::Unsupported(format!(
@@ -139,7 +138,7 @@ impl Store<'_> {
         if !self.exists()? {
             return Ok(());
         }
-        statements::prepare(self.connection, &self.sql(INSERT)).map(drop).map_err(|error| match host(&error) {
+        sql::prepare(self.connection, &self.sql(INSERT)).map(drop).map_err(|error| match host(&error) {
             Error::Host(problem) => Error::Host(format!(
                 "the table ltr_models cannot take a new version ({problem}); rename it or use the option 'schema'"
             )),
@@ -262,7 +261,7 @@ impl Store<'_> {
             "SELECT count(*) FROM {}.sqlite_master WHERE type = 'trigger' AND name IN ('ltr_models_inserted', 'ltr_models_activated')",
             quote(&self.schema)
         );
-        let found = statements::query_row(self.connection, &find, [], |row| row.get::<_, i64>(0));
+        let found = sql::query_row(self.connection, &find, [], |row| row.get::<_, i64>(0));
         if found.is_ok_and(|found| found == EVENTS.len() as i64) {
             return Ok(Vec::new());
         }
@@ -277,7 +276,7 @@ impl Store<'_> {
         let several = format!(
             "SELECT name, max(version) FROM {table} WHERE active AND typeof(name) = 'text' GROUP BY name HAVING count(*) > 1"
         );
-        let mut statement = statements::prepare(self.connection, &several).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, &several).map_err(|error| host(&error))?;
         let several: Vec<(String, i64)> = statement
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
             .and_then(Iterator::collect)
@@ -329,7 +328,7 @@ impl Store<'_> {
             self.table()
         );
         let oldest =
-            statements::query_row(self.connection, &sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
+            sql::query_row(self.connection, &sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
         match oldest.optional().map_err(|error| host(&error))? {
             Some(oldest) => self.execute(DELETE_OLDER, (name, oldest)),
             None => Ok(()),
@@ -342,7 +341,7 @@ impl Store<'_> {
         if self.connection.is_autocommit() {
             return Err(Error::Host("SQLite has ended the transaction".to_owned()));
         }
-        let mut statement = statements::prepare(self.connection, sql).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, sql).map_err(|error| host(&error))?;
         let mut rows = statement.query(values).map_err(|error| host(&error))?;
         while rows.next().map_err(|error| host(&error))?.is_some() {}
         Ok(())
@@ -351,13 +350,13 @@ impl Store<'_> {
     /// The highest version of a name, or 0.
     fn newest(&self, name: &str) -> Result<i64> {
         let sql = format!("SELECT coalesce(max(version), 0) FROM {} WHERE name = ?1", self.table());
-        statements::query_row(self.connection, &sql, [name], |row| row.get(0)).map_err(|error| host(&error))
+        sql::query_row(self.connection, &sql, [name], |row| row.get(0)).map_err(|error| host(&error))
     }
 
     /// Whether the version holds exactly this model.
     fn holds(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let find = format!("SELECT rowid FROM {} WHERE name = ?1 AND version = ?2", self.table());
-        let row = statements::query_row(self.connection, &find, (new.name, version), |row| row.get(0));
+        let row = sql::query_row(self.connection, &find, (new.name, version), |row| row.get(0));
         let Some(row) = row.optional().map_err(|error| host(&error))? else { return Ok(false) };
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = match open_blob(self.connection, &location) {
@@ -391,7 +390,7 @@ impl Store<'_> {
     /// The active versions of a name.
     fn active_versions(&self, name: &str) -> Result<Vec<i64>> {
         let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
-        let mut statement = statements::prepare(self.connection, &sql).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, &sql).map_err(|error| host(&error))?;
         let active = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect);
         active.map_err(|error| host(&error))
     }
@@ -430,8 +429,7 @@ impl Store<'_> {
             "SELECT rowid, version FROM {} WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1",
             self.table()
         );
-        let found =
-            statements::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found = sql::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
         found.optional().map_err(|error| host(&error))
     }
 

@@ -5,8 +5,10 @@
 
 use std::ops::Range;
 
-use super::folds::{FEWER, block, doc_weights, reserve_blocks, weight};
+use super::prepared::FEWER;
 use super::prepared::Prepared;
+use super::prepared::block;
+use super::prepared::doc_weights;
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::base::memory::{Reservation, matrix_bytes};
@@ -18,6 +20,9 @@ use crate::learn::space::Scorer;
 use crate::math::single::{PANEL, Row, panels_for, rows_times};
 use crate::math::single_factor::solve_last_column;
 use crate::math::single_sums::{Panels, SingleSums};
+use crate::train::averaged::weight;
+
+pub use super::prepared::reserve_blocks;
 
 /// The documents of a trial in parts of queries.
 pub(super) enum Parts {

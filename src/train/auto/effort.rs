@@ -1,15 +1,10 @@
 //! What each level of the option `effort` does: how many candidates are compared, on how many folds, and how many functions
 //! are averaged.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::refit::Fitted;
-use super::trial::Trial;
-use super::{AutoSpec, is_better};
+use super::AutoSpec;
 use crate::data::ScalingKind;
-use crate::train::algorithm::BOOSTED_TREES;
-use crate::train::select::Selection;
 
 /// What a training does.
 #[derive(Debug)]
@@ -108,88 +103,6 @@ impl Effort {
     pub fn of(level: Option<usize>) -> &'static Self {
         &LEVELS[level.unwrap_or(DEFAULT).clamp(1, LEVELS.len()) - 1]
     }
-}
-
-// What `auto` reports about its candidates.
-
-/// What training found.
-#[derive(Serialize)]
-pub(super) struct Details<'a> {
-    candidates: Vec<CandidateReport<'a>>,
-}
-
-/// Trained trees with their validated value.
-pub struct Grown {
-    /// How features are scaled.
-    pub scale: ScalingKind,
-    /// Trees of each ensemble.
-    pub trees: usize,
-    /// Number of ensembles.
-    pub ensembles: usize,
-    /// The validated value; `None` if no value is defined.
-    pub value: Option<f64>,
-    /// What is known about the choice of the number of trees.
-    pub selection: Selection,
-    /// The held-out queries.
-    pub held_out: Vec<usize>,
-    /// The value of each query (`n_queries`), negated if lower ones are better.
-    pub values: Vec<Option<f64>>,
-    /// The function, with the standard deviation 1 within the training queries.
-    pub fitted: Fitted,
-}
-
-/// One candidate with its value.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum CandidateReport<'a> {
-    Kernel {
-        scale: &'a str,
-        kernel: &'a Value,
-        lambda: f64,
-        value: Option<f64>,
-        averaged: bool,
-    },
-    Trees {
-        algorithm: &'a str,
-        scale: &'a str,
-        trees: usize,
-        ensembles: usize,
-        value: Option<f64>,
-        averaged: bool,
-    },
-}
-
-/// Every candidate, the best first; of kernels so many are averaged. Trees with whether they are.
-pub(super) fn report<'a>(
-    spec: &AutoSpec,
-    trials: &'a [Trial],
-    (order, averaged): (&[usize], usize),
-    grown: Option<(&'a Grown, bool)>,
-) -> Details<'a> {
-    let line = |(rank, index): (usize, &usize)| {
-        let trial = &trials[*index];
-        CandidateReport::Kernel {
-            scale: trial.candidate.scale.name(),
-            kernel: &trial.candidate.kernel,
-            lambda: trial.lambda(),
-            value: trial.value,
-            averaged: rank < averaged,
-        }
-    };
-    let mut candidates: Vec<CandidateReport<'_>> = order.iter().enumerate().map(line).collect();
-    if let Some((grown, averaged)) = grown {
-        let is_behind = |index: &usize| is_better(spec, trials[*index].value, grown.value);
-        let line = CandidateReport::Trees {
-            algorithm: BOOSTED_TREES,
-            scale: grown.scale.name(),
-            trees: grown.trees,
-            ensembles: grown.ensembles,
-            value: grown.value,
-            averaged,
-        };
-        candidates.insert(order.iter().take_while(|index| is_behind(index)).count(), line);
-    }
-    Details { candidates }
 }
 
 // Candidates: scalings with kernels, simple ones first.

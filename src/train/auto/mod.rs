@@ -18,6 +18,7 @@ mod effort;
 pub mod folds;
 pub mod prepared;
 pub mod refit;
+mod report;
 #[cfg(feature = "trees")]
 mod trees;
 pub mod trial;
@@ -39,18 +40,15 @@ use crate::data::arrange::ListConstraint;
 use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::learn::kernel;
-use crate::learn::space::{Function, SumSpace};
 use crate::math::order::sort_indices;
-use crate::model::{Linear, Ranker};
+use crate::train::averaged::{self, Fitted};
 use crate::train::select::{Searched, Selection, ValidationSpec, is_below};
 
 use effort::Effort;
-use effort::Grown;
-use effort::report;
 use folds::Partitions;
 use folds::Sample;
 use prepared::Copies;
-use refit::Fitted;
+use report::{Grown, report};
 use trial::{CLEARLY, Trial};
 
 /// The definition.
@@ -172,9 +170,9 @@ impl TrainingSpec for AutoSpec {
             fitted.push((refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
             control.step();
         }
-        if let Some(mut trees) = trees {
-            // Half of the sum.
-            let weight = fitted.len().max(1) as f64;
+        // Half of the sum.
+        let weight = fitted.len().max(1) as f64;
+        for mut trees in trees {
             trees.weights.iter_mut().for_each(|value| *value *= weight);
             fitted.push((trees, started.elapsed().as_secs_f64()));
         }
@@ -221,7 +219,7 @@ pub struct Found {
     /// The trials of kernels, the best first.
     pub chosen: Vec<Trial>,
     /// The trees, if they are among the best.
-    trees: Option<Fitted>,
+    trees: Vec<Fitted>,
     pub choice: Choice,
 }
 
@@ -299,7 +297,7 @@ impl AutoSpec {
             searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
-        let trees = grown.filter(|_| with_trees).map(|(grown, _)| grown.fitted);
+        let trees = grown.filter(|_| with_trees).map_or_else(Vec::new, |(grown, _)| grown.fitted);
         Ok(Found { chosen: best, trees, choice: Choice { lambda, selection, warnings, details } })
     }
 }
@@ -327,15 +325,13 @@ fn is_better(spec: &AutoSpec, value: Option<f64>, other: Option<f64>) -> bool {
 impl Choice {
     /// The sum of fitted functions of documents with `width` features. Each comes with the seconds since training began.
     pub fn trained(self, width: usize, fitted: Vec<(Fitted, f64)>) -> Trained {
-        let (mut log, mut members, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-        for (fitted, seconds) in fitted {
-            log.push(LogStep { objective: fitted.objective, gap: 0.0, seconds });
-            weights.extend(fitted.weights);
-            members.push(fitted.member);
-        }
-        let objective = log.iter().map(|step| step.objective).sum();
-        let function = Function { weights, objective, gap: 0.0 };
-        let ranker = Linear::new(SumSpace::new(width, members), function);
+        let step = |(fitted, seconds): &(Fitted, f64)| LogStep {
+            objective: fitted.objective,
+            gap: 0.0,
+            seconds: *seconds,
+        };
+        let log: Vec<LogStep> = fitted.iter().map(step).collect();
+        let ranker = averaged::sum(width, fitted.into_iter().map(|(fitted, _)| fitted).collect());
         Trained {
             lambda: self.lambda,
             warnings: self.warnings,
@@ -343,7 +339,7 @@ impl Choice {
             functions: log.len(),
             log,
             details: self.details,
-            ..Trained::new(Ranker::Linear(ranker), Scaling::None)
+            ..Trained::new(ranker, Scaling::None)
         }
     }
 }

@@ -6,16 +6,24 @@ use serde_json::Value;
 
 use super::AutoSpec;
 use super::effort::Candidate;
-use super::folds::FEWER;
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::base::memory::Reservation;
+use crate::base::memory::matrix_bytes;
+use crate::base::parallel;
+use crate::cost::loss::least_squares;
+use crate::cost::loss::pair_count;
 use crate::data::{Dataset, Matrix, Scaling, ScalingKind, shaped};
 use crate::learn::kernel;
 use crate::learn::kernel::{FeatureMap, KernelSpec, MapOptions, SingleMap};
+use crate::learn::solve::ListBlock;
+use crate::learn::solve::Rows;
 use crate::learn::solve::fits_single_precision;
-use crate::learn::space::{Form, Space};
+use crate::learn::solve::least_squares_bytes;
+use crate::learn::space::{Form, Scorer, Space};
+use crate::math::lanes::LANES;
 use crate::train::algorithm::scale;
+use crate::train::averaged::weight;
 
 /// Landmarks that add less than this to the span of the others are left out, so that single precision has enough digits.
 const TOLERANCE: f64 = 2e-6;
@@ -132,4 +140,66 @@ impl Scaled {
 
 fn options(spec: &AutoSpec, landmarks: usize) -> MapOptions {
     MapOptions { landmarks, tolerance: TOLERANCE, seed: spec.seed }
+}
+
+// Queries prepared for least squares, their weights and their memory.
+
+/// What to do if a candidate takes too much memory.
+pub const FEWER: &str = "use fewer landmarks, threads or rows, or one algorithm, such as rank_svm";
+
+/// One query for least squares, with its weight.
+pub fn block(
+    space: &Space,
+    data: &Arc<Dataset>,
+    query: usize,
+    control: &Control,
+) -> Result<(ListBlock, f64)> {
+    control.check()?;
+    let range = data.rows(query);
+    let rows = if space.is_linear() {
+        Rows::Of(Arc::clone(data), range)
+    } else {
+        Rows::Own(space.rows(&data.features, range, control)?)
+    };
+    let (loss, labels) = (least_squares(), data.labels(query));
+    let block =
+        ListBlock::new(rows, labels, &[], &loss)?.weighted(labels, doc_weights(data, query), &loss)?;
+    Ok((block, weight(data, query)))
+}
+
+/// Whether a query has documents of different relevance among those that have a weight.
+pub fn is_judged(data: &Dataset, query: usize) -> bool {
+    are_judged(data.labels(query), data.doc_weights(query))
+}
+
+/// The same by the grades and weights of the documents of a query.
+pub fn are_judged(grades: &[f64], weights: &[f64]) -> bool {
+    let counts = |row: usize| weights.get(row).is_none_or(|weight| *weight > 0.0);
+    let counted = grades.iter().enumerate().filter(|(row, _)| counts(*row));
+    pair_count(&counted.map(|(_, grade)| *grade).collect::<Vec<f64>>()) > 0
+}
+
+/// The weights of the documents of a query; none if all are 1, or all 0: then the query has weight 0.
+pub(super) fn doc_weights(data: &Dataset, query: usize) -> &[f64] {
+    let weights = data.doc_weights(query);
+    if weights.iter().any(|weight| *weight > 0.0) { weights } else { &[] }
+}
+
+/// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.
+pub fn reserve_blocks(
+    space: &Space,
+    documents: usize,
+    sums: usize,
+    control: &Control,
+) -> Result<Reservation> {
+    let dim = space.dim();
+    // Queries that are being prepared have a copy. Linear functions use the documents of the data set.
+    let copied = if space.is_linear() { 0 } else { matrix_bytes(documents, dim) };
+    let square = matrix_bytes(dim + 2 * LANES, dim + 2 * LANES);
+    let solutions = square.saturating_mul(1 + parallel::threads() as u64);
+    let sums = (square / 2).saturating_mul(sums as u64);
+    let parts = [copied, solutions, sums, least_squares_bytes(dim, documents)];
+    let bytes = parts.into_iter().fold(0, u64::saturating_add);
+    let what = format_args!("fitting {documents} documents in a space of {dim} landmarks");
+    control.reserve(bytes, what, FEWER)
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::AutoSpec;
-use super::documents::{queries, query_loss};
-use super::folds::{block, reserve_blocks, total_weight};
+use super::documents::{queries, query_loss, reserve_blocks};
 use super::prepared::Scaled;
+use super::prepared::block;
 use super::trial::Trial;
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
@@ -14,19 +14,10 @@ use crate::data::{Dataset, Scaling};
 use crate::learn::kernel::SingleMap;
 use crate::learn::solve::{Gram, ListBlock, Slabs};
 use crate::learn::space::{Member, Scorer, Space};
+use crate::train::averaged::{Fitted, normalizer, total_weight};
 
 /// Approximate number of documents whose kernel features are in memory at a time.
 const CHUNK: usize = 16_384;
-
-/// A fitted function.
-pub struct Fitted {
-    /// Its scaling and space.
-    pub member: Member,
-    /// Its weights there, divided by the standard deviation of its scores within the training queries.
-    pub weights: Vec<f64>,
-    /// (1/(2 N)) sum of squared errors + lambda / 2 |f|^2 before the division.
-    pub objective: f64,
-}
 
 /// Fits the candidate of a trial at its lambda.
 pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: &mut Scaled, control: &Control) -> Result<Fitted> {
@@ -81,10 +72,4 @@ pub fn solved(
     let scale = normalizer(spread, documents);
     let weights = space.function(w.iter().map(|w| w * scale).collect())?;
     Ok(Fitted { member: Member { scaling, space: space.fitted() }, weights, objective })
-}
-
-/// What divides scores by their standard deviation. `spread`: the sum of squared scores, less their means in the query.
-pub(super) fn normalizer(spread: f64, documents: f64) -> f64 {
-    let deviation = (spread / documents).sqrt();
-    if deviation > 0.0 { 1.0 / deviation } else { 1.0 }
 }

@@ -8,18 +8,18 @@
 //! default fraction of the features.
 
 use super::AutoSpec;
-use super::effort::Grown;
 use super::folds::Sample;
-use super::folds::total_weight;
 use super::prepared::Copies;
-use super::refit::{Fitted, normalizer};
+use super::report::Grown;
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::base::memory::bytes_of;
 use crate::base::parallel;
 use crate::data::{Dataset, Scaling, ScalingKind};
-use crate::learn::space::{Member, Space};
-use crate::train::boosted_trees::early::{HeldOut, Measured, Pace, measure};
+use crate::train::averaged::{self, BOTH_SCALES};
+use crate::train::boosted_trees::early::{
+    HeldOut, Measured, Pace, QueryValue, measure, sum_of_scores, values,
+};
 use crate::train::select::{Selection, Split, fold_numbers};
 use crate::trees;
 use crate::trees::{Boosting, Judged, Prepared, RowWeights, TreeOptions};
@@ -42,7 +42,8 @@ struct Folds {
 }
 
 impl AutoSpec {
-    /// Trains trees on all rows; `None` if all features are constant. `judged`: for each query whether it is judged.
+    /// Trains trees on all rows, one ensemble for each scale; `None` if all features are constant. `judged`: for each query
+    /// whether it is judged.
     pub(super) fn grow(
         &self,
         judged: &[bool],
@@ -59,22 +60,91 @@ impl AutoSpec {
             let count = self.effort.tree_folds;
             Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
         };
-        match scale(self, sample.is_of_many) {
-            ScalingKind::None => boost(self, (&Scaling::None, data), &folds, control),
-            scale => {
-                let scaled = copies.get(scale, control)?;
-                boost(self, (&scaled.scaling, &scaled.data), &folds, control)
-            }
+        let mut parts = Vec::with_capacity(2);
+        for scale in scales(self, sample.is_of_many) {
+            let part = match scale {
+                ScalingKind::None => boost(self, (&Scaling::None, data), &folds, control)?,
+                scale => {
+                    let scaled = copies.get(*scale, control)?;
+                    boost(self, (&scaled.scaling, &scaled.data), &folds, control)?
+                }
+            };
+            parts.extend(part);
+        }
+        match <[Ensembles; 2]>::try_from(parts) {
+            Ok(both) => sum(self, data, &folds, both, control).map(Some),
+            Err(mut parts) => Ok(parts.pop().map(|part| part.grown)),
         }
     }
 }
 
-/// The scaling of the documents: trees need none, only values within queries are more than the order of a feature's values.
-fn scale(spec: &AutoSpec, is_large: bool) -> ScalingKind {
+/// Ensembles of one scale.
+struct Ensembles {
+    grown: Grown,
+    /// The scores of the held-out documents of each fold.
+    scores: Vec<Vec<f64>>,
+}
+
+/// The sum of the ensembles of two scales, and what validation tells about it.
+fn sum(
+    spec: &AutoSpec,
+    data: &Dataset,
+    folds: &Folds,
+    [first, second]: [Ensembles; 2],
+    control: &Control,
+) -> Result<Grown> {
+    let measured = folds.measured(data);
+    let scores = sum_of_scores(&measured, [&first.scores, &second.scores]);
+    let (value, of_queries) = values(&spec.validation, &measured, &scores, control)?;
+    let (first, second) = (first.grown, second.grown);
+    let trees = first.trees + second.trees;
+    let split = first.selection.split;
+    let curve = vec![(trees as f64, value)];
+    let selection = Selection {
+        option: Some("trees"),
+        ..Selection::new(&spec.validation, split, curve, value.map(|_| 0))
+    };
+    let mut fitted = first.fitted;
+    fitted.extend(second.fitted);
+    fitted.iter_mut().flat_map(|fitted| &mut fitted.weights).for_each(|weight| *weight *= 0.5);
+    Ok(Grown {
+        scale: BOTH_SCALES,
+        trees,
+        ensembles: first.ensembles,
+        value,
+        values: folds.by_query(spec, &first.held_out, &of_queries),
+        selection: selection.with_error(|_| of_queries.into_iter().flatten().collect()),
+        held_out: first.held_out,
+        fitted,
+    })
+}
+
+impl Folds {
+    /// The held-out queries of each fold.
+    fn measured<'a>(&self, data: &'a Dataset) -> Vec<Measured<'a>> {
+        let queries = |fold| (0..data.n_queries()).filter(move |query| self.of_query[*query] == Some(fold));
+        (0..self.count).map(|fold| Measured { data, queries: queries(fold).collect() }).collect()
+    }
+
+    /// The value of each query, negated if lower ones are better.
+    fn by_query(&self, spec: &AutoSpec, held_out: &[usize], of_queries: &[QueryValue]) -> Vec<Option<f64>> {
+        let sign = spec.validation.metric.def().better.sign();
+        let mut values = vec![None; self.of_query.len()];
+        for (query, value) in held_out.iter().zip(of_queries) {
+            values[*query] = value.map(|(value, _)| sign * value);
+        }
+        values
+    }
+}
+
+/// The scalings of the documents, each with ensembles of its own, unless the caller asks for one. Values within queries are
+/// more than the order of a feature's values, but not on every set. Many documents have the scale none alone.
+fn scales(spec: &AutoSpec, is_large: bool) -> &'static [ScalingKind] {
     match spec.scale {
-        Some(scale @ (ScalingKind::QueryMinmax | ScalingKind::QuantileMinmax)) => scale,
-        None if !is_large => ScalingKind::QuantileMinmax,
-        _ => ScalingKind::None,
+        Some(ScalingKind::QueryMinmax) => &[ScalingKind::QueryMinmax],
+        Some(ScalingKind::QuantileMinmax) => &[ScalingKind::QuantileMinmax],
+        None if !is_large => &[ScalingKind::None, ScalingKind::QuantileMinmax],
+        _ => &[ScalingKind::None],
     }
 }
 
@@ -84,7 +154,7 @@ fn boost(
     (scaling, data): (&Scaling, &Dataset),
     folds: &Folds,
     control: &Control,
-) -> Result<Option<Grown>> {
+) -> Result<Option<Ensembles>> {
     // 1. Bins, and an ensemble for each fold.
     let options = options(spec, data.features.columns(), folds.count);
     let prepared = Prepared::new(&data.features, options.bins, options.seed, control)?;
@@ -111,38 +181,33 @@ fn boost(
         trainings.push(Boosting::new(&prepared, judged, TreeOptions { seed, ..options }, control)?);
     }
     // 2. The number of trees.
-    let queries =
-        |fold: usize| (0..data.n_queries()).filter(move |query| folds.of_query[*query] == Some(fold));
-    let measured: Vec<Measured<'_>> =
-        (0..folds.count).map(|fold| Measured { data, queries: queries(fold).collect() }).collect();
+    let measured = folds.measured(data);
     let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
     let pace = Pace { most: spec.effort.trees, interval: INTERVAL, patience: PATIENCE };
-    let (curve, best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
+    let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
     let chosen = best.at.map(|(at, _)| at);
     let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
     trainings.iter_mut().for_each(|training| training.truncate(trees));
     // 3. The mean of the ensembles.
-    let fitted = fitted(Boosting::mean(trainings), (scaling, data), control)?;
+    let trees::Fitted { forest, values } = Boosting::mean(trainings);
+    let fitted = averaged::of_trees((forest, &values), (scaling, data), control)?;
     // 4. What validation tells.
     let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
     let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
     let selection =
         Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) };
-    let sign = spec.validation.metric.def().better.sign();
-    let mut values = vec![None; data.n_queries()];
-    for (query, value) in held_out.iter().zip(&best.values) {
-        values[*query] = value.map(|(value, _)| sign * value);
-    }
-    Ok(Some(Grown {
-        scale: scaling.kind(),
+    let scores = std::mem::take(&mut best.scores);
+    let grown = Grown {
+        scale: scaling.kind().name(),
         trees,
         ensembles: folds.count * ensembles,
         value: best.at.map(|(_, value)| value),
+        values: folds.by_query(spec, &held_out, &best.values),
         selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
         held_out,
-        values,
-        fitted,
-    }))
+        fitted: vec![fitted],
+    };
+    Ok(Some(Ensembles { grown, scores }))
 }
 
 /// The choices for documents with `width` features.
@@ -157,34 +222,4 @@ fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
         row_weights: RowWeights::Exponential,
         seed: spec.seed,
     }
-}
-
-/// The function of trees, divided by the standard deviation of its scores within the queries.
-fn fitted(
-    trees::Fitted { forest, values }: trees::Fitted,
-    (scaling, data): (&Scaling, &Dataset),
-    control: &Control,
-) -> Result<Fitted> {
-    let of_query = |query: usize| -> Result<(f64, f64)> {
-        let scores = forest.scores(&data.features, data.rows(query), &values, control)?;
-        let errors: Vec<f64> =
-            data.labels(query).iter().zip(&scores).map(|(grade, score)| grade - score).collect();
-        let weights = data.doc_weights(query);
-        Ok((squares(&scores, weights), squares(&errors, weights)))
-    };
-    let sums = parallel::try_map(data.n_queries(), of_query)?;
-    let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-    let documents = total_weight(data);
-    let scale = normalizer(spread, documents);
-    let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
-    let weights = values.iter().map(|value| value * scale).collect();
-    Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
-}
-
-/// Sum of squares of numbers less their mean, with weights; none if all are 1.
-fn squares(numbers: &[f64], weights: &[f64]) -> f64 {
-    let weighted = || numbers.iter().enumerate().map(|(i, x)| (weights.get(i).copied().unwrap_or(1.0), *x));
-    let (total, sum) = weighted().fold((0.0, 0.0), |(total, sum), (w, x)| (total + w, sum + w * x));
-    let mean = if total > 0.0 { sum / total } else { 0.0 };
-    weighted().map(|(w, x)| w * (x - mean) * (x - mean)).sum()
 }

@@ -11,6 +11,7 @@ use crate::base::parallel;
 use crate::cost::metric::Mean;
 use crate::data::Dataset;
 use crate::data::arrange::ListConstraint;
+use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{Curve, Folds, Searched, Selection, Split, Validation, ValidationSpec};
 use crate::train::single_feature::Judge;
 use crate::trees::{Binned, Boosting, Prepared};
@@ -29,6 +30,8 @@ pub(super) struct Found {
     pub warnings: Vec<String>,
     /// Value and weight of each held-out query that counts, with that number of trees.
     values: Vec<(f64, f64)>,
+    /// The scores of the held-out documents of each fold, with that number of trees.
+    scores: Vec<Vec<f64>>,
 }
 
 impl Found {
@@ -87,19 +90,19 @@ pub(super) fn find(
     control: &Control,
 ) -> Result<Found> {
     // 1. What is held out.
-    let (measured, split, held_out) = match source {
-        Some(Held { data: other, .. }) => {
-            let queries: Vec<usize> = (0..other.n_queries()).collect();
-            let split = Split::SourceQueries(queries.len());
-            (vec![Measured { data: other, queries }], split, vec![vec![false; data.n_queries()]])
-        }
-        None => folds(spec, data, prepared.borders.len()),
-    };
+    let (measured, split, held_out) =
+        held_out(spec, data, source.map(|held| &held.data), prepared.borders.len());
     if measured.is_empty() {
         let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
         let searched = Searched::new("trees", DEFAULT_TREES as f64);
         let warnings = selection.warning(&searched).into_iter().collect();
-        return Ok(Found { trees: DEFAULT_TREES, selection, warnings, values: Vec::new() });
+        return Ok(Found {
+            trees: DEFAULT_TREES,
+            selection,
+            warnings,
+            values: Vec::new(),
+            scores: Vec::new(),
+        });
     }
     // 2. Trainings that leave it out.
     let mut trainings = Vec::with_capacity(held_out.len() * spec.seeds);
@@ -115,9 +118,10 @@ pub(super) fn find(
     };
     let binned = source.map(|held| &held.binned);
     let held_out = HeldOut { measured: &measured, seeds: spec.seeds, source: binned };
-    let (curve, best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
+    let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
     // 3. The report.
     let values: Vec<(f64, f64)> = best.values.iter().flatten().copied().collect();
+    let scores = std::mem::take(&mut best.scores);
     let selection = selection(spec, split, curve, best);
     let trees = selection.chosen.map_or(DEFAULT_TREES, |chosen| selection.curve[chosen].0 as usize);
     let searched = Searched {
@@ -125,12 +129,61 @@ pub(super) fn find(
         limits: (STEP as f64, f64::INFINITY),
         ..Searched::new("trees", trees as f64)
     };
+    let baseline = baseline(spec, &selection, &measured, control)?;
+    let warnings = selection.warning(&searched).into_iter().chain(baseline).collect();
+    Ok(Found { trees, selection, warnings, values, scores })
+}
+
+/// The warning that single features are better, if so.
+fn baseline(
+    spec: &TreesSpec,
+    selection: &Selection,
+    measured: &[Measured<'_>],
+    control: &Control,
+) -> Result<Option<String>> {
     let judges: Vec<Judge<'_>> =
         measured.iter().map(|Measured { data, queries }| Judge { data, queries }).collect();
-    let baseline =
-        single_feature::warning(&selection, &judges, &spec.validation, ListConstraint::None, control)?;
-    let warnings = selection.warning(&searched).into_iter().chain(baseline).collect();
-    Ok(Found { trees, selection, warnings, values })
+    single_feature::warning(selection, &judges, &spec.validation, ListConstraint::None, control)
+}
+
+/// What validation tells about the sum of two ensembles with `trees` trees in all, and what the caller should know.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn of_sum(
+    spec: &TreesSpec,
+    (data, validation): (&Dataset, Option<&Dataset>),
+    [first, second]: [Found; 2],
+    trees: usize,
+    control: &Control,
+) -> Result<(Option<Selection>, Vec<String>)> {
+    let (measured, split, _) = held_out(spec, data, validation, data.features.columns());
+    let mut warnings = first.warnings;
+    warnings.extend(second.warnings);
+    warnings.sort();
+    warnings.dedup();
+    if first.scores.len() != measured.len() || second.scores.len() != measured.len() {
+        return Ok((Some(first.selection), warnings));
+    }
+    let scores = sum_of_scores(&measured, [&first.scores, &second.scores]);
+    let (value, of_queries) = values(&spec.validation, &measured, &scores, control)?;
+    let at = value.map(|value| (0, value));
+    let best = Best { at, values: of_queries, scores: Vec::new() };
+    let selection = selection(spec, split, vec![(trees as f64, value)], best);
+    Ok((Some(selection), warnings))
+}
+
+/// Held-out queries, how they were held out, and for each of the trainings without them whether a query is.
+fn held_out<'a>(
+    spec: &TreesSpec,
+    data: &'a Dataset,
+    validation: Option<&'a Dataset>,
+    width: usize,
+) -> (Vec<Measured<'a>>, Split, Vec<Vec<bool>>) {
+    let Some(other) = validation else { return folds(spec, data, width) };
+    let queries: Vec<usize> = (0..other.n_queries()).collect();
+    let split = Split::SourceQueries(queries.len());
+    (vec![Measured { data: other, queries }], split, vec![vec![false; data.n_queries()]])
 }
 
 /// Held-out queries of each fold, and for each query whether it is held out.
@@ -208,6 +261,8 @@ pub(in crate::train) struct Best {
     pub at: Option<(usize, f64)>,
     /// That of each held-out query, fold by fold.
     pub values: Vec<QueryValue>,
+    /// The scores of the held-out documents of each fold.
+    pub scores: Vec<Vec<f64>>,
 }
 
 /// Adds trees until the metric no longer improves. Returns it by the number of trees, and the best. `trainings`: all
@@ -230,12 +285,13 @@ pub(in crate::train) fn measure(
     control.expect(measurements);
     for number in 1..=measurements {
         add_trees(trainings, held_out, pace.interval, &mut of_source, control)?;
-        let (mean, values) = values(validation, trainings, held_out, &of_source, control)?;
+        let scores = scores(trainings, held_out, &of_source);
+        let (mean, values) = values(validation, held_out.measured, &scores, control)?;
         curve.push(((number * pace.interval) as f64, mean));
         control.step();
         if let Some(value) = mean.filter(|value| best.at.is_none_or(|(_, best)| sign * (value - best) > 0.0))
         {
-            best = Best { at: Some((curve.len() - 1, value)), values };
+            best = Best { at: Some((curve.len() - 1, value)), values, scores };
         }
         if best.at.is_none_or(|(at, _)| at + pace.patience < curve.len()) && curve.len() > pace.patience {
             break;
@@ -270,24 +326,45 @@ fn add_trees(
     Ok(())
 }
 
-/// The mean of the metric over the held-out queries, and the value and weight of each.
-fn values(
-    validation: &ValidationSpec,
+/// The scores of the held-out documents of each fold, in the order of the queries.
+fn scores(
     trainings: &[Boosting<'_>],
     HeldOut { measured, seeds, source }: HeldOut<'_>,
     of_source: &[f64],
+) -> Vec<Vec<f64>> {
+    let of_fold = |(Measured { data, queries }, trainings): (&Measured<'_>, &[Boosting<'_>])| {
+        let of_rows = if source.is_some() { Vec::new() } else { Boosting::mean_scores(trainings) };
+        let all = if source.is_some() { of_source } else { &of_rows };
+        queries.iter().flat_map(|query| &all[data.rows(*query)]).copied().collect()
+    };
+    measured.iter().zip(trainings.chunks(seeds)).map(of_fold).collect()
+}
+
+/// The mean of the metric over the held-out queries, and the value and weight of each. `scores`: those of the documents of
+/// the queries of each fold.
+///
+/// # Errors
+/// An interruption.
+pub(in crate::train) fn values(
+    validation: &ValidationSpec,
+    measured: &[Measured<'_>],
+    scores: &[Vec<f64>],
     control: &Control,
 ) -> Result<(Option<f64>, Vec<QueryValue>)> {
     let metric = &validation.metric;
     let mut mean = Mean::new(metric.def(), validation.undefined);
     let mut values = Vec::new();
-    for (Measured { data, queries }, trainings) in measured.iter().zip(trainings.chunks(seeds)) {
-        let of_rows = if source.is_some() { Vec::new() } else { Boosting::mean_scores(trainings) };
-        let scores = if source.is_some() { of_source } else { &of_rows };
+    for (Measured { data, queries }, scores) in measured.iter().zip(scores) {
+        let mut start = 0;
+        let mut lists = Vec::with_capacity(queries.len());
+        for query in queries {
+            let end = start + data.rows(*query).len();
+            lists.push(&scores[start..end]);
+            start = end;
+        }
         let value = |number: usize| {
             control.check()?;
-            let query = queries[number];
-            metric.finite_value(data.labels(query), &scores[data.rows(query)])
+            metric.finite_value(data.labels(queries[number]), lists[number])
         };
         let found = parallel::try_map(queries.len(), value)?;
         for (query, value) in queries.iter().zip(found) {
@@ -296,4 +373,26 @@ fn values(
         }
     }
     Ok((mean.value(), values))
+}
+
+/// The sum of two lists of scores of each fold, each divided by its standard deviation within the queries.
+pub(in crate::train) fn sum_of_scores(
+    measured: &[Measured<'_>],
+    [first, second]: [&[Vec<f64>]; 2],
+) -> Vec<Vec<f64>> {
+    let factor = |fold: &Measured<'_>, scores: &[f64]| {
+        let mut start = 0;
+        let mut spread = 0.0;
+        for query in &fold.queries {
+            let end = start + fold.data.rows(*query).len();
+            spread += squares(&scores[start..end], fold.data.doc_weights(*query));
+            start = end;
+        }
+        normalizer(spread, fold.queries.iter().map(|query| weight(fold.data, *query)).sum())
+    };
+    let sum = |((fold, first), second): ((&Measured<'_>, &Vec<f64>), &Vec<f64>)| {
+        let (a, b) = (factor(fold, first), factor(fold, second));
+        first.iter().zip(second).map(|(x, y)| a * x + b * y).collect()
+    };
+    measured.iter().zip(first).zip(second).map(sum).collect()
 }

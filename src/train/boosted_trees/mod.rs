@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, Input, Trained, TrainingSet, TrainingSpec, entries, scale,
 };
-use super::{grid, single_feature};
+use super::averaged::BOTH_SCALES;
+use super::{averaged, grid, single_feature};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::parallel;
@@ -30,7 +31,7 @@ use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 pub use settings::{QueryColumns, Use};
 
 use early::{Found, Held};
-use settings::Details;
+use settings::{BothDetails, Details};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -97,6 +98,8 @@ pub struct TreesSpec {
     pub seeds: usize,
     pub query_columns: Use,
     pub scale: ScalingKind,
+    /// Whether there is an ensemble for this scale and one for [`ScalingKind::QuantileMinmax`], averaged.
+    pub both_scales: bool,
     pub validation: ValidationSpec,
     pub missing: Missing,
     /// The given parameters of the loss, for reports.
@@ -144,7 +147,17 @@ impl TreesSpec {
             let problem = "'boosted_trees' validates on queries or on a source, not on \"documents\"";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        let query_columns = Use::parse(params);
+        let both_scales = params.text("scale") == Some(BOTH_SCALES);
+        let query_columns = match Use::parse(params) {
+            Use::Always if both_scales => {
+                let problem = format!(
+                    "\"scale\": \"{BOTH_SCALES}\" has no columns of queries; use one scale, or leave out the option 'query_columns'"
+                );
+                return Err(Error::Unsupported(problem));
+            }
+            _ if both_scales => Use::Never,
+            given => given,
+        };
         let chooses = params.has("query_columns") && query_columns == Use::Auto;
         if let (TreeCount::Fixed(trees), true, false) = (trees, params.has("validation"), chooses) {
             let problem = format!("option 'validation' has no effect with \"trees\": {trees}");
@@ -167,7 +180,12 @@ impl TreesSpec {
             loss: smooth_loss(params)?,
             seeds: params.count("seeds").unwrap_or(1),
             query_columns,
-            scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
+            scale: if both_scales {
+                ScalingKind::None
+            } else {
+                params.choice("scale")?.unwrap_or(ScalingKind::None)
+            },
+            both_scales,
             validation,
             missing: params.choice("missing")?.unwrap_or(Missing::Branch),
             loss_settings: LOSS_OPTIONS
@@ -175,6 +193,11 @@ impl TreesSpec {
                 .filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone())))
                 .collect(),
         })
+    }
+
+    /// The value of the option `scale`.
+    pub fn scale_name(&self) -> &'static str {
+        if self.both_scales { BOTH_SCALES } else { self.scale.name() }
     }
 
     /// Trainings of all ensembles; the first has the seed of the options.
@@ -199,7 +222,7 @@ impl TreesSpec {
         &self,
         prepared: &mut Prepared,
         data: &Dataset,
-        mut held: Option<Held>,
+        held: &mut Option<Held>,
         control: &Control,
     ) -> Result<(Option<Found>, Option<Joined>)> {
         let find = |prepared: &Prepared, held: &Option<Held>, searches: bool| {
@@ -207,19 +230,19 @@ impl TreesSpec {
         };
         let is_auto = self.trees == TreeCount::Auto;
         let Some(columns) = QueryColumns::fit(self.query_columns, data)? else {
-            return Ok((find(prepared, &held, is_auto)?, None));
+            return Ok((find(prepared, held, is_auto)?, None));
         };
         // 1. Without query features.
         let chooses = self.query_columns == Use::Auto;
-        let without = find(prepared, &held, chooses)?;
+        let without = find(prepared, held, chooses)?;
         // 2. With them.
         let width = data.features.columns();
         let added = columns.prepared(data, self.options, control)?;
-        if let Some(held) = &mut held {
+        if let Some(held) = held {
             held.append(&columns, &added, control)?;
         }
         prepared.append(added);
-        let with = find(prepared, &held, chooses || is_auto)?;
+        let with = find(prepared, held, chooses || is_auto)?;
         // 3. The better ones.
         let sign = self.validation.metric.def().better.sign();
         let is_better = match (&without, &with) {
@@ -260,14 +283,14 @@ impl TreesSpec {
     /// Adds the trees. The features of `data` are in bins; its own are not read.
     pub fn boost(
         &self,
-        (mut prepared, scaling): (Prepared, Scaling),
+        mut prepared: Prepared,
         data: &Dataset,
-        held: Option<Held>,
+        mut held: Option<Held>,
         control: &Control,
-    ) -> Result<Trained> {
+    ) -> Result<Boosted> {
         let width = prepared.borders.len();
         // 1. The number of trees, and whether query features are columns of theirs.
-        let (found, joined) = self.search(&mut prepared, data, held, control)?;
+        let (found, joined) = self.search(&mut prepared, data, &mut held, control)?;
         let trees = match self.trees {
             TreeCount::Fixed(trees) => trees,
             TreeCount::Auto => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
@@ -285,27 +308,83 @@ impl TreesSpec {
             Ok(())
         })?;
         let objective = Boosting::objective(&trainings);
-        let rate = self.options.learning_rate(data.n_docs());
-        Self::trained(Boosting::mean(trainings), (objective, rate), found, scaling, (width, joined))
+        let learning_rate = self.options.learning_rate(data.n_docs());
+        let fitted = Boosting::mean(trainings);
+        Ok(Boosted { fitted, objective, learning_rate, found, joined, width })
     }
 
-    fn trained(
-        fitted: Fitted,
-        (objective, learning_rate): (f64, f64),
-        found: Option<Found>,
-        scaling: Scaling,
-        (width, query_columns): (usize, Option<Joined>),
-    ) -> Result<Trained> {
-        let forest = &fitted.forest;
-        let details = entries(&Details {
-            trees: forest.trees(),
-            depth: forest.depth(),
-            learning_rate,
-            features_used: forest.features().len(),
-            query_columns: query_columns.as_ref().map(|(_, joined)| *joined),
-            training_loss: objective,
-        })?;
-        let ranker = if let Some((columns, true)) = query_columns {
+    /// Scales the documents and adds the trees.
+    fn ensemble(
+        &self,
+        data: &mut Dataset,
+        mut validation: Option<Dataset>,
+        control: &Control,
+    ) -> Result<(Boosted, Scaling)> {
+        // 1. Scaled features, in bins.
+        let scaling = Scaling::fit(self.scale, data, control)?;
+        let _memory = scale(&scaling, self.scale, data, control)?;
+        let _validation_memory = match &mut validation {
+            Some(other) => Some(scale(&scaling, self.scale, other, control)?),
+            None => None,
+        };
+        let TreeOptions { bins, seed, .. } = self.options;
+        let prepared = Prepared::new(&data.features, bins, seed, control)?;
+        let held = match validation {
+            Some(other) => Some(Held::new(other, &prepared, control)?),
+            None => None,
+        };
+        // 2. The trees.
+        Ok((self.boost(prepared, data, held, control)?, scaling))
+    }
+
+    /// One ensemble for each scale, averaged.
+    fn fit_both(&self, data: &Dataset, validation: Option<&Dataset>, control: &Control) -> Result<Trained> {
+        // 1. An ensemble for each scale.
+        let (mut parts, mut summands) = (Vec::with_capacity(2), Vec::with_capacity(2));
+        for scale in [ScalingKind::None, ScalingKind::QuantileMinmax] {
+            let spec = Self { scale, both_scales: false, ..self.clone() };
+            let bytes = data.bytes().saturating_add(validation.map_or(0, Dataset::bytes));
+            let what = "a copy of the documents for each scale";
+            let _memory = control.reserve(bytes, what, "use \"scale\": \"none\"")?;
+            let mut copy = data.clone();
+            let (boosted, scaling) = spec.ensemble(&mut copy, validation.cloned(), control)?;
+            let Fitted { forest, values } = &boosted.fitted;
+            summands.push(averaged::of_trees((forest.clone(), values), (&scaling, &copy), control)?);
+            parts.push((scale, boosted));
+        }
+        // 2. What validation tells about their sum.
+        let details = entries(&BothDetails::new(&parts))?;
+        let trees: usize = parts.iter().map(|(_, part)| part.fitted.forest.trees()).sum();
+        let found: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
+        let (selection, warnings) = match <[Found; 2]>::try_from(found) {
+            Ok(found) => early::of_sum(self, (data, validation), found, trees, control)?,
+            Err(_) => (None, Vec::new()),
+        };
+        // 3. The sum.
+        let ranker = averaged::sum(data.features.columns(), summands);
+        Ok(Trained { selection, warnings, details, ..Trained::new(ranker, Scaling::None) })
+    }
+}
+
+/// Added trees.
+pub struct Boosted {
+    fitted: Fitted,
+    /// Half the mean squared error of the training documents, less the means of the query.
+    objective: f64,
+    learning_rate: f64,
+    /// What validation found, if it chose the number of trees.
+    found: Option<Found>,
+    joined: Option<Joined>,
+    /// Number of features of documents.
+    width: usize,
+}
+
+impl Boosted {
+    /// The result of a training with one scale.
+    pub fn trained(self, scaling: Scaling) -> Result<Trained> {
+        let details = entries(&Details::new(&self))?;
+        let Self { fitted, objective, found, joined, width, .. } = self;
+        let ranker = if let Some((columns, true)) = joined {
             Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, (fitted.forest, fitted.values))))
         } else {
             let function = Function { weights: fitted.values, objective, gap: 0.0 };
@@ -336,23 +415,13 @@ impl TrainingSpec for TreesSpec {
     }
 
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
-        let TrainingSet { mut data, mut validation, .. } = set;
+        let TrainingSet { mut data, validation, .. } = set;
         self.check(&data)?;
-        // 1. Scaled features, in bins.
-        let scaling = Scaling::fit(self.scale, &data, control)?;
-        let _memory = scale(&scaling, self.scale, &mut data, control)?;
-        let _validation_memory = match &mut validation {
-            Some(other) => Some(scale(&scaling, self.scale, other, control)?),
-            None => None,
-        };
-        let TreeOptions { bins, seed, .. } = self.options;
-        let prepared = Prepared::new(&data.features, bins, seed, control)?;
-        let held = match validation {
-            Some(other) => Some(Held::new(other, &prepared, control)?),
-            None => None,
-        };
-        // 2. The trees.
-        self.boost((prepared, scaling), &data, held, control)
+        if self.both_scales {
+            return self.fit_both(&data, validation.as_ref(), control);
+        }
+        let (boosted, scaling) = self.ensemble(&mut data, validation, control)?;
+        boosted.trained(scaling)
     }
 
     fn chooses_in_folds(&self) -> bool {

@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{TreeCount, TreesSpec};
+use super::{Boosted, TreeCount, TreesSpec};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::memory::matrix_bytes;
 use crate::base::param::Params;
 use crate::cost::loss;
-use crate::data::{Dataset, Matrix, QueryFeatureKind, QueryFeatureRule, QueryScale, shaped};
+use crate::data::{Dataset, Matrix, QueryFeatureKind, QueryFeatureRule, QueryScale, ScalingKind, shaped};
 use crate::train::algorithm::entries;
 use crate::trees::{Prepared, TreeOptions};
 
@@ -46,6 +46,50 @@ pub(super) struct Details {
     pub training_loss: f64,
 }
 
+impl Details {
+    pub fn new(boosted: &Boosted) -> Self {
+        let forest = &boosted.fitted.forest;
+        Self {
+            trees: forest.trees(),
+            depth: forest.depth(),
+            learning_rate: boosted.learning_rate,
+            features_used: forest.features().len(),
+            query_columns: boosted.joined.as_ref().map(|(_, joined)| *joined),
+            training_loss: boosted.objective,
+        }
+    }
+}
+
+/// What a training with both scales found.
+#[derive(Serialize)]
+pub(super) struct BothDetails {
+    /// Those of both.
+    trees: usize,
+    scales: Vec<OfScale>,
+}
+
+/// What it found for one scale.
+#[derive(Serialize)]
+struct OfScale {
+    scale: &'static str,
+    /// Validated value of this ensemble alone.
+    value: Option<f64>,
+    #[serde(flatten)]
+    details: Details,
+}
+
+impl BothDetails {
+    pub fn new(parts: &[(ScalingKind, Boosted)]) -> Self {
+        let of_scale = |(scale, boosted): &(ScalingKind, Boosted)| OfScale {
+            scale: scale.name(),
+            value: boosted.found.as_ref().and_then(|found| found.selection.value()),
+            details: Details::new(boosted),
+        };
+        let scales: Vec<OfScale> = parts.iter().map(of_scale).collect();
+        Self { trees: scales.iter().map(|part| part.details.trees).sum(), scales }
+    }
+}
+
 /// The choices of a training.
 ///
 /// # Errors
@@ -67,7 +111,7 @@ pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
         seeds: spec.seeds,
         bins,
         query_columns: spec.query_columns.to_json(),
-        scale: spec.scale.name(),
+        scale: spec.scale_name(),
         seed,
     })?;
     settings.extend(spec.loss_settings.clone());

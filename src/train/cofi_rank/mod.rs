@@ -183,7 +183,7 @@ fn convex_loss(def: &'static LossDef, params: &Params, target: Target) -> Result
 }
 
 /// Default candidates for lambda, largest first. Objectives of least squares are sums, others are means.
-fn default_lambdas(loss: &Loss) -> Vec<f64> {
+pub fn default_lambdas(loss: &Loss) -> Vec<f64> {
     let (largest, width, steps) =
         if loss.shape() == Shape::Quadratic { (2.05, 0.1, 15) } else { (1.0, 0.5, 6) };
     (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::lambdas::default_lambdas;
 use super::session::Session;
 use super::spec::{DECODER_POWER, GridSpec};
 use crate::base::control::Control;
@@ -251,54 +252,6 @@ impl GridSpec {
         }
         each.into_iter().map(|own| own.unwrap_or(all)).collect()
     }
-}
-
-// Default candidates for lambda, and for what takes its place.
-
-/// Default candidates for lambda, largest first.
-///
-/// | loss | kernel | candidates |
-/// |---|---|---|
-/// | pairwise | linear | 10^((v - 31) / 10), v = 61, ..., 1 (Dai & Wang 2019, section 5) |
-/// | difference of convex functions, with a prior | any | 100, 10, and half decades from 1 to 1e-4 |
-/// | convex with cutting planes, with a prior | any | half decades from 1000 to 0.001: the prior may be best |
-/// | convex with cutting planes, difference of convex functions, annealed | any | half decades from 1 to 1e-4 |
-/// | others, with a stored model as prior | linear | half decades from 1000 to 1e-6: the prior may be best |
-/// | others | linear | half decades from 10 to 1e-6: fits take longer |
-/// | others | others | half decades from 1 to 1e-7: the space is larger |
-pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
-    let half_decades = |largest: f64, steps: u32| -> Vec<f64> {
-        (0..=steps).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
-    };
-    match (loss, loss.shape()) {
-        (Loss::Pair(..), _) if is_linear => {
-            (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
-        }
-        (Loss::List(_), Shape::Convex) if prior != Prior::Zero => half_decades(3.0, 12),
-        (Loss::List(_), Shape::Difference) if prior != Prior::Zero => {
-            [vec![100.0, 10.0], half_decades(0.0, 8)].concat()
-        }
-        (Loss::List(_), Shape::Convex | Shape::Difference | Shape::Annealed) => half_decades(0.0, 8),
-        _ if prior == Prior::Model => half_decades(3.0, 18),
-        _ if is_linear => half_decades(1.0, 14),
-        _ => half_decades(0.0, 14),
-    }
-}
-
-/// Default candidates for lambda of the L1 penalty, in units of the lambda at which all weights are 0: half decades from 1
-/// to 1e-4, largest first.
-pub(super) fn default_l1_fractions() -> Vec<f64> {
-    (0..=8).map(|step| libm::exp10(-0.5 * f64::from(step))).collect()
-}
-
-/// Default candidates for the radius of a ball: half decades from 1000 to 0.1, largest first.
-pub(super) fn default_radii() -> Vec<f64> {
-    (0..=8).map(|step| libm::exp10(3.0 - 0.5 * f64::from(step))).collect()
-}
-
-/// Default candidates for the number of components: powers of two from 512 to 1, largest first.
-pub(super) fn default_components() -> Vec<f64> {
-    (0..=9).rev().map(|power| f64::from(1_u32 << power)).collect()
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@ pub mod checks;
 pub mod choose;
 pub mod fits;
 mod generalization;
+mod lambdas;
 pub mod measure;
 mod presets;
 pub mod session;
 pub mod spec;
-mod train;
+pub mod train;
 
 pub use checks::{nothing_to_learn, pairs as check_pairs};
-pub(super) use choose::default_lambdas;
+pub use lambdas::default_lambdas;
 pub(super) use presets::PRESETS;
 pub use spec::{GridSpec, Weighting};
 pub(super) use spec::{check_loss_parameters, loss_parameters};

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::choose::{default_components, default_l1_fractions, default_lambdas, default_radii};
+use super::lambdas::default_components;
+use super::lambdas::default_l1_fractions;
+use super::lambdas::default_lambdas;
+use super::lambdas::default_radii;
 use crate::base::error::{Error, Result};
 use crate::base::param::{Params, Rule, named, stored_model};
 use crate::cost::loss;

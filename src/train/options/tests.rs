@@ -1,5 +1,5 @@
 use super::*;
-use crate::train::algorithm::ALGORITHMS;
+use crate::train::ALGORITHMS;
 
 fn message(text: &str) -> String {
     parse(Some(text), Use::Train).expect_err("must be refused").to_string()
@@ -171,7 +171,7 @@ const OF_ALL: &[&str] = &[
 #[test]
 fn every_option_of_training_is_read_by_an_algorithm() {
     for option in OPTIONS.iter().filter(|option| option.used_by.contains(&Use::Train)) {
-        let read = crate::train::algorithm::ALGORITHMS.iter().any(|algorithm| (algorithm.reads)(option.key));
+        let read = crate::train::ALGORITHMS.iter().any(|algorithm| (algorithm.reads)(option.key));
         assert!(read || OF_ALL.contains(&option.key), "no algorithm reads '{}'", option.key);
     }
 }

@@ -9,10 +9,9 @@ mod validation;
 use crate::cost::metric::Better;
 use crate::math::order::compare;
 
-pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, Prepared, choose};
+pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, Prepared, Rule, Values, choose};
 pub use report::{Curve, Searched, Selection, SelectionReport, Split, significant};
 pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
-pub use validation::{Rule, Values};
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};
 
 /// Values of candidates within this factor of each other (half a decade) are averaged.

@@ -287,11 +287,11 @@ impl Search {
         summaries: &[ColumnSummary],
         control: &Control,
     ) -> Result<Model> {
-        let (facts, names) = (DataFacts::of(&data), data.names.clone());
+        let (facts, names, categories) = (DataFacts::of(&data), data.names.clone(), data.categories.clone());
         let means = summaries.iter().map(ColumnSummary::mean).collect();
         let set = TrainingSet { data, validation: None, summaries: summaries.to_vec() };
         let trained = spec.fit(set, control)?;
-        let columns = FeatureColumns { names, means, roles: TrainingColumns::default() };
+        let columns = FeatureColumns { names, categories, means, roles: TrainingColumns::default() };
         Finished::new(self.algorithm, spec, facts, columns, trained).map(|finished| finished.model)
     }
 

@@ -8,8 +8,9 @@ use sqlite_ltr::internals::learn::smoothing::Smoothing;
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState, TrainingColumns, decode_header, encode_header};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// The format version of the models.
+/// The format version of the models without categories, and of those with them.
 const VERSION: u16 = 6;
+pub const WITH_CATEGORIES: u16 = 7;
 
 #[derive(Serialize, Deserialize)]
 pub struct Index {
@@ -138,8 +139,13 @@ pub type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 pub fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
+    seal_as(VERSION, header, blocks)
+}
+
+/// The same with another format version.
+pub fn seal_as(version: u16, header: &[u8], blocks: &[u8]) -> Vec<u8> {
     let mut bytes = b"ltrmodel".to_vec();
-    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend(version.to_le_bytes());
     bytes.extend([0; 6]);
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());

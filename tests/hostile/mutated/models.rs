@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use sqlite_ltr::internals::learn::kernel;
-use sqlite_ltr::internals::train::algorithm::ALGORITHMS;
+use sqlite_ltr::internals::train::ALGORITHMS;
 
 /// Six judged queries of four documents with two features and query features: a number, a category and an order; ratings of
 /// six users.

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlite_ltr::internals::learn::kernel;
-use sqlite_ltr::internals::train::algorithm::ALGORITHMS;
+use sqlite_ltr::internals::train::ALGORITHMS;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::models::{SLOTS, WITHOUT_MOOD, connect, samples};

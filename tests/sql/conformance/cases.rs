@@ -7,7 +7,8 @@ use sqlite_ltr::internals::data::RowOrder;
 use sqlite_ltr::internals::data::arrange::ListConstraint;
 use sqlite_ltr::internals::learn::smoothing::SmoothingKind;
 use sqlite_ltr::internals::learn::space::Form;
-use sqlite_ltr::internals::train::algorithm::{ALGORITHMS, AlgorithmDef, Columns, TrainingSpec, find};
+use sqlite_ltr::internals::train::ALGORITHMS;
+use sqlite_ltr::internals::train::algorithm::{AlgorithmDef, Columns, TrainingSpec, find};
 use sqlite_ltr::internals::train::options::{self, OPTIONS, Use};
 use sqlite_ltr::internals::{cost::loss, learn::kernel, learn::solve};
 

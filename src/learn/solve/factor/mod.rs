@@ -36,8 +36,9 @@ pub use cuts::KEPT_EVALUATIONS;
 pub use weighted::{Side, WeightedSquares, no_solution};
 
 use bundle::{Found, Search};
-use bundle::{OfItems, OfUser};
 use cuts::Cuts;
+use cuts::OfItems;
+use cuts::OfUser;
 
 /// U and V, row by row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

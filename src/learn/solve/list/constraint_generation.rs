@@ -13,7 +13,9 @@
 
 use super::ListProblem;
 use crate::base::control::Control;
+use crate::base::memory::matrix_bytes;
 use crate::cost::loss::Shape;
+use crate::learn::solve::plane_bytes;
 use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::dense::dot;
 use crate::math::optim::objective::{axpy, difference};
@@ -41,6 +43,9 @@ pub const CONSTRAINT_GENERATION: SolverDef = SolverDef {
             solve_path(lambdas, |lambda, _| {
                 iterate(rule, control, || Run::new(problem, problem.ridge(lambda), &mut sets))
             })
+        },
+        bytes: |problem| {
+            plane_bytes(problem).saturating_add(matrix_bytes(problem.blocks().len(), 5 * problem.dim()))
         },
     }),
 };

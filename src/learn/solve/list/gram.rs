@@ -10,7 +10,7 @@
 //! The three are one matrix [Z t]'[Z t], kept in tiles of eight rows and columns on and above the diagonal. Sums can be
 //! added and subtracted: the sums without a fold are those of all folds minus those of the fold.
 
-use super::problem::ListBlock;
+use super::block::ListBlock;
 use crate::base::control::checkpoint;
 use crate::base::error::{Error, Result};
 use crate::base::parallel;

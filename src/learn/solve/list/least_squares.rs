@@ -20,6 +20,7 @@ use crate::base::parallel;
 use crate::cost::loss::{Quadratic, QueryLoss, Shape};
 use crate::data::{Dataset, Matrix};
 use crate::learn::kernel::SingleMap;
+use crate::learn::solve::least_squares_bytes;
 use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::dense::dot;
 use crate::math::optim::objective::{axpy, difference};
@@ -36,7 +37,11 @@ pub const LEAST_SQUARES: SolverDef = SolverDef {
     name: "least_squares",
     summary: "the linear system of least squares, for quadratic listwise losses",
     pair: None,
-    list: Some(ListMethod { shapes: &[Shape::Quadratic], path }),
+    list: Some(ListMethod {
+        shapes: &[Shape::Quadratic],
+        path,
+        bytes: |problem| least_squares_bytes(problem.dim(), problem.documents()),
+    }),
 };
 
 fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {

@@ -10,6 +10,7 @@
 //! P is strongly convex if the losses are convex. Then P(w) - min P <= |g|^2 / (4 lambda) for each subgradient g of P at
 //! w. This certifies solutions of smooth losses. Solvers of other losses compute their own lower bounds.
 
+mod block;
 mod constraint_generation;
 mod gram;
 mod least_squares;
@@ -21,7 +22,7 @@ mod stochastic;
 #[cfg(test)]
 mod tests;
 
-use super::{Solution, SolveOptions, check_lambda};
+use super::{Solution, SolveOptions, check_lambda, plane_bytes};
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::cost::loss::{Loss, Shape};
@@ -29,6 +30,7 @@ use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::optim::cutting_planes::minimize_path;
 use crate::math::optim::{Ridge, lbfgs, newton_cg, solve_path};
 
+pub use block::{ListBlock, Rows};
 pub use constraint_generation::CONSTRAINT_GENERATION;
 pub use gram::Gram;
 pub use least_squares::{LEAST_SQUARES, Slabs, fits_single_precision, path_of_sums as least_squares_of_sums};
@@ -36,7 +38,7 @@ pub use penalties::{
     Cut, ball_path, eigenpairs, l1_path, largest_lambda as largest_l1_lambda, spectral_of_sums,
     spectral_path, sphere_path,
 };
-pub use problem::{ListBlock, ListProblem, Rows};
+pub use problem::ListProblem;
 pub use stochastic::STOCHASTIC;
 
 /// Solves the problem for each of `lambdas`, best ordered from large to small. An interrupted path ends with the
@@ -52,7 +54,7 @@ pub fn path(
 ) -> Result<Vec<Solution>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
     options.solver.check(&Loss::List(problem.loss().clone()))?;
-    Ok(options.solver.list_path()(problem, lambdas, &options.rule(), control))
+    Ok((options.solver.on_lists().path)(problem, lambdas, &options.rule(), control))
 }
 
 /// Solves for each lambda with `solve`, which receives P and a start: first that of the problem, then the previous
@@ -73,7 +75,10 @@ fn warm_path<'p>(
 /// The method of the solver `auto` for lists.
 pub const AUTO_ON_LISTS: ListMethod = ListMethod {
     shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference, Shape::Annealed],
-    path: |problem, lambdas, rule, control| choose(problem).list_path()(problem, lambdas, rule, control),
+    path: |problem, lambdas, rule, control| {
+        (choose(problem).on_lists().path)(problem, lambdas, rule, control)
+    },
+    bytes: |problem| (choose(problem).on_lists().bytes)(problem),
 };
 
 /// A larger linear system takes longer than the passes of L-BFGS.
@@ -100,6 +105,8 @@ pub const LBFGS: SolverDef = SolverDef {
             Shape::Annealed => nonconvex::annealing_path(problem, lambdas, rule, control),
             _ => warm_path(problem, lambdas, |p, w| lbfgs::minimize(&p, w, rule, control)),
         },
+        // Annealing keeps several starts.
+        bytes: |problem| if problem.shape() == Shape::Annealed { plane_bytes(problem) } else { 0 },
     }),
 };
 
@@ -109,6 +116,7 @@ pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
     path: |problem, lambdas, rule, control| {
         warm_path(problem, lambdas, |p, w| newton_cg::minimize(&p, w, rule, control))
     },
+    bytes: |_| 0,
 };
 
 // The solver by cutting planes.
@@ -124,5 +132,6 @@ pub const BUNDLE: SolverDef = SolverDef {
             Shape::Difference => nonconvex::difference_path(problem, lambdas, rule, control),
             _ => minimize_path(problem, problem.center(), &problem.start(), lambdas, rule, control),
         },
+        bytes: plane_bytes,
     }),
 };

@@ -17,7 +17,8 @@
 //! **Losses that are not convex** have no such planes. Their only lower bound is 0, so the gap is P and certifies no
 //! optimum. The result is the best of the start and the averages after each epoch. Each lambda begins at the same start.
 
-use super::pass::{add_columns_times, rows_times};
+use super::block::add_columns_times;
+use super::block::rows_times;
 use super::{ListProblem, warm_path};
 use crate::base::control::Control;
 use crate::cost::loss::Shape;
@@ -47,6 +48,7 @@ pub const STOCHASTIC: SolverDef = SolverDef {
                 solve_path(lambdas, |lambda, _| fit(problem.ridge(lambda), problem.start()))
             }
         },
+        bytes: |_| 0,
     }),
 };
 

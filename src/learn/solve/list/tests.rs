@@ -91,7 +91,7 @@ fn fits(
     solver: &'static SolverDef,
     tolerance: f64,
 ) -> Vec<Solution> {
-    solver.list_path()(problem, lambdas, &rule(tolerance), &Control::default())
+    (solver.on_lists().path)(problem, lambdas, &rule(tolerance), &Control::default())
 }
 
 /// The solvers that take a shape.

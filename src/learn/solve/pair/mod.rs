@@ -195,7 +195,7 @@ fn solve_all(
     let reduced = reduce::Reduced::new(problem, control);
     let small = reduced.as_ref().map(reduce::Reduced::problem);
     let (given, rule, solver) =
-        (small.as_ref().unwrap_or(problem), options.rule(), options.solver.pair_path());
+        (small.as_ref().unwrap_or(problem), options.rule(), options.solver.on_pairs().path);
     let solutions = if problem.loss == PairLoss::Psi {
         psi::path(given, lambdas, &rule, control, solver)
     } else {

@@ -22,9 +22,9 @@ use rusqlite::types::{Value, ValueRef};
 use crate::base::error::{Error, Result};
 use crate::base::param::Params;
 use crate::cost::metric::{METRICS, MetricDef, MetricOptions, SUBTOPIC_METRICS};
-use crate::sqlite::glue::function;
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::state::State as ConnectionState;
+use crate::sqlite::glue::usage;
 use crate::sqlite::glue::value::{describe, number_of, whole_of};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::train::options;
@@ -68,7 +68,7 @@ fn register_kind<K: Kind>(
         let measure = Measure::new(kind, state);
         connection.create_window_function(layout.function, arguments as c_int, flags, measure)?;
     }
-    function::answer_aggregate(connection, layout.function, &layout.parameters())
+    usage::answer_aggregate(connection, layout.function, &layout.parameters())
 }
 
 // The rows of one group or window frame, and SQLite's callbacks.

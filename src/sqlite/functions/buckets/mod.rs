@@ -26,11 +26,11 @@ use crate::buckets::{Answer, pack};
 use crate::data::id::{bucket_of, check_buckets};
 use crate::data::{DatasetBuilder, NewRow, QueryValues, is_weight};
 use crate::model::TrainingColumns;
-use crate::sqlite::glue::function;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::probe::{Database, interruptible};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::state::State as ConnectionState;
+use crate::sqlite::glue::usage;
 use crate::sqlite::glue::value::{
     Output, describe, id_of, number_of, optional_text, text_argument, whole_of,
 };
@@ -279,9 +279,9 @@ pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqli
     for arguments in 4..=PACK_PARAMETERS.len() {
         connection.create_aggregate_function(PACK, arguments as i32, flags, Pack(Arc::clone(state)))?;
     }
-    function::answer_aggregate(connection, PACK, PACK_PARAMETERS)?;
+    usage::answer_aggregate(connection, PACK, PACK_PARAMETERS)?;
     connection.create_aggregate_function(MERGE, 1, flags, Merge(Arc::clone(state)))?;
-    function::answer_aggregate(connection, MERGE, &[Parameter::required("answer")])
+    usage::answer_aggregate(connection, MERGE, &[Parameter::required("answer")])
 }
 
 struct Pack(Arc<ConnectionState>);

@@ -20,10 +20,10 @@ use crate::sqlite::functions::train::{About, TrainingReport, read_spec};
 use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::run_limits::retry_busy;
 use crate::sqlite::glue::run_limits::within_time;
-use crate::sqlite::glue::statements;
+use crate::sqlite::glue::sql;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::bind;
-use crate::sqlite::source::reader::{ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows, read};
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::train::protocol;
 use crate::train::protocol::{Encoded, Signs, Training, check_rows};
@@ -101,7 +101,12 @@ fn train_rows(
     (options, values): (&Params, &[ValueRef<'_>]),
     (buckets, limits): (u32, &RunLimits),
 ) -> Result<TrainedOnSource> {
-    let read_spec = ReadSpec { keep_missing: true, values, ..read_spec(spec.input(), RowOrder::Canonical) };
+    let read_spec = ReadSpec {
+        keep_missing: true,
+        values,
+        categories: CategoryColumns::Refused,
+        ..read_spec(spec.input(), RowOrder::Canonical)
+    };
     let SourceRows { data, roles, read_report } = read(connection, source, read_spec, options, limits)?;
     let reading = limits.seconds();
     let mut data = data;
@@ -138,7 +143,8 @@ fn train_rows(
     };
     let mut finished = limits.run(connection, train)?;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    Ok(TrainedOnSource { finished, roles: roles.report(&ignored), columns: fates.report(), reading })
+    let roles = roles.report(&ignored, &finished.model.card.categories);
+    Ok(TrainedOnSource { finished, roles, columns: fates.report(), reading })
 }
 
 /// The options without those that are about the source.
@@ -223,8 +229,7 @@ impl Packs<'_> {
     /// Runs the statement of the source, again while another connection holds a lock.
     fn read<T>(&self, work: impl Fn(&mut Rows<'_>) -> Result<T>) -> Result<T> {
         let Self { connection, source, limits, .. } = *self;
-        let prepare =
-            || statements::prepare(connection, &source.select).map_err(|error| source.host_error(&error));
+        let prepare = || sql::prepare(connection, &source.select).map_err(|error| source.host_error(&error));
         let mut statement = retry_busy(connection, limits, prepare)?;
         bind(&mut statement, source, self.options, self.values, None)?;
         let attempt = || work(&mut statement.raw_query());

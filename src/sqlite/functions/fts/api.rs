@@ -17,7 +17,7 @@ use rusqlite::{Connection, ffi};
 
 use crate::base::error::{Error, Result};
 use crate::search::text::Hit;
-use crate::sqlite::glue::statements;
+use crate::sqlite::glue::sql;
 
 /// The most hits of a row. Their places take 12 bytes each.
 const MAX_HITS: usize = 1 << 25;
@@ -43,7 +43,7 @@ fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, Stri
         let mut api = null_mut::<ffi::fts5_api>();
         // SAFETY: an open connection, on its thread. FTS5 writes the pointer during the step; others ignore its type.
         unsafe {
-            let (statement, prepared) = statements::prepare_raw(database, text);
+            let (statement, prepared) = sql::prepare_raw(database, text);
             if prepared == ffi::SQLITE_OK {
                 let target = (&raw mut api).cast::<c_void>();
                 ffi::sqlite3_bind_pointer(statement, 1, target, c"fts5_api_ptr".as_ptr(), None);

@@ -28,8 +28,8 @@ use crate::search::text::{Counts, Found, Hit, Statistics, feature_names, match_q
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::probe::{Database, interruptible};
+use crate::sqlite::glue::sql;
 use crate::sqlite::glue::state::State;
-use crate::sqlite::glue::statements;
 use crate::sqlite::glue::value::{Output, from_host, optional_text, text_argument};
 use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::{is_missing, name_forms, quote};
@@ -119,8 +119,7 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         return Err(problem("a zero byte in the name".to_owned()));
     }
     for name in name_forms(table) {
-        let statement = match statements::prepare(connection, &format!("SELECT * FROM {} LIMIT 0", name.sql))
-        {
+        let statement = match sql::prepare(connection, &format!("SELECT * FROM {} LIMIT 0", name.sql)) {
             Ok(statement) => statement,
             Err(error) if is_missing(&error, &name.plain) => continue,
             Err(error) => return Err(from_host(&error, problem)),
@@ -128,7 +127,7 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         // FTS5 tables have two hidden columns: one with the name of the table, and `rank`.
         let table = quote(&name.table);
         let hidden = format!("SELECT {table}.{table}, {table}.rank FROM {} LIMIT 0", name.sql);
-        if statements::prepare(connection, &hidden).is_err() {
+        if sql::prepare(connection, &hidden).is_err() {
             return Err(problem("it is no FTS5 table".to_owned()));
         }
         return Ok(statement.column_names().into_iter().map(str::to_owned).collect());

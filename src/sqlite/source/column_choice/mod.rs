@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::Source;
-use super::read_spec::{FeatureColumns, FeatureSet, Judgments, ReadSpec};
+use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::base::error::{Error, Result, shorten};
 use crate::data::arrange::ListConstraint;
 use crate::data::position_names;
@@ -234,9 +234,15 @@ impl<'a> ColumnChoice<'a> {
     fn is_feature(&self, column: usize) -> bool {
         let Some(model) = self.spec.model else { return false };
         let card = &model.card;
-        let of_documents = card.features.iter().filter(|_| card.columns.features.is_none());
+        let (numbers, categories) = (self.numbers(), card.categories.names());
+        let of_documents = numbers.iter().filter(|_| card.columns.features.is_none()).chain(&categories);
         let of_queries = self.named_query_features().iter().filter(|_| card.columns.query_features.is_none());
         of_documents.chain(of_queries).any(|name| name.eq_ignore_ascii_case(&self.names[column]))
+    }
+
+    /// The features of the model that are numbers.
+    fn numbers(&self) -> &'a [String] {
+        self.spec.model.map_or(&[], |model| &model.card.features[..model.card.numbers()])
     }
 
     /// The query features that the model reads from the source.
@@ -353,11 +359,31 @@ impl<'a> ColumnChoice<'a> {
     /// # Errors
     /// Rule 2.3; features of the model that are missing (rule 3.6).
     pub fn features(&self, taken: &[usize]) -> Result<FeatureColumns> {
-        if let Some(model) = self.spec.model {
-            return self.of_model("features", &model.card.features);
+        if self.spec.model.is_some() {
+            return self.of_model("features", self.numbers());
         }
         let rest = || FeatureColumns::Wide((0..self.names.len()).filter(|c| !taken.contains(c)).collect());
         Ok(self.vector_or_list("features")?.unwrap_or_else(rest))
+    }
+
+    /// Categories: those of the model or of the training set, otherwise those that the option `columns` lists.
+    ///
+    /// # Errors
+    /// A name that is no column; categories of the model that are missing; a list where the training takes none.
+    pub fn categories(&self) -> Result<Vec<usize>> {
+        if let Some(known) = self.spec.known_categories() {
+            return self.by_name("features", &known.names());
+        }
+        let listed = self.listed("categories")?.unwrap_or_default();
+        let is_refused = matches!(self.spec.categories, CategoryColumns::Refused) || !self.spec.features;
+        if is_refused && !listed.is_empty() {
+            let names: Vec<&str> = listed.iter().map(|column| self.names[*column].as_str()).collect();
+            let allowed =
+                "no categories, because this training takes none (no buckets, no learning from ids alone)";
+            let what = "option 'columns', key 'categories'";
+            return Err(Error::value(what, shorten(&names.join(", ")), allowed));
+        }
+        Ok(listed)
     }
 
     /// Query features. With a model: those that it reads from the source. `taken` are the columns of other roles.
@@ -422,7 +448,7 @@ impl<'a> ColumnChoice<'a> {
     /// # Errors
     /// No array of names; features in columns; other names than those of the model.
     pub fn feature_names(&self, features: &FeatureColumns) -> Result<Option<Vec<String>>> {
-        let known = self.spec.model.map(|model| model.card.features.clone());
+        let known = self.spec.model.map(|_| self.numbers().to_vec());
         let is_vector = matches!(features, FeatureColumns::Vector(_));
         let Some(value) = self.columns.and_then(|columns| columns.get(FEATURE_NAMES)) else {
             return Ok(known.filter(|_| is_vector));
@@ -476,7 +502,7 @@ impl<'a> ColumnChoice<'a> {
             Error::value(what, value.to_string(), "an array of names of columns")
         };
         match value {
-            Value::String(_) if key != "ignore" => Ok(None),
+            Value::String(_) if !matches!(key, "ignore" | "categories") => Ok(None),
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
                 let names: Vec<&str> =
                     list.iter().map(|name| name.as_str().ok_or_else(refuse)).collect::<Result<_>>()?;

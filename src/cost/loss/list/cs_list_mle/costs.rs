@@ -17,7 +17,8 @@ use serde::Deserialize;
 use crate::base::control::Ticks;
 use crate::base::error::{Error, Result};
 use crate::cost::loss::list::largest_dcg;
-use crate::cost::metric::{Gain, gains, gains_for_ratios, logarithmic};
+use crate::cost::metric::Gain;
+use crate::cost::metric::{gains, gains_for_ratios, logarithmic};
 use crate::math::order::{compare, descending};
 
 /// Largest weight of a table.

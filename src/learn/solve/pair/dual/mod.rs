@@ -225,7 +225,12 @@ fn path<'p>(
 pub const ADMM: SolverDef = SolverDef {
     name: "admm",
     summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",
-    pair: Some(PairMethod { losses: &[PairLoss::Hinge], path: admm_path }),
+    pair: Some(PairMethod {
+        losses: &[PairLoss::Hinge],
+        path: admm_path,
+        // A multiplier of each pair.
+        bytes: |problem, _| 8 * problem.blocks().iter().map(|(block, _)| block.pairs()).sum::<u64>(),
+    }),
     list: None,
 };
 

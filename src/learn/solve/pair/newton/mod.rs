@@ -13,13 +13,18 @@ mod long;
 mod pass;
 mod smooth;
 mod space;
+mod start;
 mod state;
 
 use super::PairProblem;
 use crate::base::control::Control;
+use crate::base::memory::matrix_bytes;
+use crate::base::parallel;
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairMethod, Solution, SolverDef, StopRule};
+use crate::math::lanes::LANES;
 use crate::math::optim::solve_path;
+use crate::math::single::SingleProducts;
 
 pub use asked::{
     AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,
@@ -35,7 +40,25 @@ use state::{Newton, State, run};
 
 /// Newton's method for pairs, also used by `auto`.
 pub const NEWTON_ON_PAIRS: PairMethod =
-    PairMethod { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path };
+    PairMethod { losses: &[PairLoss::Hinge, PairLoss::SquaredHinge, PairLoss::Logistic], path, bytes };
+
+/// Hessians of chunks, the product of a graph of pairs and the documents, products of documents, and curvatures of the pairs
+/// of a query.
+fn bytes(problem: &PairProblem<'_>, dim: usize) -> u64 {
+    let sizes = || problem.blocks().iter().map(|(block, _)| block.n_docs());
+    let (documents, longest) = (sizes().sum(), sizes().max().unwrap_or(0));
+    let square = matrix_bytes(dim + LANES, dim + LANES);
+    let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
+    let threads = parallel::threads() as u64;
+    let of_pairs = match problem.loss() {
+        // Its multipliers are reserved if they become necessary.
+        PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES))
+            .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads))
+            .saturating_add(product_bytes(documents, dim)),
+        _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
+    };
+    hessians.saturating_add(of_pairs)
+}
 
 /// The definition.
 pub const NEWTON: SolverDef = SolverDef {

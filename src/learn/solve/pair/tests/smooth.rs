@@ -128,7 +128,7 @@ fn an_interruption_and_a_limit_are_reported() {
 #[test]
 fn a_solver_refuses_a_loss_that_it_does_not_take() {
     use crate::learn::solve::{PairMethod, SOLVERS, SolverDef};
-    let method = PairMethod { losses: &[PairLoss::Hinge], path: SOLVERS[0].pair_path() };
+    let method = PairMethod { losses: &[PairLoss::Hinge], ..SOLVERS[0].on_pairs() };
     let hinge_only = SolverDef { name: "test", summary: "", pair: Some(method), list: None };
     assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi, PairWeights::Equal)));
     let error =

@@ -1,0 +1,272 @@
+//! What the rows of a column tell: whether it is a category, and which values have a feature (rule 2.18).
+//!
+//! | a text column is a category on its own if | so that |
+//! |---|---|
+//! | its different values are at most a fifth of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are none |
+//! | its different values are at most half of the documents, or the rows of a document differ | titles are none |
+//! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
+//! | it differs within a query | it can order the documents of a query |
+//! | without ids of documents, two rows of a query share a value | it does not name the documents |
+//! | some value is neither a date, a number with a unit, nor a JSON array | it is not better converted |
+//!
+//! The values with a feature are those with enough rows and queries, the most frequent first, at most [`MOST_VALUES`].
+//! Nothing depends on the order of the rows.
+
+use std::collections::HashMap;
+
+use super::{Category, LONGEST_VALUE};
+use crate::base::control::Ticks;
+use crate::base::memory::{bytes_of, grown_bytes};
+use crate::data::columns::{ColumnFacts, is_date, is_like_date, is_like_number};
+use crate::math::order::sort_items;
+
+/// Most different values of a column that are counted. Beyond, it is no category.
+pub const MOST_DISTINCT: usize = 10_000;
+/// Most values of a category that have a feature of their own.
+pub const MOST_VALUES: usize = 100;
+/// Fewest rows and queries of a value that has a feature of its own.
+const FEWEST_ROWS: u64 = 3;
+const FEWEST_QUERIES: usize = 2;
+
+/// Rows without a value.
+const NULL: u32 = u32::MAX;
+/// Rows with a text that is too long for a value of its own.
+const LONG: u32 = u32::MAX - 1;
+
+/// Operations, for [`Ticks`], of a row of a column.
+const ROW_COST: usize = 8;
+
+/// The values of a column as numbers, row by row.
+#[derive(Debug, Clone)]
+pub struct Codes {
+    dictionary: Dictionary,
+    /// For each row the number of its value or of its feature.
+    codes: Vec<u32>,
+    /// Bytes of the texts in the dictionary.
+    text_bytes: u64,
+}
+
+/// How a value becomes a number.
+#[derive(Debug, Clone)]
+enum Dictionary {
+    /// Values get numbers in the order of their first rows.
+    New(HashMap<Box<str>, u32>),
+    /// There were more than [`MOST_DISTINCT`] values, and they are forgotten.
+    TooMany,
+    /// Values have the numbers of their features.
+    Known(Category),
+}
+
+/// A column that is a category by the option `columns` or by a model.
+#[derive(Debug)]
+pub struct CategoryColumn {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub codes: Codes,
+    /// Facts of its rows; none with a model.
+    pub facts: Option<Box<ColumnFacts>>,
+}
+
+/// A category and, for each row, the number of the feature that is 1.
+#[derive(Debug)]
+pub struct Learned {
+    /// The category.
+    pub category: Category,
+    /// The numbers.
+    pub codes: Vec<u32>,
+}
+
+/// The rows that the codes belong to.
+#[derive(Debug, Clone, Copy)]
+pub struct RowsOfCodes<'a> {
+    /// The number of the query of each row.
+    pub queries: &'a [usize],
+    /// Number of queries.
+    pub n_queries: usize,
+    /// The number of the document of each row; `None` without ids.
+    pub documents: Option<&'a [usize]>,
+}
+
+/// What is known of a value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    rows: u64,
+    /// The query of its first row.
+    query: usize,
+    /// Whether another query has it.
+    in_several: bool,
+}
+
+impl Codes {
+    /// Codes whose values are learned, for a column that has `missing` rows without a value so far.
+    pub fn new(missing: usize) -> Self {
+        Self { dictionary: Dictionary::New(HashMap::new()), codes: vec![NULL; missing], text_bytes: 0 }
+    }
+
+    /// Codes of the features of a category.
+    pub fn of(category: &Category) -> Self {
+        Self { dictionary: Dictionary::Known(category.clone()), ..Self::new(0) }
+    }
+
+    /// Adds the value of a row; `None` is NULL.
+    pub fn push(&mut self, value: Option<&str>) {
+        let code = match (&mut self.dictionary, value) {
+            (Dictionary::TooMany, _) => return,
+            (Dictionary::Known(category), value) => category.feature_of(value) as u32,
+            (Dictionary::New(_), None) => NULL,
+            (Dictionary::New(_), Some(value)) if value.len() > LONGEST_VALUE => LONG,
+            (Dictionary::New(known), Some(value)) => match known.get(value) {
+                Some(code) => *code,
+                None if known.len() == MOST_DISTINCT => {
+                    (self.dictionary, self.codes, self.text_bytes) = (Dictionary::TooMany, Vec::new(), 0);
+                    return;
+                }
+                None => {
+                    let code = known.len() as u32;
+                    known.insert(value.into(), code);
+                    self.text_bytes += bytes_of::<(Box<str>, u32, u64)>(1) + value.len() as u64;
+                    code
+                }
+            },
+        };
+        self.codes.push(code);
+    }
+
+    /// Bytes after a row is added.
+    pub fn grown_bytes(&self) -> u64 {
+        let entry = (bytes_of::<(Box<str>, u32, u64)>(1)) + LONGEST_VALUE as u64;
+        grown_bytes(&self.codes, 1) + 2 * self.text_bytes + entry
+    }
+
+    /// The codes of a category that is known.
+    pub fn known(self) -> Option<Learned> {
+        match self.dictionary {
+            Dictionary::Known(category) => Some(Learned { category, codes: self.codes }),
+            _ => None,
+        }
+    }
+
+    /// The category of a column that the caller lists.
+    ///
+    /// # Errors
+    /// Why it cannot be one.
+    pub fn listed(self, name: &str, rows: RowsOfCodes<'_>) -> Result<Learned, String> {
+        let Dictionary::New(known) = &self.dictionary else {
+            return Err(format!(
+                "more than {MOST_DISTINCT} different values; a category has fewer: group them in the source, or leave it out"
+            ));
+        };
+        let counts = self.counts(known.len(), rows);
+        let values = frequent(known, &counts, rows);
+        if values.is_empty() {
+            return Err(format!(
+                "no value with {FEWEST_ROWS} rows in {FEWEST_QUERIES} queries, so nothing can be learned of it; leave it out"
+            ));
+        }
+        Ok(self.learned(name, values))
+    }
+
+    /// The category of a column of text, if it is one on its own.
+    pub fn found(self, name: &str, rows: RowsOfCodes<'_>) -> Option<Learned> {
+        let Dictionary::New(known) = &self.dictionary else { return None };
+        let counts = self.counts(known.len(), rows);
+        let with_value: u64 = counts.iter().map(|count| count.rows).sum();
+        let are_few = 5 * known.len() as u64 <= with_value
+            && rows.documents.is_none_or(|documents| !self.names_documents(documents, known.len()));
+        let is_better_converted = || known.keys().all(|value| is_convertible(value));
+        let values = frequent(known, &counts, rows);
+        let missing = self.codes.iter().filter(|code| **code == NULL).count() as u64;
+        let states = values.len() + usize::from(missing >= FEWEST_ROWS);
+        let is_category = !values.is_empty()
+            && states >= 2
+            && are_few
+            && !is_better_converted()
+            && !is_constant_within(&self.codes, rows.queries, rows.n_queries)
+            && (rows.documents.is_some() || self.repeats_within_query(rows));
+        is_category.then(|| self.learned(name, values))
+    }
+
+    fn counts(&self, values: usize, rows: RowsOfCodes<'_>) -> Vec<Count> {
+        let (mut counts, mut ticks) = (vec![Count::default(); values], Ticks::default());
+        for (&code, &query) in self.codes.iter().zip(rows.queries) {
+            ticks.add(ROW_COST);
+            let Some(count) = counts.get_mut(code as usize) else { continue };
+            if count.rows == 0 {
+                count.query = query;
+            }
+            count.in_several |= count.query != query;
+            count.rows += 1;
+        }
+        counts
+    }
+
+    /// Whether the values belong to documents, and each to one or two of them, as titles do.
+    fn names_documents(&self, documents: &[usize], values: usize) -> bool {
+        let count = documents.iter().max().map_or(0, |last| last + 1);
+        2 * values > count && is_constant_within(&self.codes, documents, count)
+    }
+
+    /// Whether two rows of a query have the same value.
+    fn repeats_within_query(&self, rows: RowsOfCodes<'_>) -> bool {
+        let with_value = self.codes.iter().zip(rows.queries).filter(|(code, _)| **code != NULL);
+        let mut pairs: Vec<(usize, u32)> = with_value.map(|(code, query)| (*query, *code)).collect();
+        sort_items(&mut pairs, Ord::cmp);
+        pairs.windows(2).any(|pair| pair[0] == pair[1])
+    }
+
+    /// The category with these values: texts and their codes.
+    fn learned(self, name: &str, values: Vec<(String, u32)>) -> Learned {
+        let Dictionary::New(known) = self.dictionary else {
+            return Learned {
+                category: Category { name: name.to_owned(), values: Vec::new() },
+                codes: Vec::new(),
+            };
+        };
+        let (other, null) = (values.len() as u32, values.len() as u32 + 1);
+        let mut features = vec![other; known.len()];
+        for (feature, (_, code)) in (0..).zip(&values) {
+            features[*code as usize] = feature;
+        }
+        let mut ticks = Ticks::default();
+        let feature = |code: u32| {
+            ticks.add(ROW_COST);
+            if code == NULL { null } else { features.get(code as usize).copied().unwrap_or(other) }
+        };
+        let codes = self.codes.into_iter().map(feature).collect();
+        let values = values.into_iter().map(|(value, _)| value).collect();
+        Learned { category: Category { name: name.to_owned(), values }, codes }
+    }
+}
+
+/// Whether all rows of each group have the same value. `groups`: that of each row, below `count`.
+fn is_constant_within(codes: &[u32], groups: &[usize], count: usize) -> bool {
+    let (mut firsts, mut ticks) = (vec![None; count], Ticks::default());
+    codes.iter().zip(groups).all(|(code, group)| {
+        ticks.add(ROW_COST);
+        firsts[*group].get_or_insert(code) == &code
+    })
+}
+
+/// The values that have a feature, ascending, with their codes.
+fn frequent(known: &HashMap<Box<str>, u32>, counts: &[Count], rows: RowsOfCodes<'_>) -> Vec<(String, u32)> {
+    let is_frequent =
+        |count: &Count| count.rows >= FEWEST_ROWS && (count.in_several || rows.n_queries < FEWEST_QUERIES);
+    let entries = known.iter().map(|(value, code)| (counts[*code as usize], value, *code));
+    let mut values: Vec<(Count, &Box<str>, u32)> = entries.filter(|(count, ..)| is_frequent(count)).collect();
+    sort_items(&mut values, |a, b| b.0.rows.cmp(&a.0.rows).then_with(|| a.1.cmp(b.1)));
+    values.truncate(MOST_VALUES);
+    let mut values: Vec<(String, u32)> =
+        values.into_iter().map(|(_, value, code)| (value.to_string(), code)).collect();
+    sort_items(&mut values, |a, b| a.0.cmp(&b.0));
+    values
+}
+
+/// Whether a text is better converted to a number than taken as a category, or blank.
+fn is_convertible(text: &str) -> bool {
+    text.trim().is_empty()
+        || is_date(text)
+        || is_like_date(text)
+        || is_like_number(text)
+        || text.starts_with('[')
+}

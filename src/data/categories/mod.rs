@@ -1,0 +1,285 @@
+//! Categories: columns whose values are features of 0 and 1 inside. The one encoder of training and ranking.
+//!
+//! Rules (docs/reference/rules.md, 2):
+//! * 2.18: Which columns are categories: `learn.rs`.
+//! * 2.19: A category has a feature for each of its values, one for all other values, and one for NULL. One of them is 1.
+//! * 2.20: A value is its text: the number 1 and the text '1' are one value. Case, blanks and Unicode forms differ.
+//!
+//! The features of a model are numbers first, then those of its categories, in the order of the names of their columns.
+
+mod learn;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::repeated_name;
+use crate::base::error::{Error, Result, require};
+use crate::base::memory::bytes_of;
+
+pub(super) use learn::{CategoryColumn, Codes, Learned, RowsOfCodes};
+pub use learn::{MOST_DISTINCT, MOST_VALUES};
+
+/// Longest text (bytes) that is a value of its own. Longer ones are other values.
+const LONGEST_VALUE: usize = 256;
+
+/// What the features of other values and of NULL show in place of a value.
+const OTHER: &str = "(other)";
+const NULL: &str = "(NULL)";
+
+/// A column whose values are features.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Category {
+    /// The column.
+    name: String,
+    /// The values that have a feature, ascending by their bytes.
+    values: Vec<String>,
+}
+
+/// What one feature of a category stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CategoryFeature<'a> {
+    /// This value.
+    Value(&'a str),
+    /// Values without a feature of their own: rare ones, and those that the training did not have.
+    Other,
+    /// NULL.
+    Null,
+}
+
+impl Category {
+    /// The name of the column.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The values that have a feature, ascending by their bytes.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// Number of its features: the values, other values, and NULL.
+    pub fn width(&self) -> usize {
+        self.values.len() + 2
+    }
+
+    /// The number of the feature that is 1 for a value, from 0. `None` is NULL.
+    pub fn feature_of(&self, value: Option<&str>) -> usize {
+        let Some(value) = value else { return self.values.len() + 1 };
+        let found = self.values.binary_search_by(|known| known.as_str().cmp(value));
+        found.unwrap_or(self.values.len())
+    }
+
+    /// What the feature with this number stands for.
+    pub fn feature(&self, number: usize) -> CategoryFeature<'_> {
+        match self.values.get(number) {
+            Some(value) => CategoryFeature::Value(value),
+            None if number == self.values.len() => CategoryFeature::Other,
+            None => CategoryFeature::Null,
+        }
+    }
+
+    /// The name of the feature with this number, such as `brand=acme`.
+    fn feature_name(&self, number: usize) -> String {
+        let value = match self.feature(number) {
+            // A value that looks like one of the two others is in quotes.
+            CategoryFeature::Value(value) if value.starts_with(['(', '\'']) => {
+                Cow::Owned(format!("'{}'", value.replace('\'', "''")))
+            }
+            CategoryFeature::Value(value) => Cow::Borrowed(value),
+            CategoryFeature::Other => Cow::Borrowed(OTHER),
+            CategoryFeature::Null => Cow::Borrowed(NULL),
+        };
+        format!("{}={value}", self.name)
+    }
+
+    /// Bytes on the heap.
+    fn bytes(&self) -> u64 {
+        let texts: usize = self.values.iter().map(String::len).sum();
+        bytes_of::<String>(self.values.len()) + (texts + self.name.len()) as u64
+    }
+}
+
+/// The categories of a data set or a model, in the order of their names. A clone is cheap.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Category>", into = "Vec<Category>")]
+pub struct Categories(Arc<Vec<Category>>);
+
+impl From<Vec<Category>> for Categories {
+    fn from(list: Vec<Category>) -> Self {
+        Self(Arc::new(list))
+    }
+}
+
+impl From<Categories> for Vec<Category> {
+    fn from(categories: Categories) -> Self {
+        categories.0.to_vec()
+    }
+}
+
+/// One column of the source: a number, or a category with its features.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputColumn<'a> {
+    /// The feature with this number.
+    Number(usize),
+    /// A category, and the numbers of its features.
+    Category(&'a Category, Range<usize>),
+}
+
+impl InputColumn<'_> {
+    /// The numbers of its features.
+    pub fn features(&self) -> Range<usize> {
+        match self {
+            Self::Number(feature) => *feature..feature + 1,
+            Self::Category(_, features) => features.clone(),
+        }
+    }
+}
+
+impl Categories {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Category> {
+        self.0.iter()
+    }
+
+    /// The names of their columns.
+    pub fn names(&self) -> Vec<String> {
+        self.iter().map(|category| category.name.clone()).collect()
+    }
+
+    /// Number of their features.
+    pub fn width(&self) -> usize {
+        self.iter().map(Category::width).sum()
+    }
+
+    /// Number of features that belong to no category, among `features`.
+    pub fn numbers(&self, features: usize) -> usize {
+        features.saturating_sub(self.width())
+    }
+
+    /// The names of the features of all categories.
+    pub fn feature_names(&self) -> impl Iterator<Item = String> {
+        self.iter().flat_map(|category| (0..category.width()).map(|number| category.feature_name(number)))
+    }
+
+    /// The columns that `features` features are read from: those of numbers, then the categories.
+    pub fn inputs(&self, features: usize) -> Vec<InputColumn<'_>> {
+        let mut next = self.numbers(features);
+        let numbers = (0..next).map(InputColumn::Number);
+        let categories = self.iter().map(|category| {
+            let range = next..next + category.width();
+            next = range.end;
+            InputColumn::Category(category, range)
+        });
+        numbers.chain(categories).collect()
+    }
+
+    /// The names of these columns. `features`: the names of all features.
+    pub fn input_names(&self, features: &[String]) -> Vec<String> {
+        let numbers = features[..self.numbers(features.len())].iter().cloned();
+        numbers.chain(self.names()).collect()
+    }
+
+    /// Whether a feature with this number, among `features`, belongs to a category.
+    pub fn contains(&self, feature: usize, features: usize) -> bool {
+        feature >= self.numbers(features)
+    }
+
+    /// Bytes on the heap.
+    pub fn bytes(&self) -> u64 {
+        self.iter().map(|category| bytes_of::<Category>(1) + category.bytes()).sum()
+    }
+
+    /// Refuses features whose names do not differ: ranking finds columns by name, without case. Values differ in case.
+    ///
+    /// # Errors
+    /// The name that occurs twice.
+    pub fn check_names(&self, features: &[String]) -> Result<(), String> {
+        if let Some(name) = repeated_name(&self.input_names(features)) {
+            return Err(name.to_owned());
+        }
+        let mut known = HashSet::with_capacity(features.len());
+        match features.iter().find(|name| !known.insert(name.as_str())) {
+            Some(name) => Err(name.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks categories that were read from bytes. `features`: the names of all features.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for categories that no training makes.
+    pub fn validate(&self, features: &[String]) -> Result<()> {
+        let is_value = |value: &String| value.len() <= LONGEST_VALUE;
+        let are_values = |category: &Category| {
+            category.values.len() <= MOST_VALUES
+                && category.values.iter().all(is_value)
+                && category.values.is_sorted_by(|a, b| a < b)
+        };
+        // One name at a time: those of forged categories can take much more memory than the bytes of the model.
+        let have_names = self.width() <= features.len()
+            && self.feature_names().eq(features[self.numbers(features.len())..].iter().cloned());
+        require(
+            "categories",
+            &[
+                (self.iter().all(are_values), "short values in ascending order"),
+                (self.0.is_sorted_by(|a, b| a.name < b.name), "columns in the order of their names"),
+                (have_names, "a feature for each value"),
+                (have_names && self.check_names(features).is_ok(), "features of different names"),
+            ],
+        )
+    }
+}
+
+/// A value of a category, before it becomes text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CategoryValue<'a> {
+    /// NULL.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Real(f64),
+    /// A text.
+    Text(&'a str),
+}
+
+impl<'a> CategoryValue<'a> {
+    /// The value as text; `None` is NULL. A number without a fraction is written as a whole number, whatever its type.
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Null => None,
+            Self::Integer(value) => Some(value.to_string().into()),
+            Self::Real(value) => match crate::base::param::whole_number(value) {
+                Some(whole) => Some(whole.to_string().into()),
+                None => Some(format!("{value:?}").into()),
+            },
+            Self::Text(text) => Some(text.into()),
+        }
+    }
+}
+
+/// What a value that is no value of a category is, and what is allowed.
+pub fn not_a_value(found: &str) -> String {
+    format!("{found}; allowed in a category are text in UTF-8, numbers and NULL")
+}
+
+/// The error about a BLOB where the features have categories.
+pub fn no_vector(what: &str, found: &str, names: &[String]) -> Error {
+    let listed: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
+    let allowed = format!(
+        "a JSON array of the columns of the model, categories as they are: json_array({})",
+        listed.join(", ")
+    );
+    Error::value(what, found, allowed)
+}

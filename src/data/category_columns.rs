@@ -1,0 +1,156 @@
+//! Categories among the columns of a source that is read: `categories/` learns them and encodes their values.
+
+use std::collections::HashMap;
+
+use super::builder::{DatasetBuilder, FEWER_ROWS};
+use super::categories::{Categories, CategoryColumn, Codes, Learned, RowsOfCodes};
+use super::columns::{ColumnFacts, Seen};
+use super::id::Id;
+use crate::base::control::Ticks;
+use crate::base::error::{Error, Result};
+use crate::base::memory::bytes_of;
+
+/// Probability below which rows without a known value are no accident.
+const RARELY: f64 = 0.01;
+
+/// Operations, for [`Ticks`], of finding the number of a document.
+const ID_COST: usize = 64;
+
+/// Facts of columns that became categories, by the name of the column.
+pub type CategoryFacts = Vec<(String, ColumnFacts)>;
+
+impl DatasetBuilder {
+    /// The same builder; these features may turn out to be categories. Only before the first row.
+    #[must_use]
+    pub fn may_be_categories(mut self, features: impl IntoIterator<Item = usize>) -> Self {
+        features.into_iter().for_each(|feature| self.columns[feature].may_be_category = true);
+        self
+    }
+
+    /// The same builder with categories whose values are learned, in the order of [`Self::category`]. Only before the first row.
+    #[must_use]
+    pub fn with_new_categories(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        let new = |name| CategoryColumn { name, codes: Codes::new(0), facts: Some(Box::default()) };
+        self.categories.extend(names.into_iter().map(new));
+        self
+    }
+
+    /// The same builder with categories that are known, in the order of [`Self::category`]. Only before the first row.
+    #[must_use]
+    pub fn with_categories(mut self, categories: &Categories) -> Self {
+        let known = categories.iter().map(|category| CategoryColumn {
+            name: category.name().to_owned(),
+            codes: Codes::of(category),
+            facts: None,
+        });
+        self.categories.extend(known);
+        self
+    }
+
+    /// Adds the value of the row in the category with this number. `seen`: the same value, for reports.
+    pub fn category(&mut self, number: usize, value: Option<&str>, seen: Seen<'_>) {
+        let query = self.row_query.last().copied().unwrap_or(0);
+        let column = &mut self.categories[number];
+        column.codes.push(value);
+        if let Some(facts) = &mut column.facts {
+            facts.add(query, seen);
+        }
+    }
+
+    /// The number of the document of each row; `None` without ids.
+    ///
+    /// # Errors
+    /// Too much memory.
+    pub(super) fn documents(&mut self) -> Result<Option<Vec<usize>>> {
+        if !self.has_docs {
+            return Ok(None);
+        }
+        let rows = self.n_rows();
+        let features = bytes_of::<f64>(rows).saturating_mul(self.width.unwrap_or(0) as u64);
+        let needed = self.bytes_besides_features() + self.category_bytes() + features;
+        // The map has at least 8/7 as many entries as it can hold.
+        let numbers = bytes_of::<(usize, &Id, usize, usize)>(rows);
+        let what = format_args!("the documents of the {rows} rows of source {}", self.source);
+        self.memory.resize(needed.saturating_add(numbers), what, FEWER_ROWS)?;
+        let (mut known, mut ticks) = (HashMap::new(), Ticks::default());
+        let mut number = |id| {
+            ticks.add(ID_COST);
+            let next = known.len();
+            *known.entry(id).or_insert(next)
+        };
+        Ok(Some(self.row_doc.iter().map(&mut number).collect()))
+    }
+
+    /// The rows of columns of codes. `documents`: those of [`Self::documents`].
+    pub(super) fn rows_of_codes<'a>(&'a self, documents: Option<&'a [usize]>) -> RowsOfCodes<'a> {
+        RowsOfCodes { queries: &self.row_query, n_queries: self.query_ids.len(), documents }
+    }
+
+    /// The categories of the option `columns`, or of a model, with the facts of the former.
+    ///
+    /// # Errors
+    /// A column that the option lists and that cannot be a category.
+    pub(super) fn listed_categories(&mut self) -> Result<(Vec<Learned>, CategoryFacts)> {
+        let (mut all, mut all_facts) = (Vec::with_capacity(self.categories.len()), Vec::new());
+        for CategoryColumn { name, codes, facts } in std::mem::take(&mut self.categories) {
+            let Some(facts) = facts else {
+                all.extend(codes.known());
+                continue;
+            };
+            let learned = codes.listed(&name, self.rows_of_codes(None));
+            let refused = |problem| {
+                self.source_error(format!(
+                    "option 'columns', key 'categories' names \"{name}\", but the column has {problem}"
+                ))
+            };
+            all.push(learned.map_err(refused)?);
+            all_facts.push((name, *facts));
+        }
+        Ok((all, all_facts))
+    }
+
+    /// Names the features: these numbers, and those of categories. `ignored`: columns that are no features.
+    ///
+    /// # Errors
+    /// Names that do not differ: ranking finds columns by name.
+    pub(super) fn name_features(
+        &mut self,
+        numbers: Vec<String>,
+        learned: Vec<Learned>,
+        ignored: &[String],
+    ) -> Result<Categories> {
+        self.names = numbers;
+        let categories: Vec<_> = learned.into_iter().map(|learned| learned.category).collect();
+        let categories = Categories::from(categories);
+        self.names.extend(categories.feature_names());
+        let is_ignored = |name: &String| ignored.iter().any(|other| other.eq_ignore_ascii_case(name));
+        let repeated = categories.check_names(&self.names).err();
+        match repeated.or_else(|| categories.input_names(&self.names).into_iter().find(is_ignored)) {
+            None => Ok(categories),
+            Some(name) => Err(self.two_features(&name)),
+        }
+    }
+
+    fn two_features(&self, name: &str) -> Error {
+        self.source_error(format!(
+            "two columns are named \"{name}\", and one is a feature; give one another name with AS"
+        ))
+    }
+}
+
+/// Categories none of whose values is known in these rows, if such rows were rare in training. `numbers`: the features before
+/// those of categories. `means`: of all features in the training.
+pub fn unknown_categories(learned: &[Learned], numbers: usize, means: Option<&[f64]>) -> Vec<String> {
+    let (mut unknown, mut first) = (Vec::new(), numbers);
+    for Learned { category, codes } in learned {
+        let other = category.values().len();
+        let usual = means.and_then(|means| means.get(first + other)).map_or(1.0, |mean| mean.max(0.1));
+        let others = codes.iter().filter(|code| **code as usize == other).count();
+        let has_known = codes.iter().any(|code| (*code as usize) < other);
+        if !has_known && usual.powf(others as f64) < RARELY {
+            unknown.push(category.name().to_owned());
+        }
+        first += category.width();
+    }
+    unknown
+}

@@ -1,0 +1,111 @@
+//! Error messages for wrong calls (rule 13.10). They show the right call, unlike SQLite's `no such function` and `wrong number of
+//! arguments`.
+//!
+//! SQLite prefers a function with the exact number of arguments. So every name also has a function for any number of
+//! arguments, which fails. A function and a table-valued function may have one name.
+
+use rusqlite::Connection;
+use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
+
+use super::function::ScalarFunction;
+use super::guard::guard;
+use super::signature::{Parameter, usage};
+use super::vtab::TableFunction;
+use crate::base::error::{Error, Result};
+
+/// Nothing happens in a call of a wrong form.
+const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
+    .union(FunctionFlags::SQLITE_INNOCUOUS)
+    .union(FunctionFlags::SQLITE_DETERMINISTIC);
+
+fn wrong_number(found: usize, usage: &str) -> Error {
+    let plural = if found == 1 { "" } else { "s" };
+    Error::Unsupported(format!("got {found} argument{plural}; call {usage}"))
+}
+
+/// Answers calls of a scalar function with a number of arguments that it does not accept.
+///
+/// # Errors
+/// Those of the database.
+pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction) -> rusqlite::Result<()> {
+    if function.arities.contains(&-1) {
+        return Ok(());
+    }
+    let usage = usage(function.name, function.parameters);
+    answer(connection, function.name, move |found| wrong_number(found, &usage))
+}
+
+/// Answers calls of a table-valued function outside of FROM.
+///
+/// # Errors
+/// Those of the database.
+pub fn answer_table(connection: &Connection, function: &'static TableFunction) -> rusqlite::Result<()> {
+    let error = format!("it is a table-valued function; call SELECT * FROM {}", function.usage());
+    answer(connection, function.name, move |_| Error::Unsupported(error.clone()))
+}
+
+/// Registers a function that fails. `error`: from the number of arguments.
+fn answer(
+    connection: &Connection,
+    name: &'static str,
+    error: impl Fn(usize) -> Error + Send + std::panic::UnwindSafe + 'static,
+) -> rusqlite::Result<()> {
+    connection.create_scalar_function(name, -1, FLAGS, move |context| {
+        let outcome: Result<Option<f64>> = Err(error(context.len()));
+        guard(name, || outcome)
+    })
+}
+
+/// An aggregate that fails.
+struct WrongAggregate {
+    name: &'static str,
+    usage: String,
+}
+
+/// Answers calls of an aggregate with a number of arguments that it does not accept.
+///
+/// # Errors
+/// Those of the database.
+pub fn answer_aggregate(
+    connection: &Connection,
+    name: &'static str,
+    parameters: &[Parameter],
+) -> rusqlite::Result<()> {
+    let usage = usage(name, parameters);
+    connection.create_window_function(name, -1, FLAGS, WrongAggregate { name, usage })
+}
+
+impl WrongAggregate {
+    fn fail<T>(&self, problem: Error) -> rusqlite::Result<T> {
+        guard(self.name, || Err(problem))
+    }
+
+    /// Without rows the number of arguments is unknown.
+    fn fail_without_rows(&self) -> rusqlite::Result<Option<f64>> {
+        self.fail(Error::Unsupported(format!("wrong number of arguments; call {}", self.usage)))
+    }
+}
+
+impl Aggregate<(), Option<f64>> for WrongAggregate {
+    fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<()> {
+        self.fail(wrong_number(context.len(), &self.usage))
+    }
+
+    fn step(&self, context: &mut Context<'_>, (): &mut ()) -> rusqlite::Result<()> {
+        self.fail(wrong_number(context.len(), &self.usage))
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, _: Option<()>) -> rusqlite::Result<Option<f64>> {
+        self.fail_without_rows()
+    }
+}
+
+impl WindowAggregate<(), Option<f64>> for WrongAggregate {
+    fn value(&self, _: Option<&mut ()>) -> rusqlite::Result<Option<f64>> {
+        self.fail_without_rows()
+    }
+
+    fn inverse(&self, _: &mut Context<'_>, (): &mut ()) -> rusqlite::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! Averages of functions: each is divided by the standard deviation of its scores within the training queries, so that none
+//! counts more because of its units.
+
+use crate::base::control::Control;
+use crate::base::error::Result;
+use crate::base::parallel;
+use crate::data::{Dataset, Scaling};
+use crate::learn::space::{Function, Member, Space, SumSpace};
+use crate::model::{Linear, Ranker};
+use crate::trees::Forest;
+
+/// The value of the option `scale` of trees with an ensemble for each of two scales.
+pub const BOTH_SCALES: &str = "none+quantile_minmax";
+
+/// A fitted function.
+pub struct Fitted {
+    /// Its scaling and space.
+    pub member: Member,
+    /// Its weights there, divided by the standard deviation of its scores within the training queries.
+    pub weights: Vec<f64>,
+    /// (1/(2 N)) sum of squared errors + lambda / 2 |f|^2 before the division.
+    pub objective: f64,
+}
+
+/// The sum of functions of documents with `width` features.
+pub fn sum(width: usize, fitted: Vec<Fitted>) -> Ranker {
+    let objective = fitted.iter().map(|fitted| fitted.objective).sum();
+    let (mut members, mut weights) = (Vec::with_capacity(fitted.len()), Vec::new());
+    for fitted in fitted {
+        members.push(fitted.member);
+        weights.extend(fitted.weights);
+    }
+    Ranker::Linear(Linear::new(SumSpace::new(width, members), Function { weights, objective, gap: 0.0 }))
+}
+
+/// What divides scores by their standard deviation. `spread`: the sum of squared scores, less their means in the query.
+pub fn normalizer(spread: f64, documents: f64) -> f64 {
+    let deviation = (spread / documents).sqrt();
+    if deviation > 0.0 { 1.0 / deviation } else { 1.0 }
+}
+
+/// The weight of a query: the sum of those of its documents.
+pub fn weight(data: &Dataset, query: usize) -> f64 {
+    match data.doc_weights(query) {
+        [] => data.rows(query).len() as f64,
+        weights => weights.iter().sum(),
+    }
+}
+
+/// The weight of all documents.
+pub fn total_weight(data: &Dataset) -> f64 {
+    (0..data.n_queries()).map(|query| weight(data, query)).sum()
+}
+
+/// The function of trees with these values of leaves.
+///
+/// # Errors
+/// An interruption.
+pub fn of_trees(
+    (forest, values): (Forest, &[f64]),
+    (scaling, data): (&Scaling, &Dataset),
+    control: &Control,
+) -> Result<Fitted> {
+    let of_query = |query: usize| -> Result<(f64, f64)> {
+        let scores = forest.scores(&data.features, data.rows(query), values, control)?;
+        let errors: Vec<f64> =
+            data.labels(query).iter().zip(&scores).map(|(grade, score)| grade - score).collect();
+        let weights = data.doc_weights(query);
+        Ok((squares(&scores, weights), squares(&errors, weights)))
+    };
+    let sums = parallel::try_map(data.n_queries(), of_query)?;
+    let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let documents = total_weight(data);
+    let scale = normalizer(spread, documents);
+    let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
+    let weights = values.iter().map(|value| value * scale).collect();
+    Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
+}
+
+/// Sum of squares of numbers less their mean, with weights; none if all are 1.
+pub fn squares(numbers: &[f64], weights: &[f64]) -> f64 {
+    let weighted = || numbers.iter().enumerate().map(|(i, x)| (weights.get(i).copied().unwrap_or(1.0), *x));
+    let (total, sum) = weighted().fold((0.0, 0.0), |(total, sum), (w, x)| (total + w, sum + w * x));
+    let mean = if total > 0.0 { sum / total } else { 0.0 };
+    weighted().map(|(w, x)| w * (x - mean) * (x - mean)).sum()
+}

@@ -1,0 +1,114 @@
+//! Models with categories whose dictionaries are forged.
+
+use serde::{Deserialize, Serialize};
+use sqlite_ltr::internals::model::{decode_header, encode_header};
+
+use super::parts::{Index, Parts, WITH_CATEGORIES, seal, seal_as};
+use super::{connect, refusal, use_it};
+
+/// A column and its values.
+#[derive(Serialize, Deserialize, Clone)]
+struct Category {
+    name: String,
+    values: Vec<String>,
+}
+
+/// A model with categories, taken apart. Models of these algorithms have no blocks.
+#[derive(Clone)]
+struct Opened {
+    parts: Parts,
+    categories: Vec<Category>,
+}
+
+impl Opened {
+    fn new(blob: &[u8]) -> Self {
+        let length = u64::from_le_bytes(blob[24..32].try_into().expect("eight bytes")) as usize;
+        let Index { index, model } = decode_header(&blob[48..48 + length]).expect("an index");
+        assert!(index.is_empty());
+        let (parts, categories) = decode_header(&model).expect("the parts and the categories");
+        Self { parts, categories }
+    }
+
+    fn header(&self, with_categories: bool) -> Vec<u8> {
+        let mut model = encode_header(&self.parts).expect("bytes");
+        if with_categories {
+            model.extend(encode_header(&self.categories).expect("bytes"));
+        }
+        encode_header(&Index { index: Vec::new(), model }).expect("bytes")
+    }
+
+    fn seal(&self) -> Vec<u8> {
+        seal_as(WITH_CATEGORIES, &self.header(true), &[])
+    }
+
+    /// Names the features anew.
+    fn rename(&mut self) {
+        let numbers = self.parts.card.features.iter().take(2).cloned();
+        let features = self.categories.iter().flat_map(|category| {
+            let values = category.values.iter().map(String::as_str).chain(["(other)", "(NULL)"]);
+            values.map(|value| format!("{}={value}", category.name)).collect::<Vec<_>>()
+        });
+        self.parts.card.features = numbers.chain(features).collect();
+    }
+}
+
+/// What is changed, and how.
+type Change = (&'static str, fn(&mut Opened));
+
+const WRONG: &[Change] = &[
+    ("no category", |o| o.categories.clear()),
+    ("a value too many", |o| o.categories[0].values.push("zz".to_owned())),
+    ("a value too few", |o| drop(o.categories[0].values.pop())),
+    ("values that descend", |o| o.categories[0].values.reverse()),
+    ("the same value twice", |o| {
+        o.categories[0].values = vec!["s".to_owned(), "s".to_owned(), "t".to_owned()]
+    }),
+    ("a long value", |o| o.categories[0].values[2] = "z".repeat(300)),
+    ("the name of a number", |o| "A".clone_into(&mut o.categories[0].name)),
+    ("two categories of a name", |o| o.categories.push(o.categories[0].clone())),
+    ("more features than the model has", |o| {
+        o.categories[0].values = (0..90).map(|number| format!("{number:03}")).collect();
+    }),
+];
+
+#[test]
+fn forged_dictionaries_are_refused_and_right_ones_are_used() {
+    let connection = connect();
+    let source = "SELECT *, substr('stu', 1 + (query_id + doc_id) % 3, 1) AS c FROM judged";
+    for (algorithm, options) in [
+        ("rank_svm", r#"{"lambda": 0.01, "scale": "standard", "columns": {"categories": ["c"]}}"#),
+        ("boosted_trees", r#"{"trees": 2, "depth": 2, "columns": {"categories": ["c"]}}"#),
+    ] {
+        let sql = "SELECT ltr_fit(?1, ?2, ?3)";
+        let blob: Vec<u8> =
+            connection.query_row(sql, (algorithm, source, options), |row| row.get(0)).expect("a model");
+        let opened = Opened::new(&blob);
+        assert!(opened.seal() == blob, "the layout in this test is that of the library");
+        assert_eq!(opened.categories[0].values, ["s", "t", "u"]);
+        // 1. Wrong contents with right checksums: with the names of the features as they were, and with names that fit.
+        for (what, change) in WRONG {
+            let mut other = opened.clone();
+            change(&mut other);
+            assert!(refusal(&connection, &other.seal()).is_some(), "{what}");
+            other.rename();
+            assert!(refusal(&connection, &other.seal()).is_some(), "{what}, other names");
+        }
+        // 2. Another format version.
+        assert!(refusal(&connection, &seal(&opened.header(true), &[])).is_some());
+        assert!(refusal(&connection, &seal_as(WITH_CATEGORIES, &opened.header(false), &[])).is_some());
+        // 3. A name that would take 100 times its bytes if all features were named at once.
+        let mut other = opened.clone();
+        other.categories[0].name = "x".repeat(1 << 19);
+        other.categories[0].values = (0..90).map(|number| format!("{number:03}")).collect();
+        assert!(refusal(&connection, &other.seal()).is_some());
+        // 4. Other values that are possible.
+        let mut other = opened.clone();
+        other.categories[0].values = ["", "\0", "'; DROP TABLE judged; --"].map(str::to_owned).to_vec();
+        other.parts.card.features.truncate(2);
+        let names = ["c=", "c=\0", "c='''; DROP TABLE judged; --'", "c=(other)", "c=(NULL)"];
+        other.parts.card.features.extend(names.map(str::to_owned));
+        assert!(refusal(&connection, &other.seal()).is_none());
+        use_it(&connection, &other.seal(), "other values");
+        use_it(&connection, &blob, "the model");
+    }
+}

@@ -1,0 +1,385 @@
+//! Rules 2.18 to 2.22: columns of texts as features, from training to ranking, explanations and exports.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::support::{database, value};
+
+/// A shop: 40 queries of 10 documents; brand and price decide the relevance. Three brands are frequent.
+const SHOP: &str =
+    "CREATE TABLE shop AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 399)
+    SELECT i / 10 AS query_id, i % 10 AS doc_id, abs((i * 7919) % 1009) / 1009.0 AS price,
+           CASE (i * 31) % 3 WHEN 0 THEN 'acme' WHEN 1 THEN 'globex' ELSE 'initech' END AS brand,
+           ((i * 31) % 3 = 0) * 2 + (abs((i * 7919) % 1009) / 1009.0 > 0.5) AS relevance FROM n";
+
+fn shop() -> Connection {
+    let connection = database();
+    connection.execute_batch(SHOP).unwrap();
+    connection
+}
+
+fn report(connection: &Connection, algorithm: &str, source: &str, options: &Value) -> Value {
+    let text: String =
+        value(connection, "SELECT ltr_train(?1, ?2, ?3)", (algorithm, source, options.to_string()));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn problem(connection: &Connection, sql: &str) -> String {
+    connection.query_row(sql, [], |_| Ok(())).unwrap_err().to_string()
+}
+
+fn ndcg(connection: &Connection, model: &str, source: &str) -> f64 {
+    let sql = "SELECT value FROM ltr_evaluate(?1, ?2) WHERE query_id IS NULL";
+    value(connection, sql, (model, source))
+}
+
+fn fate(report: &Value, name: &str) -> Value {
+    let columns = report["columns"].as_array().unwrap();
+    columns.iter().find(|column| column["name"] == name).unwrap().clone()
+}
+
+fn warnings(connection: &Connection) -> String {
+    value(connection, "SELECT json_extract(ltr_debug(), '$.last_warnings')", [])
+}
+
+/// The largest difference between the scores of `ltr_rank` and an expression of the columns.
+fn difference(connection: &Connection, model: &str, source: &str, expression: &str) -> f64 {
+    let sql = format!(
+        "SELECT max(abs(score - own)) FROM ltr_rank(?1, ?2) JOIN (SELECT query_id, doc_id, {expression} AS own FROM ({source})) \
+         USING (query_id, doc_id)"
+    );
+    value(connection, &sql, (model, source))
+}
+
+#[test]
+fn a_brand_ranks_without_an_option() {
+    let connection = shop();
+    for (algorithm, least) in
+        [("boosted_trees", 1.0), ("auto", 1.0), ("rank_svm", 0.999), ("q_svm", 0.999), ("perceptron", 0.999)]
+    {
+        let found = report(&connection, algorithm, "shop", &json!({}));
+        assert!(ndcg(&connection, algorithm, "shop") >= least, "{algorithm}: {found}");
+        let brand = fate(&found, "brand");
+        assert_eq!((&brand["fate"], &brand["facts"]["distinct"]), (&json!("category"), &json!(3)));
+        let reason = brand["reason"].as_str().unwrap();
+        assert!(
+            reason.contains("text with few values")
+                && reason.contains(r#"{"columns": {"ignore": ["brand"]}}"#)
+        );
+        assert!(!found["warnings"].to_string().contains("brand"), "{found}");
+        assert_eq!(
+            (&found["roles"]["features"], &found["roles"]["categories"]),
+            (&json!(["price"]), &json!(["brand"]))
+        );
+    }
+    let roles: String =
+        value(&connection, "SELECT json_extract(ltr_info('rank_svm'), '$.roles.categories')", []);
+    assert_eq!(roles, r#"["brand"]"#);
+}
+
+/// The columns that a category stands for, written in the source.
+const BY_HAND: &str = "SELECT query_id, doc_id, relevance, price, brand = 'acme' AS a, brand = 'globex' AS b, brand = 'initech' AS c,
+                              0 AS other, 0 AS missing FROM shop";
+
+#[test]
+fn a_category_is_the_columns_that_people_write_by_hand() {
+    let connection = shop();
+    for (algorithm, options) in [
+        ("rank_svm", json!({"lambda": 0.1, "scale": "standard"})),
+        ("list_net", json!({"lambda": 0.1})),
+        ("boosted_trees", json!({"trees": 20})),
+        ("regression", json!({"lambda": 0.1, "kernel": "gaussian"})),
+    ] {
+        for (name, source) in [("own", "shop"), ("hand", BY_HAND)] {
+            let mut options = options.clone();
+            options["name"] = json!(name);
+            report(&connection, algorithm, source, &options);
+        }
+        let sql =
+            "SELECT max(abs(a.score - b.score)) FROM ltr_rank('own', 'shop') a JOIN ltr_rank('hand', ?1) b
+                     ON a.query_id = b.query_id AND a.doc_id = b.doc_id";
+        let differs: f64 = value(&connection, sql, [BY_HAND]);
+        assert!(differs < 1e-9, "{algorithm}: {differs}");
+    }
+}
+
+#[test]
+fn the_order_of_rows_and_the_threads_change_no_byte() {
+    let connection = shop();
+    let fit = |source: &str, options: Value| -> Vec<u8> {
+        value(&connection, "SELECT ltr_fit('boosted_trees', ?1, ?2)", (source, options.to_string()))
+    };
+    let expected = fit("shop", json!({"trees": 10}));
+    for order in ["price", "brand, price DESC", "doc_id"] {
+        let source = format!("SELECT * FROM shop ORDER BY {order}");
+        assert!(fit(&source, json!({"trees": 10, "threads": 1})) == expected, "{order}");
+    }
+    // The format of models without categories is that of before.
+    let plain = fit("SELECT query_id, doc_id, relevance, price FROM shop", json!({"trees": 10}));
+    assert_eq!((plain[8], expected[8]), (6, 7));
+}
+
+#[test]
+fn every_door_turns_the_same_texts_into_the_same_scores() {
+    let connection = shop();
+    for (algorithm, options) in [
+        ("rank_svm", json!({"lambda": 0.01})),
+        ("boosted_trees", json!({"trees": 20})),
+        ("auto", json!({})),
+        ("regression", json!({"lambda": 0.01, "scale": "standard"})),
+    ] {
+        report(&connection, algorithm, "shop", &options);
+        let score = format!("ltr_score('{algorithm}', json_array(price, brand))");
+        let source = "SELECT query_id, doc_id, price, iif(doc_id = 3, NULL, iif(doc_id = 4, 'new', brand)) AS brand FROM shop";
+        assert!(difference(&connection, algorithm, source, &score) < 1e-9, "{algorithm}");
+        let explained =
+            format!("(SELECT sum(contribution) FROM ltr_explain('{algorithm}', json_array(price, brand)))");
+        assert!(
+            difference(&connection, algorithm, &format!("{source} LIMIT 20"), &explained) < 1e-9,
+            "{algorithm}"
+        );
+        let sql: String = value(&connection, "SELECT ltr_export(?1, 'sql')", [algorithm]);
+        assert!(difference(&connection, algorithm, source, &sql) < 1e-9, "{algorithm}: {sql}");
+        let text: String = value(&connection, "SELECT ltr_export(?1, 'json')", [algorithm]);
+        let _: String = value(&connection, "SELECT ltr_import(?1, '{\"name\": \"copy\"}')", [text]);
+        let copy = "ltr_score('copy', json_array(price, brand))";
+        assert!(difference(&connection, algorithm, source, copy) < 1e-12, "{algorithm}");
+        for format in ["solr", "elasticsearch"] {
+            let refused = problem(&connection, &format!("SELECT ltr_export('{algorithm}', '{format}')"));
+            assert!(refused.contains("the category \"brand\""), "{refused}");
+        }
+    }
+    // What a vector cannot hold.
+    for vector in ["ltr_vec(1, 0, 0, 1, 0, 0)", "'[1]'", "'[\"x\", \"acme\"]'", "'[1, [\"acme\"]]'"] {
+        let refused = problem(&connection, &format!("SELECT ltr_score('rank_svm', {vector})"));
+        assert!(refused.contains("json_array(\"price\", \"brand\")"), "{refused}");
+    }
+}
+
+#[test]
+fn a_value_is_its_text_and_a_column_is_shown_as_people_wrote_it() {
+    let connection = shop();
+    // 1. Whole numbers and texts are the same value; case and blanks differ.
+    let sizes = "SELECT query_id, doc_id, relevance, price, CASE brand WHEN 'acme' THEN 38 WHEN 'globex' THEN 40 ELSE 'M' END AS size FROM shop";
+    let refused =
+        problem(&connection, &format!("SELECT ltr_train('rank_svm', '{}')", sizes.replace('\'', "''")));
+    assert!(refused.contains(r#"{"columns":{"categories":["size"]}}"#), "{refused}");
+    let listed = json!({"lambda": 0.01, "scale": "standard", "columns": {"categories": ["size"]}});
+    let found = report(&connection, "rank_svm", sizes, &listed);
+    assert!(fate(&found, "size")["reason"].as_str().unwrap().contains("listed by the option columns"));
+    let score = |size: &str| -> f64 {
+        let source = format!("SELECT 1 AS query_id, 1 AS doc_id, 0.5 AS price, {size} AS size");
+        value(&connection, "SELECT score FROM ltr_rank('rank_svm', ?1)", [source])
+    };
+    for same in ["'38'", "38.0", "38"] {
+        assert_eq!(score(same).to_bits(), score("38").to_bits(), "{same}");
+    }
+    for other in ["'38 '", "'m'", "'38.0'", "39"] {
+        assert_eq!(score(other).to_bits(), score("'new'").to_bits(), "{other}");
+    }
+    let sql: String = value(&connection, "SELECT ltr_export('rank_svm', 'sql')", []);
+    for size in ["38", "'38'", "38.0", "'38.0'", "39", "'M'", "NULL", "''"] {
+        let own: f64 =
+            value(&connection, &format!("SELECT {sql} FROM (SELECT 0.5 AS price, {size} AS size)"), []);
+        assert!((own - score(size)).abs() < 1e-9, "{size}");
+    }
+    // 2. A row a value among the weights; a row a column elsewhere.
+    let names: String =
+        value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
+    assert_eq!(names, "price size=38 size=40 size=M size=(other) size=(NULL)");
+    let sql = "SELECT group_concat(feature, ' ') FROM ltr_importance('rank_svm', ?1)";
+    assert_eq!(value::<String>(&connection, sql, [sizes]), "price size");
+    let sql = "SELECT group_concat(feature || ' ' || coalesce(value, '-'), ', ') FROM ltr_explain('rank_svm', json_array(0.5, 38))";
+    assert_eq!(value::<String>(&connection, sql, []), "(base) -, price 0.5, size 38");
+    let sql = "SELECT group_concat(feature || ' ' || value_a || ' ' || value_b, ', ') FROM ltr_explain_rank('rank_svm', ?1, 1, 2, 3)
+               WHERE feature = 'size'";
+    let pair: String = value(&connection, sql, [sizes]);
+    assert!(pair == "size 38 40" || pair.starts_with("size "), "{pair}");
+}
+
+#[test]
+fn rare_and_unseen_values_are_others_and_null_is_its_own() {
+    let connection = shop();
+    let source = "SELECT query_id, doc_id, relevance, price, CASE WHEN doc_id = 0 THEN NULL WHEN query_id = 7 THEN 'only one query'
+                  WHEN query_id + doc_id < 3 THEN 'rare ' || doc_id ELSE brand END AS brand FROM shop";
+    report(&connection, "rank_svm", source, &json!({"lambda": 0.01}));
+    let names: String =
+        value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
+    assert_eq!(names, "price brand=acme brand=globex brand=initech brand=(other) brand=(NULL)");
+    let score = |brand: &str| -> f64 {
+        value(&connection, &format!("SELECT ltr_score('rank_svm', json_array(0.5, {brand}))"), [])
+    };
+    assert_eq!(score("'rare 1'").to_bits(), score("'never seen'").to_bits());
+    assert!((score("NULL") - score("'never seen'")).abs() > 1e-9);
+}
+
+#[test]
+fn new_values_in_all_rows_are_told() {
+    let connection = shop();
+    report(&connection, "rank_svm", "shop", &json!({"lambda": 0.01}));
+    let rank = |source: &str| {
+        let _: i64 = value(&connection, "SELECT count(*) FROM ltr_rank('rank_svm', ?1)", [source]);
+        warnings(&connection)
+    };
+    let upper = "SELECT query_id, doc_id, relevance, price, upper(brand) AS brand FROM shop";
+    assert!(rank(upper).contains("no value of the column \\\"brand\\\" has a feature"), "{}", rank(upper));
+    assert_eq!(rank("shop"), "[]");
+    assert_eq!(rank("SELECT query_id, doc_id, price, NULL AS brand FROM shop"), "[]");
+    ndcg(&connection, "rank_svm", upper);
+    assert!(warnings(&connection).contains("brand"));
+    // Monitoring has a row for each value.
+    let sql = "SELECT group_concat(name || ' ' || status, ', ') FROM ltr_monitor('rank_svm', ?1) WHERE name LIKE 'brand%'";
+    let found: String = value(&connection, sql, [upper]);
+    assert_eq!(
+        found,
+        "brand=acme alert, brand=globex alert, brand=initech alert, brand=(other) alert, brand=(NULL) ok"
+    );
+    let found: String = value(&connection, sql, ["SELECT query_id, doc_id, relevance, price FROM shop"]);
+    assert!(found.starts_with("brand alert, "), "{found}");
+}
+
+#[test]
+fn what_is_no_category_is_told() {
+    let connection = shop();
+    let refused = |source: &str, columns: Value| {
+        let sql = format!(
+            "SELECT ltr_train('rank_svm', '{}', '{}')",
+            source.replace('\'', "''"),
+            json!({"lambda": 1, "columns": columns})
+        );
+        problem(&connection, &sql)
+    };
+    for (source, columns, expected) in [
+        ("shop", json!({"features": ["price", "brand"]}), "\"categories\" in place of \"features\""),
+        ("shop", json!({"features": ["price", "brand"], "categories": ["brand"]}), "to both"),
+        ("shop", json!({"categories": ["colour"]}), "does not exist"),
+        ("shop", json!({"categories": "brand"}), "array of names"),
+        ("SELECT *, x'01' AS c FROM shop", json!({"categories": ["c"]}), "a BLOB of 1 bytes"),
+        ("SELECT *, CAST(x'ff' AS TEXT) AS c FROM shop", json!({"categories": ["c"]}), "text in UTF-8"),
+        (
+            "SELECT *, query_id * 10 + doc_id AS c FROM shop",
+            json!({"categories": ["c"]}),
+            "no value with 3 rows",
+        ),
+        ("SELECT *, 1 AS \"brand=acme\" FROM shop", json!({}), "two columns are named \"brand=acme\""),
+    ] {
+        let found = refused(source, columns);
+        assert!(found.contains(expected), "{found}");
+    }
+    let many = "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+                SELECT i / 10 AS query_id, i % 2 AS relevance, i % 7 AS x, i AS c FROM n";
+    let found = refused(many, json!({"categories": ["c"]}));
+    assert!(found.contains("more than 10000 different values"), "{found}");
+    // On their own: titles, ids, one value, and long texts are no categories.
+    for (column, expected) in [
+        ("'title ' || (query_id * 10 + doc_id)", "id"),
+        ("'name ' || doc_id", "left_out"),
+        ("'same'", "left_out"),
+        ("printf('%.*c', 300, 'x') || brand", "left_out"),
+        ("'2024-01-0' || (1 + doc_id % 3)", "left_out"),
+        ("iif(doc_id % 2, 'yes', 'no')", "category"),
+        ("iif(doc_id % 2, 'yes', NULL)", "category"),
+        ("iif(doc_id % 2, '', 'b')", "category"),
+    ] {
+        let source = format!("SELECT *, {column} AS c FROM shop");
+        let found = report(&connection, "rank_svm", &source, &json!({"lambda": 1}));
+        assert_eq!(fate(&found, "c")["fate"], expected, "{column}: {found}");
+    }
+    let ignored =
+        report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "columns": {"ignore": ["brand"]}}));
+    assert_eq!((&fate(&ignored, "brand")["fate"], &ignored["warnings"]), (&json!("left_out"), &json!([])));
+    // Training in buckets takes numbers only.
+    let found = report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "buckets": 4}));
+    assert!(found["warnings"].to_string().contains("takes numbers only"), "{found}");
+}
+
+#[test]
+fn categories_beside_vectors_validation_priors_updates_and_cross_validation() {
+    let connection = shop();
+    // 1. Beside a column of vectors.
+    let vectors =
+        "SELECT query_id, doc_id, relevance, ltr_vec(price, price * price) AS features, brand FROM shop";
+    let found = report(&connection, "rank_svm", vectors, &json!({"lambda": 0.01}));
+    assert!(
+        found["warnings"].to_string().contains(r#"{\"columns\": {\"categories\": [\"brand\"]}}"#),
+        "{found}"
+    );
+    let listed = json!({"lambda": 0.01, "columns": {"categories": ["brand"]}});
+    report(&connection, "rank_svm", vectors, &listed);
+    assert!(ndcg(&connection, "rank_svm", vectors) > 0.99);
+    let names: String =
+        value(&connection, "SELECT group_concat(feature, ' ') FROM ltr_weights('rank_svm')", []);
+    assert!(names.starts_with("1 2 brand=acme"), "{names}");
+    // 2. A source to validate on, with other values.
+    let other = "SELECT query_id, doc_id, relevance, iif(doc_id = 1, 'new', brand) AS brand, price FROM shop WHERE query_id < 10";
+    let found = report(&connection, "rank_svm", "shop", &json!({"name": "first", "validation": other}));
+    assert!(found["validation"]["best"].as_f64().unwrap() > 0.8, "{found}");
+    // 3. A prior gives its values to the next training.
+    let few = "SELECT * FROM shop WHERE query_id < 3 AND brand <> 'globex'";
+    report(&connection, "rank_svm", few, &json!({"name": "next", "lambda": 1e6, "prior": "@first"}));
+    let differs: f64 = value(
+        &connection,
+        "SELECT max(abs(a.score - b.score)) FROM ltr_rank('first', 'shop') a JOIN ltr_rank('next', 'shop') b
+           ON a.query_id = b.query_id AND a.doc_id = b.doc_id",
+        [],
+    );
+    assert!(differs < 0.1, "{differs}");
+    // 4. An update knows the values of the training.
+    report(&connection, "perceptron", "shop", &json!({}));
+    let _: String = value(&connection, "SELECT ltr_update('perceptron', ?1)", [other]);
+    assert!(ndcg(&connection, "perceptron", "shop") > 0.9);
+    // 5. Cross-validation, comparison, tuning.
+    let best: f64 = value(
+        &connection,
+        "SELECT avg(value) FROM ltr_cross_validate('rank_svm', 'shop', '{\"lambda\": [0.01, 0.001]}')",
+        [],
+    );
+    assert!(best > 0.9, "{best}");
+    let difference: f64 =
+        value(&connection, "SELECT difference FROM ltr_compare('first', 'next', 'shop')", []);
+    assert!(difference.is_finite());
+    report(&connection, "boosted_trees", "shop", &json!({"depth": [2, 3], "trees": 10}));
+}
+
+/// Every algorithm with features of documents takes categories: rankings, metrics, explanations and stored bytes agree.
+#[test]
+fn every_algorithm_takes_categories() {
+    let connection = shop();
+    connection
+        .execute_batch(
+            "CREATE TABLE few AS SELECT query_id, doc_id, price, brand, relevance, doc_id AS slot FROM shop WHERE query_id < 12 AND doc_id < 6",
+        )
+        .unwrap();
+    let algorithms: String = value(
+        &connection,
+        "SELECT json_group_array(name) FROM ltr_algorithms WHERE name NOT IN ('cofi_rank', 'matching')",
+        [],
+    );
+    let algorithms: Vec<String> = serde_json::from_str(&algorithms).unwrap();
+    assert!(algorithms.len() > 10, "{algorithms:?}");
+    for algorithm in algorithms {
+        let options = match &*algorithm {
+            "boosted_trees" => json!({"trees": 5}),
+            "auto" => json!({"effort": 1}),
+            "perceptron" => json!({}),
+            "eigen_rank" => json!({"components": 2}),
+            "direct" => json!({"lambda": 0.1, "bound": "convex"}),
+            _ => json!({"lambda": 0.1}),
+        };
+        let found = report(&connection, &algorithm, "few", &options);
+        assert_eq!(fate(&found, "brand")["fate"], "category", "{algorithm}: {found}");
+        assert!(ndcg(&connection, &algorithm, "few") > 0.6, "{algorithm}: {found}");
+        let sql = "SELECT sum(contribution) - (SELECT score FROM ltr_rank(?1, 'few') WHERE query_id = 3 AND doc_id = 2), count(*)
+                     FROM ltr_explain(?1, 'few', 3, 2)";
+        let (differs, rows): (f64, i64) =
+            connection.query_row(sql, [&algorithm], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert!(differs.abs() < 1e-6 && rows == 3, "{algorithm}: {differs} in {rows} rows");
+        let copy: Vec<u8> = value(&connection, "SELECT model FROM ltr_models WHERE name = ?1", [&algorithm]);
+        let same: i64 = value(
+            &connection,
+            "SELECT count(*) FROM ltr_rank(?1, 'few') a JOIN ltr_rank(?2, 'few') b USING (query_id, doc_id) WHERE a.score = b.score",
+            (&algorithm, copy),
+        );
+        assert_eq!(same, 72, "{algorithm}");
+    }
+}
