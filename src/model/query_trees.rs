@@ -21,7 +21,7 @@ pub(super) const TAG: &str = "query_trees";
 /// Trees of documents and their queries.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QueryTrees {
-    /// Number of scaled features of documents. Those of trees from here on are encoded query features.
+    /// Number of scaled features of documents. Features of the trees from this index on are encoded query features.
     width: usize,
     rule: QueryFeatureRule,
     forest: Forest,

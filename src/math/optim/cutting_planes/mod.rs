@@ -237,7 +237,7 @@ impl<O: Penalized> Method for Run<'_, O> {
     }
 }
 
-// The minimum of P between the best point and the minimum of the model.
+// Line search: the minimum of P between the best point and the minimum of the model.
 //
 // ```text
 // P(t) = R(t) + lambda |u + t v|^2, or R(t) + lambda |u + t v|_1,     t in 0..1;  u + t v = w - w0
