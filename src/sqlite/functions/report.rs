@@ -176,7 +176,7 @@ fn text_of(error: Error) -> Result<String> {
     }
 }
 
-// Simpler rankings beside the model: the previous version, the best single feature, a random order.
+// Baselines of the model: its previous version, the best single feature, a random order.
 
 /// Folds of the queries in which a single feature is chosen.
 const FOLDS: usize = 5;

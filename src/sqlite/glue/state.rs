@@ -125,7 +125,7 @@ impl State {
     /// The cached model with this key, otherwise the one that `decode` returns.
     ///
     /// # Errors
-    /// Those of `decode`.
+    /// Errors of `decode`.
     pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Arc<Model>> {
         if let Some(model) = self.models.get(&key) {
             return Ok(model);

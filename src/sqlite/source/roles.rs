@@ -141,7 +141,7 @@ impl Roles {
     /// names nor replaced by the option `columns` or by a column with a default name.
     ///
     /// # Errors
-    /// Those of [`Self::find`] about names and about the option `columns`.
+    /// Errors of [`Self::find`] about names and about the option `columns`.
     pub fn absent(
         source: &Source,
         names: &[String],
