@@ -262,7 +262,7 @@ impl Dataset {
     /// write them, or 1.
     ///
     /// # Errors
-    /// Those of [`Self::from_letor`].
+    /// As [`Self::from_letor`].
     pub fn from_letor_numbered(text: impl std::io::BufRead, first_feature: usize) -> Result<Self> {
         let lines: Vec<data::letor::Line> = data::letor::lines(text, first_feature)
             .map(|line| line.map(|(_, line)| line))

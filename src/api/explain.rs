@@ -56,7 +56,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Those of [`score`](Self::score).
+    /// As [`score`](Self::score).
     pub fn explain(
         &self,
         features: &[f64],

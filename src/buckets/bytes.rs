@@ -28,7 +28,7 @@ const LONGEST_COUNT: u32 = 63;
 /// Largest number of bytes of a state.
 const MOST_BYTES: usize = 128 << 20;
 
-/// Refuses so many bytes of a state, or of an answer for it.
+/// Refuses a state, or an answer for it, that has too many bytes.
 ///
 /// # Errors
 /// More bytes than a state may have.
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
         Ok(bytes.as_chunks::<8>().0.iter().map(|number| f64::from_le_bytes(*number)).collect())
     }
 
-    /// So many numbers of [`Writer::series`].
+    /// Reads `count` numbers of [`Writer::series`].
     ///
     /// # Errors
     /// Too few bytes.
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         self.series(count, f64::from, |number| number)
     }
 
-    /// So many numbers of [`Writer::series`], in single precision.
+    /// Reads `count` numbers of [`Writer::series`], in single precision.
     ///
     /// # Errors
     /// Too few bytes.

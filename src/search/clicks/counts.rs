@@ -23,7 +23,7 @@ pub struct Cell {
     pub clicks: f64,
 }
 
-/// Impressions are held out if the hash of their id has this many zero bits at its end: one of eight.
+/// Impressions are held out if the hash of their id is divisible by this number: one of eight.
 const HELD_OUT: u32 = 8;
 
 /// Bytes of an entry of a map, with the unused capacity.

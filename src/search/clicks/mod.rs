@@ -45,7 +45,7 @@ pub struct Shown {
 /// Largest position. Contexts of a model are numbers below its square.
 pub const MOST_POSITIONS: u32 = 1000;
 
-// The table of click models. A file has one model.
+// Definition and table of click models.
 
 /// By row of an impression: its context; `None` if the model takes the row as not examined.
 pub type Contexts = Vec<Option<u32>>;
