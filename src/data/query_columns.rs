@@ -212,7 +212,7 @@ pub fn refuse_value(place: &str, name: &str, problem: &str) -> Error {
     Error::Data(format!("{place} \"{name}\" is {problem}"))
 }
 
-// One query feature of one query, as the source gives it: a number, a category, or an order of items.
+// Values of query features, as the source gives them: a number, a category, or an order of items.
 
 /// A query feature of one query.
 ///

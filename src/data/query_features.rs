@@ -26,7 +26,7 @@ use crate::math::order::{compare, sort_ascending};
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QueryFeatureKind {
-    /// Those of the source.
+    /// The query features of the source.
     Named,
     /// Document features that are constant inside every query.
     Constant,

@@ -6,7 +6,7 @@
 //! all rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
 //! training queries (`refit`).
 //!
-//! These numbers are those of the default level of the option `effort` (`effort`).
+//! These numbers belong to the default level of the option `effort` (`effort`).
 //!
 //! Boosted trees are trained on all rows and validated on the first five folds (`trees`). They are half of the sum, unless
 //! they are clearly worse. Of more than 100,000 documents they are all of it, unless no kernel is clearly worse.
@@ -63,7 +63,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// Its options.
+/// The options that `auto` reads.
 const OPTIONS: &[&str] =
     &["effort", "scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
 
@@ -225,7 +225,7 @@ pub struct Found {
 
 /// What trials tell.
 pub struct Choice {
-    /// That of the best kernel; none if there are only trees.
+    /// Lambda of the best kernel; none if there are only trees.
     pub lambda: Option<f64>,
     /// Of the best candidate.
     pub selection: Selection,

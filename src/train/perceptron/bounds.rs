@@ -272,7 +272,7 @@ fn least(terms: &[Term], parabola: Parabola) -> (f64, f64) {
 // of the least difference is 2 lambda / gamma^2 <= 1. The margin of a known separator is at most gamma, so it gives such a
 // lambda.
 
-/// The largest margin is found to this relative accuracy, or in so many iterations.
+/// Relative accuracy of the largest margin, and most iterations to find it.
 const RULE: StopRule = StopRule { tolerance: 1e-4, max_iterations: 100 };
 
 /// Rows whose scores one thread computes.
