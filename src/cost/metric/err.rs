@@ -163,7 +163,7 @@ mod err_tests {
         let relevance: Vec<f64> = (0..20_000).map(|i| f64::from(i % 5)).collect();
         let found = value(&relevance, &vec![0.0; 20_000], &MetricOptions::default());
         let stop = (1.0 + 3.0 + 7.0 + 15.0) / 16.0 / 5.0;
-        // With independent grades the value is that of a geometric distribution: -p ln(p) / (1 - p).
+        // With independent grades users stop at a geometrically distributed position: the value is -p ln(p) / (1 - p).
         let independent = -stop * libm::log(stop) / (1.0 - stop);
         assert!((found - independent).abs() < 1e-3);
     }

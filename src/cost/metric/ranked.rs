@@ -73,7 +73,7 @@ pub(super) fn ends_of_runs<T: Copy>(items: &[T], equal: impl Fn(T, T) -> bool) -
     ends
 }
 
-// What may be chosen about a metric, with the defaults of the SQL interface.
+// Options of metrics, with the defaults of the SQL interface.
 
 /// What equal scores mean. `Best` and `Worst` order the documents of a tie by their relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -146,8 +146,7 @@ fn json(value: f64) -> Value {
     if whole as f64 == value { Value::from(whole) } else { Value::from(value) }
 }
 
-// The value of the option `kernel`: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or
-// `{"gaussian": {"gamma": "median"}}`.
+// Parsing of the option `kernel`: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or `{"gaussian": {"gamma": "median"}}`.
 
 /// A kernel whose parameters are numbers, medians or defaults.
 #[derive(Debug, Clone)]

@@ -145,7 +145,7 @@ impl Search<'_> {
         nearest.map(neighbor).filter(|(_, _, weight)| *weight > 0.0).collect()
     }
 
-    /// Distances of numbers alone. The results are those of [`Self::by_kernels`], bit for bit.
+    /// Distances of numbers alone. The results equal the results of [`Self::by_kernels`], bit for bit.
     fn by_panels(&self, panels: &Panels, targets: &[(&[f64], Target)]) -> Vec<Vec<Near>> {
         let stride = panels.stride();
         let mut squares = vec![0.0; stride * targets.len().min(BATCH)];

@@ -75,7 +75,7 @@ fn grade(label: f64, grades: usize) -> Option<usize> {
 }
 
 impl Tables {
-    /// True if the tables have as many rows and columns as there are grades, and all weights are in their range.
+    /// True if the tables have a row and a column for each grade, and all weights are in their range.
     pub(super) fn is_valid(&self) -> bool {
         let grades = self.document.len();
         let square = self.pair.len() == grades && self.pair.iter().all(|row| row.len() == grades);
