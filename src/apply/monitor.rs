@@ -204,7 +204,7 @@ fn degrees(parts: [(f64, u64); 2]) -> f64 {
 }
 
 /// The share of values that the queries contribute which can be outside of the range of `m` training queries by chance.
-/// Those with the most values outside are counted.
+/// The queries with the most values outside are counted.
 fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     let (n, m) = (later.queries as f64, m as f64);
     // The probability of 0, 1, ... queries, until the sum is close to 1.

@@ -201,7 +201,7 @@ impl BucketTraining for PackTrees {
     }
 }
 
-// Grades and weights of the rows of all packs. They stay in memory while trees train from packs (`packs`).
+// Grades and weights of the rows of all packs. They stay in memory while trees train from packs.
 
 /// Grades and weights of each bucket, without features.
 #[derive(Default)]

@@ -75,7 +75,7 @@ impl Subtopics {
 //
 // Ties: let a tie of m documents contain subtopic t in c of them. Its j-th position has t with probability c/m, and
 // then the other c - 1 are spread over the m - 1 other positions, so the expected decay is a mean over the orders of
-// c - 1 numbers `1 - alpha` and m - c ones (`elementary`). Exact.
+// c - 1 numbers `1 - alpha` and m - c ones (`expected_products`). Exact.
 //
 // Cost: O(n log n) without ties; a tie costs (its subtopic occurrences) x (its positions above the cutoff).
 
@@ -139,7 +139,7 @@ fn decayed_discounts(start: usize, positions: usize, (size, count): (usize, usiz
 /// yields the largest bound first, the first document among equals.
 struct Candidate {
     bound: f64,
-    /// Those not yet ranked, the first one last.
+    /// The documents not yet ranked, the first one last.
     documents: Vec<usize>,
 }
 

@@ -37,7 +37,7 @@ pub enum SmoothingKind {
     Individual,
     /// The nearest ones alike.
     Knn,
-    /// Those within the bandwidth alike.
+    /// The ones within the bandwidth alike.
     Rectangular,
     /// Gaussian kernel.
     Gaussian,

@@ -176,8 +176,9 @@ pub static CASCADE: ClickModel = ClickModel {
     overall: |fitted, rows| chain(fitted, rows, |_| 1.0, false),
 };
 
-// Dynamic Bayesian network: a user examines rows from the top, a click satisfies with the probability s of the document, and
-// a user who is not satisfied continues with the next row with the perseverance p. `super::super::dbn` has the estimates.
+// Dynamic Bayesian network: a user examines rows from the top, a click satisfies with the probability s of the
+// document, and a user who is not satisfied continues with the next row with the perseverance p. `dbn` has the
+// estimates.
 //
 // Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, section 3.
 

@@ -1,10 +1,10 @@
 //! Automatic choice: cross-validates candidates by query, averages the best and fits them on all rows.
 //!
-//! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, in which a document
-//! of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`, `folds`). The
-//! second time is left out if the first shows that it is clearly worse than three others. The three best are fitted again on
-//! all rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
-//! training queries (`refit`).
+//! A candidate is a scaling with a kernel (`effort`). Each fits the grades by pairwise least squares, in which a
+//! document of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several
+//! lambdas (`trial`, `folds`). The second time is left out if the first shows that it is clearly worse than three
+//! others. The three best are fitted again on all rows with more landmarks. Their functions are added, each divided by
+//! the standard deviation of its scores within the training queries (`refit`).
 //!
 //! These numbers belong to the default level of the option `effort` (`effort`).
 //!

@@ -1,7 +1,8 @@
 //! Choosing settings by cross-validation.
 //!
-//! Options of a training may be arrays of values (`settings`). Each combination is fitted on the training part of every fold
-//! (`folds`) and measured on the part that is held out. The setting with the best mean over the folds is chosen (`choice`).
+//! Options of a training may be arrays of values (`settings`). Each combination is fitted on the training part of every
+//! fold (`folds`) and measured on the part that is held out. The setting with the best mean over the folds is chosen
+//! (`settings`).
 //!
 //! A fold sees its training part only: scalings, landmarks of kernels and neighbors come from there. So a value equals
 //! the result of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part. Settings that differ only in

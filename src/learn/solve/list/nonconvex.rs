@@ -21,7 +21,7 @@ use crate::math::random::Random;
 // Fleming & Vuong 2018). The rounds end at a point from which a round could decrease the objective by no more than the
 // allowed gap.
 //
-// **Starts.** Local minima differ. Each start (`starts`) makes a few rounds. The best continues, then the others that came
+// **Starts.** Local minima differ. Each start (below) makes a few rounds. The best continues, then the others that came
 // close to it.
 //
 // **Report.** The gap comes from the last round: it tells how close the solution is to a stationary point and does not
@@ -211,10 +211,10 @@ impl From<Descent> for Solution {
 
 // Annealing, for limits of smooth losses (Le, Smola, Chapelle & Teo, algorithm 4).
 //
-// A round replaces each loss by its smooth form of width sigma, solves the problem by L-BFGS and halves sigma. The first
-// sigma is twice the standard deviation of the scores within queries. The rounds end if the smooth risk and the risk differ
-// by less than 0.001. The solution is the point with the least original objective of all rounds, from each start of
-// `starts`.
+// A round replaces each loss by its smooth form of width sigma, solves the problem by L-BFGS and halves sigma. The
+// first sigma is twice the standard deviation of the scores within queries. The rounds end if the smooth risk and the
+// risk differ by less than 0.001. The solution is the point with the least original objective of all rounds, from each
+// start.
 //
 // **Report.** The objective is the original one. The gap comes from the last round: it tells how close its solution is
 // to a stationary point and does not certify an optimum. `steps` has one entry per round of all starts, with the least

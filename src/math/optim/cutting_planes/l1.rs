@@ -4,9 +4,9 @@
 //! min_w P(w) = R(w) + lambda |w|_1
 //! ```
 //!
-//! The minimum of the planes below R with the penalty is a linear program (`l1_model`), whose dual is a lower bound of
-//! min P. The line search works as for the quadratic penalty (`Line`): it goes from the best point to the minimum of
-//! the model, and the next plane touches R a tenth of the way further. Near minima of the model, which are not at its
+//! The minimum of the planes below R with the penalty is a linear program (below), whose dual is a lower bound of min
+//! P. The line search works as for the quadratic penalty (`Line`): it goes from the best point to the minimum of the
+//! model, and the next plane touches R a tenth of the way further. Near minima of the model, which are not at its
 //! corners, need far fewer planes than corners (Gondzio, Gonzalez-Brevis & Munari 2013), so the model is solved to half
 //! the gap.
 //!

@@ -10,9 +10,9 @@
 //!
 //! is a lower bound of min P for every a (`planes`). The least P found minus the largest bound is the certified gap.
 //!
-//! **Line search** (Franc & Sonnenburg 2009, OCAS). The minimum w' of the model may be far from any good point. The next
-//! best point minimizes P between the best point and w' (`line`). The next plane touches R a tenth of the way from there
-//! to w'. Planes do not depend on lambda and are kept along a path of lambdas.
+//! **Line search** (Franc & Sonnenburg 2009, OCAS). The minimum w' of the model may be far from any good point. The
+//! next best point minimizes P between the best point and w' (`Line`). The next plane touches R a tenth of the way from
+//! there to w'. Planes do not depend on lambda and are kept along a path of lambdas.
 
 pub mod l1;
 mod planes;

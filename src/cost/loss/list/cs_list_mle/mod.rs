@@ -11,7 +11,7 @@
 //!
 //! The option `cost_weights` gives alpha and beta; see [`Costs`]. With p_t = P r_t and r_t = alpha_jt exp(s_t) / sum_u
 //! alpha_ju exp(s_u), all j of one grade have the same r unless alpha depends on j: a term is then O(1) and a grade
-//! O(m), m documents with L grades O(m L). With `swap`, where it does, sums over pairs of positions are O(m) (`swap`),
+//! O(m), m documents with L grades O(m L). With `swap`, where it does, sums over pairs of positions are O(m) (`costs`),
 //! or O(k m) for few documents and for scores with a large range. The largest score of the lower grades is taken out of
 //! the exponentials, so nothing overflows.
 
