@@ -15,10 +15,10 @@
 //! * PSI = sum over the K bins of (p - q) log(p / q), p and q the shares of later and of training values. Half an
 //!   independent value is added to each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi
 //!   2006, Credit Risk Scorecards). Without a change, the PSI of n later and m training values is distributed as
-//!   (d / n + d' / m) times a chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the quantile
-//!   is taken from F, with the degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas & Rao
-//!   1987). The design effect of later values is at least the design effect of the training for queries of their size:
-//!   few queries tell little about it.
+//!   (d / n + d' / m) times a chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the
+//!   quantile is taken from F, with the degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas &
+//!   Rao 1987). The design effect of later values is at least the design effect of the training for queries of their
+//!   size: few queries tell little about it.
 //! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely
 //!   to have the smallest or the largest value. So the number of later queries beyond M training queries is
 //!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that this number of

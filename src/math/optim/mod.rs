@@ -3,7 +3,7 @@
 //! | module | method |
 //! |---|---|
 //! | `driver` | the loop of all methods: stop rule, record of steps, cancellation |
-//! | `objective` | risks R(w) = F(X w + b), also with a quadratic penalty; line search by backtracking and by bisection |
+//! | `objective` | risks R(w) = F(X w + b), also with a quadratic penalty; line search: backtracking, bisection |
 //! | `newton_cg`, `lbfgs` | smooth risks |
 //! | `cutting_planes` | convex risks |
 //! | `projected_gradient` | smooth risks over a ball or a sphere |
