@@ -168,7 +168,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A row with another number of features, or without an id or relevance that other rows have; those of
+    /// A row with another number of features, or without an id or relevance that other rows have; errors of
     /// [`from_arrays`](Self::from_arrays).
     pub fn from_rows(
         names: impl IntoIterator<Item = impl Into<String>>,
@@ -538,7 +538,7 @@ impl Dataset {
     /// The query of a row.
     ///
     /// # Errors
-    /// A number above the last row.
+    /// A row number that is not below the number of rows.
     pub(super) fn query_of(&self, row: usize) -> Result<&Id> {
         let problem = || Error::value("row", row.to_string(), format!("a number below {}", self.rows()));
         self.query_ids.get(row).ok_or_else(problem)

@@ -366,7 +366,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// An unknown metric; a data set without relevance or rows; those of [`rank`](Self::rank).
+    /// An unknown metric; a data set without relevance or rows; errors of [`rank`](Self::rank).
     pub fn evaluate(&self, data: &Dataset, metrics: &[&str]) -> Result<Evaluation> {
         let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
         let options = RankOptions::default();

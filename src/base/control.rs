@@ -113,7 +113,7 @@ impl Control {
     /// canceled by nobody else.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] after [`Control::cancel`]; those of the check.
+    /// [`Error::Interrupted`] after [`Control::cancel`]; errors of the check of the thread.
     pub fn check(&self) -> Result<()> {
         self.stop.check()?;
         check_thread()

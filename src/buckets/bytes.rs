@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
     /// The next whole number, at most `most`.
     ///
     /// # Errors
-    /// A larger number.
+    /// A number above `most`.
     pub fn count_to(&mut self, most: u64) -> Result<usize> {
         let count = self.count()?;
         if count <= most { Ok(count as usize) } else { Err(self.forged(&format!("numbers up to {most}"))) }
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
     /// A count of things of at least one byte each.
     ///
     /// # Errors
-    /// More than the bytes that are left.
+    /// A count above the number of bytes that are left.
     pub fn length(&mut self) -> Result<usize> {
         let length = self.count()?;
         if length <= self.rest.len() as u64 { Ok(length as usize) } else { Err(self.forged("more bytes")) }
@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
     /// Refuses further bytes.
     ///
     /// # Errors
-    /// Bytes that are left.
+    /// Further bytes.
     pub fn end(&self) -> Result<()> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.forged("no further bytes")) }
     }

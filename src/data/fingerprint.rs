@@ -163,7 +163,7 @@ impl Fingerprint {
     /// Checks a fingerprint that was read from bytes, for a model of `n` features that reads these query features.
     ///
     /// # Errors
-    /// A reason why it does not fit.
+    /// A fingerprint that does not fit the features or the query features.
     pub fn validate(&self, n: usize, query_features: &[String]) -> Result<()> {
         let all = [self.rows, self.queries];
         let mut features = self.features.iter().chain([&self.relevance]);

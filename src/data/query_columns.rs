@@ -191,7 +191,7 @@ fn categories<'a>(values: impl Iterator<Item = Cell<'a>>) -> Vec<Id> {
 /// The different items of all orders, sorted.
 ///
 /// # Errors
-/// More than [`MAX_ITEMS`].
+/// More than [`MAX_ITEMS`] items.
 fn items<'a>(values: impl Iterator<Item = Cell<'a>>) -> Result<Vec<Id>, String> {
     let mut items = BTreeSet::new();
     for listed in ticking(values).filter_map(Cell::order) {

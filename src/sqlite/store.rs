@@ -102,7 +102,7 @@ impl<'a> Store<'a> {
     /// Whether the table exists.
     ///
     /// # Errors
-    /// Something else has its name, or it lacks a column.
+    /// Another object has the name of the table, or the table lacks a column.
     fn exists(&self) -> Result<bool> {
         let sql = format!(
             "SELECT type, rootpage FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE AND type <> 'trigger'",

@@ -220,7 +220,7 @@ impl Signs {
 /// Prepares rows that were read for a training.
 ///
 /// # Errors
-/// What is wrong: no rows.
+/// Data without rows.
 pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(), &'static str> {
     if input.columns == Columns::Pairs {
         data.duplicates = 0; // Each row of a pair counts.

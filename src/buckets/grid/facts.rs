@@ -58,7 +58,7 @@ impl Count {
 
 impl Facts {
     /// # Errors
-    /// Sums of something else; counts that do not fit each other.
+    /// Sums that are not facts; counts that do not fit each other.
     pub fn new(numbers: Vec<f64>) -> Result<Self> {
         if numbers.len() <= HEAD || !(numbers.len() - HEAD).is_multiple_of(2) {
             return Err(wrong_length());

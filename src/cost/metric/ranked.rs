@@ -149,7 +149,7 @@ impl MetricOptions {
     /// Refuses numbers outside their ranges; everything behind this check trusts them.
     ///
     /// # Errors
-    /// The first number that is outside.
+    /// The first number that is out of range.
     pub fn check(&self) -> Result<()> {
         if let Some(max_grade) = self.max_grade {
             in_range("max_grade", max_grade, max_grade >= 0.0, "a finite number, 0 or more")?;

@@ -260,7 +260,7 @@ impl Combination<'_> {
     /// Refuses options that the caller gave although they have no effect.
     ///
     /// # Errors
-    /// The first of them, with the choice that makes it useless, and what to do instead.
+    /// The first such option, with the choice that makes it useless, and what to do instead.
     pub fn check_given(&self, given: impl Fn(&str) -> bool) -> Result<()> {
         let useless = UNUSED.iter().find(|unused| given(unused.option) && (unused.holds)(self));
         useless.map_or(Ok(()), |unused| {

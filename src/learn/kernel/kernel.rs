@@ -95,7 +95,7 @@ impl Kernel {
     /// The kernel of a value that [`Self::to_json`] makes.
     ///
     /// # Errors
-    /// Another value.
+    /// A value that [`Self::to_json`] does not make.
     pub fn from_json(value: &Value) -> Result<Self> {
         let refused = || {
             let allowed = "a name, or an object of the name and all parameters, such as {\"gaussian\": {\"gamma\": 0.5}}";

@@ -84,7 +84,7 @@ impl SolverDef {
     /// Refuses a loss that the solver does not support.
     ///
     /// # Errors
-    /// Names the solvers that support it.
+    /// A loss that the solver does not support, with the solvers that support it.
     pub fn check(&self, loss: &Loss) -> Result<()> {
         if self.takes(loss) {
             return Ok(());

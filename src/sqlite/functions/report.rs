@@ -166,7 +166,7 @@ fn model_plots(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Resul
 /// The text of an error that a page can tell.
 ///
 /// # Errors
-/// Errors that end the call.
+/// An error that ends the call, unchanged.
 fn text_of(error: Error) -> Result<String> {
     match error {
         Error::Interrupted | Error::TimeLimit { .. } | Error::Memory { .. } | Error::Internal(_) => {

@@ -201,7 +201,7 @@ impl State {
     /// Marks that a training runs on this connection until the mark is dropped.
     ///
     /// # Errors
-    /// One runs already: a source that trains would never end.
+    /// A training runs already: a source that trains would never end.
     pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
         if self.training.swap(true, Ordering::SeqCst) {
             let problem =

@@ -98,7 +98,7 @@ impl<'a> LogSource<'a> {
     /// are still different.
     ///
     /// # Errors
-    /// Rule 16.2; those of the database and of `to`; the time limit.
+    /// Rule 16.2; errors of SQLite and of `to`; the time limit.
     pub fn read(&self, to: &mut dyn TakesImpressions) -> Result<()> {
         let select = self.source.ordered(&self.read_columns(), "1 COLLATE BINARY");
         let mut impression = Impression::default();
@@ -376,7 +376,7 @@ impl Lists {
 /// Reads a log.
 ///
 /// # Errors
-/// No such source; a role without a column; a value that cannot be used; those of the database; the time limit.
+/// No such source; a role without a column; a value that cannot be used; errors of SQLite; the time limit.
 pub fn read_votes(
     (connection, text): (&rusqlite::Connection, &str),
     (options, values): (&Params, &[ValueRef<'_>]),

@@ -293,7 +293,7 @@ impl Store<'_> {
     /// Makes a version of a name the only active one.
     ///
     /// # Errors
-    /// No such version; those of the database.
+    /// No such version; errors of SQLite.
     pub fn activate(&self, name: &str, version: i64, limits: &RunLimits) -> Result<()> {
         if writing_statement_runs(self.connection) {
             return Err(Error::Unsupported(

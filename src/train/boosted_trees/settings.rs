@@ -181,7 +181,7 @@ impl QueryColumns {
     /// Hands the encoded features of the query of each document, shape (documents, features), to a function.
     ///
     /// # Errors
-    /// Too little memory; those of the function.
+    /// Too little memory; errors of the function.
     pub fn with_matrix<T>(
         &self,
         data: &Dataset,

@@ -81,7 +81,7 @@ impl Measure {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// The parameter and its range.
+    /// A parameter of `eru` or `neru` that is out of range.
     pub fn validate(self) -> Result<()> {
         let Self::Eru { neutral, half_life, .. } = self else { return Ok(()) };
         in_range(neutral.is_finite(), "neutral_grade", &neutral, "a finite number")?;

@@ -191,7 +191,7 @@ impl Merged {
     }
 
     /// # Errors
-    /// No answer.
+    /// No answer, because there are no packs.
     fn finish(self) -> Result<Answer> {
         self.answer.ok_or_else(no_packs)
     }

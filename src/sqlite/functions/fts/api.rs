@@ -65,7 +65,7 @@ fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, Stri
 /// Adds an auxiliary function.
 ///
 /// # Errors
-/// Why FTS5 does not take it.
+/// The reason why FTS5 refuses the function.
 pub fn register(
     connection: &Connection,
     name: &CStr,

@@ -98,7 +98,7 @@ impl Tables {
 }
 
 impl Costs {
-    /// The weights of a query with these labels; those of tables are their grades (`check_query`).
+    /// The weights of a query with these labels. With tables, each label is a grade of the tables (`check_query`).
     pub fn of(scheme: &Scheme, truncation: Option<usize>, labels: &[f64]) -> Self {
         let order = descending(labels);
         let by_position = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };

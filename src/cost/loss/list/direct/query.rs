@@ -304,7 +304,7 @@ impl Decoder {
     /// Checks the parameter.
     ///
     /// # Errors
-    /// Its range.
+    /// A power that is not a finite number above 0.
     pub fn validate(self) -> Result<()> {
         let Self::Power(power) = self else { return Ok(()) };
         in_range(power.is_finite() && power > 0.0, "decoder_power", &power, "a number above 0")
