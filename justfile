@@ -39,6 +39,10 @@ docs:
     .ci/run docs
     cargo test --locked --doc
 
+# The documentation site in target/site/, with its checks: links, search, pages in a browser (within a minute).
+site:
+    docs/site/build
+
 # Licenses, sources and bans of dependencies.
 deny:
     .ci/run deny

@@ -181,7 +181,7 @@ impl BucketTraining for AutoSpec {
         }
         let objective: f64 = fitted.iter().map(|(fitted, _)| fitted.objective).sum();
         replay.show(objective, 0.0);
-        Ok(Some(facts.trained(choice.trained(facts.dim(), fitted))))
+        Ok(Some(facts.trained(choice.trained(facts.dim(), fitted, None))))
     }
 
     fn answer(

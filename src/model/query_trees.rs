@@ -1,4 +1,4 @@
-//! Trees that split query features as well as features of documents.
+//! Trees that split query features as well as features of documents: one ensemble, or several in a sum with other functions.
 //!
 //! The function of a query is the ensemble with the answers to the splits of its query features filled in: its weights
 //! are the encoded query features. Nothing is fitted at query time.
@@ -12,15 +12,25 @@ use crate::base::error::{Result, require};
 use crate::base::memory::bytes_of;
 use crate::data::{Documents, Matrix, QueryFeatureRule, shaped};
 use crate::learn::kernel::Kernel;
-use crate::learn::space::{Function, Scorer, Space, Summand};
+use crate::learn::space::{Function, Member, Scorer, Space, SumSpace, Summand};
 use crate::math::dense::{BOUNDED, are_bounded};
 use crate::trees::{Forest, Split};
 
 pub(super) const TAG: &str = "query_trees";
+pub(super) const SUM_TAG: &str = "query_sum";
 
 /// Trees of documents and their queries.
+#[derive(Debug)]
+pub enum QueryTrees {
+    /// One ensemble.
+    One(Ensemble),
+    /// A sum.
+    Sum(QuerySum),
+}
+
+/// One ensemble.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct QueryTrees {
+pub struct Ensemble {
     /// Number of scaled features of documents. Features of the trees from this index on are encoded query features.
     width: usize,
     rule: QueryFeatureRule,
@@ -29,15 +39,43 @@ pub struct QueryTrees {
     values: Vec<f64>,
 }
 
+/// A sum of functions of documents. Trees with more features than its scaling gives have the encoded query features after
+/// the scaled ones.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct QuerySum {
+    /// Number of features of documents.
+    width: usize,
+    rule: QueryFeatureRule,
+    members: Vec<Member>,
+    /// The weights of the members, one after the other.
+    weights: Vec<f64>,
+}
+
 impl QueryTrees {
     /// Trees of documents with `width` scaled features, followed by the encoded query features of a rule.
     pub fn new(width: usize, rule: QueryFeatureRule, (forest, values): (Forest, Vec<f64>)) -> Self {
-        Self { width, rule, forest, values }
+        Self::One(Ensemble { width, rule, forest, values })
+    }
+
+    /// A sum of functions of documents with `width` features. See [`QuerySum`].
+    pub fn sum(width: usize, rule: QueryFeatureRule, members: Vec<Member>, weights: Vec<f64>) -> Self {
+        Self::Sum(QuerySum { width, rule, members, weights })
+    }
+
+    /// Its kind in the header of a model.
+    pub(super) fn tag(&self) -> &'static str {
+        match self {
+            Self::One(_) => TAG,
+            Self::Sum(_) => SUM_TAG,
+        }
     }
 
     /// How query features are read.
     pub fn query_rule(&self) -> &QueryFeatureRule {
-        &self.rule
+        match self {
+            Self::One(one) => &one.rule,
+            Self::Sum(sum) => &sum.rule,
+        }
     }
 
     /// The function of a query with these encoded features.
@@ -47,52 +85,104 @@ impl QueryTrees {
 
     /// Bytes that it takes.
     pub fn bytes(&self) -> u64 {
-        self.forest.bytes() + bytes_of::<f64>(self.values.len()) + self.rule.bytes()
+        let of = |parts: u64, weights: &[f64], rule: &QueryFeatureRule| {
+            parts + bytes_of::<f64>(weights.len()) + rule.bytes()
+        };
+        match self {
+            Self::One(one) => of(one.forest.bytes(), &one.values, &one.rule),
+            Self::Sum(sum) => {
+                of(sum.members.iter().map(|member| member.space.bytes()).sum(), &sum.weights, &sum.rule)
+            }
+        }
     }
 
-    /// The trees of documents for a query with these encoded features: leaves that its documents do not reach have the
-    /// values of those that they reach.
+    /// The functions of documents for a query with these encoded features.
     pub fn for_query(&self, features: &[f64]) -> Linear {
-        let (depth, splits) = (self.forest.depth(), self.forest.splits().collect::<Vec<Split>>());
-        let of_query = |split: &Split| split.feature >= self.width;
-        // A split of query features becomes a copy of one of documents, whose answer the values do not depend on.
-        let any = splits.iter().find(|split| !of_query(split)).copied();
-        let any = any.unwrap_or(Split { feature: 0, border: 0.0, missing_above: false });
-        let (mut of_documents, mut values) = (splits.clone(), Vec::with_capacity(self.values.len()));
-        let trees = splits.chunks_exact(depth).zip(of_documents.chunks_exact_mut(depth));
-        for ((splits, of_documents), all) in trees.zip(self.values.chunks_exact(1 << depth)) {
-            let (mut asked, mut answers) = (0, 0);
-            for (level, (split, replaced)) in splits.iter().zip(of_documents).enumerate() {
-                if of_query(split) {
-                    *replaced = any;
-                    asked |= 1 << level;
-                    answers |= usize::from(split.is_above(features[split.feature - self.width])) << level;
-                }
+        let function = |weights| Function { weights, objective: 0.0, gap: 0.0 };
+        match self {
+            Self::One(one) => {
+                let (forest, values) = fill((&one.forest, &one.values), one.width, features);
+                Linear::new(Space::of_trees(one.width, forest), function(values))
             }
-            values.extend((0..all.len()).map(|leaf| all[(leaf & !asked) | answers]));
+            Self::Sum(sum) => {
+                let (mut members, mut weights) = (Vec::with_capacity(sum.members.len()), Vec::new());
+                let mut rest = &sum.weights[..];
+                for member in &sum.members {
+                    let (own, others) = rest.split_at(member.space.dim());
+                    rest = others;
+                    let width = member.scaling.width(sum.width);
+                    let space = match member.space.trees().filter(|_| member.space.width() > width) {
+                        Some(forest) => {
+                            let (forest, values) = fill((forest, own), width, features);
+                            weights.extend(values);
+                            Space::of_trees(width, forest)
+                        }
+                        None => {
+                            weights.extend(own);
+                            member.space.clone()
+                        }
+                    };
+                    members.push(Member { scaling: member.scaling.clone(), space });
+                }
+                Linear::new(SumSpace::new(sum.width, members), function(weights))
+            }
         }
-        let space = Space::of_trees(self.width, Forest::new(depth, &of_documents));
-        Linear::new(space, Function { weights: values, objective: 0.0, gap: 0.0 })
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        encode_header(self)
+        match self {
+            Self::One(one) => encode_header(one),
+            Self::Sum(sum) => encode_header(sum),
+        }
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
-        let trees: Self = decode_header(header)?;
+        let trees = Self::One(decode_header(header)?);
+        trees.validate()?;
+        Ok(trees)
+    }
+
+    pub(super) fn decode_sum(header: &[u8]) -> Result<Self> {
+        let trees = Self::Sum(decode_header(header)?);
         trees.validate()?;
         Ok(trees)
     }
 }
 
+/// The trees of documents with `width` features for a query with these encoded features: leaves that its documents do not
+/// reach have the values of those that they reach.
+pub fn fill((forest, values): (&Forest, &[f64]), width: usize, features: &[f64]) -> (Forest, Vec<f64>) {
+    let (depth, splits) = (forest.depth(), forest.splits().collect::<Vec<Split>>());
+    let of_query = |split: &Split| split.feature >= width;
+    // A split of query features becomes a copy of one of documents, whose answer the values do not depend on.
+    let any = splits.iter().find(|split| !of_query(split)).copied();
+    let any = any.unwrap_or(Split { feature: 0, border: 0.0, missing_above: false });
+    let (mut of_documents, mut filled) = (splits.clone(), Vec::with_capacity(values.len()));
+    let trees = splits.chunks_exact(depth).zip(of_documents.chunks_exact_mut(depth));
+    for ((splits, of_documents), all) in trees.zip(values.chunks_exact(1 << depth)) {
+        let (mut asked, mut answers) = (0, 0);
+        for (level, (split, replaced)) in splits.iter().zip(of_documents).enumerate() {
+            if of_query(split) {
+                *replaced = any;
+                asked |= 1 << level;
+                answers |= usize::from(split.is_above(features[split.feature - width])) << level;
+            }
+        }
+        filled.extend((0..all.len()).map(|leaf| all[(leaf & !asked) | answers]));
+    }
+    (Forest::new(depth, &of_documents), filled)
+}
+
 impl Scorer for QueryTrees {
     fn width(&self) -> usize {
-        self.width
+        match self {
+            Self::One(one) => one.width,
+            Self::Sum(sum) => sum.width,
+        }
     }
 
     fn dim(&self) -> usize {
-        self.rule.width()
+        self.query_rule().width()
     }
 
     fn bytes(&self) -> u64 {
@@ -100,7 +190,12 @@ impl Scorer for QueryTrees {
     }
 
     fn pointwise(&self) -> bool {
-        true
+        match self {
+            Self::One(_) => true,
+            Self::Sum(sum) => {
+                sum.members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
+            }
+        }
     }
 
     fn is_linear(&self) -> bool {
@@ -112,28 +207,54 @@ impl Scorer for QueryTrees {
     }
 
     fn validate(&self) -> Result<()> {
-        self.forest.validate(self.width.saturating_add(self.rule.width()))?;
+        let (width, of_queries) = (self.width(), self.query_rule().width());
+        let (leaves, weights) = match self {
+            Self::One(one) => {
+                one.forest.validate(width.saturating_add(of_queries))?;
+                (one.forest.leaves(), &one.values)
+            }
+            Self::Sum(sum) => {
+                for Member { scaling, space } in &sum.members {
+                    space.validate()?;
+                    scaling.validate(width)?;
+                    let own = scaling.width(width);
+                    let with_queries = own.saturating_add(of_queries);
+                    let fits =
+                        space.width() == own || space.trees().is_some() && space.width() == with_queries;
+                    require("member of a sum", &[(fits, "a space of its features")])?;
+                }
+                let dims = sum.members.iter().map(|member| member.space.dim());
+                (dims.fold(0, usize::saturating_add), &sum.weights)
+            }
+        };
         require(
             "trees of queries",
             &[
-                (self.width > 0 && self.rule.width() > 0, "features of documents and of queries"),
-                (self.values.len() == self.forest.leaves(), "a value for each leaf"),
-                (are_bounded(&self.values), BOUNDED),
+                (width > 0 && of_queries > 0, "features of documents and of queries"),
+                (weights.len() == leaves, "a value for each leaf"),
+                (are_bounded(weights), BOUNDED),
             ],
         )
     }
 
     fn scores(&self, documents: &Documents<'_>, query: &[f64], control: &Control) -> Result<Vec<f64>> {
-        let mut rows = Vec::with_capacity(documents.len() * (self.width + query.len()));
+        let one = match self {
+            Self::One(one) => one,
+            Self::Sum(_) => {
+                let linear = self.for_query(query);
+                return linear.scorer().scores(documents, &linear.function().weights, control);
+            }
+        };
+        let mut rows = Vec::with_capacity(documents.len() * (one.width + query.len()));
         for row in documents.range() {
-            rows.extend((0..self.width).map(|column| documents.features.at(row, column)));
+            rows.extend((0..one.width).map(|column| documents.features.at(row, column)));
             rows.extend(query);
         }
-        let rows = Matrix::F64(shaped(documents.len(), self.width + query.len(), rows));
-        self.forest.scores(&rows, 0..documents.len(), &self.values, control)
+        let rows = Matrix::F64(shaped(documents.len(), one.width + query.len(), rows));
+        one.forest.scores(&rows, 0..documents.len(), &one.values, control)
     }
 
-    /// None: [`Self::for_query`] has the function of documents.
+    /// None: [`Self::for_query`] has the functions of documents.
     fn summands<'a>(&'a self, _: &'a [f64]) -> Vec<Summand<'a>> {
         Vec::new()
     }

@@ -53,7 +53,7 @@ impl Ranker {
             Self::Linear(_) => linear::TAG,
             Self::Online(_) => online::TAG,
             Self::QueryDependent(_) => query_dependent::TAG,
-            Self::QueryTrees(_) => query_trees::TAG,
+            Self::QueryTrees(trees) => trees.tag(),
             Self::Factored(factored) => factored.tag(),
         }
     }
@@ -164,6 +164,9 @@ impl Ranker {
             query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
                 .map(|ranker| Self::QueryDependent(Box::new(ranker))),
             query_trees::TAG => QueryTrees::decode(header).map(|trees| Self::QueryTrees(Box::new(trees))),
+            query_trees::SUM_TAG => {
+                QueryTrees::decode_sum(header).map(|trees| Self::QueryTrees(Box::new(trees)))
+            }
             factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),
             factored::IMPLICIT_TAG => {
                 Factored::decode_implicit(header).map(|factored| Self::Factored(Box::new(factored)))

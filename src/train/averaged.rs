@@ -4,9 +4,9 @@
 use crate::base::control::Control;
 use crate::base::error::Result;
 use crate::base::parallel;
-use crate::data::{Dataset, Scaling};
+use crate::data::{Dataset, QueryFeatureRule, Scaling};
 use crate::learn::space::{Function, Member, Space, SumSpace};
-use crate::model::{Linear, Ranker};
+use crate::model::{Linear, QueryTrees, Ranker, fill};
 use crate::trees::Forest;
 
 /// The value of the option `scale` of trees with an ensemble for each of two scales.
@@ -22,15 +22,22 @@ pub struct Fitted {
     pub objective: f64,
 }
 
-/// The sum of functions of documents with `width` features.
-pub fn sum(width: usize, fitted: Vec<Fitted>) -> Ranker {
+/// The sum of functions of documents with `width` features. `rule`: how the query features are encoded that some of its trees
+/// split.
+pub fn sum(width: usize, fitted: Vec<Fitted>, rule: Option<QueryFeatureRule>) -> Ranker {
     let objective = fitted.iter().map(|fitted| fitted.objective).sum();
     let (mut members, mut weights) = (Vec::with_capacity(fitted.len()), Vec::new());
     for fitted in fitted {
         members.push(fitted.member);
         weights.extend(fitted.weights);
     }
-    Ranker::Linear(Linear::new(SumSpace::new(width, members), Function { weights, objective, gap: 0.0 }))
+    match rule {
+        Some(rule) => Ranker::QueryTrees(Box::new(QueryTrees::sum(width, rule, members, weights))),
+        None => {
+            let function = Function { weights, objective, gap: 0.0 };
+            Ranker::Linear(Linear::new(SumSpace::new(width, members), function))
+        }
+    }
 }
 
 /// What divides scores by their standard deviation. `spread`: the sum of squared scores, less their means in the query.
@@ -52,17 +59,27 @@ pub fn total_weight(data: &Dataset) -> f64 {
     (0..data.n_queries()).map(|query| weight(data, query)).sum()
 }
 
-/// The function of trees with these values of leaves.
+/// The function of trees with these values of leaves. `rule`: how the query features are encoded that it splits after those
+/// of documents.
 ///
 /// # Errors
-/// An interruption.
+/// Values of query features that have no code; an interruption.
 pub fn of_trees(
     (forest, values): (Forest, &[f64]),
     (scaling, data): (&Scaling, &Dataset),
+    rule: Option<&QueryFeatureRule>,
     control: &Control,
 ) -> Result<Fitted> {
+    let width = data.features.columns();
+    let of_queries = rule.map(|rule| rule.features(data)).transpose()?;
     let of_query = |query: usize| -> Result<(f64, f64)> {
-        let scores = forest.scores(&data.features, data.rows(query), values, control)?;
+        let scores = match &of_queries {
+            None => forest.scores(&data.features, data.rows(query), values, control)?,
+            Some(features) => {
+                let (forest, values) = fill((&forest, values), width, &features.row(query).to_vec());
+                forest.scores(&data.features, data.rows(query), &values, control)?
+            }
+        };
         let errors: Vec<f64> =
             data.labels(query).iter().zip(&scores).map(|(grade, score)| grade - score).collect();
         let weights = data.doc_weights(query);
@@ -72,7 +89,8 @@ pub fn of_trees(
     let (spread, errors) = sums.into_iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
     let documents = total_weight(data);
     let scale = normalizer(spread, documents);
-    let member = Member { scaling: scaling.clone(), space: Space::of_trees(data.features.columns(), forest) };
+    let columns = width + rule.map_or(0, QueryFeatureRule::width);
+    let member = Member { scaling: scaling.clone(), space: Space::of_trees(columns, forest) };
     let weights = values.iter().map(|value| value * scale).collect();
     Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
 }

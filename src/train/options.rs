@@ -375,7 +375,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough"),
     def("buckets", Rule::Integer(1, 65536), "null", &[Use::Train, Use::Fit], "number of buckets, a power of two, for training in rounds over ltr_pack (docs/guide/large-data.md)"),
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
-    def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, or bootstrap"),
+    def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, bootstrap, or signed ranks"),
     def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "number of random draws of a paired test (default 10000) or of an explanation (default 200)"),
     #[cfg(feature = "search")]
     def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult, Use::EvaluateClicks], "probability that the interval covers the true difference or value"),

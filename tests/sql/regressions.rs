@@ -249,3 +249,27 @@ fn kernels_on_many_documents_take_very_large_and_small_weights() {
         }
     }
 }
+
+/// Going back to a savepoint aborted the statements of a transaction that had changed the schema.
+#[test]
+fn a_model_is_stored_by_a_statement_of_a_transaction_that_made_a_table() {
+    let connection = judgments();
+    let train = "SELECT ltr_train('regression', 'judgments', '{\"name\": \"m\", \"lambda\": 0.1}')";
+    one::<String>(&connection, train).unwrap();
+    one::<String>(&connection, train).unwrap();
+    connection
+        .execute_batch("BEGIN; CREATE TABLE few(doc_id); INSERT INTO few VALUES (1), (2), (3)")
+        .unwrap();
+    for call in ["ltr_activate('m', 1)", "ltr_train('regression', 'judgments', '{\"name\": \"n\"}')"] {
+        let sql = format!(
+            "SELECT count(doc_id) FROM (SELECT doc_id, CASE doc_id WHEN 2 THEN {call} END FROM few LIMIT -1)"
+        );
+        assert_eq!(one::<i64>(&connection, &sql).unwrap(), 3, "{call}");
+        let sql = format!(
+            "SELECT group_concat(doc_id) FROM (SELECT doc_id, CASE doc_id WHEN 2 THEN {call} END AS x FROM few) WHERE x IS NULL OR x <> ''"
+        );
+        assert_eq!(one::<String>(&connection, &sql).unwrap(), "1,2,3", "{call}");
+    }
+    connection.execute_batch("COMMIT").unwrap();
+    assert!(one::<i64>(&connection, "SELECT count(*) FROM ltr_models WHERE name = 'n'").unwrap() >= 1);
+}

@@ -57,10 +57,14 @@ impl<'a> StoreTransaction<'a> {
             drop(transaction.release_undone());
             return Err(host(&error));
         }
-        // Going back to a savepoint that an authorizer ignored is an error.
+        // To release a savepoint that an authorizer ignored is an error. So a second one is opened and released. Going back to
+        // it would abort the statements of the caller if the transaction has changed the schema.
         let opened = match owner {
             Owner::Library => !connection.is_autocommit(),
-            Owner::Caller => transaction.undo.execute([]).is_ok(),
+            Owner::Caller => match begin.execute([]).and_then(|_| transaction.commit.execute([])) {
+                Err(error) if host(&error) == Error::Interrupted => return Err(Error::Interrupted),
+                released => released.is_ok(),
+            },
         };
         if !opened {
             return Err(Error::Host("an authorizer of the host ignores savepoints".to_owned()));

@@ -37,7 +37,7 @@ use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::param::Params;
 use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::data::{Dataset, Missing, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::learn::kernel;
 use crate::math::order::sort_indices;
@@ -155,7 +155,7 @@ impl TrainingSpec for AutoSpec {
             grown = self.grow(&is_judged, &mut copies, &sample, control)?;
         }
         let grown = grown.map(|grown| (grown, &data));
-        let Found { chosen, trees, choice } = match &sample.part {
+        let Found { chosen, trees, rule, choice } = match &sample.part {
             Some(part) => {
                 let mut copies = Copies::new(part);
                 self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?
@@ -176,7 +176,7 @@ impl TrainingSpec for AutoSpec {
             trees.weights.iter_mut().for_each(|value| *value *= weight);
             fitted.push((trees, started.elapsed().as_secs_f64()));
         }
-        Ok(choice.trained(data.features.columns(), fitted))
+        Ok(choice.trained(data.features.columns(), fitted, rule))
     }
 
     /// Candidates have their own scaling and kernel; see `candidates` in the report.
@@ -220,6 +220,8 @@ pub struct Found {
     pub chosen: Vec<Trial>,
     /// The trees, if they are among the best.
     trees: Vec<Fitted>,
+    /// How the query features are encoded that the trees split.
+    rule: Option<QueryFeatureRule>,
     pub choice: Choice,
 }
 
@@ -297,8 +299,9 @@ impl AutoSpec {
             searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
-        let trees = grown.filter(|_| with_trees).map_or_else(Vec::new, |(grown, _)| grown.fitted);
-        Ok(Found { chosen: best, trees, choice: Choice { lambda, selection, warnings, details } })
+        let grown = grown.filter(|_| with_trees).map(|(grown, _)| (grown.fitted, grown.rule));
+        let (trees, rule) = grown.unwrap_or_default();
+        Ok(Found { chosen: best, trees, rule, choice: Choice { lambda, selection, warnings, details } })
     }
 }
 
@@ -313,7 +316,8 @@ fn takes_part(
     let rank = |rank: usize| &trials[order[rank.min(order.len() - 1)]].first;
     let trees_are_worse = is_below(&grown.values, rank(spec.effort.averaged - 1), TREES_CLEARLY);
     let kernels_are_worse = is_below(rank(0), &grown.values, CLEARLY);
-    (!(is_of_many && kernels_are_worse), !trees_are_worse)
+    // Kernels see no query features.
+    (!((is_of_many || grown.rule.is_some()) && kernels_are_worse), !trees_are_worse)
 }
 
 /// Whether a validated value is better than another.
@@ -324,14 +328,19 @@ fn is_better(spec: &AutoSpec, value: Option<f64>, other: Option<f64>) -> bool {
 
 impl Choice {
     /// The sum of fitted functions of documents with `width` features. Each comes with the seconds since training began.
-    pub fn trained(self, width: usize, fitted: Vec<(Fitted, f64)>) -> Trained {
+    pub fn trained(
+        self,
+        width: usize,
+        fitted: Vec<(Fitted, f64)>,
+        rule: Option<QueryFeatureRule>,
+    ) -> Trained {
         let step = |(fitted, seconds): &(Fitted, f64)| LogStep {
             objective: fitted.objective,
             gap: 0.0,
             seconds: *seconds,
         };
         let log: Vec<LogStep> = fitted.iter().map(step).collect();
-        let ranker = averaged::sum(width, fitted.into_iter().map(|(fitted, _)| fitted).collect());
+        let ranker = averaged::sum(width, fitted.into_iter().map(|(fitted, _)| fitted).collect(), rule);
         Trained {
             lambda: self.lambda,
             warnings: self.warnings,

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::trial::Trial;
 use super::{AutoSpec, is_better};
+use crate::data::QueryFeatureRule;
 use crate::train::algorithm::BOOSTED_TREES;
 use crate::train::averaged::Fitted;
 use crate::train::select::Selection;
@@ -31,6 +32,10 @@ pub struct Grown {
     pub held_out: Vec<usize>,
     /// The value of each query (`n_queries`), negated if lower ones are better.
     pub values: Vec<Option<f64>>,
+    /// How the query features are encoded that the trees split; none if they split none.
+    pub rule: Option<QueryFeatureRule>,
+    /// Whether they do; none without query features.
+    pub query_columns: Option<bool>,
     /// The functions whose sum it is.
     pub fitted: Vec<Fitted>,
 }
@@ -51,6 +56,8 @@ enum CandidateReport<'a> {
         scale: &'a str,
         trees: usize,
         ensembles: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        query_columns: Option<bool>,
         value: Option<f64>,
         averaged: bool,
     },
@@ -82,6 +89,7 @@ pub(super) fn report<'a>(
             scale: grown.scale,
             trees: grown.trees,
             ensembles: grown.ensembles,
+            query_columns: grown.query_columns,
             value: grown.value,
             averaged,
         };

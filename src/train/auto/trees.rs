@@ -20,7 +20,8 @@ use crate::train::averaged::{self, BOTH_SCALES};
 use crate::train::boosted_trees::early::{
     HeldOut, Measured, Pace, QueryValue, measure, sum_of_scores, values,
 };
-use crate::train::select::{Selection, Split, fold_numbers};
+use crate::train::boosted_trees::{QueryColumns, Use};
+use crate::train::select::{Selection, Split, fold_numbers, is_below};
 use crate::trees;
 use crate::trees::{Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
@@ -60,21 +61,39 @@ impl AutoSpec {
             let count = self.effort.tree_folds;
             Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
         };
+        // 1. Whether trees split query features too: if that is better by more than a standard error with the first scale.
+        let columns = QueryColumns::fit(Use::Auto, data)?;
+        let mut joined = None;
         let mut parts = Vec::with_capacity(2);
         for scale in scales(self, sample.is_of_many) {
-            let part = match scale {
-                ScalingKind::None => boost(self, (&Scaling::None, data), &folds, control)?,
+            let mut grow = |columns: Option<&QueryColumns>| match scale {
+                ScalingKind::None => boost(self, (&Scaling::None, data), (&folds, columns), control),
                 scale => {
                     let scaled = copies.get(*scale, control)?;
-                    boost(self, (&scaled.scaling, &scaled.data), &folds, control)?
+                    boost(self, (&scaled.scaling, &scaled.data), (&folds, columns), control)
                 }
             };
+            let mut part = grow(joined)?;
+            if let (true, Some(without), Some(columns)) = (parts.is_empty(), &part, &columns) {
+                let with = grow(Some(columns))?;
+                if with.as_ref().is_some_and(|with| is_below(&without.grown.values, &with.grown.values, 1.0))
+                {
+                    (joined, part) = (Some(columns), with);
+                }
+            }
             parts.extend(part);
         }
-        match <[Ensembles; 2]>::try_from(parts) {
-            Ok(both) => sum(self, data, &folds, both, control).map(Some),
-            Err(mut parts) => Ok(parts.pop().map(|part| part.grown)),
-        }
+        // 2. The sum of the scales.
+        let rule = joined.map(|columns| columns.rule.clone());
+        let grown = match <[Ensembles; 2]>::try_from(parts) {
+            Ok(both) => Some(sum(self, data, &folds, both, control)?),
+            Err(mut parts) => parts.pop().map(|part| part.grown),
+        };
+        Ok(grown.map(|grown| Grown {
+            rule,
+            query_columns: columns.as_ref().map(|_| joined.is_some()),
+            ..grown
+        }))
     }
 }
 
@@ -113,6 +132,8 @@ fn sum(
         ensembles: first.ensembles,
         value,
         values: folds.by_query(spec, &first.held_out, &of_queries),
+        rule: None,
+        query_columns: None,
         selection: selection.with_error(|_| of_queries.into_iter().flatten().collect()),
         held_out: first.held_out,
         fitted,
@@ -152,12 +173,15 @@ fn scales(spec: &AutoSpec, is_large: bool) -> &'static [ScalingKind] {
 fn boost(
     spec: &AutoSpec,
     (scaling, data): (&Scaling, &Dataset),
-    folds: &Folds,
+    (folds, columns): (&Folds, Option<&QueryColumns>),
     control: &Control,
 ) -> Result<Option<Ensembles>> {
     // 1. Bins, and an ensemble for each fold.
     let options = options(spec, data.features.columns(), folds.count);
-    let prepared = Prepared::new(&data.features, options.bins, options.seed, control)?;
+    let mut prepared = Prepared::new(&data.features, options.bins, options.seed, control)?;
+    if let Some(columns) = columns {
+        prepared.append(columns.prepared(data, options, control)?);
+    }
     if prepared.borders.varying().is_empty() {
         return Ok(None);
     }
@@ -190,7 +214,12 @@ fn boost(
     trainings.iter_mut().for_each(|training| training.truncate(trees));
     // 3. The mean of the ensembles.
     let trees::Fitted { forest, values } = Boosting::mean(trainings);
-    let fitted = averaged::of_trees((forest, &values), (scaling, data), control)?;
+    let fitted = averaged::of_trees(
+        (forest, &values),
+        (scaling, data),
+        columns.map(|columns| &columns.rule),
+        control,
+    )?;
     // 4. What validation tells.
     let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
     let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
@@ -203,6 +232,8 @@ fn boost(
         ensembles: folds.count * ensembles,
         value: best.at.map(|(_, value)| value),
         values: folds.by_query(spec, &held_out, &best.values),
+        rule: None,
+        query_columns: None,
         selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
         held_out,
         fitted: vec![fitted],

@@ -148,16 +148,7 @@ impl TreesSpec {
             return Err(Error::Unsupported(problem.to_owned()));
         }
         let both_scales = params.text("scale") == Some(BOTH_SCALES);
-        let query_columns = match Use::parse(params) {
-            Use::Always if both_scales => {
-                let problem = format!(
-                    "\"scale\": \"{BOTH_SCALES}\" has no columns of queries; use one scale, or leave out the option 'query_columns'"
-                );
-                return Err(Error::Unsupported(problem));
-            }
-            _ if both_scales => Use::Never,
-            given => given,
-        };
+        let query_columns = Use::parse(params);
         let chooses = params.has("query_columns") && query_columns == Use::Auto;
         if let (TreeCount::Fixed(trees), true, false) = (trees, params.has("validation"), chooses) {
             let problem = format!("option 'validation' has no effect with \"trees\": {trees}");
@@ -340,7 +331,7 @@ impl TreesSpec {
     /// One ensemble for each scale, averaged.
     fn fit_both(&self, data: &Dataset, validation: Option<&Dataset>, control: &Control) -> Result<Trained> {
         // 1. An ensemble for each scale.
-        let (mut parts, mut summands) = (Vec::with_capacity(2), Vec::with_capacity(2));
+        let (mut parts, mut summands, mut rule) = (Vec::with_capacity(2), Vec::with_capacity(2), None);
         for scale in [ScalingKind::None, ScalingKind::QuantileMinmax] {
             let spec = Self { scale, both_scales: false, ..self.clone() };
             let bytes = data.bytes().saturating_add(validation.map_or(0, Dataset::bytes));
@@ -349,7 +340,10 @@ impl TreesSpec {
             let mut copy = data.clone();
             let (boosted, scaling) = spec.ensemble(&mut copy, validation.cloned(), control)?;
             let Fitted { forest, values } = &boosted.fitted;
-            summands.push(averaged::of_trees((forest.clone(), values), (&scaling, &copy), control)?);
+            let joined =
+                boosted.joined.as_ref().filter(|(_, joined)| *joined).map(|(columns, _)| &columns.rule);
+            summands.push(averaged::of_trees((forest.clone(), values), (&scaling, &copy), joined, control)?);
+            rule = rule.or_else(|| joined.cloned());
             parts.push((scale, boosted));
         }
         // 2. What validation tells about their sum.
@@ -361,7 +355,7 @@ impl TreesSpec {
             Err(_) => (None, Vec::new()),
         };
         // 3. The sum.
-        let ranker = averaged::sum(data.features.columns(), summands);
+        let ranker = averaged::sum(data.features.columns(), summands, rule);
         Ok(Trained { selection, warnings, details, ..Trained::new(ranker, Scaling::None) })
     }
 }
