@@ -165,7 +165,7 @@ impl DatasetBuilder {
     /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
     ///
     /// # Errors
-    /// Those of `score`; missing values that are not allowed.
+    /// Errors of `score`; missing values that are not allowed.
     pub fn score_rows(
         &mut self,
         options: &FinishOptions<'_>,
