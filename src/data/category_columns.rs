@@ -38,7 +38,7 @@ impl DatasetBuilder {
     /// The same builder with categories that are known, in the order of [`Self::category`]. Only before the first row.
     #[must_use]
     pub fn with_categories(mut self, categories: &Categories) -> Self {
-        let known = categories.iter().map(|category| CategoryColumn {
+        let known = categories.shared().map(|category| CategoryColumn {
             name: category.name().to_owned(),
             codes: Codes::of(category),
             facts: None,
@@ -128,8 +128,7 @@ impl DatasetBuilder {
         ignored: &[String],
     ) -> Result<Categories> {
         self.names = numbers;
-        let categories: Vec<_> = learned.into_iter().map(|learned| learned.category).collect();
-        let categories = Categories::from(categories);
+        let categories: Categories = learned.into_iter().map(|learned| learned.category).collect();
         self.names.extend(categories.feature_names());
         let is_ignored = |name: &String| ignored.iter().any(|other| other.eq_ignore_ascii_case(name));
         let repeated = categories.check_names(&self.names).err();

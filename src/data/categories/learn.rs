@@ -13,6 +13,7 @@
 //! Nothing depends on the order of the rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::means::{self, Means};
 use super::{Category, LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
@@ -57,7 +58,7 @@ enum Dictionary {
     /// There were more than [`MOST_DISTINCT`] values, and they are forgotten.
     TooMany,
     /// Values have the numbers of their features.
-    Known(Category),
+    Known(Arc<Category>),
 }
 
 /// A column that is a category by the option `columns` or by a model.
@@ -75,7 +76,7 @@ pub struct CategoryColumn {
 #[derive(Debug)]
 pub struct Learned {
     /// The category.
-    pub category: Category,
+    pub category: Arc<Category>,
     /// The numbers.
     pub codes: Vec<u32>,
     /// For each row the mean of its value; empty without means.
@@ -100,8 +101,8 @@ impl Codes {
     }
 
     /// Codes of the features of a category.
-    pub fn of(category: &Category) -> Self {
-        Self { dictionary: Dictionary::Known(category.clone()), ..Self::new(0) }
+    pub fn of(category: &Arc<Category>) -> Self {
+        Self { dictionary: Dictionary::Known(Arc::clone(category)), ..Self::new(0) }
     }
 
     /// Adds the value of a row; `None` is NULL.
@@ -246,7 +247,8 @@ impl Codes {
         };
         let codes = self.codes.into_iter().map(feature).collect();
         let values = values.into_iter().map(|(value, _)| value).collect();
-        Learned { category: Category { name: name.to_owned(), values, means }, codes, means: of_rows }
+        let category = Arc::new(Category { name: name.to_owned(), values, means });
+        Learned { category, codes, means: of_rows }
     }
 }
 

@@ -151,17 +151,23 @@ impl Category {
 /// The categories of a data set or a model, in the order of their names. A clone is cheap.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<Category>", into = "Vec<Category>")]
-pub struct Categories(Arc<Vec<Category>>);
+pub struct Categories(Arc<Vec<Arc<Category>>>);
 
 impl From<Vec<Category>> for Categories {
     fn from(list: Vec<Category>) -> Self {
-        Self(Arc::new(list))
+        list.into_iter().map(Arc::new).collect()
+    }
+}
+
+impl FromIterator<Arc<Category>> for Categories {
+    fn from_iter<I: IntoIterator<Item = Arc<Category>>>(list: I) -> Self {
+        Self(Arc::new(list.into_iter().collect()))
     }
 }
 
 impl From<Categories> for Vec<Category> {
     fn from(categories: Categories) -> Self {
-        categories.0.to_vec()
+        categories.iter().cloned().collect()
     }
 }
 
@@ -191,7 +197,12 @@ impl Categories {
     }
 
     /// All of them.
-    pub fn iter(&self) -> std::slice::Iter<'_, Category> {
+    pub fn iter(&self) -> impl Iterator<Item = &Category> {
+        self.0.iter().map(|category| &**category)
+    }
+
+    /// All of them, without copies.
+    pub(super) fn shared(&self) -> impl Iterator<Item = &Arc<Category>> {
         self.0.iter()
     }
 
