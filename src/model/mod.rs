@@ -235,7 +235,8 @@ impl Model {
     /// the blocks only their bytes.
     pub fn encoding_bytes(&self) -> u64 {
         let blocks = self.ranker.as_query_dependent().map_or(0, QueryDependent::block_bytes);
-        self.ranker.bytes().saturating_mul(5).saturating_add(blocks.saturating_mul(2))
+        let others = self.ranker.bytes().saturating_add(self.card.categories.bytes());
+        others.saturating_mul(5).saturating_add(blocks.saturating_mul(2))
     }
 
     fn cannot_be_stored(&self, error: &Error) -> Error {

@@ -171,8 +171,8 @@ fn feature_rows(
         .enumerate()
         .flat_map(|(number, (name, (profile, later)))| {
             let mut found = feature_findings(name, profile, fingerprint.queries, later, may_miss);
-            // Of the features of a category, only the shares of rows can change.
-            found.retain(|finding| number < numbers || finding.kind == "drift");
+            // The features of a category are never missing.
+            found.retain(|finding| number < numbers || finding.kind != "missing");
             found
         })
         .collect();

@@ -240,7 +240,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
                 let Some(value) = json_category_value(value) else {
                     return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), category.name()));
                 };
-                features[range.start + category.feature_of(value.text().as_deref())] = 1.0;
+                category.encode(value.text().as_deref(), &mut features[range]);
             }
         }
     }

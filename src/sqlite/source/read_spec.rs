@@ -64,7 +64,7 @@ pub enum CategoryColumns<'a> {
     Learned,
     /// The categories of a training set or a prior.
     Known(&'a Categories),
-    /// None: the training takes numbers only.
+    /// None: a training in buckets takes numbers only.
     Refused,
 }
 

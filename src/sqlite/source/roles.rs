@@ -125,7 +125,7 @@ impl Roles {
             constraint,
             features,
             categories,
-            takes_categories: !matches!(spec.categories, CategoryColumns::Refused),
+            takes_categories: matches!(spec.categories, CategoryColumns::Learned),
             feature_names,
             query_features,
             ignored,
