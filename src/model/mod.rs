@@ -45,7 +45,7 @@ pub use linear::Linear;
 pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{QueryDependent, TrainingQueries};
-pub use query_trees::{QueryTrees, fill};
+pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};
 pub use ranker::{Capabilities, LinearPrior, Ranker};
 
 use envelope::BlobSpan;

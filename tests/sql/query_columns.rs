@@ -138,7 +138,7 @@ fn sums_of_trees_split_query_features() {
         // The same bytes for any order of rows and number of threads, and again from the database.
         let threads = options.replace('{', r#"{"threads": 3, "#);
         assert!(fit(algorithm, "SELECT * FROM judged ORDER BY b", &threads) == model, "{algorithm}");
-        let info = "SELECT ltr_info(?1) ->> 'query_features'";
+        let info = "SELECT ltr_info(?1) -> 'training' ->> 'query_features'";
         assert!(value::<String>(&connection, info, [&model]).contains("q_kind"), "{algorithm}");
         for (sql, says) in [
             ("SELECT count(*) FROM ltr_rank(?1, 'SELECT query_id, doc_id, a, b FROM judged')", "q_kind"),
