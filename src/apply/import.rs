@@ -120,19 +120,21 @@ fn warnings(read: &ImportedModel) -> Vec<String> {
 /// The model of another library as a model here.
 fn model_of(read: ImportedModel) -> Result<Model> {
     let ImportedModel { source, features, function } = read;
-    let (columns, ranker): (Columns, _) = match function {
+    let columns = Columns::of(features)?;
+    let n = columns.names.len();
+    match function {
         imported::Function::Trees(forest) => {
-            let columns = Columns::of(features)?;
             let settings = settings(&source, Some(&forest));
-            let trees = GeneralTrees::new(columns.names.len(), columns.inputs.clone(), forest);
+            let trees = GeneralTrees::new(n, columns.inputs.clone(), forest);
             let ranker = Ranker::GeneralTrees(Box::new(trees));
-            return Ok(Model::new(card(columns, Missing::Branch, settings), Scaling::None, ranker));
+            Ok(Model::new(card(columns, Missing::Branch, settings), Scaling::None, ranker))
         }
-        imported::Function::Linear(linear) => (Columns::of(features)?, linear),
-    };
-    let (scaling, ranker) = linear_ranker(&ranker, columns.names.len())?;
-    // A missing feature counts as 0 before it is scaled.
-    Ok(Model::new(card(columns, Missing::Zero, settings(&source, None)), scaling, ranker))
+        imported::Function::Linear(linear) => {
+            let (scaling, ranker) = linear_ranker(&linear, n)?;
+            // A missing feature counts as 0 before it is scaled.
+            Ok(Model::new(card(columns, Missing::Zero, settings(&source, None)), scaling, ranker))
+        }
+    }
 }
 
 /// The columns of the features.
