@@ -1,4 +1,4 @@
-//! JSON of `ltr_import`. A model that it accepts has finite scores, is the same after another export, and the expression of
+//! Texts of `ltr_import`: its own JSON, and models of other libraries. A model that it accepts has finite scores, is the same after another export, and the expression of
 //! its export as SQL has the same scores.
 #![no_main]
 
@@ -54,7 +54,7 @@ fn check(database: &Database) {
         database.answer(again, |statement| statement.query_row([&json], |row| row.get(1)));
     assert_eq!(same.as_deref(), Some(&json[..]), "another text after import and export");
     // 2. Texts for search engines.
-    for format in ["elasticsearch", "solr"] {
+    for format in ["elasticsearch", "solr", "xgboost"] {
         if let Some(text) = export(format) {
             assert!(serde_json::from_str::<Value>(&text).is_ok(), "no JSON: {text}");
         }
@@ -86,7 +86,7 @@ fn check(database: &Database) {
     }
 }
 
-/// Exports of small models.
+/// Exports of small models, and models of other libraries.
 fn seeds() -> Vec<Vec<u8>> {
     let connection: Connection = connect();
     let export = |model: &Vec<u8>| -> Option<Vec<u8>> {
@@ -98,7 +98,10 @@ fn seeds() -> Vec<Vec<u8>> {
         document["training"] = serde_json::json!({});
         Some(document.to_string().into_bytes())
     };
-    samples(&connection).iter().filter_map(|sample| export(&sample.bytes)).collect()
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/imported/small");
+    let files = std::fs::read_dir(folder).expect("models of other libraries");
+    let texts = files.map(|file| std::fs::read(file.expect("a file").path()).expect("a text"));
+    samples(&connection).iter().filter_map(|sample| export(&sample.bytes)).chain(texts).collect()
 }
 
 fuzz_target!(

@@ -29,7 +29,7 @@ def to_onnx(model: str | bytes) -> Any:
 
     Raises:
         ImportError: the package onnx is not installed.
-        ValueError: the text is not of this format, or the model has categories.
+        ValueError: the text is not of this format, or the model has categories or trees of another library.
     """
     try:
         from onnx import TensorProto, helper
@@ -42,6 +42,8 @@ def to_onnx(model: str | bytes) -> Any:
     if model.get("categories"):
         name = model["categories"][0]["name"]
         raise ValueError(f'the model has the category "{name}", but the input of this graph has numbers only')
+    if "general_trees" in model:
+        raise ValueError("models of ltr_import have no graph here; convert them in their own library")
     names = model["features"]
     graph = _Graph()
     features = graph.filled("features", model["missing"], model["means"])

@@ -17,7 +17,7 @@ pub use crate::apply::FeatureWeight;
 pub use dataset::{Dataset, Document};
 pub use explain::{Contribution, Importance};
 pub use features::Features;
-pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
+pub use model::{Evaluation, ImportOptions, Model, ModelInfo, RankOptions, Ranked};
 pub use recommend::{RecommendOptions, Recommended};
 pub use trainer::{AlgorithmInfo, FoldScore, Trainer, algorithms};
 

@@ -79,6 +79,26 @@ pub struct RankOptions {
     pub control: Control,
 }
 
+/// How [`Model::import_with`] reads a text.
+#[derive(Debug, Clone, Default)]
+pub struct ImportOptions(apply::ImportSpec);
+
+impl ImportOptions {
+    /// The format of the text, by the names of the option `format` of `ltr_import`. By default the text shows it.
+    #[must_use]
+    pub fn format(mut self, format: &str) -> Self {
+        self.0.format = Some(format.to_owned());
+        self
+    }
+
+    /// The column of a feature that has another name in the text.
+    #[must_use]
+    pub fn name(mut self, in_text: &str, column: &str) -> Self {
+        self.0.names.insert(in_text.to_owned(), Value::from(column));
+        self
+    }
+}
+
 /// Metrics of a model on judged documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
@@ -155,7 +175,8 @@ impl Model {
         self.bytes.to_vec()
     }
 
-    /// The model as text for other programs: `"json"`, `"sql"`, `"elasticsearch"` or `"solr"` (docs/guide/export.md).
+    /// The model as text for other programs: `"json"`, `"sql"`, `"elasticsearch"`, `"opensearch"`, `"solr"`, `"lightgbm"` or
+    /// `"xgboost"` (docs/guide/export.md).
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Model, Trainer};
@@ -176,16 +197,45 @@ impl Model {
         export::export(&self.inner, &self.inner.card.algorithm, known)
     }
 
-    /// Reads a model from the text of [`export`](Self::export) in the format `"json"`. The text may come from anywhere.
+    /// Reads a model from the text of [`export`](Self::export) in the format `"json"`, or from a file of LightGBM, XGBoost,
+    /// CatBoost, RankLib, Solr, or the plugin of Elasticsearch and OpenSearch (docs/guide/export.md). The text may come from
+    /// anywhere.
     ///
     /// ```
-    /// assert!(sqlite_ltr::Model::import("{}").unwrap_err().to_string().contains("argument 'json'"));
+    /// use sqlite_ltr::Model;
+    ///
+    /// assert!(Model::import("{}").unwrap_err().to_string().contains("argument 'text'"));
+    /// let trees = r#"[{"nodeid": 0, "split": "price", "split_condition": 10, "yes": 1, "no": 2, "missing": 1,
+    ///     "children": [{"nodeid": 1, "leaf": 0.5}, {"nodeid": 2, "leaf": -0.25}]}]"#;
+    /// let model = Model::import(trees)?;
+    /// assert_eq!(model.score(&[9.5], None)?, 0.5);
+    /// assert_eq!(model.info().features, ["price"]);
+    /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
     ///
     /// # Errors
-    /// A text that is no such model, with what is wrong.
-    pub fn import(json: &str) -> Result<Self> {
-        Self::from_bytes(&export::read(json.as_bytes(), algorithm::find_name)?.to_bytes()?)
+    /// A text that is no such model, with what is wrong; a model that has what cannot be kept.
+    pub fn import(text: impl AsRef<[u8]>) -> Result<Self> {
+        Self::import_with(text, &ImportOptions::default())
+    }
+
+    /// As [`import`](Self::import), with the format of the text or with names of columns.
+    ///
+    /// ```
+    /// use sqlite_ltr::{ImportOptions, Model};
+    ///
+    /// let text = "## Coordinate Ascent\n1:0.5 2:-1";
+    /// let options = ImportOptions::default().format("ranklib").name("1", "price").name("2", "stars");
+    /// assert_eq!(Model::import_with(text, &options)?.info().features, ["price", "stars"]);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`import`](Self::import); a text of another format; names of features that the text does not have.
+    pub fn import_with(text: impl AsRef<[u8]>, options: &ImportOptions) -> Result<Self> {
+        let control = control::Control::default();
+        let (model, warnings) = apply::import(text.as_ref(), &options.0, algorithm::find_name, &control)?;
+        Ok(Self { warnings, ..Self::from_bytes(&model.to_bytes()?)? })
     }
 
     /// What the caller should know about the training, such as fits that stopped early; empty for a model that was read.

@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::data::{QueryFeatureKind, QueryValue};
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
-use crate::model::{Key, Linear, Model, QueryTrees, Ranker};
+use crate::model::{Key, Model, QueryTrees, Ranker};
 
 /// The fit of one function.
 pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
@@ -28,16 +28,17 @@ pub fn function_for(
     run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
     model.scorer()?;
-    let global = |linear: &Linear| match query_features {
-        None => Ok(Arc::clone(linear.function())),
+    let global = |function: &Arc<Function>| match query_features {
+        None => Ok(Arc::clone(function)),
         Some(_) => Err(Error::Unsupported(format!(
             "a model of '{}' has one function for all queries and takes no query features",
             model.card.algorithm
         ))),
     };
     let ranker = match &model.ranker {
-        Ranker::Linear(linear) => return global(linear),
-        Ranker::Online(online) => return global(online.linear()),
+        Ranker::Linear(linear) => return global(linear.function()),
+        Ranker::Online(online) => return global(online.linear().function()),
+        Ranker::GeneralTrees(trees) => return global(trees.function()),
         Ranker::QueryDependent(ranker) => Some(ranker),
         Ranker::QueryTrees(_) => None,
         Ranker::Factored(_) => return Err(Error::Internal("a function of factors".to_owned())),

@@ -47,6 +47,8 @@ impl PointScorer {
         let scorer = self.model.scorer()?;
         let score = if scorer.is_linear() {
             self.model.scaling.weighted_sum(features, &self.function.weights)
+        } else if let Some(trees) = self.model.ranker.as_general_trees() {
+            trees.score(features)
         } else if let (Some(forest), Scaling::None) = (scorer.trees(), &self.model.scaling) {
             forest.score_of(features, &self.function.weights)
         } else {

@@ -11,7 +11,7 @@ use crate::base::parallel;
 use crate::data::{Dataset, Documents, Scaling, VALUE_COST};
 use crate::learn::fit::BATCH;
 use crate::learn::space::{Function, Scorer};
-use crate::model::{Factored, Key, Model, QueryDependent, QueryTrees, Ranker};
+use crate::model::{Factored, GeneralTrees, Key, Model, QueryDependent, QueryTrees, Ranker};
 use crate::trees::Forest;
 
 /// What needs memory, and what to do about too much of it.
@@ -169,6 +169,7 @@ impl<'a> ScoringJob<'a> {
     pub fn operations_of_document(model: &Model) -> usize {
         match (&model.ranker, model.scorer()) {
             (Ranker::Factored(factored), _) => factored.factors.rank + FACTORED_COST,
+            (Ranker::GeneralTrees(trees), _) => trees.operations(),
             (_, Ok(scorer)) if scorer.trees().is_some() => scorer.trees().map_or(0, Forest::operations),
             (_, Ok(scorer)) => {
                 let weight = match (scorer.is_linear(), scorer.pointwise()) {
@@ -378,8 +379,16 @@ const FAST: usize = 4000;
 pub struct RowScorer<'a> {
     model: &'a Model,
     function: &'a Arc<Function>,
-    /// None for a weighted sum of the scaled features.
-    forest: Option<&'a Forest>,
+    kind: RowFunction<'a>,
+}
+
+/// What the function of a [`RowScorer`] is.
+#[derive(Debug)]
+enum RowFunction<'a> {
+    /// A weighted sum of the scaled features.
+    Sum,
+    Trees(&'a Forest),
+    GeneralTrees(&'a GeneralTrees),
 }
 
 impl<'a> RowScorer<'a> {
@@ -387,9 +396,14 @@ impl<'a> RowScorer<'a> {
     pub fn of(model: &'a Model) -> Option<Self> {
         let function = model.ranker.global_function()?;
         let scorer = model.scorer().ok().filter(|scorer| scorer.pointwise() && model.scaling.pointwise())?;
-        let forest = scorer.trees().filter(|_| matches!(model.scaling, Scaling::None));
+        let kind = match (&model.ranker, scorer.trees(), &model.scaling) {
+            (Ranker::GeneralTrees(trees), ..) => RowFunction::GeneralTrees(trees),
+            (_, Some(forest), Scaling::None) => RowFunction::Trees(forest),
+            _ if scorer.is_linear() => RowFunction::Sum,
+            _ => return None,
+        };
         let is_fast = ScoringJob::operations_of_document(model) <= FAST;
-        (is_fast && (scorer.is_linear() || forest.is_some())).then_some(Self { model, function, forest })
+        is_fast.then_some(Self { model, function, kind })
     }
 
     /// Appends the scores of documents of this width, row-major.
@@ -399,10 +413,12 @@ impl<'a> RowScorer<'a> {
     pub fn add_scores(&self, documents: &[f32], width: usize, scores: &mut Vec<f64>) -> Result<()> {
         self.model.check_width(width)?;
         let weights = &self.function.weights;
-        if let Some(forest) = self.forest {
-            scores.extend(forest.scores_of(documents, width, weights, &Control::default())?);
-        } else {
-            self.model.scaling.add_weighted_sums(documents, weights, scores);
+        match self.kind {
+            RowFunction::Trees(forest) => {
+                scores.extend(forest.scores_of(documents, width, weights, &Control::default())?);
+            }
+            RowFunction::GeneralTrees(trees) => trees.add_scores(documents, scores),
+            RowFunction::Sum => self.model.scaling.add_weighted_sums(documents, weights, scores),
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | `ltrmodel` |
-//! | 8..10 | format version, little-endian like every number here: 6, or 7 with categories |
+//! | 8..10 | format version, little-endian like every number here: 6, or 7 with categories or trees of other libraries |
 //! | 10..16 | zero |
 //! | 16..24 | length of the model |
 //! | 24..32 | length of the header |
@@ -22,9 +22,9 @@ use crate::base::control::checkpoint;
 use crate::base::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
-/// The format version of models without categories, which is the oldest that is read, too.
+/// The format version of models without categories and without trees of other libraries, which is the oldest that is read, too.
 pub(super) const PLAIN: u16 = 6;
-/// The format version of models with categories, which follow the other parts of the header.
+/// The format version of models with either. The categories, which can be none, follow the other parts of the header.
 pub(super) const WITH_CATEGORIES: u16 = 7;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.

@@ -12,6 +12,7 @@
 //! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension |
 //! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
 //! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
+//! | `GeneralTrees` | nodes are trees, with finite thresholds and values whose sum is finite; a feature for each column; a code for each value of a category |
 //! | `QueryFeatureRule`, `QueryDistance` | an encoding and a comparison per query feature, at its own numbers of a row; categories and items ascend |
 //! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are possible in a training |
 //! | `Online` | sums, number of updates and number of rounds agree with the record; means follow from the sums of features; a weight per feature or support document |
@@ -23,6 +24,8 @@
 mod codec;
 mod envelope;
 mod factored;
+mod general;
+pub mod imported;
 mod linear;
 mod online;
 mod query_dependent;
@@ -41,6 +44,7 @@ pub use codec::TrainingColumns;
 pub use codec::{Block, Encoded, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
+pub use general::{GeneralTrees, TreeInput};
 pub use linear::Linear;
 pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
@@ -49,6 +53,9 @@ pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};
 pub use ranker::{Capabilities, LinearPrior, Ranker};
 
 use envelope::BlobSpan;
+
+/// The algorithm of models that another library trained.
+pub const IMPORTED: &str = "imported";
 
 /// What is known about a model besides its ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -206,7 +213,7 @@ impl Model {
         let categories = &self.card.categories;
         let mut encoded = encode_header(&header)?;
         drop(header);
-        let version = if categories.is_empty() {
+        let version = if categories.is_empty() && self.ranker.as_general_trees().is_none() {
             envelope::PLAIN
         } else {
             encoded.extend(encode_header(categories)?);
@@ -273,12 +280,17 @@ impl Model {
             envelope::PLAIN => (decode_header(opened.header)?, Categories::default()),
             _ => decode_header(opened.header)?,
         };
-        if opened.version != envelope::PLAIN && categories.is_empty() {
-            return Err(Error::Corrupt("a model with categories has none".to_owned()));
-        }
         let Header { card, scaling, tag, ranker, fingerprint } = header;
         let card = Card { categories, ..card };
         let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
+        let is_plain = card.categories.is_empty() && ranker.as_general_trees().is_none();
+        if is_plain != (opened.version == envelope::PLAIN) {
+            let needed = "categories or trees of another library";
+            return Err(Error::Corrupt(format!(
+                "format version {} without {needed}, or the other way round",
+                opened.version
+            )));
+        }
         let model = Self { ranker, card, scaling, fingerprint, index: opened.index };
         model.validate()?;
         Ok(model)
@@ -330,6 +342,7 @@ impl Model {
         let fits = |fingerprint: &Fingerprint| fingerprint.validate(n, ranker.named_query_features());
         self.fingerprint.as_ref().map_or(Ok(()), fits)?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;
+        ranker.as_general_trees().map_or(Ok(()), |trees| trees.check_features(n, &card.categories))?;
         require(
             "model",
             &[
@@ -343,6 +356,10 @@ impl Model {
                     "means of its features",
                 ),
                 (scaling.width(n) == width, "a weight per scaled feature"),
+                (
+                    ranker.as_general_trees().is_none() || (matches!(scaling, Scaling::None) && !card.slots),
+                    "trees of another library without scaling and slots",
+                ),
                 (card.log.iter().all(|(p, gap)| p.is_finite() && gap.is_finite()), "a finite training log"),
             ],
         )

@@ -1,10 +1,11 @@
-//! Fitted rankers: the five forms that training produces.
+//! Fitted rankers: the five forms that training produces, and trees of other libraries.
 
 use std::sync::Arc;
 
 use super::Model;
 use super::codec::Encoded;
 use super::factored::{self, Factored};
+use super::general::{self, GeneralTrees};
 use super::linear::{self, Linear};
 use super::online::{self, Online, RoundRecord};
 use super::query_dependent::{self, QueryDependent};
@@ -28,6 +29,8 @@ pub enum Ranker {
     QueryDependent(Box<QueryDependent>),
     /// Trees that split query features too.
     QueryTrees(Box<QueryTrees>),
+    /// Trees that another library trained.
+    GeneralTrees(Box<GeneralTrees>),
     /// Factors of users and items, scored by id.
     Factored(Box<Factored>),
 }
@@ -54,13 +57,17 @@ impl Ranker {
             Self::Online(_) => online::TAG,
             Self::QueryDependent(_) => query_dependent::TAG,
             Self::QueryTrees(trees) => trees.tag(),
+            Self::GeneralTrees(_) => general::TAG,
             Self::Factored(factored) => factored.tag(),
         }
     }
 
     /// The function of all queries, in the forms that have one.
     pub fn global_function(&self) -> Option<&Arc<Function>> {
-        self.as_linear().map(Linear::function)
+        match self {
+            Self::GeneralTrees(trees) => Some(trees.function()),
+            _ => self.as_linear().map(Linear::function),
+        }
     }
 
     /// The ranker as one with a function of all queries.
@@ -68,7 +75,7 @@ impl Ranker {
         match self {
             Self::Linear(linear) => Some(linear),
             Self::Online(online) => Some(online.linear()),
-            Self::QueryDependent(_) | Self::QueryTrees(_) | Self::Factored(_) => None,
+            Self::QueryDependent(_) | Self::QueryTrees(_) | Self::GeneralTrees(_) | Self::Factored(_) => None,
         }
     }
 
@@ -82,6 +89,11 @@ impl Ranker {
         if let Self::QueryTrees(trees) = self { Some(trees) } else { None }
     }
 
+    /// The ranker as trees that another library trained.
+    pub fn as_general_trees(&self) -> Option<&GeneralTrees> {
+        if let Self::GeneralTrees(trees) = self { Some(trees) } else { None }
+    }
+
     /// What scores documents by a function; none without features.
     pub fn scorer(&self) -> Option<&dyn Scorer> {
         match self {
@@ -89,6 +101,7 @@ impl Ranker {
             Self::Online(online) => Some(online.linear().scorer()),
             Self::QueryDependent(ranker) => Some(ranker.space()),
             Self::QueryTrees(trees) => Some(&**trees),
+            Self::GeneralTrees(trees) => Some(&**trees),
             Self::Factored(_) => None,
         }
     }
@@ -106,6 +119,7 @@ impl Ranker {
             }
             Self::QueryDependent(ranker) => ranker.bytes(),
             Self::QueryTrees(trees) => trees.bytes(),
+            Self::GeneralTrees(trees) => trees.bytes(),
             Self::Factored(factored) => factored.bytes(),
         }
     }
@@ -115,7 +129,7 @@ impl Ranker {
         match self {
             Self::QueryDependent(ranker) => Some(ranker.query_rule()),
             Self::QueryTrees(trees) => Some(trees.query_rule()),
-            Self::Linear(_) | Self::Online(_) | Self::Factored(_) => None,
+            Self::Linear(_) | Self::Online(_) | Self::GeneralTrees(_) | Self::Factored(_) => None,
         }
     }
 
@@ -145,6 +159,7 @@ impl Ranker {
             Self::Online(online) => online.encode(),
             Self::QueryDependent(ranker) => return ranker.encode(),
             Self::QueryTrees(trees) => trees.encode(),
+            Self::GeneralTrees(trees) => trees.encode(),
             Self::Factored(factored) => factored.encode(),
         };
         Ok(Encoded { header: header?, blocks: Vec::new() })
@@ -167,6 +182,7 @@ impl Ranker {
             query_trees::SUM_TAG => {
                 QueryTrees::decode_sum(header).map(|trees| Self::QueryTrees(Box::new(trees)))
             }
+            general::TAG => GeneralTrees::decode(header).map(|trees| Self::GeneralTrees(Box::new(trees))),
             factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),
             factored::IMPLICIT_TAG => {
                 Factored::decode_implicit(header).map(|factored| Self::Factored(Box::new(factored)))

@@ -290,7 +290,7 @@ fn reserve_decoded(memory: &mut Reservation, bytes: usize) -> Result<()> {
 
 /// Refuses a model of an unknown algorithm.
 fn checked(model: Model) -> Result<Model> {
-    let known = algorithm::find(&model.card.algorithm);
+    let known = algorithm::find_name(&model.card.algorithm);
     known.map(|_| model).map_err(|error| Error::Corrupt(error.to_string()))
 }
 

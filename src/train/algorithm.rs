@@ -17,7 +17,7 @@ use crate::base::memory::Reservation;
 use crate::base::param::{Defaults, Params};
 use crate::data::arrange::ListConstraint;
 use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
-use crate::model::{LinearPrior, Ranker};
+use crate::model::{IMPORTED, LinearPrior, Ranker};
 use crate::train::select::{CandidatePath, Selection};
 
 pub use super::cofi_rank::Feedback;
@@ -254,6 +254,9 @@ pub const BOOSTED_TREES: &str = "boosted_trees";
 /// # Errors
 /// An unknown name, with the known ones.
 pub fn find_name(name: &str) -> Result<&'static str> {
+    if name == IMPORTED {
+        return Ok(IMPORTED);
+    }
     find(name).map(|algorithm| algorithm.name)
 }
 
@@ -265,6 +268,11 @@ pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
     ALGORITHMS.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| {
         if name == BOOSTED_TREES && cfg!(not(feature = "trees")) {
             return Error::Unsupported("'boosted_trees' needs a build with the feature \"trees\"".to_owned());
+        }
+        if name == IMPORTED {
+            let problem = "'imported' is no algorithm: it marks models of ltr_import, which cannot be trained or updated; train them \
+                           in their library and import them again";
+            return Error::Unsupported(problem.to_owned());
         }
         let known = ALGORITHMS.iter().map(|algorithm| algorithm.name);
         match Error::unknown("algorithm", name, known) {

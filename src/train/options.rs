@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::averaged::BOTH_SCALES;
-use crate::apply::TestKind;
+use crate::apply::{IMPORT_FORMATS, TestKind};
 use crate::base::column_advice::columns_text;
 use crate::base::error::{Error, Result};
 use crate::base::param::{Params, Rule, named};
@@ -301,6 +301,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("schema", Rule::Text, "\"main\"", FINDS_MODELS, "database with the table ltr_models"),
     def("keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES_MODELS, "number of versions to keep; default: all"),
     def("activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one"),
+    def("format", Rule::OneOf(&IMPORT_FORMATS), "null", &[Use::Import], "format of the imported text; default: the text shows it"),
+    def("names", Rule::Object, "{}", &[Use::Import], "columns of features that have other names in the imported text, such as {\"Column_0\": \"price\"}"),
     def("on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", &[Use::Update], "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("params", Rule::ArrayOrObject, "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source"),
     def("columns", Rule::Object, "null", READS, "columns of each role, and columns to ignore, such as {\"query\": \"session\", \"ignore\": [\"price\"]}"),

@@ -10,6 +10,7 @@ mod bins;
 mod boost;
 mod columns;
 mod forest;
+pub mod general;
 #[cfg(feature = "trees")]
 mod histogram;
 #[cfg(feature = "trees")]

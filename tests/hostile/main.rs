@@ -5,6 +5,7 @@
 mod allocated;
 mod buckets;
 mod full_text;
+mod imported;
 mod models;
 mod mutated;
 #[allow(dead_code, reason = "the targets of fuzzing use the rest")]

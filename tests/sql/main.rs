@@ -32,6 +32,7 @@ mod files;
 mod fts;
 mod fts_loading;
 mod implicit;
+mod imported;
 mod interleave;
 mod interleave_users;
 mod item_factors;

@@ -114,7 +114,6 @@ fn the_same_bits_for_any_threads_and_order_of_rows() {
 #[test]
 fn sums_of_trees_split_query_features() {
     let connection = connect();
-    connection.execute_batch("UPDATE judged SET q_kind = NULL WHERE q_kind = 1").unwrap();
     let fit = |algorithm: &str, source: &str, options: &str| -> Vec<u8> {
         value(&connection, "SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, options))
     };

@@ -5,6 +5,10 @@
 //! base. Features are replaced after scaling. The other documents of the query and its function stay as they are. Parts
 //! of a score that are linear in scaled features are additive, so that their contributions are exact: weight times
 //! difference to the base. Contributions in trees are exact, too, because a tree depends on few features.
+//!
+//! Trees of other libraries are explained as those libraries do it: the value of a set is the mean of a tree over the training
+//! documents of which only the set is known (`src/trees/general/treeshap.rs`). They need no base; the base of a difference of
+//! two documents is the score of the second one.
 
 mod shapley;
 #[cfg(test)]
@@ -21,7 +25,7 @@ use crate::base::memory::matrix_bytes;
 use crate::base::parallel;
 use crate::data::{Dataset, Id, InputColumn, Matrix};
 use crate::learn::space::{Function, Scorer};
-use crate::model::{Factored, Model, Ranker};
+use crate::model::{Factored, GeneralTrees, Model, Ranker};
 
 pub use shapley::Sampling;
 
@@ -59,7 +63,12 @@ impl Explanation {
     pub fn operations(model: &Model, documents: usize) -> usize {
         let is_linear = model.scorer().is_ok_and(Scorer::is_linear);
         let columns = model.card.categories.inputs(model.card.features.len()).len();
-        let coalitions = if is_linear { 1 } else { 1 << columns.min(MOST_ENUMERATED) };
+        let coalitions = match model.ranker {
+            _ if is_linear => 1,
+            // Paths from the roots to all leaves.
+            Ranker::GeneralTrees(_) => 64,
+            _ => 1 << columns.min(MOST_ENUMERATED),
+        };
         ScoringJob::operations_of_document(model).saturating_mul(documents.saturating_add(coalitions))
     }
 }
@@ -100,6 +109,11 @@ pub fn explain(
 ) -> Result<Explanation> {
     model.check_width(query.columns())?;
     check_features("argument 'features'", &query.row_f64(row), model)?;
+    if let Some(trees) = model.ranker.as_general_trees() {
+        let found = explain_trees(model, trees, &query.row_f64(row), None)?;
+        check_contributions(model, query, row, &found.contributions)?;
+        return Ok(found);
+    }
     // 1. The documents and the base, scaled together.
     let (rows, n) = (query.rows() + 1, query.columns());
     let of_query = model.ranker.as_query_trees().map(|trees| trees.for_query(&function.weights));
@@ -154,6 +168,27 @@ fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contr
     )))
 }
 
+/// Explains the score of trees of another library, or its difference to that of another document.
+fn explain_trees(
+    model: &Model,
+    trees: &GeneralTrees,
+    document: &[f64],
+    other: Option<&[f64]>,
+) -> Result<Explanation> {
+    let (mut added, mut base) = trees.contributions(document)?;
+    if let Some(other) = other {
+        let (of_other, base_of_other) = trees.contributions(other)?;
+        base = of_other.iter().fold(base_of_other, |sum, value| sum + value);
+        added.iter_mut().zip(of_other).for_each(|(added, other)| *added -= other);
+    }
+    let columns = model.card.categories.inputs(added.len());
+    let contribution = |column: &InputColumn<'_>| Contribution {
+        value: added[column.features().start],
+        standard_error: 0.0,
+    };
+    Ok(Explanation { base, contributions: columns.iter().map(contribution).collect() })
+}
+
 /// Explains the score of a document of a query. The base is another document, or the means of the query.
 ///
 /// `data`: the documents of the query. `functions`: its function; none for a model without features.
@@ -172,6 +207,9 @@ pub fn explain_document(
     if let Ranker::Factored(factored) = &model.ranker {
         let items = base.map_or(&data.doc_ids[..], |base| &data.doc_ids[base..=base]);
         return Ok(explain_factors(factored, &data.query_ids[0], &data.doc_ids[row], items));
+    }
+    if let (Some(trees), Some(other)) = (model.ranker.as_general_trees(), base) {
+        return explain_trees(model, trees, &query.row_f64(row), Some(&query.row_f64(other)));
     }
     let function =
         functions.first().ok_or_else(|| Error::Internal("a query without a function".to_owned()))?;

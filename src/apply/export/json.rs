@@ -10,7 +10,7 @@ use crate::base::param::{Strict, json_problem, list};
 use crate::data::{Categories, Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
-use crate::model::{Card, Linear, Model, Ranker, TrainingColumns};
+use crate::model::{Card, GeneralTrees, Linear, Model, Ranker, TrainingColumns};
 use crate::trees::{Forest, Split};
 
 /// The value of the key `format`.
@@ -20,7 +20,7 @@ const FORMAT: &str = "sqlite-ltr model";
 const VERSION: u32 = 1;
 
 /// Name of the argument in errors.
-const ARGUMENT: &str = "argument 'json'";
+const ARGUMENT: &str = "argument 'text'";
 
 /// Longest text that is read (bytes). There are checkpoints between its numbers, but none within a name.
 const LONGEST: usize = 32_000_000;
@@ -52,6 +52,9 @@ struct Document {
     /// The score is the sum of the scores of the terms.
     #[serde(with = "list")]
     terms: Vec<TermText>,
+    /// In place of terms: trees of another library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    general_trees: Option<GeneralTrees>,
     #[serde(default)]
     objective: f64,
     #[serde(default)]
@@ -185,6 +188,7 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
         means: card.means.clone(),
         slots: card.slots,
         terms: terms.iter().map(TermText::new).collect(),
+        general_trees: model.ranker.as_general_trees().cloned(),
         objective: function.map_or(0.0, |function| function.objective),
         gap: function.map_or(0.0, |function| function.gap),
         columns: card.columns.clone(),
@@ -374,6 +378,25 @@ impl Document {
         let algorithm = find_algorithm(&self.algorithm)?.to_owned();
         let missing = named(&self.missing, "missing", Missing::parse, Missing::NAMES)?;
         let n = self.features.len();
+        let card = Card {
+            algorithm,
+            features: self.features,
+            categories: self.categories.unwrap_or_default(),
+            columns: self.columns,
+            missing,
+            means: self.means,
+            slots: self.slots,
+            settings: Value::Object(self.settings),
+            summary: Value::Object(self.training),
+            log: self.log,
+        };
+        if let Some(trees) = self.general_trees {
+            if !self.terms.is_empty() {
+                return Err(refused("'terms' beside 'general_trees'", "one of them"));
+            }
+            let ranker = Ranker::GeneralTrees(Box::new(trees));
+            return Ok(Model::new(card, Scaling::None, ranker).with_fingerprint(self.fingerprint));
+        }
         let parts: Vec<_> = self.terms.into_iter().map(|term| term.into_parts(n)).collect::<Result<_>>()?;
         let weights = parts.iter().flat_map(|(_, _, weights)| weights).copied().collect();
         let mut members: Vec<Member> =
@@ -388,18 +411,6 @@ impl Document {
             }
         };
         let function = Function { weights, objective: self.objective, gap: self.gap };
-        let card = Card {
-            algorithm,
-            features: self.features,
-            categories: self.categories.unwrap_or_default(),
-            columns: self.columns,
-            missing,
-            means: self.means,
-            slots: self.slots,
-            settings: Value::Object(self.settings),
-            summary: Value::Object(self.training),
-            log: self.log,
-        };
         let ranker = Ranker::Linear(Linear::new(space, function));
         Ok(Model::new(card, scaling, ranker).with_fingerprint(self.fingerprint))
     }

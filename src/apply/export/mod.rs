@@ -2,12 +2,14 @@
 //!
 //! | format | for |
 //! |---|---|
-//! | `json` | every part of a model with one function; [`read`] makes the model again |
+//! | `json` | every part of a model with one function; [`read_json`] makes the model again |
 //! | `sql` | an expression of the columns of a table, for an SQLite without this library |
-//! | `elasticsearch`, `solr` | the linear models of their modules for learning to rank |
+//! | `elasticsearch`, `opensearch`, `solr` | the linear models and the trees of their modules for learning to rank |
+//! | `lightgbm`, `xgboost` | trees in the formats of these libraries |
 
 mod json;
 pub mod sql;
+mod trees;
 
 use serde_json::{Map, Value, json};
 
@@ -15,9 +17,9 @@ use crate::base::error::{Error, Result, shorten};
 use crate::base::param::named;
 use crate::data::{Missing, Scaling, ScalingKind};
 use crate::learn::space::{AnySpace, Form, Space, WeightsOf};
-use crate::model::Model;
+use crate::model::{GeneralTrees, Model};
 
-pub use json::read;
+pub use json::{FindName, read as read_json};
 
 /// A text form of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,15 +28,37 @@ pub enum Format {
     Json,
     /// An expression that scores.
     Sql,
-    /// A model of the plugin for learning to rank of Elasticsearch and OpenSearch.
+    /// A model of the plugin for learning to rank of Elasticsearch.
     Elasticsearch,
+    /// The same for OpenSearch.
+    OpenSearch,
     /// A model of the module `ltr` of Solr.
     Solr,
+    /// A text model of LightGBM.
+    LightGbm,
+    /// A JSON model of XGBoost.
+    XgBoost,
 }
 
-named!(Format { Json = "json", Sql = "sql", Elasticsearch = "elasticsearch", Solr = "solr" });
+named!(Format {
+    Json = "json",
+    Sql = "sql",
+    Elasticsearch = "elasticsearch",
+    OpenSearch = "opensearch",
+    Solr = "solr",
+    LightGbm = "lightgbm",
+    XgBoost = "xgboost"
+});
 
-const FORMATS: [Format; 4] = [Format::Json, Format::Sql, Format::Elasticsearch, Format::Solr];
+const FORMATS: [Format; 7] = [
+    Format::Json,
+    Format::Sql,
+    Format::Elasticsearch,
+    Format::OpenSearch,
+    Format::Solr,
+    Format::LightGbm,
+    Format::XgBoost,
+];
 
 /// A summand of the scores of a model.
 struct Term<'a> {
@@ -46,14 +70,26 @@ struct Term<'a> {
     weights: &'a [f64],
 }
 
+/// What scores the documents of a model.
+enum Parts<'a> {
+    /// A sum of functions.
+    Terms(Vec<Term<'a>>),
+    /// Trees of another library.
+    Trees(&'a GeneralTrees),
+}
+
 /// The text of a model in a format. `name` is the name of the model there.
 ///
 /// # Errors
 /// A model that has no such form, with the forms that it has; a model without one function for all queries.
 pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
-    let terms = terms(model)?;
-    if let Err(reason) = check(model, &terms, format) {
-        let possible = FORMATS.iter().filter(|other| check(model, &terms, **other).is_ok());
+    let parts = match model.ranker.as_general_trees() {
+        Some(trees) => Parts::Trees(trees),
+        None => Parts::Terms(terms(model)?),
+    };
+    text(model, &parts, name, format)?.map_err(|reason| {
+        let is_possible = |other: &&Format| matches!(text(model, &parts, name, **other), Ok(Ok(_)));
+        let possible = FORMATS.iter().filter(is_possible);
         let possible: Vec<String> = possible.map(|format| format!("'{}'", format.name())).collect();
         let way_out = if possible.is_empty() {
             "it has no other form; copy its row of ltr_models".to_owned()
@@ -61,13 +97,40 @@ pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
             format!("it can be exported as {}", possible.join(" or "))
         };
         let format = format.name();
-        return Err(Error::Unsupported(format!("the model has no form '{format}': {reason}; {way_out}")));
+        Error::Unsupported(format!("the model has no form '{format}': {reason}; {way_out}"))
+    })
+}
+
+/// The text, or why the model has none in this format.
+fn text(model: &Model, parts: &Parts<'_>, name: &str, format: Format) -> Result<Result<String, String>> {
+    match parts {
+        Parts::Trees(forest) => match format {
+            Format::Json => json::text(model, &[]).map(Ok),
+            Format::Sql => Ok(sql::check_names(model)
+                .and_then(|()| trees::expression(model, forest).map_err(|error| error.to_string()))),
+            _ => Ok(trees::text(trees::of_import(model, forest), name, format)),
+        },
+        Parts::Terms(terms) => match check(model, terms, format) {
+            Err(reason) => Ok(Err(reason)),
+            Ok(()) => match format {
+                Format::Json => json::text(model, terms).map(Ok),
+                Format::Sql => sql::expression(model, terms).map(Ok),
+                _ if with_trees(terms) => Ok(trees::text(trees::of_terms(model, terms), name, format)),
+                Format::Solr => Ok(Ok(solr(model, &terms[0], name))),
+                _ => Ok(Ok(elasticsearch(model, &terms[0], name))),
+            },
+        },
     }
-    match format {
-        Format::Json => json::text(model, &terms),
-        Format::Sql => sql::expression(model, &terms),
-        Format::Elasticsearch => Ok(elasticsearch(model, &terms[0], name)),
-        Format::Solr => Ok(solr(model, &terms[0], name)),
+}
+
+/// Whether a term is trees.
+fn with_trees(terms: &[Term<'_>]) -> bool {
+    terms.iter().any(Term::is_trees)
+}
+
+impl Term<'_> {
+    fn is_trees(&self) -> bool {
+        matches!(self.space.weights_of(), WeightsOf::Leaves(_))
     }
 }
 
@@ -117,9 +180,8 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Documents(_))) {
         return Err("its kernel is not linear".to_owned());
     }
-    let with_trees = |term: &&Term<'_>| matches!(term.space.weights_of(), WeightsOf::Leaves(_));
     if format == Format::Sql {
-        return match terms.iter().filter(with_trees).find(|term| !term.scaling.pointwise()) {
+        return match terms.iter().find(|term| term.is_trees() && !term.scaling.pointwise()) {
             None => sql::check_names(model),
             Some(term) => Err(format!(
                 "its trees compare features that \"scale\": \"{}\" scales within queries; train with \"quantile\", \
@@ -132,8 +194,11 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         let name = shorten(category.name());
         return Err(format!("it has the category \"{name}\", and there are only numbers there"));
     }
-    if terms.iter().any(|term| with_trees(&term)) {
-        return Err("it has trees".to_owned());
+    if with_trees(terms) {
+        return trees::check(terms);
+    }
+    if matches!(format, Format::LightGbm | Format::XgBoost) {
+        return Err("it has no trees".to_owned());
     }
     let [term] = terms else { return Err("it is a sum of several functions".to_owned()) };
     if term.space.form() == Form::Ranking {

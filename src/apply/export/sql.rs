@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::trees::Split;
 
 /// Most summands in a row: SQLite allows expressions of depth 1000, and each summand adds 1.
-const LONGEST_SUM: usize = 400;
+pub(super) const LONGEST_SUM: usize = 400;
 
 /// Most cases in a row: a value is compared with all of them.
 const LONGEST_CASE: usize = 16;
@@ -56,9 +56,9 @@ pub(super) fn check_names(model: &Model) -> Result<(), String> {
 }
 
 /// How the columns of the table are written.
-struct Columns {
+pub(super) struct Columns {
     /// The features, as numbers; NULL if they are missing and nothing replaces them.
-    features: Vec<String>,
+    pub(super) features: Vec<String>,
     /// What replaces a missing feature.
     missing: Missing,
     /// The rows of the same query.
@@ -66,7 +66,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(model: &Model) -> Self {
+    pub(super) fn new(model: &Model) -> Self {
         let (card, mut ticks) = (&model.card, Ticks::default());
         let given = |(index, name): (usize, &String)| {
             ticks.add(64 + name.len());
@@ -175,13 +175,17 @@ fn summands<'a>(columns: &Columns, term: &'a Term<'a>) -> Vec<Summand<'a>> {
 
 /// An expression that is written.
 #[derive(Default)]
-struct Sql {
-    text: String,
+pub(super) struct Sql {
+    pub(super) text: String,
     ticks: Ticks,
 }
 
 impl Sql {
-    fn push(&mut self, part: Arguments<'_>) -> Result<()> {
+    /// Appends a part.
+    ///
+    /// # Errors
+    /// An expression longer than [`LONGEST`].
+    pub(super) fn push(&mut self, part: Arguments<'_>) -> Result<()> {
         let start = self.text.len();
         // Writing to a text does not fail.
         self.text.write_fmt(part).unwrap_or_default();

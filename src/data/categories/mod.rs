@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::repeated_name;
 use super::id::Id;
-use crate::base::error::{Error, Result, require};
+use crate::base::error::{Error, Result, require, shorten};
 use crate::base::memory::bytes_of;
 
 pub use learn::MOST_VALUES;
@@ -78,6 +78,25 @@ pub enum CategoryFeature<'a> {
 }
 
 impl Category {
+    /// A column with these values, in any order.
+    ///
+    /// # Errors
+    /// Values that are too many or too long, or occur twice.
+    pub fn of_values(name: String, mut values: Vec<String>) -> Result<Self, String> {
+        values.sort_unstable();
+        if values.len() > MOST_DISTINCT {
+            return Err(format!("{} values, at most {MOST_DISTINCT}", values.len()));
+        }
+        if let Some(long) = values.iter().find(|value| value.len() > LONGEST_VALUE) {
+            let start = shorten(long);
+            return Err(format!("the value '{start}' of {} bytes, at most {LONGEST_VALUE}", long.len()));
+        }
+        if let Some(pair) = values.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("the value '{}' twice", shorten(&pair[0])));
+        }
+        Ok(Self { name, values, means: None })
+    }
+
     /// The name of the column.
     pub fn name(&self) -> &str {
         &self.name
@@ -276,7 +295,8 @@ impl Categories {
     pub fn validate(&self, features: &[String]) -> Result<()> {
         let is_value = |value: &String| value.len() <= LONGEST_VALUE;
         let are_values = |category: &Category| {
-            category.values.len() <= MOST_VALUES
+            // A training makes at most [`MOST_VALUES`]; models of other libraries have more.
+            category.values.len() <= MOST_DISTINCT
                 && category.values.iter().all(is_value)
                 && category.values.is_sorted_by(|a, b| a < b)
                 && category.means().is_none_or(Means::is_valid)

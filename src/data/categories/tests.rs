@@ -116,7 +116,7 @@ fn features_have_names_that_differ() {
     assert_eq!(valid.input_names(&features(&valid)), ["price", "c"]);
     // 2. Everything else is not.
     let long = "x".repeat(LONGEST_VALUE + 1);
-    let many: Vec<String> = (0..=MOST_VALUES).map(|number| format!("{number:04}")).collect();
+    let many: Vec<String> = (0..=MOST_DISTINCT).map(|number| format!("{number:05}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for wrong in [
         vec![category("c", &[long.as_str()])],

@@ -1,9 +1,10 @@
-//! `ltr_export(model, format)` and `ltr_import(json [, options])`: models as text.
+//! `ltr_export(model, format)` and `ltr_import(text [, options])`: models as text.
 //!
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.8: A refusal names the formats that the model has.
 //! * 9.9: The expression of `'sql'` has the scores of `ltr_rank` up to rounding.
 //! * 9.10: An imported model is stored as `ltr_train` does.
+//! * 9.17: `ltr_import` reads models of other libraries too, and scores as they do.
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 use super::train::most_bytes;
 use crate::apply::export;
 use crate::apply::export::Format;
+use crate::apply::{ImportSpec, import as import_text};
+use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::model::Card;
 use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
@@ -36,15 +39,10 @@ pub const EXPORT: ScalarFunction = ScalarFunction {
 pub const IMPORT: ScalarFunction = ScalarFunction {
     name: "ltr_import",
     arities: &[1, 2],
-    parameters: &[Parameter::required("json"), Parameter::optional("options")],
+    parameters: &[Parameter::required("text"), Parameter::optional("options")],
     flags: FunctionFlags::SQLITE_DIRECTONLY,
     execute: import,
 };
-
-/// A byte of JSON takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at least,
-/// take 1,300 with the name of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].
-const PARSED_BYTES: u64 = 64;
-const SETTINGS_BYTES: u64 = 80_000_000;
 
 fn export(call: &ScalarCall<'_>) -> Result<Output> {
     let format = text_argument("argument 'format'", call.context.get_raw(1))?;
@@ -68,11 +66,16 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
     let options = optional_text("argument 'options'", call.argument(1))?;
     let options = options::parse(options.as_deref(), Use::Import)?;
     let text = match call.context.get_raw(0) {
-        ValueRef::Text(text) => text,
+        ValueRef::Text(text) | ValueRef::Blob(text) => text,
         other => {
-            let allowed = "the text of ltr_export(model, 'json')";
-            return Err(Error::value("argument 'json'", describe(other), allowed));
+            let allowed =
+                "the text of ltr_export(model, 'json'), or a model of another library as text or BLOB";
+            return Err(Error::value("argument 'text'", describe(other), allowed));
         }
+    };
+    let spec = ImportSpec {
+        format: options.text("format").map(str::to_owned),
+        names: options.get("names").and_then(Value::as_object).cloned().unwrap_or_default(),
     };
     let limits = RunLimits::new(&options);
     let _mark = call.state.begin_training()?;
@@ -81,12 +84,9 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare(&limits)?;
         // 2. The model.
-        let bytes = (text.len() as u64).saturating_mul(PARSED_BYTES);
-        let bytes = bytes.saturating_add(bytes.min(SETTINGS_BYTES));
-        let what = format_args!("reading {} bytes of JSON", text.len());
-        let parsed = limits.memory().reserve(bytes, what, "copy the row of ltr_models instead")?;
-        let model = limits.run_here(connection, || export::read(text, algorithm::find_name))?;
-        drop(parsed);
+        let control = Control::with_memory(limits.memory().clone());
+        let read = || import_text(text, &spec, algorithm::find_name, &control);
+        let (model, mut warnings) = limits.run_here(connection, read)?;
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;
@@ -103,14 +103,16 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
             base: None,
         };
         let stored = store.put(&new, &limits)?;
-        call.state.set_warnings(stored.warnings.clone());
+        warnings.extend(stored.warnings);
+        call.state.set_warnings(warnings.clone());
         Ok(Output::Json(json!({
             "name": name,
             "version": stored.version,
             "active": activate,
             "algorithm": card.algorithm,
-            "features": card.features,
-            "warnings": stored.warnings,
+            "features": card.input_names(),
+            "source": card.settings.get("format"),
+            "warnings": warnings,
         })))
     })
 }

@@ -14,7 +14,7 @@ use crate::apply::{Finding, Status, drift, feature_findings};
 use crate::base::error::{Error, Result};
 use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
 use crate::data::{Dataset, Fingerprint, Missing};
-use crate::model::{Card, Factored, Model, Ranker};
+use crate::model::{Card, Factored, IMPORTED, Model, Ranker};
 use crate::sqlite::glue::value::Output;
 use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
 use crate::sqlite::source::Source;
@@ -113,6 +113,8 @@ fn fingerprint(model: &Model) -> Result<&Fingerprint> {
              trained on the same rows"
         } else if model.card.settings.get("buckets").is_some() {
             "models that were trained in buckets keep none; monitor a model that was trained on rows"
+        } else if model.card.algorithm == IMPORTED {
+            "the files of other libraries have none; compare metrics with ltr_evaluate"
         } else {
             "the text that it was imported from has none; train it again"
         };

@@ -5,6 +5,7 @@
 //! writing the envelope (`src/model/envelope.rs`) and the headers inside it anew.
 mod categories;
 mod dependent;
+mod imported;
 mod listwise;
 mod online;
 pub mod parts;

@@ -1,0 +1,242 @@
+//! Models from texts: those of `export` in the format `json`, and models of other libraries.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::export::{FindName, read_json};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result, shorten};
+use crate::data::{Categories, Category, Missing, Scaling, repeated_name};
+use crate::learn::space::{AnySpace, Form, Function, Member, Space, SumSpace};
+use crate::model::imported;
+use crate::model::imported::{Feature, Format, ImportedModel, LinearModel, Source};
+use crate::model::{Card, GeneralTrees, IMPORTED, Linear, Model, Ranker, TrainingColumns, TreeInput};
+use crate::trees::general::GeneralForest;
+use crate::trees::{Forest, Split};
+
+/// The name of the format of `ltr_export(model, 'json')`.
+const JSON: &str = "json";
+
+/// The names of the formats.
+pub const IMPORT_FORMATS: [&str; 8] =
+    [JSON, "lightgbm", "xgboost", "catboost", "elasticsearch", "opensearch", "solr", "ranklib"];
+
+/// A byte of JSON takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at least,
+/// take 1,300 with the name of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].
+const PARSED_BYTES: u64 = 64;
+const SETTINGS_BYTES: u64 = 80_000_000;
+
+/// How a text is read.
+#[derive(Debug, Clone, Default)]
+pub struct ImportSpec {
+    /// Its format; by default the text shows it.
+    pub format: Option<String>,
+    /// The names of the columns of features that have other names in the text.
+    pub names: Map<String, Value>,
+}
+
+/// The model of a text, which is not trusted, and what the caller should know.
+///
+/// # Errors
+/// A text that is no model or has what cannot be kept, with the place; names that do not fit; an interruption; too much
+/// memory.
+pub fn import(
+    text: &[u8],
+    spec: &ImportSpec,
+    find_algorithm: FindName,
+    control: &Control,
+) -> Result<(Model, Vec<String>)> {
+    let format = match spec.format.as_deref() {
+        Some(JSON) => None,
+        Some(name) => Some(Format::parse(name)?),
+        None => imported::recognize(text),
+    };
+    let Some(format) = format else {
+        let bytes = (text.len() as u64).saturating_mul(PARSED_BYTES);
+        let bytes = bytes.saturating_add(bytes.min(SETTINGS_BYTES));
+        let what = format_args!("reading {} bytes of JSON", text.len());
+        let _parsed = control.reserve(bytes, what, "copy the row of ltr_models instead")?;
+        if !spec.names.is_empty() {
+            let problem =
+                "option 'names' is for models of other libraries; the format 'json' has the names of columns";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        return Ok((read_json(text, find_algorithm)?, Vec::new()));
+    };
+    let mut read = imported::read(text, Some(format), control)?;
+    rename(&mut read.features, &spec.names)?;
+    let warnings = warnings(&read);
+    let model = model_of(read)?;
+    model.check()?;
+    Ok((model, warnings))
+}
+
+/// Gives features the names of columns.
+fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
+    let places: HashMap<String, usize> =
+        features.iter().enumerate().map(|(at, feature)| (feature.name.clone(), at)).collect();
+    for (name, column) in names {
+        let Some(place) = places.get(name) else {
+            let known = features.iter().map(|feature| feature.name.as_str());
+            return Err(Error::unknown_in("feature", name, " in the option 'names'", known));
+        };
+        match column.as_str() {
+            Some(column) => column.clone_into(&mut features[*place].name),
+            None => {
+                let what = format!("option 'names', feature '{}'", shorten(name));
+                return Err(Error::value(what, column.to_string(), "the name of a column"));
+            }
+        }
+    }
+    let all: Vec<String> = features.iter().map(|feature| feature.name.clone()).collect();
+    match repeated_name(&all) {
+        None => Ok(()),
+        Some(name) => {
+            let got = format!("two features of the column '{}'", shorten(name));
+            let allowed = "a column for each feature; names of columns differ in more than case";
+            Err(Error::value("option 'names'", got, allowed))
+        }
+    }
+}
+
+/// What the caller should know about a model.
+fn warnings(read: &ImportedModel) -> Vec<String> {
+    let (imported::Function::Trees(forest), Some(best)) = (&read.function, read.source.best_round) else {
+        return Vec::new();
+    };
+    let rounds = forest.trees() / read.source.trees_per_round;
+    if best + 1 >= rounds {
+        return Vec::new();
+    }
+    vec![format!(
+        "the training stopped early: its best round is {} of {rounds}, and scores are those of all rounds; for the best one, \
+         save the first rounds (XGBoost: booster[:{}].save_model)",
+        best + 1,
+        best + 1
+    )]
+}
+
+/// The model of another library as a model here.
+fn model_of(read: ImportedModel) -> Result<Model> {
+    let ImportedModel { source, features, function } = read;
+    let columns = Columns::of(features)?;
+    let n = columns.names.len();
+    match function {
+        imported::Function::Trees(forest) => {
+            let settings = settings(&source, Some(&forest));
+            let trees = GeneralTrees::new(n, columns.inputs.clone(), forest);
+            let ranker = Ranker::GeneralTrees(Box::new(trees));
+            Ok(Model::new(card(columns, Missing::Branch, settings), Scaling::None, ranker))
+        }
+        imported::Function::Linear(linear) => {
+            let (scaling, ranker) = linear_ranker(&linear, n)?;
+            // A missing feature counts as 0 before it is scaled.
+            Ok(Model::new(card(columns, Missing::Zero, settings(&source, None)), scaling, ranker))
+        }
+    }
+}
+
+/// The columns of the features.
+struct Columns {
+    /// Names of the features: numbers, then those of the categories.
+    names: Vec<String>,
+    categories: Categories,
+    /// Where each feature of the library is.
+    inputs: Vec<TreeInput>,
+}
+
+impl Columns {
+    fn of(features: Vec<Feature>) -> Result<Self> {
+        // 1. Numbers come first, categories follow in the order of their names.
+        let mut inputs = vec![TreeInput::Number(0); features.len()];
+        let (mut names, mut texts) = (Vec::new(), Vec::new());
+        for (at, feature) in features.into_iter().enumerate() {
+            // Codes of categories without texts are numbers.
+            if feature.categories.is_empty() {
+                inputs[at] = TreeInput::Number(names.len());
+                names.push(feature.name);
+            } else {
+                texts.push((at, feature));
+            }
+        }
+        texts.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        // 2. The codes of the values of each category.
+        let mut first = names.len();
+        let mut categories = Vec::with_capacity(texts.len());
+        for (at, Feature { name, categories: texts, .. }) in texts {
+            let category = Category::of_values(name.clone(), texts.clone()).map_err(|problem| {
+                Error::Unsupported(format!("a category '{}' with {problem}", shorten(&name)))
+            })?;
+            let mut codes = vec![0; texts.len()];
+            for (code, text) in (0..).zip(&texts) {
+                codes[category.feature_of(Some(text))] = code;
+            }
+            inputs[at] = TreeInput::Category { first, codes };
+            first += category.width();
+            categories.push(category);
+        }
+        let categories = Categories::from(categories);
+        names.extend(categories.feature_names());
+        categories.check_names(&names).map_err(|name| {
+            Error::Unsupported(format!(
+                "the features have the name '{}' twice; rename one with the option 'names'",
+                shorten(&name)
+            ))
+        })?;
+        Ok(Self { names, categories, inputs })
+    }
+}
+
+fn card(columns: Columns, missing: Missing, settings: Value) -> Card {
+    Card {
+        algorithm: IMPORTED.to_owned(),
+        means: vec![0.0; columns.names.len()],
+        features: columns.names,
+        categories: columns.categories,
+        columns: TrainingColumns::default(),
+        missing,
+        slots: false,
+        settings,
+        summary: json!({}),
+        log: Vec::new(),
+    }
+}
+
+/// What `ltr_info` shows about the source of a model.
+fn settings(source: &Source, forest: Option<&GeneralForest>) -> Value {
+    let known = |text: &str| if text.is_empty() { Value::Null } else { Value::from(text) };
+    json!({
+        "format": source.format.name(),
+        "library_version": known(&source.version),
+        "objective": known(&source.objective),
+        "trees": forest.map(GeneralForest::trees),
+        "best_round": source.best_round,
+    })
+}
+
+/// A weighted sum as a linear function of scaled features. A bias is a tree whose leaves have the same value.
+fn linear_ranker(model: &LinearModel, n: usize) -> Result<(Scaling, Ranker)> {
+    let (mut weights, mut moments, mut is_used) = (vec![0.0; n], vec![(0.0, 1.0); n], vec![false; n]);
+    for term in &model.terms {
+        if std::mem::replace(&mut is_used[term.feature], true) {
+            return Err(Error::Unsupported("a linear model with two weights of a feature".to_owned()));
+        }
+        weights[term.feature] = term.weight;
+        moments[term.feature] = (term.center, term.factor);
+    }
+    let is_scaled = model.terms.iter().any(|term| (term.center, term.factor) != (0.0, 1.0));
+    let scaling = if is_scaled { Scaling::Standard(moments) } else { Scaling::None };
+    let space = Space::linear(n, Form::Scoring);
+    let ranker = |space: AnySpace, weights: Vec<f64>| {
+        Ranker::Linear(Linear::new(space, Function { weights, objective: 0.0, gap: 0.0 }))
+    };
+    if model.bias.abs() <= 0.0 {
+        return Ok((scaling, ranker(AnySpace::One(space), weights)));
+    }
+    let split = Split { feature: 0, border: 0.0, missing_above: false };
+    let constant = Space::of_trees(n, Forest::new(1, &[split]));
+    weights.extend([model.bias; 2]);
+    let members = vec![Member { scaling, space }, Member { scaling: Scaling::None, space: constant }];
+    Ok((Scaling::None, ranker(AnySpace::Sum(SumSpace::new(n, members)), weights)))
+}

@@ -1,0 +1,287 @@
+//! Trees of any shape, which another library trained.
+//!
+//! The library reads a category as a code, the features here have one number for each of its values. So a row of a document
+//! becomes a row of the library first.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Card;
+use super::codec::{decode_header, encode_header};
+use crate::base::control::Control;
+use crate::base::error::{Result, require};
+use crate::base::memory::bytes_of;
+use crate::base::parallel;
+use crate::data::{Categories, Documents, Slice};
+use crate::learn::kernel::Kernel;
+use crate::learn::space::{Function, Scorer, Summand};
+use crate::math::dense::Element;
+use crate::model::imported::Feature;
+use crate::trees::general::{GeneralForest, Node};
+
+pub(super) const TAG: &str = "general_trees";
+
+/// Documents that one thread scores together.
+const DOCUMENTS: usize = 512;
+
+/// Trees of another library.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneralTrees {
+    /// Number of features of a document.
+    width: usize,
+    /// How each feature of the library is read from those of a document.
+    inputs: Vec<TreeInput>,
+    forest: GeneralForest,
+    /// The function of all queries: trees have no weights.
+    #[serde(skip, default = "no_weights")]
+    function: Arc<Function>,
+}
+
+/// Where a feature of the library is among those of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TreeInput {
+    /// The feature with this number.
+    Number(usize),
+    /// A category.
+    Category {
+        /// The feature of its first value.
+        first: usize,
+        /// The codes of its values, in their order.
+        codes: Vec<u32>,
+    },
+}
+
+fn no_weights() -> Arc<Function> {
+    Arc::new(Function::zero(0))
+}
+
+impl TreeInput {
+    /// Number of the feature of the first value.
+    fn first(&self) -> usize {
+        match self {
+            Self::Number(first) | Self::Category { first, .. } => *first,
+        }
+    }
+
+    /// The value in the library; NaN is missing, as are values that it does not know.
+    fn read<T: Element>(&self, document: &[T]) -> f64 {
+        match self {
+            Self::Number(feature) => document[*feature].to_f64(),
+            Self::Category { first, codes } => {
+                let values = &document[*first..first + codes.len()];
+                let found = values.iter().position(|value| value.to_f64() > 0.5);
+                found.map_or(f64::NAN, |value| f64::from(codes[value]))
+            }
+        }
+    }
+}
+
+impl GeneralTrees {
+    /// Trees of documents with `width` features.
+    pub fn new(width: usize, inputs: Vec<TreeInput>, forest: GeneralForest) -> Self {
+        Self { width, inputs, forest, function: no_weights() }
+    }
+
+    /// The trees, of the features of the library.
+    pub fn forest(&self) -> &GeneralForest {
+        &self.forest
+    }
+
+    /// How each feature of the library is read.
+    pub fn inputs(&self) -> &[TreeInput] {
+        &self.inputs
+    }
+
+    /// The function of all queries. It has no weights.
+    pub fn function(&self) -> &Arc<Function> {
+        &self.function
+    }
+
+    /// Operations of about a nanosecond that the score of a document takes.
+    pub fn operations(&self) -> usize {
+        self.forest.operations().saturating_add(self.width)
+    }
+
+    /// The score of a document.
+    pub fn score<T: Element>(&self, document: &[T]) -> f64 {
+        self.forest.score_row(&self.row(document))
+    }
+
+    /// Appends the scores of documents, row-major.
+    pub fn add_scores<T: Element>(&self, documents: &[T], scores: &mut Vec<f64>) {
+        let first = scores.len();
+        scores.resize(first + documents.len() / self.width.max(1), 0.0);
+        self.score_rows(documents, &mut scores[first..]);
+    }
+
+    /// What each feature of a document adds to its score, at the number of the first feature of a category; and the base.
+    ///
+    /// # Errors
+    /// Trees without training weights.
+    pub fn contributions(&self, document: &[f64]) -> Result<(Vec<f64>, f64)> {
+        let found = self.forest.contributions(&self.row(document))?;
+        let mut added = vec![0.0; self.width];
+        for (input, found) in self.inputs.iter().zip(&found) {
+            added[input.first()] = *found;
+        }
+        Ok((added, found.last().copied().unwrap_or_default()))
+    }
+
+    /// The features of the library, with the names of the columns here.
+    pub fn features(&self, card: &Card) -> Vec<Feature> {
+        let mut is_category = vec![false; self.inputs.len()];
+        for node in 0..self.forest.nodes() {
+            if let Node::Split(split) = self.forest.node(node) {
+                is_category[split.feature] |= split.set.is_some();
+            }
+        }
+        let starts = card.categories.inputs(self.width);
+        let inputs = self.inputs.iter().zip(is_category);
+        inputs
+            .map(|(input, is_category)| match input {
+                TreeInput::Number(feature) => {
+                    Feature { name: card.features[*feature].clone(), is_category, categories: Vec::new() }
+                }
+                TreeInput::Category { first, codes } => {
+                    let number = starts.partition_point(|input| input.features().start < *first);
+                    let category = card.categories.iter().nth(number - card.numbers());
+                    let mut texts = vec![String::new(); codes.len()];
+                    let values = category.map_or(&[][..], |category| category.values());
+                    codes
+                        .iter()
+                        .zip(values)
+                        .for_each(|(code, value)| texts[*code as usize].clone_from(value));
+                    let name = category.map_or("", |category| category.name()).to_owned();
+                    Feature { name, is_category: true, categories: texts }
+                }
+            })
+            .collect()
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        let codes = |input: &TreeInput| match input {
+            TreeInput::Number(_) => 0,
+            TreeInput::Category { codes, .. } => bytes_of::<u32>(codes.len()),
+        };
+        let inputs: u64 = self.inputs.iter().map(codes).sum();
+        self.forest.bytes() + bytes_of::<TreeInput>(self.inputs.len()) + inputs
+    }
+
+    /// Checks that a model has these features.
+    pub(super) fn check_features(&self, features: usize, categories: &Categories) -> Result<()> {
+        let mut inputs: Vec<&TreeInput> = self.inputs.iter().collect();
+        inputs.sort_by_key(|input| input.first());
+        let columns = categories.inputs(features);
+        let fits = |(input, column): (&&TreeInput, &crate::data::InputColumn<'_>)| {
+            let range = column.features();
+            input.first() == range.start
+                && match input {
+                    TreeInput::Number(_) => range.len() == 1,
+                    TreeInput::Category { codes, .. } => {
+                        let mut sorted = codes.clone();
+                        sorted.sort_unstable();
+                        codes.len() + 2 == range.len() && sorted.iter().copied().eq(0..codes.len() as u32)
+                    }
+                }
+        };
+        require(
+            "trees of another library",
+            &[
+                (self.width == features && self.width > 0, "the features of the model"),
+                (inputs.len() == columns.len(), "a column for each feature"),
+                (inputs.iter().zip(&columns).all(fits), "a code for each value of a category"),
+            ],
+        )
+    }
+
+    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+        encode_header(self)
+    }
+
+    pub(super) fn decode(header: &[u8]) -> Result<Self> {
+        let trees: Self = decode_header(header)?;
+        trees.validate()?;
+        Ok(trees)
+    }
+
+    /// Whether the library has the features of a document in their order.
+    fn is_same_row(&self) -> bool {
+        self.inputs.len() == self.width
+            && self.inputs.iter().enumerate().all(|(at, input)| *input == TreeInput::Number(at))
+    }
+
+    fn row<T: Element>(&self, document: &[T]) -> Vec<f64> {
+        self.inputs.iter().map(|input| input.read(document)).collect()
+    }
+
+    fn score_rows<T: Element>(&self, documents: &[T], scores: &mut [f64]) {
+        let mut rows = Vec::with_capacity(scores.len() * self.inputs.len());
+        let documents = documents.chunks_exact(self.width.max(1));
+        if self.is_same_row() {
+            documents.for_each(|document| rows.extend(document.iter().map(|value| value.to_f64())));
+        } else {
+            documents.for_each(|document| rows.extend(self.inputs.iter().map(|input| input.read(document))));
+        }
+        self.forest.score_rows(&rows, self.inputs.len(), scores);
+    }
+}
+
+impl Scorer for GeneralTrees {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn dim(&self) -> usize {
+        0
+    }
+
+    fn bytes(&self) -> u64 {
+        Self::bytes(self)
+    }
+
+    fn pointwise(&self) -> bool {
+        true
+    }
+
+    fn is_linear(&self) -> bool {
+        false
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
+
+    fn validate(&self) -> Result<()> {
+        require(
+            "trees of another library",
+            &[(self.forest.width() == self.inputs.len(), "an input for each feature of the trees")],
+        )
+    }
+
+    fn scores(&self, documents: &Documents<'_>, _: &[f64], control: &Control) -> Result<Vec<f64>> {
+        let (features, rows) = (documents.features, documents.range());
+        let mut scores = vec![0.0; documents.len()];
+        let chunk = |number: usize, scores: &mut [f64]| {
+            control.check()?;
+            let first = rows.start + number * DOCUMENTS;
+            let rows = first..first + scores.len();
+            match features.slice(rows.clone()) {
+                Some(Slice::F32(documents)) => self.score_rows(documents, scores),
+                Some(Slice::F64(documents)) => self.score_rows(documents, scores),
+                None => self.score_rows(&features.rows_f64(rows), scores),
+            }
+            Ok(())
+        };
+        parallel::try_each_of(scores.chunks_mut(DOCUMENTS).collect(), chunk)?;
+        Ok(scores)
+    }
+
+    /// None: trees of any shape are explained by their training weights.
+    fn summands<'a>(&'a self, _: &'a [f64]) -> Vec<Summand<'a>> {
+        Vec::new()
+    }
+}

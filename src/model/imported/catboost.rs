@@ -1,0 +1,270 @@
+//! CatBoost's JSON. Its trees are oblivious, or of any shape (grow_policy Lossguide and Depthwise).
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::lightgbm_text::check_outputs;
+use super::read::{Format, parse_json};
+use super::{Feature, Function, ImportedModel, Source, check_width};
+use crate::base::error::{Error, Result, shorten};
+use crate::trees::general::{
+    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Test, at_most_single, oblivious_nodes,
+};
+
+/// Most splits of an oblivious tree; CatBoost's own limit.
+const DEEPEST: usize = 16;
+
+#[derive(Deserialize)]
+struct Document {
+    features_info: FeaturesInfo,
+    oblivious_trees: Option<Vec<Oblivious>>,
+    trees: Option<Vec<Node>>,
+    scale_and_bias: Option<(f64, Bias)>,
+    #[serde(default)]
+    model_info: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Bias {
+    One(f64),
+    Each(Vec<f64>),
+}
+
+#[derive(Deserialize)]
+struct FeaturesInfo {
+    float_features: Option<Vec<FloatFeature>>,
+    categorical_features: Option<Vec<CategoryFeature>>,
+    cat_features_hash: Option<Vec<HashText>>,
+    ctrs: Option<IgnoredAny>,
+    text_features: Option<IgnoredAny>,
+    embedding_features: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct FloatFeature {
+    feature_index: usize,
+    flat_feature_index: usize,
+    #[serde(default)]
+    feature_id: String,
+    #[serde(default)]
+    feature_name: String,
+    #[serde(default)]
+    nan_value_treatment: String,
+}
+
+#[derive(Deserialize)]
+struct CategoryFeature {
+    feature_index: usize,
+    flat_feature_index: usize,
+    #[serde(default)]
+    feature_id: String,
+    #[serde(default)]
+    feature_name: String,
+    /// Hashes of the texts that splits ask for.
+    #[serde(default)]
+    values: Vec<i64>,
+}
+
+#[derive(Deserialize)]
+struct HashText {
+    hash: i64,
+    value: String,
+}
+
+#[derive(Deserialize)]
+struct Oblivious {
+    splits: Option<Vec<Split>>,
+    leaf_values: Vec<f64>,
+    #[serde(default)]
+    leaf_weights: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    split: Option<Split>,
+    left: Option<Box<Node>>,
+    right: Option<Box<Node>>,
+    value: Option<Value>,
+    weight: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[allow(clippy::struct_field_names, reason = "names of the format")]
+struct Split {
+    split_type: String,
+    float_feature_index: Option<usize>,
+    border: Option<f32>,
+    cat_feature_index: Option<usize>,
+    value: Option<i64>,
+}
+
+/// Where the features of both kinds are.
+struct Columns {
+    features: Vec<Feature>,
+    /// Number of the feature, and whether missing values are above all borders.
+    floats: HashMap<usize, (usize, bool)>,
+    /// Number of the feature, and the code of each hash.
+    categories: HashMap<usize, (usize, HashMap<u32, u32>)>,
+}
+
+/// The model of a text.
+pub(super) fn read(text: &str) -> Result<ImportedModel> {
+    let document: Document = parse_json(text)?;
+    // 1. What is refused.
+    let info = &document.features_info;
+    let refused = [
+        (
+            info.ctrs.is_some(),
+            "target statistics of categories (ctrs); train with one_hot_max_size above their number",
+        ),
+        (info.text_features.is_some(), "text features"),
+        (info.embedding_features.is_some(), "embedding features"),
+    ];
+    if let Some((_, what)) = refused.iter().find(|(is_there, _)| *is_there) {
+        return Err(Error::Unsupported(format!("CatBoost's {what}")));
+    }
+    let (scale, bias) = match document.scale_and_bias {
+        None => (1.0, 0.0),
+        Some((scale, Bias::One(bias))) => (scale, bias),
+        Some((scale, Bias::Each(bias))) => {
+            check_outputs(bias.len())?;
+            (scale, bias.first().copied().unwrap_or(0.0))
+        }
+    };
+    // 2. The trees.
+    let columns = columns(info)?;
+    let width = columns.features.len();
+    let mut builder = Builder::new(width, bias, false);
+    for (number, tree) in document.oblivious_trees.iter().flatten().enumerate() {
+        builder.add(
+            &oblivious(tree, scale, &columns)
+                .map_err(|problem| Error::Corrupt(format!("tree {number}: {problem}")))?,
+        )?;
+    }
+    for tree in document.trees.iter().flatten() {
+        builder.add_nested(tree, |node| read_node(node, scale, &columns))?;
+    }
+    let text = |pointer: &str| document.model_info.pointer(pointer).and_then(Value::as_str).unwrap_or("");
+    let version = text("/catboost_version_info").split("tags/v").nth(1).and_then(|rest| rest.lines().next());
+    let source = Source::new(Format::CatBoost, version.unwrap_or(""), text("/params/loss_function/type"));
+    Ok(ImportedModel {
+        source,
+        features: columns.features,
+        function: Function::Trees(builder.finish(width)?),
+    })
+}
+
+/// The features in the order of the training data.
+fn columns(info: &FeaturesInfo) -> Result<Columns> {
+    let float_features = info.float_features.as_deref().unwrap_or_default();
+    let categorical_features = info.categorical_features.as_deref().unwrap_or_default();
+    let flat = float_features.iter().map(|feature| feature.flat_feature_index);
+    let flat = flat.chain(categorical_features.iter().map(|feature| feature.flat_feature_index));
+    let width = check_width(flat.max().map_or(0, |last| last.saturating_add(1)))?;
+    // A feature that the training ignored has no name.
+    let mut features: Vec<Feature> = (0..width).map(|number| Feature::number(number.to_string())).collect();
+    let (mut floats, mut categories) = (HashMap::new(), HashMap::new());
+    let name = |name: &str, id: &str, number: usize| match (name, id) {
+        ("", "") => number.to_string(),
+        ("", id) => id.to_owned(),
+        (name, _) => name.to_owned(),
+    };
+    for feature in float_features {
+        let number = feature.flat_feature_index;
+        features[number].name = name(&feature.feature_name, &feature.feature_id, number);
+        floats.insert(feature.feature_index, (number, feature.nan_value_treatment == "AsTrue"));
+    }
+    let texts: HashMap<u32, &str> = info
+        .cat_features_hash
+        .iter()
+        .flatten()
+        .map(|entry| (entry.hash as u32, entry.value.as_str()))
+        .collect();
+    for feature in categorical_features {
+        let number = feature.flat_feature_index;
+        let known = &mut features[number];
+        known.name = name(&feature.feature_name, &feature.feature_id, number);
+        known.is_category = true;
+        for hash in &feature.values {
+            let Some(text) = texts.get(&(*hash as u32)) else {
+                let name = shorten(&known.name);
+                return Err(Error::Unsupported(format!(
+                    "categories of the feature '{name}' without their texts; use save_model(.., pool=the training data)"
+                )));
+            };
+            known.categories.push((*text).to_owned());
+        }
+        let codes = feature.values.iter().zip(0..).map(|(hash, code)| (*hash as u32, code)).collect();
+        categories.insert(feature.feature_index, (number, codes));
+    }
+    Ok(Columns { features, floats, categories })
+}
+
+/// The question of a split. Values above the border, and the category that it asks for, are above.
+fn question(split: &Split, columns: &Columns) -> Result<Question, String> {
+    match (
+        split.split_type.as_str(),
+        split.float_feature_index,
+        split.border,
+        split.cat_feature_index,
+        split.value,
+    ) {
+        ("FloatFeature", Some(index), Some(border), _, _) => {
+            let known = columns.floats.get(&index);
+            let (feature, missing_above) =
+                *known.ok_or_else(|| format!("there is no float feature {index}"))?;
+            if !border.is_finite() {
+                return Err(format!("a border of {border}"));
+            }
+            let test = Test::AtMost(at_most_single(border));
+            Ok(Question { feature, test, pass_is_above: false, missing_above })
+        }
+        ("OneHotFeature", _, _, Some(index), Some(value)) => {
+            let known = columns.categories.get(&index);
+            let (feature, codes) = known.ok_or_else(|| format!("there is no categorical feature {index}"))?;
+            let code =
+                codes.get(&(value as u32)).ok_or_else(|| format!("the category {value} is not listed"))?;
+            let test = Test::In(vec![*code]);
+            Ok(Question { feature: *feature, test, pass_is_above: true, missing_above: false })
+        }
+        (other, ..) => {
+            Err(format!("a split of type '{}' without its numbers, or of no known type", shorten(other)))
+        }
+    }
+}
+
+/// The nodes of an oblivious tree.
+fn oblivious(tree: &Oblivious, scale: f64, columns: &Columns) -> Result<Vec<RawNode>, String> {
+    let splits = tree.splits.as_deref().unwrap_or_default();
+    if splits.len() > DEEPEST {
+        return Err(format!("{} splits, at most {DEEPEST}", splits.len()));
+    }
+    let questions: Vec<Question> =
+        splits.iter().map(|split| question(split, columns)).collect::<Result<_, String>>()?;
+    let leaves = 1 << splits.len();
+    if tree.leaf_values.len() != leaves || ![0, leaves].contains(&tree.leaf_weights.len()) {
+        return Err(format!(
+            "{} values and {} weights of leaves, expected {leaves} (models with several scores are not supported)",
+            tree.leaf_values.len(),
+            tree.leaf_weights.len()
+        ));
+    }
+    let values: Vec<f64> = tree.leaf_values.iter().map(|value| value * scale).collect();
+    Ok(oblivious_nodes(&ObliviousTree { questions: &questions, values: &values, covers: &tree.leaf_weights }))
+}
+
+/// A node of a tree. Only leaves have a training weight.
+fn read_node<'a>(node: &'a Node, scale: f64, columns: &Columns) -> Result<Nested<&'a Node>, String> {
+    let (Some(split), Some(low), Some(high)) = (&node.split, &node.left, &node.right) else {
+        let value = node.value.as_ref().and_then(Value::as_f64);
+        let value = value.ok_or("a node without children that has not one value")? * scale;
+        return Ok(Nested::Leaf(value, node.weight.unwrap_or(f64::NAN)));
+    };
+    let Question { feature, test, pass_is_above, missing_above } = question(split, columns)?;
+    let (passes, fails) = if pass_is_above { (high, low) } else { (low, high) };
+    Ok(Nested::Split(RawSplit::new(feature, test, missing_above == pass_is_above), passes, fails))
+}

@@ -1,0 +1,280 @@
+//! LightGBM's text model (`save_model`): lines of `key=value`, with blanks between the numbers of a list.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::read::{Format, parse_json};
+use super::{Feature, Function, ImportedModel, Source, category_text, check_width};
+use crate::base::error::{Error, Result, shorten};
+use crate::trees::general::{Builder, RawNode, RawSplit, Test};
+
+/// Versions of the format whose rules are known.
+const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];
+
+/// The header or a tree.
+struct Section<'a> {
+    /// Its name in errors.
+    name: String,
+    fields: HashMap<&'a str, &'a str>,
+}
+
+impl<'a> Section<'a> {
+    fn new(name: String) -> Self {
+        Self { name, fields: HashMap::new() }
+    }
+
+    fn wrong(&self, problem: &str) -> Error {
+        Error::Corrupt(format!("{}: {problem}", self.name))
+    }
+
+    fn text(&self, key: &str) -> Result<&'a str> {
+        self.fields.get(key).copied().ok_or_else(|| self.wrong(&format!("'{key}' is missing")))
+    }
+
+    fn number<T: FromStr>(&self, key: &str) -> Result<T> {
+        let text = self.text(key)?;
+        text.trim().parse().map_err(|_| self.wrong(&format!("'{key}' has '{}'", shorten(text))))
+    }
+
+    /// A list of `count` numbers.
+    fn list<T: FromStr>(&self, key: &str, count: usize) -> Result<Vec<T>> {
+        let parse =
+            |word: &str| word.parse().map_err(|_| self.wrong(&format!("'{key}' has '{}'", shorten(word))));
+        let numbers = self.text(key)?.split_ascii_whitespace().map(parse).collect::<Result<Vec<T>>>()?;
+        if numbers.len() != count {
+            return Err(self.wrong(&format!("'{key}' has {} numbers, expected {count}", numbers.len())));
+        }
+        Ok(numbers)
+    }
+
+    /// A list that older versions lack: then it is NaN throughout.
+    fn weights(&self, key: &str, count: usize) -> Result<Vec<f64>> {
+        if self.fields.contains_key(key) { self.list(key, count) } else { Ok(vec![f64::NAN; count]) }
+    }
+}
+
+/// The model of a text.
+pub(super) fn read(text: &str) -> Result<ImportedModel> {
+    // 1. Sections: the header, the trees, and what follows them.
+    let mut sections = vec![Section::new("header".to_owned())];
+    let mut lines = text.trim_start().lines();
+    let mut is_complete = false;
+    for line in lines.by_ref() {
+        if line == "end of trees" {
+            is_complete = true;
+            break;
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line.trim(), ""));
+        if key == "Tree" {
+            sections.push(Section::new(format!("tree {}", sections.len() - 1)));
+        }
+        if let Some(section) = sections.last_mut().filter(|_| !key.is_empty()) {
+            section.fields.insert(key, value);
+        }
+    }
+    if !is_complete {
+        return Err(Error::Corrupt("the text ends before the line 'end of trees': it is cut off".to_owned()));
+    }
+    let header = sections.remove(0);
+    // 2. What the model is.
+    let header_source = check_header(&header)?;
+    let mut features = features(&header)?;
+    if header.fields.contains_key("tree_sizes") {
+        let sizes = header.text("tree_sizes")?.split_ascii_whitespace().count();
+        if sizes != sections.len() {
+            return Err(
+                header.wrong(&format!("'tree_sizes' has {sizes} trees, but there are {}", sections.len()))
+            );
+        }
+    }
+    // 3. The trees. A random forest predicts their mean.
+    let is_mean = header.fields.contains_key("average_output");
+    let factor = if is_mean { 1.0 / sections.len().max(1) as f64 } else { 1.0 };
+    let width = features.len();
+    let mut builder = Builder::new(width, 0.0, false);
+    for section in &sections {
+        builder.add(&nodes(section, factor, &mut features)?)?;
+    }
+    // 4. The texts of the categories.
+    let rest: Vec<&str> = lines.collect();
+    let after = |start: &str| rest.iter().find_map(|line| line.strip_prefix(start));
+    if let Some(lists) = after("pandas_categorical:").filter(|lists| *lists != "null") {
+        let listed = after("[categorical_feature: ").map_or("", |text| text.trim_end_matches(']'));
+        let of_parameters: Vec<usize> = listed.split(',').filter_map(|word| word.parse().ok()).collect();
+        add_categories(&mut features, &parse_json::<Vec<Vec<Value>>>(lists)?, &of_parameters)?;
+    }
+    Ok(ImportedModel { source: header_source, features, function: Function::Trees(builder.finish(width)?) })
+}
+
+/// Refuses what cannot be kept.
+fn check_header(header: &Section<'_>) -> Result<Source> {
+    let version = header.text("version")?.trim();
+    check_version(version)?;
+    let per_round: usize = header.number("num_tree_per_iteration")?;
+    check_outputs(per_round.max(header.number("num_class")?))?;
+    let objective = header.fields.get("objective").map_or("", |text| text.trim());
+    Ok(Source::new(Format::LightGbm, version, objective))
+}
+
+/// Refuses versions of LightGBM's formats whose rules are not known.
+pub(super) fn check_version(version: &str) -> Result<()> {
+    if VERSIONS.contains(&version) {
+        return Ok(());
+    }
+    let known = VERSIONS.join(", ");
+    Err(Error::Unsupported(format!("LightGBM's format '{}'; known: {known}", shorten(version))))
+}
+
+/// Refuses several scores.
+pub(super) fn check_outputs(outputs: usize) -> Result<()> {
+    if outputs > 1 {
+        let problem =
+            format!("the model has {outputs} scores for a document (multiclass or several targets)");
+        return Err(Error::Unsupported(format!("{problem}; a ranking needs one")));
+    }
+    Ok(())
+}
+
+/// The features: those whose range is a list of values are categories.
+fn features(header: &Section<'_>) -> Result<Vec<Feature>> {
+    let last: usize = header.number("max_feature_idx")?;
+    let names: Vec<String> = header.list("feature_names", check_width(last.saturating_add(1))?)?;
+    let ranges = header.fields.get("feature_infos").map_or("", |text| text).split_ascii_whitespace();
+    let is_category = |range: &str| range != "none" && !range.starts_with('[');
+    let ranges = ranges.map(is_category).chain(std::iter::repeat(false));
+    Ok(names
+        .into_iter()
+        .zip(ranges)
+        .map(|(name, is_category)| Feature { name, is_category, categories: Vec::new() })
+        .collect())
+}
+
+/// Gives the features of categories their texts. `columns`: their numbers, if known.
+pub(super) fn add_categories(
+    features: &mut [Feature],
+    lists: &[Vec<Value>],
+    columns: &[usize],
+) -> Result<()> {
+    // Without a list, the values of the training data were the codes.
+    if lists.is_empty() {
+        return Ok(());
+    }
+    let seen = |(number, feature): (usize, &Feature)| feature.is_category.then_some(number);
+    let seen: Vec<usize> = features.iter().enumerate().filter_map(seen).collect();
+    let columns = if columns.len() == lists.len() { columns } else { &seen };
+    if columns.len() != lists.len() {
+        return Err(Error::Unsupported(format!(
+            "'pandas_categorical' has {} lists for {} categorical features, so it is not known which belong together; \
+             use the text of save_model",
+            lists.len(),
+            columns.len()
+        )));
+    }
+    for (column, list) in columns.iter().zip(lists) {
+        let problem = || Error::Corrupt(format!("'categorical_feature' has {column}, which is no feature"));
+        let feature = features.get_mut(*column).ok_or_else(problem)?;
+        feature.is_category = true;
+        feature.categories = list.iter().map(category_text).collect();
+    }
+    Ok(())
+}
+
+/// The nodes of a tree: the splits, then the leaves.
+fn nodes(tree: &Section<'_>, factor: f64, features: &mut [Feature]) -> Result<Vec<RawNode>> {
+    if tree.fields.get("is_linear").is_some_and(|text| text.trim() != "0") {
+        return Err(Error::Unsupported(format!("{}: linear functions in leaves (linear_tree)", tree.name)));
+    }
+    let leaves: usize = tree.number("num_leaves")?;
+    let splits = leaves.checked_sub(1).ok_or_else(|| tree.wrong("no leaf"))?;
+    let values: Vec<f64> = tree.list("leaf_value", leaves)?;
+    let has_splits = splits > 0;
+    let leaf_covers = tree.weights("leaf_count", leaves)?;
+    let mut nodes = Vec::with_capacity(splits + leaves);
+    if has_splits {
+        let split_features: Vec<usize> = tree.list("split_feature", splits)?;
+        let thresholds: Vec<f64> = tree.list("threshold", splits)?;
+        let decisions: Vec<u8> = tree.list("decision_type", splits)?;
+        let lefts: Vec<i64> = tree.list("left_child", splits)?;
+        let rights: Vec<i64> = tree.list("right_child", splits)?;
+        let gains = tree.weights("split_gain", splits)?;
+        let covers = tree.weights("internal_count", splits)?;
+        let sets = sets(tree)?;
+        // Leaf i is child -1 - i.
+        let child = |number: i64| if number < 0 { splits as i64 - 1 - number } else { number } as usize;
+        for i in 0..splits {
+            let (threshold, decision) = (thresholds[i], decisions[i]);
+            let rule = Missing::parse(decision >> 2 & 3);
+            let is_set = decision & 1 == 1;
+            let test = if is_set {
+                let set = sets.get(threshold as usize).filter(|_| threshold >= 0.0);
+                if let Some(feature) = features.get_mut(split_features[i]) {
+                    feature.is_category = true;
+                }
+                let problem = || tree.wrong(&format!("node {i}: there is no set of categories {threshold}"));
+                Test::In(set.ok_or_else(problem)?.clone())
+            } else {
+                // Infinity is the threshold between all numbers and NaN.
+                Test::AtMost(threshold.clamp(f64::MIN, f64::MAX))
+            };
+            let (missing_left, zero_is_missing) = rule.directions(is_set, decision & 2 == 2, threshold);
+            let (left, right) = (child(lefts[i]), child(rights[i]));
+            let (feature, gain, cover) = (split_features[i], gains[i], covers[i]);
+            let split = RawSplit { feature, test, missing_left, zero_is_missing, left, right, gain, cover };
+            nodes.push(RawNode::Split(split));
+        }
+    }
+    let leaves = values.into_iter().zip(leaf_covers);
+    nodes.extend(leaves.map(|(value, cover)| RawNode::Leaf { value: value * factor, cover }));
+    Ok(nodes)
+}
+
+/// What LightGBM takes for missing.
+#[derive(Clone, Copy)]
+pub(super) enum Missing {
+    /// Nothing: NaN counts as 0.
+    None,
+    /// 0, and NaN.
+    Zero,
+    /// NaN.
+    Nan,
+}
+
+impl Missing {
+    fn parse(bits: u8) -> Self {
+        match bits {
+            0 => Self::None,
+            1 => Self::Zero,
+            _ => Self::Nan,
+        }
+    }
+
+    /// Whether missing values go left, and whether 0 is one.
+    pub(super) fn directions(self, is_set: bool, default_left: bool, threshold: f64) -> (bool, bool) {
+        match self {
+            _ if is_set => (false, false),
+            Self::None => (0.0 <= threshold, false),
+            Self::Zero => (default_left, true),
+            Self::Nan => (default_left, false),
+        }
+    }
+}
+
+/// The sets of categories: 32 codes in each word.
+fn sets(tree: &Section<'_>) -> Result<Vec<Vec<u32>>> {
+    let count: usize = tree.number("num_cat")?;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let bounds: Vec<usize> = tree.list("cat_boundaries", count.saturating_add(1))?;
+    let words: Vec<u32> = tree.list("cat_threshold", *bounds.last().unwrap_or(&0))?;
+    let set = |pair: &[usize]| {
+        let words =
+            words.get(pair[0]..pair[1]).ok_or_else(|| tree.wrong("'cat_boundaries' are not ascending"))?;
+        let codes =
+            (0..32 * words.len() as u32).filter(|code| words[*code as usize / 32] >> (code % 32) & 1 == 1);
+        Ok(codes.collect())
+    };
+    bounds.windows(2).map(set).collect()
+}

@@ -1,0 +1,178 @@
+//! The formats, and how a text shows which one it has.
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::{ImportedModel, catboost, engines, lightgbm_json, lightgbm_text, ranklib, xgboost, xgboost_dump};
+use crate::base::control::Control;
+use crate::base::error::{Error, Result, shorten};
+
+/// A format of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// LightGBM: the text of `save_model`, or the JSON of `dump_model`.
+    LightGbm,
+    /// XGBoost: the JSON of `save_model`, or that of `get_dump`.
+    XgBoost,
+    /// CatBoost: JSON.
+    CatBoost,
+    /// The plugin for Elasticsearch and OpenSearch: `model/linear` and `model/xgboost+json`.
+    Elasticsearch,
+    /// Solr: `LinearModel` and `MultipleAdditiveTreesModel`.
+    Solr,
+    /// RankLib: trees in XML, and linear models.
+    RankLib,
+}
+
+impl Format {
+    /// The formats and their names. The first name of a format is its own.
+    const ALL: [(&str, Self); 7] = [
+        ("lightgbm", Self::LightGbm),
+        ("xgboost", Self::XgBoost),
+        ("catboost", Self::CatBoost),
+        ("elasticsearch", Self::Elasticsearch),
+        ("opensearch", Self::Elasticsearch),
+        ("solr", Self::Solr),
+        ("ranklib", Self::RankLib),
+    ];
+
+    /// The format of a name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] with the names.
+    pub fn parse(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        let names = || Self::ALL.iter().map(|(known, _)| *known);
+        found.map(|(_, format)| *format).ok_or_else(|| Error::unknown("format", name, names()))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| *name)
+    }
+}
+
+/// Bytes that reading takes at most for each byte of a text.
+const BYTES_PER_BYTE: u64 = 24;
+
+/// The kinds of text that are told apart.
+enum Kind {
+    LightGbmText,
+    LightGbmJson,
+    XgBoostModel,
+    XgBoostDump,
+    CatBoost,
+    Plugin,
+    Solr,
+    RankLib,
+}
+
+impl Kind {
+    fn format(&self) -> Format {
+        match self {
+            Self::LightGbmText | Self::LightGbmJson => Format::LightGbm,
+            Self::XgBoostModel | Self::XgBoostDump => Format::XgBoost,
+            Self::CatBoost => Format::CatBoost,
+            Self::Plugin => Format::Elasticsearch,
+            Self::Solr => Format::Solr,
+            Self::RankLib => Format::RankLib,
+        }
+    }
+}
+
+/// The keys that tell JSON texts apart.
+#[derive(Deserialize)]
+struct Keys {
+    learner: Option<IgnoredAny>,
+    tree_info: Option<IgnoredAny>,
+    tree_structure: Option<IgnoredAny>,
+    features_info: Option<IgnoredAny>,
+    class: Option<IgnoredAny>,
+    model: Option<IgnoredAny>,
+    definition: Option<IgnoredAny>,
+}
+
+/// The model of a text, which is not trusted.
+///
+/// # Errors
+/// A text that is no model, or has what cannot be kept; with the place.
+pub fn read(text: &[u8], format: Option<Format>, control: &Control) -> Result<ImportedModel> {
+    let _memory = control.reserve(
+        BYTES_PER_BYTE.saturating_mul(text.len() as u64),
+        "reading a model",
+        "import a smaller model",
+    )?;
+    let text = std::str::from_utf8(text)
+        .map_err(|error| Error::Corrupt(format!("the text is not UTF-8 at byte {}", error.valid_up_to())))?;
+    let text = text.trim_start_matches('\u{feff}');
+    let kind = kind_of(text)?;
+    if let Some(format) = format.filter(|format| *format != kind.format()) {
+        return Err(Error::value(
+            format!("format '{}'", format.name()),
+            format!("a text that begins with '{}'", shorten(text.trim_start())),
+            format!("its own format (the text looks like '{}')", kind.format().name()),
+        ));
+    }
+    let model = match kind {
+        Kind::LightGbmText => lightgbm_text::read(text),
+        Kind::LightGbmJson => lightgbm_json::read(text),
+        Kind::XgBoostModel => xgboost::read(text),
+        Kind::XgBoostDump => xgboost_dump::read(text),
+        Kind::CatBoost => catboost::read(text),
+        Kind::Plugin => engines::read_plugin(text),
+        Kind::Solr => engines::read_solr(text),
+        Kind::RankLib => ranklib::read(text),
+    };
+    model?.checked()
+}
+
+/// The format of a text, as far as its first keys show; `None` for a text that looks like none of them.
+pub fn recognize(text: &[u8]) -> Option<Format> {
+    let text = std::str::from_utf8(text).ok()?;
+    kind_of(text.trim_start_matches('\u{feff}')).ok().map(|kind| kind.format())
+}
+
+/// What a text is.
+fn kind_of(text: &str) -> Result<Kind> {
+    let unknown = |why: &str| {
+        Error::Corrupt(format!(
+            "a text that begins with '{}' is of no known format{why}; known: {}",
+            shorten(text.trim_start()),
+            Format::ALL.map(|(name, _)| name).join(", ")
+        ))
+    };
+    match text.trim_start().as_bytes().first() {
+        None => Err(Error::Corrupt("the text is empty".to_owned())),
+        Some(b't') if text.trim_start().starts_with("tree") => Ok(Kind::LightGbmText),
+        Some(b'#' | b'<') => Ok(Kind::RankLib),
+        Some(b'[') => Ok(Kind::XgBoostDump),
+        Some(b'{') => {
+            let keys: Keys = parse_json(text)?;
+            let kinds = [
+                (keys.learner.is_some(), Kind::XgBoostModel),
+                (keys.tree_info.is_some() || keys.tree_structure.is_some(), Kind::LightGbmJson),
+                (keys.features_info.is_some(), Kind::CatBoost),
+                (keys.class.is_some(), Kind::Solr),
+                (keys.model.is_some() || keys.definition.is_some(), Kind::Plugin),
+            ];
+            let found = kinds.into_iter().find(|(is_this, _)| *is_this);
+            found.map(|(_, kind)| kind).ok_or_else(|| unknown(" (JSON without the keys of one)"))
+        }
+        Some(_) => Err(unknown("")),
+    }
+}
+
+/// The value of a JSON text.
+///
+/// # Errors
+/// [`Error::Corrupt`] with the place.
+pub(super) fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let way_out = if error.to_string().starts_with("recursion limit") {
+            "; trees as nested JSON can be 120 (XGBoost's get_dump: 60) levels deep: use the text or JSON of save_model"
+        } else {
+            ""
+        };
+        Error::Corrupt(format!("{error}{way_out}"))
+    })
+}

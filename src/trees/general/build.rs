@@ -1,0 +1,311 @@
+//! Trees of any shape from the nodes of a file, which is not trusted.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::columns::{Column, Kind, ZERO};
+use super::forest::{GeneralForest, MAX_DEPTH, Root, Step};
+use crate::base::control::checkpoint;
+use crate::base::error::{Error, Result};
+
+/// A node of a tree in a file.
+#[derive(Debug, Clone)]
+pub enum RawNode {
+    /// The end of a path: its value and its training weight (NaN if unknown).
+    Leaf {
+        /// What it adds to the score.
+        value: f64,
+        /// Training weight that reached it; NaN if unknown.
+        cover: f64,
+    },
+    /// A question.
+    Split(RawSplit),
+}
+
+/// A split of a tree in a file.
+#[derive(Debug, Clone)]
+pub struct RawSplit {
+    /// Number of the feature, from 0.
+    pub feature: usize,
+    /// Which values go left.
+    pub test: Test,
+    /// Whether documents without the feature go left.
+    pub missing_left: bool,
+    /// Whether a value of 0 counts as missing.
+    pub zero_is_missing: bool,
+    /// Number of the left child in the list of nodes.
+    pub left: usize,
+    /// Number of the right child.
+    pub right: usize,
+    /// What the split gained in training; NaN if unknown.
+    pub gain: f64,
+    /// Training weight that reached it; NaN if unknown.
+    pub cover: f64,
+}
+
+impl RawSplit {
+    /// A split of which nothing else is known, with children that are set later.
+    pub fn new(feature: usize, test: Test, missing_left: bool) -> Self {
+        let unknown = f64::NAN;
+        Self {
+            feature,
+            test,
+            missing_left,
+            zero_is_missing: false,
+            left: 0,
+            right: 0,
+            gain: unknown,
+            cover: unknown,
+        }
+    }
+}
+
+/// A node of a text whose nodes contain their children.
+#[derive(Debug)]
+pub enum Nested<N> {
+    /// Value and training weight of a leaf.
+    Leaf(f64, f64),
+    /// A split, its left child and its right one.
+    Split(RawSplit, N, N),
+}
+
+/// Which values go left.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// Numbers that are at most this.
+    AtMost(f64),
+    /// The categories with these codes.
+    In(Vec<u32>),
+    /// The categories of the set with this number ([`Builder::with_sets`]).
+    Known(usize),
+}
+
+impl Test {
+    fn has_set(&self) -> bool {
+        !matches!(self, Self::AtMost(_))
+    }
+}
+
+/// Collects trees and checks them.
+#[derive(Debug)]
+pub struct Builder {
+    forest: GeneralForest,
+    columns: HashMap<Column, u32>,
+    sets: HashMap<Vec<u32>, usize>,
+}
+
+impl Builder {
+    /// No trees yet, for documents with `width` features ([`usize::MAX`] if it is known at the end). `start` is the score before the first tree. `single`: scores are
+    /// summed in 32-bit floats.
+    pub fn new(width: usize, start: f64, single: bool) -> Self {
+        let forest = GeneralForest {
+            width,
+            columns: Vec::new(),
+            steps: Vec::new(),
+            values: Vec::new(),
+            covers: Vec::new(),
+            gains: Vec::new(),
+            members: Vec::new(),
+            set_starts: vec![0],
+            roots: Vec::new(),
+            start,
+            single,
+        };
+        Self { forest, columns: HashMap::new(), sets: HashMap::new() }
+    }
+
+    /// The same with sets of categories, which [`Test::Known`] names by their numbers.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a set whose codes do not ascend.
+    pub(super) fn with_sets(mut self, sets: Vec<Vec<u32>>) -> Result<Self> {
+        for set in sets {
+            if !set.is_sorted_by(|a, b| a < b) {
+                return Err(Error::Corrupt("trees: a set of categories does not ascend".to_owned()));
+            }
+            self.forest.members.extend(set);
+            self.forest.set_starts.push(self.forest.members.len());
+        }
+        Ok(self)
+    }
+
+    /// Adds the tree of these nodes; the first one is the root. Nodes that no path reaches are left out.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for nodes that are no tree, with the place.
+    pub fn add(&mut self, nodes: &[RawNode]) -> Result<()> {
+        checkpoint();
+        let wrong = |node: usize, problem: String| corrupt(self.forest.roots.len(), node, &problem);
+        // 1. The order of the nodes: level by level, children side by side. A node that is reached again would make a cycle
+        //    or a tree of unbounded size.
+        let mut order: Vec<(usize, usize)> = Vec::with_capacity(nodes.len());
+        let mut is_reached = vec![false; nodes.len()];
+        let mut next = 0;
+        order.push((0, 0));
+        while let Some(&(number, depth)) = order.get(next) {
+            next += 1;
+            let Some(node) = nodes.get(number) else {
+                return Err(wrong(number, format!("does not exist (the tree has {} nodes)", nodes.len())));
+            };
+            if std::mem::replace(&mut is_reached[number], true) {
+                return Err(wrong(number, "two paths lead to it".to_owned()));
+            }
+            if depth > MAX_DEPTH {
+                return Err(wrong(number, format!("is deeper than {MAX_DEPTH} levels")));
+            }
+            check(node, &self.forest).map_err(|problem| wrong(number, problem))?;
+            if let RawNode::Split(split) = node {
+                order.extend([(split.left, depth + 1), (split.right, depth + 1)]);
+            }
+        }
+        // 2. The nodes in that order.
+        let root = self.forest.steps.len();
+        if root + 2 * order.len() >= u32::MAX as usize {
+            return Err(Error::Unsupported("a model of more than 2^31 nodes".to_owned()));
+        }
+        let has_sets = order
+            .iter()
+            .any(|(number, _)| matches!(&nodes[*number], RawNode::Split(split) if split.test.has_set()));
+        let depth = order.last().map_or(0, |(_, depth)| *depth) as u32;
+        let mut child = root as u32 + 1;
+        for (place, (number, _)) in order.into_iter().enumerate() {
+            match &nodes[number] {
+                RawNode::Leaf { value, cover } => self.push_leaf((root + place) as u32, *value, *cover),
+                RawNode::Split(split) => {
+                    self.push_split(split, child);
+                    child += 2;
+                }
+            }
+        }
+        // 3. Training weights that the file has for leaves only. A tree without splits needs none.
+        let forest = &mut self.forest;
+        if depth == 0 {
+            forest.covers[root] = 1.0;
+        }
+        for node in (root..forest.steps.len()).rev() {
+            let left = forest.steps[node].left as usize;
+            if left != node && forest.covers[node].is_nan() {
+                forest.covers[node] = forest.covers[left] + forest.covers[left + 1];
+            }
+        }
+        forest.roots.push(Root { node: root as u32, depth, has_sets });
+        Ok(())
+    }
+
+    /// Adds a tree whose nodes contain their children. `read` gives a node.
+    ///
+    /// # Errors
+    /// Those of `read`, and of [`Self::add`].
+    pub fn add_nested<N>(
+        &mut self,
+        root: N,
+        mut read: impl FnMut(N) -> Result<Nested<N>, String>,
+    ) -> Result<()> {
+        // Level by level, so that texts of any depth need no stack. The children follow all nodes that wait.
+        let (mut nodes, mut waiting) = (Vec::new(), VecDeque::from([root]));
+        while let Some(node) = waiting.pop_front() {
+            let wrong = |problem: String| corrupt(self.forest.roots.len(), nodes.len(), &problem);
+            match read(node).map_err(wrong)? {
+                Nested::Leaf(value, cover) => nodes.push(RawNode::Leaf { value, cover }),
+                Nested::Split(split, left, right) => {
+                    let next = nodes.len() + waiting.len() + 1;
+                    nodes.push(RawNode::Split(RawSplit { left: next, right: next + 1, ..split }));
+                    waiting.extend([left, right]);
+                }
+            }
+        }
+        self.add(&nodes)
+    }
+
+    fn push_leaf(&mut self, place: u32, value: f64, cover: f64) {
+        let forest = &mut self.forest;
+        forest.steps.push(Step { threshold: f64::INFINITY, column: 0, left: place });
+        forest.values.push(value);
+        forest.covers.push(cover);
+        forest.gains.push(0.0);
+    }
+
+    fn push_split(&mut self, split: &RawSplit, left: u32) {
+        let (kind, threshold) = match &split.test {
+            Test::In(set) => (Kind::Category, self.set_number(set) as f64),
+            Test::Known(number) => (Kind::Category, *number as f64),
+            Test::AtMost(threshold) => {
+                // Zeros that go the way of missing values in any case are read as numbers.
+                let same = if split.missing_left { *threshold >= ZERO } else { *threshold < -ZERO };
+                let kind = if split.zero_is_missing && !same { Kind::NumberOrZero } else { Kind::Number };
+                (kind, *threshold)
+            }
+        };
+        let column = Column { feature: split.feature as u32, missing_left: split.missing_left, kind };
+        let forest = &mut self.forest;
+        let number = *self.columns.entry(column).or_insert_with(|| {
+            forest.columns.push(column);
+            forest.columns.len() as u32 - 1
+        });
+        forest.steps.push(Step { threshold, column: number, left });
+        forest.values.push(0.0);
+        forest.covers.push(split.cover);
+        forest.gains.push(split.gain);
+    }
+
+    /// The number of a set; equal ones are stored once.
+    fn set_number(&mut self, set: &[u32]) -> usize {
+        let mut sorted = set.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let forest = &mut self.forest;
+        *self.sets.entry(sorted).or_insert_with_key(|sorted| {
+            forest.members.extend(sorted);
+            forest.set_starts.push(forest.members.len());
+            forest.set_starts.len() - 2
+        })
+    }
+
+    /// The trees, for documents with `width` features.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if there are none, or scores could overflow.
+    pub fn finish(self, width: usize) -> Result<GeneralForest> {
+        let forest = GeneralForest { width, ..self.forest };
+        let most = forest.start.abs() + forest.magnitude();
+        let limit = if forest.single { f64::from(f32::MAX) } else { f64::MAX };
+        // Half of it leaves room for rounding.
+        if most.is_nan() || most > limit / 2.0 {
+            return Err(Error::Corrupt(format!("the values of the leaves add up to {most:e}")));
+        }
+        if forest.roots.is_empty() {
+            return Err(Error::Corrupt("the model has no tree".to_owned()));
+        }
+        Ok(forest)
+    }
+}
+
+/// What is wrong with a node by itself.
+fn check(node: &RawNode, forest: &GeneralForest) -> Result<(), String> {
+    let (width, sets) = (forest.width, forest.set_starts.len() - 1);
+    let is_weight = |cover: f64| cover.is_nan() || (cover >= 0.0 && cover.is_finite());
+    match node {
+        RawNode::Leaf { value, .. } if !value.is_finite() => Err(format!("has the value {value}")),
+        RawNode::Leaf { cover, .. } | RawNode::Split(RawSplit { cover, .. }) if !is_weight(*cover) => {
+            Err(format!("has the training weight {cover}"))
+        }
+        RawNode::Leaf { .. } => Ok(()),
+        RawNode::Split(split) => {
+            if split.feature >= width {
+                return Err(format!("splits feature {}, but there are {width}", split.feature));
+            }
+            match split.test {
+                Test::AtMost(threshold) if !threshold.is_finite() => {
+                    Err(format!("has the threshold {threshold}"))
+                }
+                Test::Known(number) if number >= sets => Err(format!("has the set {number} of {sets}")),
+                _ if split.gain.is_infinite() => Err(format!("has the gain {}", split.gain)),
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+/// The error of a node.
+pub(crate) fn corrupt(tree: usize, node: usize, problem: &str) -> Error {
+    Error::Corrupt(format!("tree {tree}, node {node}: {problem}"))
+}

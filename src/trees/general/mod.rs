@@ -1,0 +1,27 @@
+//! Trees of any shape, as other libraries train them.
+//!
+//! [`GeneralForest`] has one rule for all libraries. A document goes left at a split if
+//!
+//! ```text
+//! the value is missing:   missing_left
+//! a numeric split:        value <= threshold
+//! a split of categories:  the set of the split has the value
+//! ```
+//!
+//! Values and thresholds are 64-bit floats. The thresholds of libraries that compare 32-bit floats are moved to the border
+//! between the 64-bit floats that are rounded to either side, so each 64-bit value goes where its library sends it.
+
+mod build;
+mod columns;
+mod forest;
+mod oblivious;
+mod single;
+mod stored;
+mod traverse;
+mod treeshap;
+
+pub use build::{Builder, Nested, RawNode, RawSplit, Test};
+pub use columns::ZERO as LIGHTGBM_ZERO;
+pub use forest::{GeneralForest, Leaf, MAX_DEPTH, Node, Split};
+pub use oblivious::{ObliviousTree, Question, oblivious_nodes};
+pub use single::{at_most_single, below_single, single_at_most};

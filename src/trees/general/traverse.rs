@@ -1,0 +1,130 @@
+//! Scores of many documents.
+//!
+//! Documents are scored in blocks. For each tree, [`LANES`] documents walk side by side: each step is a comparison and an
+//! addition without a branch, so the processor works on all of them at once. A document that has arrived at a leaf stays.
+//! Walking one document after the other, with a branch at each split, takes 2 to 4 times as long (see the bench).
+
+use super::forest::{GeneralForest, Root, Step};
+use crate::base::control::checkpoint;
+
+/// Documents of a block. Their values stay in the first two caches while all trees pass.
+const BLOCK: usize = 64;
+
+/// Documents that walk side by side.
+const LANES: usize = 8;
+
+/// Steps between two checks whether all have arrived.
+const STRIDE: usize = 4;
+
+impl GeneralForest {
+    /// Scores of documents, one after the other in `rows` with `width` values each (at least [`Self::width`]; NaN is a
+    /// missing one). A score does not depend on the documents beside it.
+    ///
+    /// # Panics
+    /// If `rows` is not `scores.len()` rows of `width` values.
+    pub fn score_rows(&self, rows: &[f64], width: usize, scores: &mut [f64]) {
+        assert!(width >= self.width && rows.len() == width * scores.len(), "rows of the forest's width");
+        let stride = self.columns.len().max(1);
+        let mut values = vec![0.0; BLOCK * stride];
+        for (rows, scores) in rows.chunks(BLOCK * width.max(1)).zip(scores.chunks_mut(BLOCK)) {
+            checkpoint();
+            // 1. What the splits compare. Lanes without a document have zeros.
+            for (row, values) in rows.chunks_exact(width.max(1)).zip(values.chunks_exact_mut(stride)) {
+                self.read_row(row, values);
+            }
+            // 2. The sums.
+            let used = &values[..scores.len().next_multiple_of(LANES) * stride];
+            if self.single {
+                let mut sums = [self.start as f32; BLOCK];
+                self.add_trees(used, stride, |document, value| sums[document] += value as f32);
+                scores.iter_mut().zip(sums).for_each(|(score, sum)| *score = f64::from(sum));
+            } else {
+                let mut sums = [self.start; BLOCK];
+                self.add_trees(used, stride, |document, value| sums[document] += value);
+                scores.iter_mut().zip(sums).for_each(|(score, sum)| *score = sum);
+            }
+        }
+    }
+
+    /// The score of a document, which has it beside any others.
+    ///
+    /// # Panics
+    /// If the row has fewer values than [`Self::width`].
+    pub fn score_row(&self, row: &[f64]) -> f64 {
+        let mut values = vec![0.0; self.columns.len()];
+        self.read_row(row, &mut values);
+        let leaf = |root: &Root| {
+            let mut node = root.node as usize;
+            while !self.is_leaf(node) {
+                let step = &self.steps[node];
+                node = self.next(step, values[step.column as usize]);
+            }
+            self.values[node]
+        };
+        if self.single {
+            let sum = self.roots.iter().fold(self.start as f32, |sum, root| sum + leaf(root) as f32);
+            return f64::from(sum);
+        }
+        self.roots.iter().fold(self.start, |sum, root| sum + leaf(root))
+    }
+
+    /// Operations of about a nanosecond that the score of a document takes.
+    pub fn operations(&self) -> usize {
+        self.roots.iter().fold(2 * self.columns.len(), |sum, root| sum.saturating_add(root.depth as usize))
+    }
+
+    /// The values of the columns for a document.
+    pub(super) fn read_row(&self, row: &[f64], values: &mut [f64]) {
+        for (value, column) in values.iter_mut().zip(&self.columns) {
+            *value = column.read(row[column.feature as usize]);
+        }
+    }
+
+    /// Calls `add` with each document and the value of its leaf, tree by tree.
+    fn add_trees(&self, values: &[f64], stride: usize, mut add: impl FnMut(usize, f64)) {
+        for root in &self.roots {
+            for (group, values) in values.chunks_exact(LANES * stride).enumerate() {
+                let leaves = if root.has_sets {
+                    self.walk_sets(root, values, stride)
+                } else {
+                    self.walk(root, values, stride)
+                };
+                for (lane, leaf) in leaves.into_iter().enumerate() {
+                    add(LANES * group + lane, self.values[leaf]);
+                }
+            }
+        }
+    }
+
+    /// The leaves of some documents in a tree of numeric splits.
+    fn walk(&self, root: &Root, values: &[f64], stride: usize) -> [usize; LANES] {
+        let mut nodes = [root.node; LANES];
+        let mut left = root.depth as usize;
+        while left > 0 {
+            let before = nodes;
+            for _ in 0..left.min(STRIDE) {
+                for (node, values) in nodes.iter_mut().zip(values.chunks_exact(stride)) {
+                    let Step { threshold, column, left } = self.steps[*node as usize];
+                    *node = left + u32::from(values[column as usize] > threshold);
+                }
+            }
+            if nodes == before {
+                break;
+            }
+            left -= left.min(STRIDE);
+        }
+        nodes.map(|node| node as usize)
+    }
+
+    /// The leaves of some documents in a tree with splits of categories.
+    fn walk_sets(&self, root: &Root, values: &[f64], stride: usize) -> [usize; LANES] {
+        let mut leaves = [root.node as usize; LANES];
+        for (node, values) in leaves.iter_mut().zip(values.chunks_exact(stride)) {
+            while !self.is_leaf(*node) {
+                let step = &self.steps[*node];
+                *node = self.next(step, values[step.column as usize]);
+            }
+        }
+        leaves
+    }
+}

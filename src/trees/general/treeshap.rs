@@ -1,0 +1,175 @@
+//! What each feature adds to a score: exact Shapley values, path-dependent (Lundberg et al. 2018, algorithm 2).
+//!
+//! The value of a set S of features is the mean of a tree for a document of which only S is known: at a split of S it goes
+//! where the document goes, at other splits both ways, weighted by the training weights of the children. The base is the
+//! value of no features. Base and contributions add up to the score in 64-bit floats; a model that sums in 32-bit floats
+//! rounds its score after each tree.
+
+use super::forest::GeneralForest;
+use crate::base::control::checkpoint;
+use crate::base::error::{Error, Result};
+
+/// A feature on the path to a node.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    feature: usize,
+    /// Part of the training weight that goes this way when the feature is unknown.
+    unknown: f64,
+    /// 1 if the document goes this way, else 0.
+    known: f64,
+    /// Sum of the weights of the sets of this size.
+    weight: f64,
+}
+
+/// The state of one document.
+struct Walk<'a> {
+    forest: &'a GeneralForest,
+    values: Vec<f64>,
+    added: Vec<f64>,
+    /// The paths from the root to the current node, each with the features that the node above it has, one after the other.
+    paths: Vec<Step>,
+}
+
+impl GeneralForest {
+    /// What each feature adds to the score of a document, and at last the base; in all they are the score.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the source of the model has no training weights.
+    ///
+    /// # Panics
+    /// If the row has fewer values than [`Self::width`].
+    pub fn contributions(&self, row: &[f64]) -> Result<Vec<f64>> {
+        if self.covers.iter().any(|cover| cover.is_nan()) {
+            return Err(Error::Unsupported(
+                "the model has no training weights (counts or covers) in its nodes, so its scores cannot be explained; \
+                 export it with them"
+                    .to_owned(),
+            ));
+        }
+        let mut values = vec![0.0; self.columns.len()];
+        self.read_row(row, &mut values);
+        let mut walk = Walk { forest: self, values, added: vec![0.0; self.width + 1], paths: Vec::new() };
+        walk.added[self.width] = self.start;
+        for root in &self.roots {
+            checkpoint();
+            let root = root.node as usize;
+            walk.added[self.width] += self.mean(root);
+            walk.visit(root, 0, 0, Step { feature: usize::MAX, unknown: 1.0, known: 1.0, weight: 0.0 });
+        }
+        Ok(walk.added)
+    }
+
+    /// The mean of the leaves below a node, by training weight.
+    fn mean(&self, node: usize) -> f64 {
+        if self.is_leaf(node) {
+            return self.values[node];
+        }
+        let left = self.steps[node].left as usize;
+        (left..left + 2)
+            .map(|child| (self.share(node, child), child))
+            .fold(0.0, |sum, (share, child)| if share > 0.0 { sum + share * self.mean(child) } else { sum })
+    }
+
+    /// The part of the training weight of a node that a child has. Children of nodes without weight have none.
+    fn share(&self, node: usize, child: usize) -> f64 {
+        let other = (self.steps[node].left as usize * 2 + 1) - child;
+        let sum = self.covers[child] + self.covers[other];
+        if sum > 0.0 { self.covers[child] / sum } else { 0.0 }
+    }
+}
+
+impl Walk<'_> {
+    /// Visits a node. The path above it is at `start..start + length` of the paths; `above` is the
+    /// split above it.
+    fn visit(&mut self, node: usize, start: usize, length: usize, above: Step) {
+        // 1. Its own path: that above it, and the split above it.
+        let own = start + length;
+        self.paths.truncate(own);
+        self.paths.extend_from_within(start..own);
+        extend(&mut self.paths, own, above);
+        let mut length = length + 1;
+        let forest = self.forest;
+        if forest.is_leaf(node) {
+            return self.arrive(own, length, forest.values[node]);
+        }
+        // 2. A feature that the path has already is taken out, and counts once.
+        let step = forest.steps[node];
+        let column = forest.columns[step.column as usize];
+        let feature = column.feature as usize;
+        let (mut unknown, mut known) = (1.0, 1.0);
+        let path = &mut self.paths[own..];
+        if let Some(at) = path.iter().skip(1).position(|step| step.feature == feature) {
+            (unknown, known) = (path[at + 1].unknown, path[at + 1].known);
+            unwind(path, at + 1);
+            length -= 1;
+        }
+        // 3. Both children. What no document of the training reached has no part, unless the document goes there.
+        let hot = forest.next(&step, self.values[step.column as usize]);
+        for child in [hot, 2 * step.left as usize + 1 - hot] {
+            let share = unknown * forest.share(node, child);
+            let known = if child == hot { known } else { 0.0 };
+            if share > 0.0 || known > 0.0 {
+                self.visit(child, own, length, Step { feature, unknown: share, known, weight: 0.0 });
+            }
+        }
+    }
+
+    /// Adds the value of a leaf to the features of its path.
+    fn arrive(&mut self, own: usize, length: usize, value: f64) {
+        let path = &self.paths[own..own + length];
+        for (at, step) in path.iter().enumerate().skip(1) {
+            self.added[step.feature] += unwound_sum(path, at) * (step.known - step.unknown) * value;
+        }
+    }
+}
+
+/// Adds a feature to the path that begins at `own`: the weights of the sets with and without it.
+fn extend(paths: &mut Vec<Step>, own: usize, step: Step) {
+    let Step { unknown, known, .. } = step;
+    let length = paths.len() - own;
+    paths.push(Step { weight: if length == 0 { 1.0 } else { 0.0 }, ..step });
+    let path = &mut paths[own..];
+    let all = (length + 1) as f64;
+    for i in (0..length).rev() {
+        path[i + 1].weight += known * path[i].weight * (i + 1) as f64 / all;
+        path[i].weight = unknown * path[i].weight * (length - i) as f64 / all;
+    }
+}
+
+/// Takes out the feature at this place; the last step of the path is left over.
+fn unwind(path: &mut [Step], at: usize) {
+    let last = path.len() - 1;
+    let Step { unknown, known, .. } = path[at];
+    let mut rest = path[last].weight;
+    let all = path.len() as f64;
+    for i in (0..last).rev() {
+        if known > 0.0 {
+            let weight = rest * all / ((i + 1) as f64 * known);
+            rest = path[i].weight - weight * unknown * (last - i) as f64 / all;
+            path[i].weight = weight;
+        } else {
+            path[i].weight = path[i].weight * all / (unknown * (last - i) as f64);
+        }
+    }
+    for i in at..last {
+        path[i] = Step { weight: path[i].weight, ..path[i + 1] };
+    }
+}
+
+/// The sum of the weights of a path without the feature at this place.
+fn unwound_sum(path: &[Step], at: usize) -> f64 {
+    let last = path.len() - 1;
+    let Step { unknown, known, .. } = path[at];
+    let (mut rest, mut sum) = (path[last].weight, 0.0);
+    let all = path.len() as f64;
+    for i in (0..last).rev() {
+        if known > 0.0 {
+            let weight = rest * all / ((i + 1) as f64 * known);
+            rest = path[i].weight - weight * unknown * (last - i) as f64 / all;
+            sum += weight;
+        } else {
+            sum += path[i].weight * all / (unknown * (last - i) as f64);
+        }
+    }
+    sum
+}
