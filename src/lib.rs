@@ -28,7 +28,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! The functions of SQL are those of the loadable extension. Without `bundled`, the program links the SQLite of the system.
+//! The SQL functions are the same as in the loadable extension. Without `bundled`, the program links the SQLite of the
+//! system.
 //!
 //! # Without SQL
 //!
@@ -45,7 +46,7 @@
 //! let data = Dataset::from_arrays(features, ["a", "a", "b", "b"], &[2.0, 0.0, 1.0, 0.0])?
 //!     .with_feature_names(["bm25", "age"])?;
 //!
-//! // 2. A model. Algorithms and options are those of SQL.
+//! // 2. A model. Algorithms and options are the same as in SQL.
 //! let model = Trainer::new("rank_svm").option("lambda", 0.01).fit(&data)?;
 //!
 //! // 3. A ranking of new documents.

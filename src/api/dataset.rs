@@ -168,7 +168,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A row with another number of features, or without an id or relevance that other rows have; those of
+    /// A row with another number of features, or without an id or relevance that other rows have; errors of
     /// [`from_arrays`](Self::from_arrays).
     pub fn from_rows(
         names: impl IntoIterator<Item = impl Into<String>>,
@@ -262,7 +262,7 @@ impl Dataset {
     /// write them, or 1.
     ///
     /// # Errors
-    /// Those of [`Self::from_letor`].
+    /// As [`Self::from_letor`].
     pub fn from_letor_numbered(text: impl std::io::BufRead, first_feature: usize) -> Result<Self> {
         let lines: Vec<data::letor::Line> = data::letor::lines(text, first_feature)
             .map(|line| line.map(|(_, line)| line))
@@ -538,7 +538,7 @@ impl Dataset {
     /// The query of a row.
     ///
     /// # Errors
-    /// A number above the last row.
+    /// A row number that is not below the number of rows.
     pub(super) fn query_of(&self, row: usize) -> Result<&Id> {
         let problem = || Error::value("row", row.to_string(), format!("a number below {}", self.rows()));
         self.query_ids.get(row).ok_or_else(problem)

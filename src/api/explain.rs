@@ -56,7 +56,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Those of [`score`](Self::score).
+    /// As [`score`](Self::score).
     pub fn explain(
         &self,
         features: &[f64],
@@ -88,7 +88,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A row that does not exist; those of [`rank`](Self::rank).
+    /// A row that does not exist; errors of [`rank`](Self::rank).
     pub fn explain_row(&self, data: &Dataset, row: usize) -> Result<Answer<Contribution>> {
         self.explain_in(data, row, None)
     }
@@ -108,7 +108,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Rows of two queries; those of [`explain_row`](Self::explain_row).
+    /// Rows of two queries; errors of [`explain_row`](Self::explain_row).
     pub fn explain_rank(&self, data: &Dataset, row_a: usize, row_b: usize) -> Result<Answer<Contribution>> {
         self.explain_in(data, row_a, Some(row_b))
     }
@@ -128,7 +128,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A model without features; those of [`evaluate`](Self::evaluate).
+    /// A model without features; errors of [`evaluate`](Self::evaluate).
     pub fn importance(&self, data: &Dataset, metrics: &[&str]) -> Result<Answer<Importance>> {
         let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
         let options = RankOptions::default();

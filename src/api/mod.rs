@@ -21,7 +21,7 @@ pub use model::{Evaluation, Model, ModelInfo, RankOptions, Ranked};
 pub use recommend::{RecommendOptions, Recommended};
 pub use trainer::{AlgorithmInfo, FoldScore, Trainer, algorithms};
 
-// Rows that a model gives, with what the caller should know about them.
+// Answers of a model: rows with warnings and other information for the caller.
 
 /// The rows of an answer. It is used as a slice of them.
 ///
@@ -69,7 +69,7 @@ impl<'a, T> IntoIterator for &'a Answer<T> {
     }
 }
 
-// A handle to stop a training or a ranking from another thread, and to watch its progress.
+// Control of a training or a ranking from another thread: stop it, or watch its progress.
 
 /// Stops a computation from another thread and shows its progress. Clones share one state.
 ///

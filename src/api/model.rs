@@ -262,7 +262,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Those of [`rank`](Self::rank); groups that the data set lacks; [`Error::Interrupted`].
+    /// Errors of [`rank`](Self::rank); groups that the data set lacks; [`Error::Interrupted`].
     pub fn rank_with(&self, data: &Dataset, options: &RankOptions) -> Result<Answer<Ranked>> {
         let constraint = self.constraint(options)?;
         let (data, read_report) = data.ordered(self.needs(constraint, false))?;
@@ -325,7 +325,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Those of [`score`](Self::score), but for the form `ranking`.
+    /// As [`score`](Self::score), but a model of the form `ranking` is no error.
     pub fn prefer(&self, a: &[f64], b: &[f64], query_features: Option<&[QueryValue]>) -> Result<f64> {
         let function = self.function(query_features)?;
         PairScorer::new(Arc::clone(&self.inner), function)?.preference(a, b)
@@ -366,7 +366,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// An unknown metric; a data set without relevance or rows; those of [`rank`](Self::rank).
+    /// An unknown metric; a data set without relevance or rows; errors of [`rank`](Self::rank).
     pub fn evaluate(&self, data: &Dataset, metrics: &[&str]) -> Result<Evaluation> {
         let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
         let options = RankOptions::default();

@@ -220,7 +220,7 @@ impl Trainer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`fit`](Self::fit); features of `validation` that differ from those of `data`.
+    /// Errors of [`fit`](Self::fit); features of `validation` that differ from those of `data`.
     pub fn fit_with_validation(&self, data: &Dataset, validation: &Dataset) -> Result<Model> {
         self.clone().option("validation", "the data set of the caller").run(data, Some(validation))
     }
@@ -273,7 +273,7 @@ impl Trainer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`fit`](Self::fit); too few queries for the folds.
+    /// Errors of [`fit`](Self::fit); too few queries for the folds.
     pub fn cross_validate(&self, data: &Dataset) -> Result<Vec<FoldScore>> {
         let started = Instant::now();
         let options = self.parsed_options(Use::CrossValidate)?;

@@ -111,7 +111,7 @@ fn check_linear(model: &Model) -> Result<()> {
     Err(Error::Unsupported(problem.to_owned()))
 }
 
-// Functions fitted for new queries, cached for the next call.
+// Cache of the functions fitted for new queries, for the next call.
 
 /// The cache: functions by the key of their model, the bits of the query features, and the kind of target.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ fn bits(features: &[f64], target: Target) -> Vec<u64> {
 }
 
 impl FitCache {
-    /// A cache of functions that take about this many bytes at most.
+    /// A cache for functions of about `max_bytes` bytes in total.
     pub fn new(max_bytes: usize) -> Self {
         Self(BoundedCache::new(max_bytes))
     }

@@ -63,7 +63,7 @@ pub fn evaluate(
     Ok(Evaluation { values, means })
 }
 
-// List constraints on scored data sets: the rows selected for each query.
+// List constraints on scored data sets: which rows of each query are selected.
 
 /// The rows selected for one query (indices in the data set), best first. Rows with equal scores are ordered by document id.
 ///
@@ -90,7 +90,7 @@ pub fn selected_rows(
 /// Scores with the rows of each query that are not selected below those that are.
 ///
 /// # Errors
-/// Those of [`selected_rows`].
+/// As [`selected_rows`].
 pub fn constrained_scores(
     data: &Dataset,
     scores: Vec<f64>,

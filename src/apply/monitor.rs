@@ -12,20 +12,22 @@
 //! change exceed with a probability of about .001. The queries are independent, the documents of a query are not: n values
 //! with the design effect d count as n / d independent ones (`data/clusters.rs`).
 //!
-//! * PSI = sum over the K bins of (p - q) log(p / q), p and q the shares of later and of training values. Half an independent
-//!   value is added to each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi 2006, Credit Risk
-//!   Scorecards). Without a change, the PSI of n later and m training values is distributed as (d / n + d' / m) times a
-//!   chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the quantile is that of F, with the
-//!   degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas & Rao 1987). The design effect of later
-//!   values is at least what that of the training is for queries of their size: few queries tell little about it.
-//! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely to have
-//!   the smallest or the largest value. So the number of later queries beyond M training queries is beta-binomial with the
-//!   parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that so many queries contribute.
+//! * PSI = sum over the K bins of (p - q) log(p / q), p and q the shares of later and of training values. Half an
+//!   independent value is added to each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi
+//!   2006, Credit Risk Scorecards). Without a change, the PSI of n later and m training values is distributed as
+//!   (d / n + d' / m) times a chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the
+//!   quantile is taken from F, with the degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas &
+//!   Rao 1987). The design effect of later values is at least the design effect of the training for queries of their
+//!   size: few queries tell little about it.
+//! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely
+//!   to have the smallest or the largest value. So the number of later queries beyond M training queries is
+//!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that this number of
+//!   queries contributes.
 //! * The limit of `missing` is a difference of shares in their standard errors, by the t distribution. It is at most half way
 //!   from the share in the training to 1.
-//! * The standard error of `metric` is that of the difference of two means over queries. The variance of later queries is at
-//!   least that of queries of the validation: equal values of few queries tell little. Only the mean of the validation has
-//!   the factor for shared training queries, because one function ranks the later ones.
+//! * `metric` has the standard error of the difference of two means over queries. The variance of later queries is at
+//!   least that of queries of the validation: equal values of few queries tell little. Only the mean of the validation
+//!   has the factor for shared training queries, because one function ranks the later ones.
 
 use super::paired::{f_quantile, t_quantile};
 use crate::base::control::checkpoint;
@@ -202,7 +204,7 @@ fn degrees(parts: [(f64, u64); 2]) -> f64 {
 }
 
 /// The share of values that the queries contribute which can be outside of the range of `m` training queries by chance.
-/// Those with the most values outside are counted.
+/// The queries with the most values outside are counted.
 fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     let (n, m) = (later.queries as f64, m as f64);
     // The probability of 0, 1, ... queries, until the sum is close to 1.
@@ -238,13 +240,14 @@ mod tests {
     #[test]
     fn the_factor_of_the_validation_is_not_that_of_later_queries() {
         let then = StandardError { error: 0.1, factor: 1.5, queries: 1_000_000 };
-        // The variance of a query is .01 * 10^6; a quarter as many later ones have 4 times the variance of the mean.
+        // The variance of a query is .01 * 10^6. Later queries are a quarter in number, so their mean has 4 times the
+        // variance.
         let values = vec![(0.5, 1.0); 250_000];
         let limit = |best: f64, better: Better| {
             let found = Finding::metric("m".into(), &values, 0.5, Some((best, then)), better);
             (found.threshold.unwrap(), found.status)
         };
-        // sqrt(.04 + .0225) = .25: with so many queries t is normal, and the limits are 2 and 3 times that.
+        // sqrt(.04 + .0225) = .25: with this number of queries t is normal, and the limits are 2 and 3 times that.
         let (threshold, status) = limit(0.9, Better::Higher);
         assert!((threshold - 0.4).abs() < 1e-4 && status == Status::Ok, "{threshold}");
         assert_eq!(limit(0.99, Better::Higher).1, Status::Ok);

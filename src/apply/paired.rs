@@ -125,7 +125,7 @@ fn absolute_sum(values: &[f64]) -> f64 {
     values.iter().map(|value| value.abs()).sum()
 }
 
-// The signed-rank test of Wilcoxon.
+// Signed-rank test of Wilcoxon.
 
 /// Most differences of which all patterns of signs are counted.
 const MOST_COUNTED: usize = 50;
@@ -172,7 +172,7 @@ fn signed_rank(differences: &[f64]) -> f64 {
     libm::scalbn(2.0 * as_far, -(n as i32)).min(1.0)
 }
 
-// The bootstrap of paired differences.
+// Bootstrap of paired differences.
 
 /// p-value and interval of the mean of `differences` from B resamples with replacement.
 ///
@@ -240,7 +240,7 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[low] + share * (sorted[high] - sorted[low])
 }
 
-// The paired randomization test: if both series are alike, each difference could as well have the other sign (Fisher 1935,
+// Paired randomization test: if both series are alike, each difference could as well have the other sign (Fisher 1935,
 // "The Design of Experiments", section 21).
 //
 // A sign pattern is the set A of pairs whose signs are flipped. It makes the sum of the differences at most -(sum) or at
@@ -248,7 +248,7 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
 // of differences minus the value, does not refuse. Its limits are order statistics of the means of the sets A (Hartigan
 // 1969, "Using subsample values as typical values"), so that it contains 0 exactly if p > 1 - confidence.
 
-/// Up to this many pairs all sign patterns are counted.
+/// Largest number of pairs for which all sign patterns are counted.
 const EXACT: usize = 16;
 
 /// p-value and interval of the mean of `differences`.
@@ -296,7 +296,8 @@ impl Subsets {
         self.means.push(sum / count as f64);
     }
 
-    /// All nonempty proper subsets. A sum is that of a subset of the first 8 differences and of one of the others.
+    /// All nonempty proper subsets. Each sum has two summands: a subset of the first 8 differences and a subset of the
+    /// others.
     fn all(differences: &[f64]) -> Self {
         let (first, rest) = differences.split_at(differences.len().min(EXACT / 2));
         let (first, rest) = (sums(first), sums(rest));
@@ -362,7 +363,7 @@ fn random_subset(differences: &[f64], random: &mut Random, ticks: &mut Ticks) ->
     ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]), count)
 }
 
-// p-values of several tests.
+// Adjustment of the p-values of several tests.
 
 /// Adjusted p-values of a family of tests (Holm 1979, "A simple sequentially rejective multiple test procedure"): the i-th
 /// smallest of m p-values becomes max over j <= i of min(1, (m - j + 1) p_(j)). A test without a p-value is not counted.
@@ -379,7 +380,7 @@ pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     p_values.iter().map(|p| p.map(find)).collect()
 }
 
-// The paired t test.
+// Paired t test.
 
 /// Degrees of freedom from which the t distribution is computed from the normal one.
 const MANY: f64 = 2000.0;

@@ -167,7 +167,7 @@ pub(super) fn check_finite<T: Element>(argument: &str, features: &[T]) -> Result
 }
 
 simd! {
-    /// Without an end at the first value that is not finite, the loop runs over several values at a time.
+    /// No early exit, so that the loop vectorizes.
     fn are_finite<'a; T: Element>(features: &'a [T]) -> bool {
         features.iter().fold(true, |finite, value| finite & value.to_f64().is_finite())
     }

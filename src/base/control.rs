@@ -51,7 +51,7 @@ impl Stop {
 }
 
 impl Control {
-    /// A control that cancels after this many checks, to test interruptions at every point.
+    /// A control that cancels after `checks` checks, to test interruptions at every point.
     pub fn canceled_after(checks: usize) -> Self {
         let stop = Stop { canceled: AtomicBool::new(false), checks_left: Some(AtomicUsize::new(checks)) };
         Self { stop: Arc::new(stop), ..Self::default() }
@@ -113,13 +113,13 @@ impl Control {
     /// canceled by nobody else.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] after [`Control::cancel`]; those of the check.
+    /// [`Error::Interrupted`] after [`Control::cancel`]; errors of the check of the thread.
     pub fn check(&self) -> Result<()> {
         self.stop.check()?;
         check_thread()
     }
 
-    /// Announces this many more steps.
+    /// Announces `steps` more steps.
     pub fn expect(&self, steps: usize) {
         self.steps.total.fetch_add(steps, Ordering::Relaxed);
     }
@@ -167,7 +167,7 @@ impl Drop for Restore {
 /// Runs `work`. Its checkpoints on this thread call `check`; an error of `check` ends the work and becomes the result.
 ///
 /// # Errors
-/// Those of `work` and `check`.
+/// Errors of `work` and `check`.
 pub fn stoppable<T>(check: Check, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let _restore = Restore(CHECK.replace(Some(check)));
     stopped(work)
@@ -182,7 +182,7 @@ pub fn unwind(reason: Error) -> ! {
 /// the result.
 ///
 /// # Errors
-/// Those of `work`.
+/// Errors of `work`.
 pub fn stopped<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| match stop_reason(payload) {
         Ok(reason) => Err(reason),
@@ -194,7 +194,7 @@ pub fn stopped<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 /// refused does not depend on the order in which threads run.
 ///
 /// # Errors
-/// Those of `work`.
+/// Errors of `work`.
 pub fn each_in_memory<T: Sync, U: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<U> + Sync,
@@ -256,7 +256,7 @@ pub fn stop_reason(payload: Box<dyn Any + Send>) -> std::result::Result<Error, B
 mod tests {
     use super::*;
 
-    /// A check that allows this many checkpoints.
+    /// A check that allows `count` checkpoints.
     fn allows(count: usize) -> Check {
         let control = Control::canceled_after(count);
         Rc::new(move || control.stop.check())

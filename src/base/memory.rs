@@ -102,7 +102,7 @@ impl Drop for Reservation {
     }
 }
 
-/// This many zeros.
+/// A vector of `count` zeros.
 ///
 /// # Errors
 /// [`Error::Host`] if the system does not give the memory, where a vector would end the process.
@@ -116,7 +116,7 @@ pub fn zeros(count: usize) -> Result<Vec<f64>> {
 /// Gives a vector the capacity for more values.
 ///
 /// # Errors
-/// Those of [`zeros`].
+/// As [`zeros`].
 pub fn grow<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     let bytes = bytes_of::<T>(values.len().saturating_add(more));
     values.try_reserve(more).map_err(|_| {
@@ -124,7 +124,7 @@ pub fn grow<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     })
 }
 
-/// Bytes of this many values of a type.
+/// Bytes of `count` values of a type.
 pub fn bytes_of<T>(count: usize) -> u64 {
     (count as u64).saturating_mul(size_of::<T>() as u64)
 }

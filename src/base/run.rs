@@ -21,7 +21,7 @@ pub fn cores() -> usize {
 /// Runs `work` on a pool of `threads` threads. An error of `poll` cancels the work and becomes the result.
 ///
 /// # Errors
-/// Those of `work` and `poll`; [`Error::Internal`] for a panic; [`Error::Host`] if no thread can be started.
+/// Errors of `work` and `poll`; [`Error::Internal`] for a panic; [`Error::Host`] if no thread can be started.
 pub fn on_pool<T: Send>(
     threads: usize,
     control: &Control,

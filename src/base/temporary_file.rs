@@ -1,7 +1,8 @@
 //! Files without a name, for what does not fit into memory.
 //!
-//! The folder is that of SQLite's temporary files: the first of `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp` and the folder of the
-//! system in which the process can make a file. The system removes the file when it is closed, and when the process ends.
+//! The folder is chosen as SQLite chooses it for temporary files: the first of `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp`
+//! and the folder of the system in which the process can make a file. The system removes the file when it is closed,
+//! and when the process ends.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -40,7 +41,7 @@ impl TemporaryFile {
         Err(failed("create", &last))
     }
 
-    /// Writes bytes, so many bytes after the start.
+    /// Writes bytes at the offset `start`.
     ///
     /// # Errors
     /// A full disk, for example.

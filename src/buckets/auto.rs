@@ -1,7 +1,7 @@
 //! Training in buckets: two rounds. In the first, buckets give a sample of whole queries, on which candidates are tried as on
 //! rows. In the second, they give the sums of least squares of the chosen ones.
 //!
-//! Scalings and landmarks of the chosen candidates are those of the sample. Their functions are fitted on all rows.
+//! Scalings and landmarks of the chosen candidates come from the sample. Their functions are fitted on all rows.
 
 use std::sync::Arc;
 

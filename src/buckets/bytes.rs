@@ -28,7 +28,7 @@ const LONGEST_COUNT: u32 = 63;
 /// Largest number of bytes of a state.
 const MOST_BYTES: usize = 128 << 20;
 
-/// Refuses so many bytes of a state, or of an answer for it.
+/// Refuses a state, or an answer for it, that has too many bytes.
 ///
 /// # Errors
 /// More bytes than a state may have.
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
     /// The next whole number, at most `most`.
     ///
     /// # Errors
-    /// A larger number.
+    /// A number above `most`.
     pub fn count_to(&mut self, most: u64) -> Result<usize> {
         let count = self.count()?;
         if count <= most { Ok(count as usize) } else { Err(self.forged(&format!("numbers up to {most}"))) }
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
     /// A count of things of at least one byte each.
     ///
     /// # Errors
-    /// More than the bytes that are left.
+    /// A count above the number of bytes that are left.
     pub fn length(&mut self) -> Result<usize> {
         let length = self.count()?;
         if length <= self.rest.len() as u64 { Ok(length as usize) } else { Err(self.forged("more bytes")) }
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
         Ok(bytes.as_chunks::<8>().0.iter().map(|number| f64::from_le_bytes(*number)).collect())
     }
 
-    /// So many numbers of [`Writer::series`].
+    /// Reads `count` numbers of [`Writer::series`].
     ///
     /// # Errors
     /// Too few bytes.
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         self.series(count, f64::from, |number| number)
     }
 
-    /// So many numbers of [`Writer::series`], in single precision.
+    /// Reads `count` numbers of [`Writer::series`], in single precision.
     ///
     /// # Errors
     /// Too few bytes.
@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
     /// Refuses further bytes.
     ///
     /// # Errors
-    /// Bytes that are left.
+    /// Further bytes.
     pub fn end(&self) -> Result<()> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.forged("no further bytes")) }
     }

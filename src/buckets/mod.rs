@@ -34,12 +34,12 @@ pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay};
 pub use sample::{Sample, Unit};
 pub use sums::{Answer, Round, Sums};
 
-// How an algorithm trains in buckets, or why it does not.
+// Interface of training in buckets, and the algorithms that have it.
 
 /// A training that asks buckets for sums, round by round.
 pub trait BucketTraining {
-    /// Runs the training over the recorded answers. The result, or `None` if there are questions. `names`: those of the
-    /// features; empty if they are numbered.
+    /// Runs the training over the recorded answers. The result, or `None` if there are questions. `names`: the names of
+    /// the features; empty if they are numbered.
     ///
     /// # Errors
     /// Data that it cannot learn from, a limit, an interruption.

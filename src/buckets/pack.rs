@@ -23,7 +23,7 @@ const QUERY_COST: usize = 64;
 /// The data set of rows, as [`write`] needs it.
 ///
 /// # Errors
-/// Those of the builder.
+/// Errors of the builder.
 pub fn rows(builder: DatasetBuilder) -> Result<Dataset> {
     let options = FinishOptions {
         missing: Missing::Mean,

@@ -22,9 +22,9 @@ pub const FOLDS: u32 = 5;
 pub enum Part {
     /// All.
     All,
-    /// Those of a fold.
+    /// The buckets of a fold.
     Only(u32),
-    /// Those of the other folds.
+    /// The buckets of the other folds.
     Without(u32),
 }
 
@@ -60,7 +60,7 @@ impl Part {
     }
 }
 
-/// What each bucket is asked. Its meaning is that of the trainer.
+/// What each bucket is asked. The trainer defines its meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// What is asked.
@@ -129,7 +129,7 @@ impl Decoded {
     /// The value, otherwise the one that `decode` returns.
     ///
     /// # Errors
-    /// Those of `decode`.
+    /// Errors of `decode`.
     pub fn get<T: Any + Send + Sync>(&self, decode: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
         if let Some(known) = self.0.get().and_then(|known| Arc::clone(known).downcast().ok()) {
             return Ok(known);
@@ -142,10 +142,11 @@ impl Decoded {
 }
 
 impl Replay {
-    /// The result of task number `number`: the recorded one, otherwise that of `work`; `None` if it lacks an answer.
+    /// The result of task number `number`: the recorded one, otherwise the result of `work`; `None` if it lacks an
+    /// answer.
     ///
     /// # Errors
-    /// Those of `work`; too many bytes.
+    /// Errors of `work`; too many bytes.
     pub fn task(
         &mut self,
         number: usize,
@@ -229,7 +230,7 @@ impl Replay {
         check_bytes(bytes)
     }
 
-    /// Adds the bytes.
+    /// Writes the records.
     pub fn write(&self, writer: &mut Writer) {
         writer.count(self.records.len() as u64);
         for record in &self.records {

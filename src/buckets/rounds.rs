@@ -43,7 +43,7 @@ pub struct State {
 pub struct Columns {
     /// Names of the features; empty if they are numbered.
     pub names: Vec<String>,
-    /// Those of the roles that the caller names.
+    /// The columns of the roles that the caller names.
     pub roles: TrainingColumns,
 }
 
@@ -243,7 +243,7 @@ impl State {
         Ok(finished)
     }
 
-    /// Its options.
+    /// The options of the training.
     pub fn options(&self) -> &Params {
         &self.options
     }

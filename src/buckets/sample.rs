@@ -28,7 +28,8 @@ pub enum Unit {
 /// The items with the smallest keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
-    /// An item is kept if those before it have fewer documents than this. So a sample of samples is that of all items.
+    /// An item is kept if the items before it have fewer documents than this. So a sample of samples equals a sample of
+    /// all items.
     most: u64,
     /// In the order of their keys.
     items: Vec<Item>,

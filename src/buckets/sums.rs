@@ -1,8 +1,8 @@
 //! Sums over buckets.
 //!
-//! Buckets are the leaves of a binary tree; a node is the sum of its children, left plus right. Finished subtrees are kept,
-//! and two siblings are added as soon as both exist. So order, grouping and repetition of merges change no bit. A bucket
-//! without rows is passed through: the sum of its parent is that of its sibling.
+//! Buckets are the leaves of a binary tree; a node is the sum of its children, left plus right. Finished subtrees are
+//! kept, and two siblings are added as soon as both exist. So order, grouping and repetition of merges change no bit. A
+//! bucket without rows is skipped: its parent has the sum of its sibling.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ impl Round {
         )))
     }
 
-    /// Adds the bytes.
+    /// Writes the round.
     pub fn write(&self, writer: &mut Writer) {
         writer.count(self.training);
         writer.count(self.number);

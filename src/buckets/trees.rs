@@ -6,8 +6,8 @@
 //! | borders | the sample of rows from which borders are found |
 //! | bins | the features of all rows in bins of a byte |
 //!
-//! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders, bins,
-//! held-out queries and trees are those of rows.
+//! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders,
+//! bins, held-out queries and trees are the same as in a training on rows.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -201,13 +201,13 @@ impl BucketTraining for PackTrees {
     }
 }
 
-// Grades and weights of the rows of all packs, which stay in memory while trees train from packs (`packs`).
+// Grades and weights of the rows of all packs. They stay in memory while trees train from packs.
 
 /// Grades and weights of each bucket, without features.
 #[derive(Default)]
 pub(super) struct Judgments {
     buckets: BTreeMap<u32, Dataset>,
-    /// What they take, and their copy in one data set.
+    /// Bytes of the buckets and of their copy in one data set.
     bytes: u64,
     memory: Reservation,
 }
@@ -222,7 +222,7 @@ pub(super) struct Rows {
 }
 
 impl Judgments {
-    /// Keeps those of a bucket, without its features.
+    /// Keeps the grades and weights of a bucket, without its features.
     ///
     /// # Errors
     /// Too little memory.
@@ -248,7 +248,7 @@ impl Judgments {
 }
 
 impl Rows {
-    /// Those of all buckets, with queries in the order of their ids.
+    /// Grades and weights of all buckets, with queries in the order of their ids.
     pub(super) fn new(judgments: Judgments) -> Self {
         let Judgments { buckets, memory, .. } = judgments;
         let mut queries: Vec<(&Id, &Dataset, u32, usize)> = Vec::new();

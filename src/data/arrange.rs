@@ -1,4 +1,4 @@
-//! Constraints on result lists: at most so many documents with the same value, or one document per slot.
+//! Constraints on result lists: a limit for documents with the same value, or one document per slot.
 //!
 //! A constraint selects rows of a query by their scores. [`push_down_unselected`] lowers the scores of all other rows,
 //! so every metric can evaluate the constrained list.
@@ -54,10 +54,10 @@ pub fn push_down(mut scores: Vec<f64>, selected: &[u32]) -> Vec<f64> {
     scores
 }
 
-// Few documents per group (Le, Smola, Chapelle & Teo, section 7.1).
+// At most a few documents per group (Le, Smola, Chapelle & Teo, section 7.1).
 //
 // The greedy selection by decreasing score, skipping groups that are full, maximizes sum_p c_p s_pi(p) over all lists
-// with at most so many documents per group, for every c that is nonincreasing and nonnegative.
+// within the limit of documents per group, for every c that is nonincreasing and nonnegative.
 
 /// The selected rows, best first, at most `max_per_value` of each group. Equal scores keep the order of the rows.
 ///
@@ -164,7 +164,7 @@ impl Slots {
     }
 }
 
-// Which document and group a row belongs to, and which lists are allowed.
+// Document and group of each row, and the lists that are allowed.
 
 /// The document and the group of one row, numbered within the query from 0 in the order of their first rows; slots in
 /// ascending order.
@@ -262,7 +262,7 @@ mod slots_tests {
         cells.iter().map(|&(document, group)| RowGroup { document, group }).collect()
     }
 
-    /// The largest sum over assignments of so many rows, by enumeration; `None` if there is none.
+    /// The largest sum over assignments of `wanted` rows, by enumeration; `None` if there is none.
     fn best_of_all(
         row_groups: &[RowGroup],
         scores: &[f64],

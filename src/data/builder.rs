@@ -26,7 +26,7 @@ const POSITION_BYTES: u64 = 256;
 /// Largest weight of a query or document: sums of weighted losses stay finite.
 const MAX_WEIGHT: f64 = 1e100;
 
-/// Whether a number can be the weight of a document: from 0 to 1e100. That of a query is also above 0.
+/// Whether a number can be the weight of a document: from 0 to 1e100. The weight of a query is also above 0.
 pub fn is_weight(number: f64) -> bool {
     (0.0..=MAX_WEIGHT).contains(&number)
 }
@@ -121,7 +121,7 @@ pub struct DatasetBuilder {
     pub(super) width: Option<usize>,
     /// Names of the values of vectors, if they have names.
     pub(super) value_names: Option<Vec<String>>,
-    /// Whether `width` is that of a model.
+    /// Whether a model gives `width`.
     is_of_model: bool,
     query_numbers: HashMap<Id, usize>,
     pub(super) query_ids: Vec<Id>,
@@ -220,7 +220,7 @@ impl DatasetBuilder {
         self.row_query.len()
     }
 
-    /// Bytes of the rows after this many are added.
+    /// Bytes of the rows after `rows` rows are added.
     fn grown_bytes(&self, rows: usize) -> u64 {
         let features = rows * self.width.unwrap_or(0);
         let values = match &self.values {
@@ -248,7 +248,7 @@ impl DatasetBuilder {
         texts.chain(self.categories.iter().map(|column| &column.codes)).map(Codes::grown_bytes).sum()
     }
 
-    /// Bytes of the scores after this many rows are added, if rows are scored.
+    /// Bytes of the scores after `rows` rows are added, if rows are scored.
     fn grown_scores(&self, rows: usize) -> u64 {
         if self.scores.is_empty() {
             0
@@ -265,7 +265,7 @@ impl DatasetBuilder {
     /// Bytes of what belongs to queries, without ids on the heap.
     fn query_bytes(&self) -> u64 {
         let per_query = self.query_features.first().map_or(0, Vec::len);
-        // The map has at least 8/7 as many entries of an id, a number and a byte as it can hold.
+        // The map allocates at least 8/7 of its capacity, in entries of an id, a number and a byte.
         let map = bytes_of::<(Id, usize, usize)>(self.query_numbers.capacity());
         map + bytes_of::<QueryValue>(per_query).saturating_mul(self.query_ids.len() as u64)
             + grown_bytes(&self.query_ids, 1)
@@ -465,7 +465,7 @@ impl DatasetBuilder {
         };
         let start = values.len();
         values.extend(chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)));
-        // Without an end at the first value that is not finite, the loop runs over several values at a time.
+        // No early exit, so that the loop vectorizes.
         let finite = values[start..].iter().fold(true, |finite, value| finite & value.is_finite());
         if finite { Ok(()) } else { self.find_missing(start) }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::builder::{DatasetBuilder, FEWER_ROWS};
-use super::categories::{Categories, CategoryColumn, Codes, Learned, RowsOfCodes};
+use super::categories::{Categories, CategoryColumn, Codes, Learned, RowsOfCodes, learning_bytes};
 use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use crate::base::control::Ticks;
@@ -38,7 +38,7 @@ impl DatasetBuilder {
     /// The same builder with categories that are known, in the order of [`Self::category`]. Only before the first row.
     #[must_use]
     pub fn with_categories(mut self, categories: &Categories) -> Self {
-        let known = categories.iter().map(|category| CategoryColumn {
+        let known = categories.shared().map(|category| CategoryColumn {
             name: category.name().to_owned(),
             codes: Codes::of(category),
             facts: None,
@@ -62,16 +62,10 @@ impl DatasetBuilder {
     /// # Errors
     /// Too much memory.
     pub(super) fn documents(&mut self) -> Result<Option<Vec<usize>>> {
+        self.reserve_to_learn(bytes_of::<(usize, &Id, usize, usize)>(self.n_rows()))?;
         if !self.has_docs {
             return Ok(None);
         }
-        let rows = self.n_rows();
-        let features = bytes_of::<f64>(rows).saturating_mul(self.width.unwrap_or(0) as u64);
-        let needed = self.bytes_besides_features() + self.category_bytes() + features;
-        // The map has at least 8/7 as many entries as it can hold.
-        let numbers = bytes_of::<(usize, &Id, usize, usize)>(rows);
-        let what = format_args!("the documents of the {rows} rows of source {}", self.source);
-        self.memory.resize(needed.saturating_add(numbers), what, FEWER_ROWS)?;
         let (mut known, mut ticks) = (HashMap::new(), Ticks::default());
         let mut number = |id| {
             ticks.add(ID_COST);
@@ -81,9 +75,20 @@ impl DatasetBuilder {
         Ok(Some(self.row_doc.iter().map(&mut number).collect()))
     }
 
+    /// Reserves what learning categories takes besides the rows, and these bytes.
+    fn reserve_to_learn(&mut self, bytes: u64) -> Result<()> {
+        let rows = self.n_rows();
+        let features = bytes_of::<f64>(rows).saturating_mul(self.width.unwrap_or(0) as u64);
+        let needed = self.bytes_besides_features() + self.category_bytes() + features;
+        let more = learning_bytes(rows).saturating_add(bytes);
+        let what = format_args!("the categories in the {rows} rows of source {}", self.source);
+        self.memory.resize(needed.saturating_add(more), what, FEWER_ROWS)
+    }
+
     /// The rows of columns of codes. `documents`: those of [`Self::documents`].
     pub(super) fn rows_of_codes<'a>(&'a self, documents: Option<&'a [usize]>) -> RowsOfCodes<'a> {
-        RowsOfCodes { queries: &self.row_query, n_queries: self.query_ids.len(), documents }
+        let Self { row_query, query_ids, relevance, .. } = self;
+        RowsOfCodes { queries: row_query, query_ids, documents, relevance }
     }
 
     /// The categories of the option `columns`, or of a model, with the facts of the former.
@@ -92,6 +97,9 @@ impl DatasetBuilder {
     /// A column that the option lists and that cannot be a category.
     pub(super) fn listed_categories(&mut self) -> Result<(Vec<Learned>, CategoryFacts)> {
         let (mut all, mut all_facts) = (Vec::with_capacity(self.categories.len()), Vec::new());
+        if self.categories.iter().any(|column| column.facts.is_some()) {
+            self.reserve_to_learn(0)?;
+        }
         for CategoryColumn { name, codes, facts } in std::mem::take(&mut self.categories) {
             let Some(facts) = facts else {
                 all.extend(codes.known());
@@ -120,8 +128,7 @@ impl DatasetBuilder {
         ignored: &[String],
     ) -> Result<Categories> {
         self.names = numbers;
-        let categories: Vec<_> = learned.into_iter().map(|learned| learned.category).collect();
-        let categories = Categories::from(categories);
+        let categories: Categories = learned.into_iter().map(|learned| learned.category).collect();
         self.names.extend(categories.feature_names());
         let is_ignored = |name: &String| ignored.iter().any(|other| other.eq_ignore_ascii_case(name));
         let repeated = categories.check_names(&self.names).err();
@@ -142,7 +149,7 @@ impl DatasetBuilder {
 /// those of categories. `means`: of all features in the training.
 pub fn unknown_categories(learned: &[Learned], numbers: usize, means: Option<&[f64]>) -> Vec<String> {
     let (mut unknown, mut first) = (Vec::new(), numbers);
-    for Learned { category, codes } in learned {
+    for Learned { category, codes, .. } in learned {
         let other = category.values().len();
         let usual = means.and_then(|means| means.get(first + other)).map_or(1.0, |mean| mean.max(0.1));
         let others = codes.iter().filter(|code| **code as usize == other).count();

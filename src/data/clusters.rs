@@ -1,4 +1,4 @@
-//! How much more shares vary between queries than shares of as many independent values.
+//! How much more shares vary between queries than shares of the same number of independent values.
 //!
 //! Values of one query are alike, so that n of them tell less than n independent ones. A query is a cluster of a sample
 //! (Kish 1965). With c_ik values of category k among the n_i values of query i, p_k their share among all n values, and Q
@@ -8,10 +8,11 @@
 //! V_kl = Q / (Q - 1) sum_i (c_ik - n_i p_k) (c_il - n_i p_l) / n^2
 //! ```
 //!
-//! The design effect of K categories with expected shares e_k is n / (K - 1) sum_k V_kk / e_k: the mean factor by which the
-//! statistic of a chi-square test is too large (Rao & Scott 1981, first-order correction). n divided by it is the number of
-//! independent values. The degrees of freedom are those of a chi-square whose mean and variance are right, too (Rao & Scott
-//! 1981, second-order correction): (sum_k V_kk / e_k)^2 / sum_kl V_kl^2 / (e_k e_l), from 1 to K - 1.
+//! The design effect of K categories with expected shares e_k is n / (K - 1) sum_k V_kk / e_k: the mean factor by which
+//! the statistic of a chi-square test is too large (Rao & Scott 1981, first-order correction). n divided by it is the
+//! number of independent values. The degrees of freedom are chosen so that a chi-square has the right mean and
+//! variance, too (Rao & Scott 1981, second-order correction): (sum_k V_kk / e_k)^2 / sum_kl V_kl^2 / (e_k e_l), from 1
+//! to K - 1.
 
 /// Counts of categories, and sums of their products within queries.
 pub(super) struct Clusters {

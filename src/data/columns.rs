@@ -32,7 +32,7 @@ pub(super) struct ColumnWork {
 /// Applies `learn` to the number and the values of each feature, on all threads. `value`: what becomes of a value.
 ///
 /// # Errors
-/// Those of `learn`; an interruption; too little memory for a column on each thread.
+/// Errors of `learn`; an interruption; too little memory for a column on each thread.
 pub(super) fn each_column<V: Copy + Default + Send, T: Send>(
     data: &Dataset,
     work: ColumnWork,
@@ -105,8 +105,8 @@ fn gather_from<E: Element, V: Copy + Default>(
     columns
 }
 
-// What is known of a column that is no feature: counts and the kinds of its values, in little memory. A column that has shown
-// what it is costs no more than a count per row.
+// Facts about a column that is no feature: counts and the kinds of its values, in little memory. Once the facts are
+// certain, a row costs one count.
 
 /// Different values that are counted in text and in other columns that are no features.
 const MOST_DISTINCT: usize = 2000;
@@ -168,7 +168,7 @@ pub struct ColumnFacts {
     last: u64,
     /// The first text, shortened.
     first_text: String,
-    /// Bytes of the first BLOB, if all have so many.
+    /// Number of bytes of the first BLOB, if all BLOBs have this number.
     blob_bytes: Option<usize>,
 }
 
@@ -329,7 +329,7 @@ pub fn facts_of_feature(data: &Dataset, column: usize, missing: &MissingRows) ->
     }
 }
 
-// What names and texts of a column tell.
+// Clues from names and texts of columns.
 
 /// The first name that occurs twice, without case.
 pub fn repeated_name(names: &[String]) -> Option<&str> {

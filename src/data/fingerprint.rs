@@ -19,7 +19,7 @@ use crate::math::simd::simd;
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
 const BINS: usize = 10;
-/// A value that is as frequent as a bin has a bin of its own, so there may be twice as many.
+/// A value that is as frequent as a bin has a bin of its own, so the number of bins can double.
 const MAX_BINS: usize = 2 * BINS + 1;
 /// Bins with fewer values (1 / SMALLEST) are not made.
 const SMALLEST: usize = 100;
@@ -163,7 +163,7 @@ impl Fingerprint {
     /// Checks a fingerprint that was read from bytes, for a model of `n` features that reads these query features.
     ///
     /// # Errors
-    /// A reason why it does not fit.
+    /// A fingerprint that does not fit the features or the query features.
     pub fn validate(&self, n: usize, query_features: &[String]) -> Result<()> {
         let all = [self.rows, self.queries];
         let mut features = self.features.iter().chain([&self.relevance]);
@@ -301,7 +301,7 @@ impl Profile {
         share(self.missing, self.count() + self.missing)
     }
 
-    /// Whether it is the distribution of so many values, missing ones included, of so many queries.
+    /// Whether it is a distribution of `all` values, missing ones included, of `queries` queries.
     fn is_valid(&self, [all, queries]: [u64; 2]) -> bool {
         let counted = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         let Some(known) = counted else { return false };

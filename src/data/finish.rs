@@ -11,7 +11,7 @@ use super::category_columns::unknown_categories;
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
-use super::matrix::{Matrix, shaped};
+use super::matrix::{ColumnGroup, Matrix, shaped};
 use super::missing::{ColumnSummary, FinishOptions, RowOrder, TextColumns};
 use super::missing::{Missing, MissingValues};
 use super::query_columns::QueryValue;
@@ -104,10 +104,16 @@ impl DatasetBuilder {
             let added: usize = learned.iter().map(|learned| learned.category.width()).sum();
             let row_bytes = matrix.element_bytes().saturating_mul(kept.len() + added);
             let bytes = (row_bytes as u64).saturating_mul(matrix.rows() as u64);
-            let codes = bytes_of::<u32>(matrix.rows()).saturating_mul(learned.len() as u64);
+            let codes = bytes_of::<(u32, f64)>(matrix.rows()).saturating_mul(learned.len() as u64);
             self.reserve_to_finish(rows_bytes + bytes + codes)?;
-            let groups: Vec<(usize, &[u32])> =
-                learned.iter().map(|learned| (learned.category.width(), &learned.codes[..])).collect();
+            let groups: Vec<ColumnGroup<'_>> = learned
+                .iter()
+                .map(|Learned { category, codes, means }| ColumnGroup {
+                    width: category.width(),
+                    ones: codes,
+                    last: means,
+                })
+                .collect();
             rows_bytes = rows_bytes - matrix.bytes() + bytes;
             matrix.with_groups(&kept, &groups)
         };
@@ -165,7 +171,7 @@ impl DatasetBuilder {
     /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
     ///
     /// # Errors
-    /// Those of `score`; missing values that are not allowed.
+    /// Errors of `score`; missing values that are not allowed.
     pub fn score_rows(
         &mut self,
         options: &FinishOptions<'_>,

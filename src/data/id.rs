@@ -222,7 +222,7 @@ pub fn text_number(text: &str) -> Option<f64> {
     if numeric { text.parse().ok() } else { None }
 }
 
-// The bucket of a query.
+// Buckets of queries.
 
 /// Seed of the hash, as in Spark.
 const SEED: u64 = 42;
@@ -314,8 +314,8 @@ mod bucket_tests {
         }
     }
 
-    /// Spark's documentation has the hash 4105715581806190027 of 'ABC'. The others are those of an implementation in Python
-    /// that follows the specification of XXH64.
+    /// Spark's documentation has the hash 4105715581806190027 of 'ABC'. The other hashes come from an implementation in
+    /// Python that follows the specification of XXH64.
     #[test]
     fn buckets_are_those_of_spark() {
         let text = |text: &str| bucket_of(&Id::text(text), 1 << 16);

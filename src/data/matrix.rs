@@ -25,6 +25,17 @@ pub enum Slice<'a> {
     F64(&'a [f64]),
 }
 
+/// Columns of 0 and 1, one of which is 1 in each row, and perhaps a last column of numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnGroup<'a> {
+    /// Number of columns.
+    pub width: usize,
+    /// For each row the number of the column that is 1.
+    pub ones: &'a [u32],
+    /// The values of the last column; empty if it is of 0 and 1, too.
+    pub last: &'a [f64],
+}
+
 /// What to do about BLOBs of numbers of 64 bits.
 pub const ADVICE_ON_64_BITS: &str = "the vectors look like 64-bit floats, but each feature takes 4 bytes: make them with ltr_vec, \
                                      struct.pack('<3f', ...) or numpy.asarray(x, 'float32').tobytes()";
@@ -173,10 +184,9 @@ impl Matrix {
         }
     }
 
-    /// Some of the columns, and then groups of columns of 0 and 1. A group has its number of columns, and for each row the
-    /// number of the column that is 1.
+    /// Some of the columns, and then groups of columns.
     #[must_use]
-    pub fn with_groups(&self, columns: &[usize], groups: &[(usize, &[u32])]) -> Self {
+    pub fn with_groups(&self, columns: &[usize], groups: &[ColumnGroup<'_>]) -> Self {
         match self {
             Self::F32(array) => Self::F32(with_groups(array, columns, groups)),
             Self::F64(array) => Self::F64(with_groups(array, columns, groups)),
@@ -208,18 +218,21 @@ fn select_rows<T: Copy>(array: &Array2<T>, rows: &[usize]) -> Array2<T> {
     shaped(rows.len(), array.ncols(), values)
 }
 
-fn with_groups<T: Element>(array: &Array2<T>, columns: &[usize], groups: &[(usize, &[u32])]) -> Array2<T> {
+fn with_groups<T: Element>(array: &Array2<T>, columns: &[usize], groups: &[ColumnGroup<'_>]) -> Array2<T> {
     let mut ticks = Ticks::default();
-    let width = columns.len() + groups.iter().map(|(width, _)| width).sum::<usize>();
+    let width = columns.len() + groups.iter().map(|group| group.width).sum::<usize>();
     let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
     let mut values = Vec::with_capacity(array.nrows() * width);
     for row in 0..array.nrows() {
         ticks.add(width);
         values.extend(columns.iter().map(|column| array[[row, *column]]));
-        for (width, codes) in groups {
+        for ColumnGroup { width, ones, last } in groups {
             let start = values.len();
             values.resize(start + width, zero);
-            values[start + codes[row] as usize] = one;
+            values[start + ones[row] as usize] = one;
+            if let Some(last) = last.get(row) {
+                values[start + width - 1] = T::from_f64(*last);
+            }
         }
     }
     shaped(array.nrows(), width, values)

@@ -54,7 +54,7 @@ impl MissingValues {
         words[row / 64] |= 1 << (row % 64);
     }
 
-    /// Bytes in use for features with missing values among so many rows.
+    /// Bytes in use for `columns` features with missing values among `rows` rows.
     pub(super) fn bytes(rows: usize, columns: usize) -> u64 {
         // A vector that grows has up to twice its length.
         (rows as u64 / 4).saturating_mul(columns as u64)
@@ -83,7 +83,7 @@ impl MissingRows {
     }
 }
 
-// How the rows of a data set are finished.
+// Choices for finishing the rows of a data set, and summaries of its columns.
 
 /// The order of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,8 +22,8 @@ mod scaling;
 
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use categories::{
-    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, MOST_VALUES, no_vector,
-    not_a_value,
+    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, MOST_VALUES, Means,
+    no_vector, not_a_value,
 };
 pub use columns::{ColumnFacts, Facts, Seen, facts_of_feature};
 pub use columns::{is_date, is_like_date, is_like_number, repeated_name};

@@ -181,7 +181,7 @@ fn thin(all: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-// The normal scores of documents by the quantiles of their features.
+// Normal scores of documents by the quantiles of their features.
 
 /// The normal score of a value; NaN where the distance to its quantile is not finite.
 #[inline(always)]

@@ -191,7 +191,7 @@ fn categories<'a>(values: impl Iterator<Item = Cell<'a>>) -> Vec<Id> {
 /// The different items of all orders, sorted.
 ///
 /// # Errors
-/// More than [`MAX_ITEMS`].
+/// More than [`MAX_ITEMS`] items.
 fn items<'a>(values: impl Iterator<Item = Cell<'a>>) -> Result<Vec<Id>, String> {
     let mut items = BTreeSet::new();
     for listed in ticking(values).filter_map(Cell::order) {
@@ -212,7 +212,7 @@ pub fn refuse_value(place: &str, name: &str, problem: &str) -> Error {
     Error::Data(format!("{place} \"{name}\" is {problem}"))
 }
 
-// One query feature of one query, as the source gives it: a number, a category, or an order of items.
+// Values of query features, as the source gives them: a number, a category, or an order of items.
 
 /// A query feature of one query.
 ///

@@ -169,7 +169,7 @@ impl QueryDistance {
     /// Checks a distance that was read from bytes, for encoded rows of this length.
     ///
     /// # Errors
-    /// A reason why it does not fit.
+    /// A distance that does not fit rows of this length.
     pub fn validate(&self, width: usize) -> Result<()> {
         let numbers = self.columns.iter().filter(|column| column.comparison == Comparison::Euclidean);
         let inside =

@@ -26,7 +26,7 @@ use crate::math::order::{compare, sort_ascending};
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QueryFeatureKind {
-    /// Those of the source.
+    /// The query features of the source.
     Named,
     /// Document features that are constant inside every query.
     Constant,
@@ -171,7 +171,7 @@ impl QueryFeatureRule {
     /// Features that the caller gave for one query, encoded.
     ///
     /// # Errors
-    /// Another number of features than in training; those of [`Self::features`].
+    /// Another number of features than in training; errors of [`Self::features`].
     pub fn encoded(&self, given: &[QueryValue], missing: Missing) -> Result<Vec<f64>> {
         if given.len() != self.names.len() {
             let what = format!("number of query features ({})", self.names.join(", "));
@@ -248,7 +248,7 @@ impl QueryFeatureRule {
     /// Checks a rule that was read from bytes, for documents of `n_features` features.
     ///
     /// # Errors
-    /// A reason why it does not fit.
+    /// A rule that does not fit `n_features` features.
     pub fn validate(&self, n_features: usize) -> Result<()> {
         let p = self.names.len();
         let columns = match self.kind {
@@ -273,7 +273,7 @@ impl QueryFeatureRule {
     /// Checks a distance that was read from bytes: each query feature has one that suits it, at its own numbers of a row.
     ///
     /// # Errors
-    /// A reason why it does not fit.
+    /// A distance that does not fit the query features.
     pub fn validate_distance(&self, distance: &QueryDistance) -> Result<()> {
         let given = distance.columns();
         let comparisons: Vec<Comparison> = given.iter().map(|column| column.comparison).collect();

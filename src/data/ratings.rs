@@ -39,7 +39,7 @@ impl Ratings {
     /// As [`Self::of`], for counts of pairs: several rows of a user and an item are replaced by the sum of their counts.
     ///
     /// # Errors
-    /// Those of [`Self::of`].
+    /// As [`Self::of`].
     pub fn counted(data: &Dataset) -> Result<(Self, Vec<Id>)> {
         Self::combined(data, |sum, _| sum)
     }
@@ -118,7 +118,7 @@ impl Ratings {
     }
 }
 
-// Items that a user is not known to like, drawn at random (Rendle, Freudenthaler, Gantner & Schmidt-Thieme 2009).
+// Random negatives: items that a user is not known to like (Rendle, Freudenthaler, Gantner & Schmidt-Thieme 2009).
 
 /// Operations, for [`Ticks`], of a draw.
 const DRAW_COST: usize = 100;

@@ -156,7 +156,7 @@ impl Scaling {
     /// Checks a scaling that was read from bytes, for documents of `n` features.
     ///
     /// # Errors
-    /// A reason why it does not fit.
+    /// A scaling that does not fit `n` features.
     pub fn validate(&self, n: usize) -> Result<()> {
         let is_factor = |factor: &f64| (0.0..=LARGEST).contains(factor);
         let valid = match self {

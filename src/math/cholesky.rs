@@ -138,7 +138,7 @@ simd! {
     }
 }
 
-// Systems with a lower triangular matrix L whose rows are stored one after the other.
+// Triangular systems: L is lower triangular, and its rows are stored one after the other.
 //
 // Row i has i + 1 numbers, the last one on the diagonal; r rows take r (r + 1) / 2.
 

@@ -112,7 +112,7 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     squared_distance(a, b).sqrt()
 }
 
-// The bound of the numbers in a model that scores are made of.
+// Bound of the numbers in a model from which scores are computed.
 //
 // A product of two such numbers is at most 1e300, and a model of at most 1 GiB has fewer than 2^27 of them. So sums of
 // products of weights and scaled features, or of factors, are finite.

@@ -25,7 +25,7 @@ const PART: usize = 128;
 /// Rows of a task.
 const TASK_ROWS: usize = 16;
 
-/// Up to this many numbers are read by the calling thread: starting tasks would take longer.
+/// Most numbers that the calling thread reads alone: starting tasks would take longer.
 const SERIAL_READS: usize = 1 << 15;
 
 /// Eigenpairs, largest eigenvalue first.
@@ -240,7 +240,7 @@ fn reflect_both(a: &mut [f64], n: usize, Reflection { start, v, beta }: &Reflect
     });
 }
 
-/// Calls `work`, which reads so many numbers, with the number of each row and the row, in any order.
+/// Calls `work` with the index of each row and the row, in any order. `work` reads `reads` numbers per call.
 fn each_row(rows: &mut [f64], width: usize, reads: usize, work: &(dyn Fn(usize, &mut [f64]) + Sync)) {
     let each = |first: usize, rows: &mut [f64]| {
         for (row, values) in (first..).zip(rows.chunks_exact_mut(width)) {

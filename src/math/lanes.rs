@@ -179,7 +179,7 @@ pub(super) mod tests {
     }
 }
 
-// Thirty-two numbers, one lane per document, so that no sum has to be folded.
+// Wide lanes: thirty-two numbers, one lane per document, so that no sum is added across lanes.
 //
 // A sum over features or pivots runs in their order, lane by lane. The bits of a lane depend on its document alone.
 

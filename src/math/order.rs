@@ -136,7 +136,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(0.5 * (lower_middle + upper_middle))
 }
 
-/// All orders of so many documents, for tests.
+/// All orders of `documents` documents, for tests.
 #[cfg(test)]
 pub fn all_orders(documents: usize) -> Vec<Vec<usize>> {
     let Some(last) = documents.checked_sub(1) else { return vec![Vec::new()] };
@@ -149,7 +149,7 @@ pub fn all_orders(documents: usize) -> Vec<Vec<usize>> {
     shorter.iter().flat_map(|order| (0..=last).map(move |position| insert(order, position))).collect()
 }
 
-// Sorting of many numbers in single precision by their digits: a pass for each digit, without comparisons.
+// Radix sort of many numbers in single precision: a pass for each digit, without comparisons.
 
 /// Bits of a digit.
 const BITS: usize = 11;

@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-// The standard normal quantile function.
+// Standard normal quantile function.
 
 /// A rational function: coefficients from low to high powers; the denominator begins with r, after the constant 1.
 struct Rational {

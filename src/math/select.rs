@@ -182,8 +182,8 @@ simd! {
     }
 }
 
-// A search tree of two levels for ascending numbers: two comparisons with 16 keys, without branches, whatever the distances of
-// the numbers are.
+// Search tree of two levels for ascending numbers: two comparisons with 16 keys, without branches. The distances
+// between the numbers do not matter.
 
 /// Ascending keys. It searches up to 272 of them.
 #[derive(Debug, Clone)]

@@ -54,7 +54,7 @@ pub trait Registers {
     fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32;
 }
 
-/// Those of the baseline processor.
+/// The registers of the baseline processor.
 #[derive(Debug)]
 pub struct Baseline;
 

@@ -57,8 +57,8 @@ pub const fn panels_for(columns: usize) -> usize {
     columns.div_ceil(PANEL)
 }
 
-/// C += A'B for the first `columns` columns of a panel of A, and a panel of B with as many rows. C has the shape (48, 48); of
-/// its rows, `columns` rounded up to a multiple of six are written.
+/// C += A'B for the first `columns` columns of a panel of A, and a panel of B with the same number of rows. C has the
+/// shape (48, 48). The number of its rows that are written is `columns`, rounded up to a multiple of six.
 pub fn add_product(a: &[Row], b: &[Row], columns: usize, c: &mut [Row]) {
     for (a, b) in a.chunks(SLAB).zip(b.chunks(SLAB)) {
         add_slab(a, b, columns, c, has_many_registers());
@@ -138,8 +138,8 @@ fn add_term<const DIFFERENCES: bool>(sum: &mut [f32; LANES], x: f32, y: &[f32]) 
 }
 
 simd! {
-    /// The products of rows with each of `weights`: for each row of the first panel, and those of the others, as many numbers
-    /// as there are weights. Panel p of a weight is `weights[w][p]`.
+    /// The products of each row with each of `weights`. A row is one row of the first panel with its parts in the other
+    /// panels. `out` has one number per weight for each row. Panel p of weight w is `weights[w][p]`.
     pub fn rows_times<'m>(panels: &'m [&'m [Row]], weights: &'m [Vec<Row>], out: &'m mut [f64]) {
         let count = weights.len().max(1);
         for (row, out) in out.chunks_exact_mut(count).enumerate() {
@@ -191,7 +191,8 @@ pub fn decay(t: f32) -> f32 {
     value * f32::from_bits(exponent << 23)
 }
 
-// Symmetric products of rows in double precision, computed in single precision, for directions that are corrected anyway.
+// Symmetric products of rows in double precision, computed in single precision. They give directions that are corrected
+// later.
 //
 // ```text
 // H += scale A'B      rows of A and B wait until there are 512; then tiles of 48 x 48 entries on and above the diagonal
@@ -227,7 +228,7 @@ impl SingleProducts {
         self.scale
     }
 
-    /// Bytes for rows of so many columns.
+    /// Bytes for rows of `columns` columns.
     pub fn bytes(columns: usize) -> u64 {
         bytes_of::<Row>(columns.div_ceil(PANEL).saturating_mul(2 * ROWS))
     }

@@ -87,7 +87,7 @@ impl Factor {
     }
 }
 
-/// U_pp of a tile with so many columns, of which the rest is that of the identity, in double precision.
+/// U_pp of a diagonal tile with `columns` columns, padded with the identity, in double precision.
 #[allow(clippy::large_stack_arrays, reason = "20 kB, of one tile")]
 fn factor_tile(tile: &[Row], columns: usize, ridge: f64) -> Option<[Row; PANEL]> {
     let mut u = [[0.0_f64; PANEL]; PANEL];

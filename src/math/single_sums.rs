@@ -88,7 +88,7 @@ impl SingleSums {
         self.columns
     }
 
-    /// Bytes of the sums of so many columns.
+    /// Bytes of the sums of `columns` columns.
     pub fn bytes(columns: usize) -> u64 {
         let width = panels_for(columns);
         crate::base::memory::matrix_bytes(width * (width + 1) / 2, PANEL * PANEL)
@@ -125,7 +125,7 @@ impl SingleSums {
         });
     }
 
-    /// Adds other sums of as many columns.
+    /// Adds other sums with the same number of columns.
     pub fn add_sums(&mut self, other: &Self) {
         for (tile, other) in self.tiles.iter_mut().zip(&other.tiles) {
             tile.0.iter_mut().zip(&other.0).for_each(|(sum, value)| *sum += value);
@@ -145,7 +145,7 @@ impl SingleSums {
         self.tile(i / PANEL, j / PANEL)[i % PANEL * PANEL + j % PANEL]
     }
 
-    /// M x, for the leading matrix M of as many rows as x has.
+    /// M x. M is the leading square matrix with one row per entry of x.
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; x.len()];
         for row in 0..panels_for(x.len()) {

@@ -71,7 +71,7 @@ pub mod byte_string {
     /// Writes bytes.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_bytes(bytes)
     }
@@ -79,7 +79,7 @@ pub mod byte_string {
     /// Reads bytes.
     ///
     /// # Errors
-    /// Those of the deserializer.
+    /// Errors of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         from.deserialize_byte_buf(Bytes)
     }
@@ -123,7 +123,7 @@ pub(super) mod json_text {
     }
 }
 
-// The columns that a training read, by role.
+// Column names by role, as a training read them.
 
 /// Names of the columns that a training read from its source. A data set of the Rust API has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ use crate::base::error::{Error, Result};
 const MAGIC: &[u8; 8] = b"ltrmodel";
 /// The format version of models without categories, which is the oldest that is read, too.
 pub(super) const PLAIN: u16 = 6;
-/// That of models with categories, which follow the other parts of the header.
+/// The format version of models with categories, which follow the other parts of the header.
 pub(super) const WITH_CATEGORIES: u16 = 7;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.

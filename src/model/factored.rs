@@ -201,7 +201,7 @@ impl Factored {
     /// Indices of users, which `what` names; `None` for a new user.
     ///
     /// # Errors
-    /// Those of [`indices`].
+    /// As [`indices`].
     pub fn user_indices(&self, ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
         indices(&self.users, ids, what)
     }
@@ -209,7 +209,7 @@ impl Factored {
     /// Indices of items, which `what` names; `None` for a new item.
     ///
     /// # Errors
-    /// Those of [`indices`].
+    /// As [`indices`].
     fn item_indices(&self, ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
         indices(&self.items, ids, what)
     }

@@ -76,7 +76,7 @@ impl Linear {
     }
 }
 
-// Pairs of users and items without ratings: how they are learned, and their counts.
+// Implicit feedback: how pairs of users and items without ratings are learned, and their counts.
 
 /// How pairs without ratings were learned.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ impl Implicit {
         Err(Error::Data(format!("{}: the count {count:?} {problem}", origin())))
     }
 
-    /// Whether its numbers are those of options.
+    /// Whether its numbers are in the range of their options.
     pub(super) fn is_valid(self) -> bool {
         match self {
             Self::AllItems { count_weight } => (0.0..=MAX_COUNT_WEIGHT).contains(&count_weight),

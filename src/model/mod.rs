@@ -13,10 +13,10 @@
 //! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
 //! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
 //! | `QueryFeatureRule`, `QueryDistance` | an encoding and a comparison per query feature, at its own numbers of a row; categories and items ascend |
-//! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are those of a training |
-//! | `Online` | sums, number of updates and number of rounds agree with the record; means are those of the sums of features; a weight per feature or support document |
+//! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are possible in a training |
+//! | `Online` | sums, number of updates and number of rounds agree with the record; means follow from the sums of features; a weight per feature or support document |
 //! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are the shares of users |
-//! | packs, answers, states (`src/buckets/`, `src/buckets/rounds/`) | queries and keys ascend; packs are those of the buckets with rows; a question for each open task; counts of the first round fit each other and the bins |
+//! | packs, answers, states (`src/buckets/`, `src/buckets/rounds/`) | queries and keys ascend; a pack for each bucket with rows, and for no other; a question for each open task; counts of the first round fit each other and the bins |
 //!
 //! `tests/hostile/` changes each of these numbers.
 
@@ -45,7 +45,7 @@ pub use linear::Linear;
 pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{QueryDependent, TrainingQueries};
-pub use query_trees::{QueryTrees, fill};
+pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};
 pub use ranker::{Capabilities, LinearPrior, Ranker};
 
 use envelope::BlobSpan;
@@ -235,7 +235,8 @@ impl Model {
     /// the blocks only their bytes.
     pub fn encoding_bytes(&self) -> u64 {
         let blocks = self.ranker.as_query_dependent().map_or(0, QueryDependent::block_bytes);
-        self.ranker.bytes().saturating_mul(5).saturating_add(blocks.saturating_mul(2))
+        let others = self.ranker.bytes().saturating_add(self.card.categories.bytes());
+        others.saturating_mul(5).saturating_add(blocks.saturating_mul(2))
     }
 
     fn cannot_be_stored(&self, error: &Error) -> Error {
@@ -291,7 +292,7 @@ impl Model {
     /// Loads these blocks. `read` gets an offset in the BLOB and a buffer to fill.
     ///
     /// # Errors
-    /// Those of `read`; [`Error::Corrupt`] for bytes that are not the block.
+    /// Errors of `read`; [`Error::Corrupt`] for bytes that are not the block.
     pub fn load_blocks(
         &self,
         blocks: &[usize],

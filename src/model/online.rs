@@ -78,7 +78,7 @@ impl OnlineRules {
     /// The surrogate loss of every round.
     ///
     /// # Errors
-    /// Those of [`Self::metric`].
+    /// As [`Self::metric`].
     pub fn surrogate(&self) -> Result<Slam> {
         let measure = Bounded::of(&self.metric()?);
         let measure =

@@ -88,7 +88,7 @@ impl QueryDependent {
         self.neighborhood.blocks.block_bytes()
     }
 
-    /// Reserves the bytes of training queries that are loaded and prepared to fit this many functions.
+    /// Reserves the bytes of the training queries that are loaded and prepared to fit `fits` functions.
     ///
     /// # Errors
     /// [`Error::Memory`].

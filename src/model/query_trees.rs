@@ -31,7 +31,7 @@ pub enum QueryTrees {
 /// One ensemble.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ensemble {
-    /// Number of scaled features of documents. Those of trees from here on are encoded query features.
+    /// Number of scaled features of documents. Features of the trees from this index on are encoded query features.
     width: usize,
     rule: QueryFeatureRule,
     forest: Forest,

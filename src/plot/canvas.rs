@@ -238,7 +238,7 @@ fn class_of(color: BackendColor) -> &'static str {
     CLASSES.get(usize::from(color.rgb.0)).copied().unwrap_or_default()
 }
 
-// Texts of plots and pages: escaping, shortening, numbers.
+// Text of plots and pages: escaping, shortening, numbers.
 
 /// Text for XML and HTML. Markup is escaped. Characters that XML forbids or that reorder text become U+FFFD.
 pub fn escaped(text: &str) -> String {
@@ -339,7 +339,7 @@ pub fn number(value: f64) -> String {
     trimmed(&decimal(value, decimals)).to_owned()
 }
 
-/// A number with so many decimals and a comma between thousands.
+/// A number with `decimals` decimals and a comma between thousands.
 pub fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));

@@ -7,7 +7,7 @@ use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
 use crate::base::error::Result;
 use crate::math::order::{sort_ascending, sort_indices};
 
-// Horizontal bars, one for each name: weights, importance, baselines.
+// Bar charts: a horizontal bar for each name. They show weights, importance and baselines.
 
 /// Most bars that are drawn.
 const MOST_BARS: usize = 20;
@@ -121,7 +121,7 @@ fn decimals(bars: &[Bar]) -> Option<usize> {
     }
 }
 
-// Lines through points: validation and training curves.
+// Line charts: lines through points. They show validation and training curves.
 
 /// Most points that are drawn as marks; of more, some are drawn.
 const MOST_MARKS: usize = 120;
@@ -234,7 +234,7 @@ fn draw_chosen(plane: &Plane, (x, y): (f64, f64), label: &str) {
     plane.canvas.text((x, high.1 - 60), anchor, "", (label, 50));
 }
 
-// Histograms above each other on one axis: the distribution of a value in several groups.
+// Histograms, one above the other on one axis: the distribution of a value in several groups.
 
 /// Number of bins of the axis.
 const BINS: usize = 40;
@@ -326,7 +326,7 @@ impl Ridges {
     }
 }
 
-// Points of two values with the line where both are equal.
+// Scatter plots: points of two values, and the line where both are equal.
 
 /// Most points that are drawn one by one. More are drawn by cells of a grid.
 const MOST_POINTS: usize = 600;

@@ -95,7 +95,7 @@ impl Axis {
         self
     }
 
-    /// An axis of so many rows, without labels. Row 0 is the lowest.
+    /// An axis of `count` rows, without labels. Row 0 is the lowest.
     pub fn rows(count: usize) -> Self {
         Self { name: String::new(), scale: Scale::Linear, unit: 0.0, from: 0.0, to: count.max(1) as f64 }
     }
@@ -133,7 +133,7 @@ impl Axis {
         (0..5).find(exact).filter(|_| largest < 1e6)
     }
 
-    /// Ticks: the largest number of them, and their labels. There are as many as fit into a length.
+    /// The ticks of an axis of this length, with their labels: the largest number that fits.
     fn ticks(&self, length: i32) -> Ticks {
         let ticks = |most: usize| {
             let positions = RangedCoordf64::from(self.from..self.to).key_points(most);
@@ -241,7 +241,7 @@ pub fn heading_height(subtitle: &str) -> i32 {
     390 + 160 * lines(subtitle, LINE).len() as i32
 }
 
-/// A text in lines of so many characters, broken at spaces.
+/// A text in lines of `width` characters, broken at spaces.
 fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {

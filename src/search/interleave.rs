@@ -12,7 +12,7 @@ use crate::base::control::Ticks;
 use crate::data::Id;
 use crate::math::random;
 
-// Team draft, and its coins.
+// Team draft: mixing two rankings by coin flips.
 
 /// Seed of the first hash, as that of `ltr_bucket`.
 const SEED: u64 = 42;
@@ -94,7 +94,7 @@ pub fn team_draft(rankings: [&[u32]; 2], documents: usize, mut coins: Coins, k: 
     list
 }
 
-// What clicks on interleaved lists tell.
+// Comparison of two rankings by the clicks on interleaved lists.
 
 /// Impressions by who got more clicks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub struct Tally {
     pub wins_a: u64,
     /// More clicks on documents of the second ranking.
     pub wins_b: u64,
-    /// As many clicks on both, at least one.
+    /// The same number of clicks on both, at least one.
     pub ties: u64,
     /// No click on either.
     pub no_click: u64,
@@ -134,7 +134,7 @@ pub struct Outcome {
 }
 
 impl Tally {
-    /// An impression with so many clicks on documents of each ranking.
+    /// Adds an impression with `a` and `b` clicks on documents of the two rankings.
     pub fn add(&mut self, [a, b]: [u64; 2]) {
         *match a.cmp(&b) {
             std::cmp::Ordering::Greater => &mut self.wins_a,
@@ -195,8 +195,9 @@ impl Tally {
         (boundary(observed, -1.0, too_low), boundary(observed, 1.0, too_high))
     }
 
-    /// Wins for the power of the test (Fleiss, Levin & Paik 2003, section 2.4): ((z_confidence / 2 + z_power sqrt(p (1 - p))) / e)^2,
-    /// where p = 1/2 + e is the probability that the better one wins. As many impressions are needed for a win as in this tally.
+    /// Wins for the power of the test (Fleiss, Levin & Paik 2003, section 2.4):
+    /// ((z_confidence / 2 + z_power sqrt(p (1 - p))) / e)^2, where p = 1/2 + e is the probability that the better one
+    /// wins. The number of impressions per win is taken from this tally.
     fn more_impressions(&self, target: Target) -> Option<u64> {
         let (wins, n) = ((self.wins_a + self.wins_b) as f64, self.with_clicks() as f64);
         let difference = target.difference.unwrap_or(self.wins_a.abs_diff(self.wins_b) as f64 / n);

@@ -18,7 +18,7 @@ use std::collections::{BinaryHeap, HashSet};
 use crate::base::control::Ticks;
 use crate::base::param::named;
 
-/// The features of a column, in their order. The name of a feature is that of its column, `_`, and one of these.
+/// The features of a column, in their order. The name of a feature is the name of its column, `_`, and one of these.
 pub const COLUMN_FEATURES: [&str; 7] = ["bm25", "hits", "coverage", "first", "window", "phrase", "length"];
 
 /// The feature of all columns together, after those of the columns.
@@ -292,7 +292,7 @@ impl Statistics {
     }
 }
 
-// What a user types, as a query that FTS5 accepts.
+// Conversion of a user's text to a query that FTS5 accepts.
 
 /// Whether a match has one or all of the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -32,7 +32,7 @@ pub enum Files {
 /// Adds all functions of this crate to a connection.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     register_with(connection, Files::Allowed)
 }
@@ -40,7 +40,7 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
 /// Adds the functions of this crate to a connection, with [`Files::Denied`] all but those that read files.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<()> {
     let state = State::of(connection);
     for (index, scalar) in functions::SCALARS.iter().enumerate() {

@@ -102,7 +102,7 @@ impl<'a> Store<'a> {
     /// Whether the table exists.
     ///
     /// # Errors
-    /// Something else has its name, or it lacks a column.
+    /// Another object has the name of the table, or the table lacks a column.
     fn exists(&self) -> Result<bool> {
         let sql = format!(
             "SELECT type, rootpage FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE AND type <> 'trigger'",
@@ -252,7 +252,7 @@ impl<'a> Store<'a> {
     /// The version of a model before this one, if there is one.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of SQLite.
     #[cfg(feature = "plots")]
     pub fn previous(&self, name: &str, version: i64, limits: &RunLimits) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
@@ -283,7 +283,7 @@ fn no_model() -> Error {
     Error::Corrupt("the column model does not hold a BLOB of a model".to_owned())
 }
 
-/// Reserves what a model takes that is decoded from this many bytes: the bytes, the parts in them, and their values.
+/// Reserves memory to decode a model of `bytes` bytes: the bytes, the parts in them, and their values.
 fn reserve_decoded(memory: &mut Reservation, bytes: usize) -> Result<()> {
     memory.resize(3 * bytes as u64, "decoding the model", "use a smaller model, or raise the limit")
 }

@@ -58,10 +58,10 @@ pub trait TrainingSpec: Any + Send + Sync {
     /// Its parameters as JSON. The model keeps them.
     ///
     /// # Errors
-    /// None that its types do not exclude.
+    /// Never fails.
     fn settings(&self) -> Result<Map<String, Value>>;
 
-    /// Makes a function the center of the penalty. It is that of the model which [`Input::prior`] names.
+    /// Makes a function the center of the penalty. [`Input::prior`] names the model of this function.
     fn set_prior(&mut self, _prior: LinearPrior) {}
 
     /// What cross-validation holds out.

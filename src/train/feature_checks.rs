@@ -21,8 +21,8 @@ use crate::train::select::significant;
 
 /// Numbers that increase in fewer rows may do so by chance.
 const FEWEST_ROWS: usize = 8;
-/// Numbers of rows of which a part is left, such as the training part of a split frame, have gaps: at most so many numbers per
-/// row, in at least so many rows.
+/// Numbers of rows have gaps if only a part of the rows is left, such as the training part of a split frame. These are
+/// the largest number of numbers per row, and the least number of rows.
 const NUMBERS_PER_ROW: f64 = 4.0;
 const FEWEST_ROWS_WITH_GAPS: usize = 50;
 /// Smallest number that can be an id by its value alone.

@@ -160,7 +160,7 @@ impl Training {
 /// Trains a model further with new rows. Returns the counts of the new rows, too.
 ///
 /// # Errors
-/// Those of [`Training::run`].
+/// As [`Training::run`].
 pub fn update(
     model: &Model,
     resume: ResumeFn,
@@ -191,7 +191,7 @@ pub struct Signs {
 }
 
 impl Signs {
-    /// Those of the rows, for a training with these settings.
+    /// The signs in the rows, for a training with these settings.
     ///
     /// # Errors
     /// An interruption.
@@ -220,7 +220,7 @@ impl Signs {
 /// Prepares rows that were read for a training.
 ///
 /// # Errors
-/// What is wrong: no rows.
+/// Data without rows.
 pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(), &'static str> {
     if input.columns == Columns::Pairs {
         data.duplicates = 0; // Each row of a pair counts.
@@ -244,7 +244,7 @@ impl Encoded {
     /// `most_bytes`: largest number of bytes that can be stored.
     ///
     /// # Errors
-    /// Those of [`Model::to_bytes`]; too much memory; too many bytes.
+    /// Errors of [`Model::to_bytes`]; too much memory; too many bytes.
     pub fn new(model: Model, most_bytes: u64, memory: &Memory) -> Result<Self> {
         let what = "encoding the model";
         let mut memory = memory.reserve(model.encoding_bytes(), what, SMALLER_MODEL)?;

@@ -102,7 +102,7 @@ impl QueryFeatures {
         Self { distances: columns.collect(), ..Self::of_rule(rule) }
     }
 
-    /// Those of a rule, which are not compared.
+    /// The query features of a rule, which are not compared.
     fn of_rule(rule: &QueryFeatureRule) -> Self {
         Self { kind: rule.kind.name(), names: rule.names.clone(), distances: Map::new() }
     }
@@ -203,7 +203,7 @@ impl Finished {
     /// The model of a training that continues one with this card. `facts`: counts of the rows of both.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// As [`Self::new`].
     pub fn continued(card: &Card, facts: DataFacts, means: Vec<f64>, trained: Trained) -> Result<Self> {
         Self::with_card(Card { means, ..card.clone() }, facts, trained)
     }
@@ -211,7 +211,7 @@ impl Finished {
     /// Replaces what the report tells about the choice.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// As [`Self::new`].
     pub fn with_validation(mut self, validation: SelectionReport) -> Result<Self> {
         self.summary.validation = Some(validation);
         self.model.card.summary = Value::Object(entries(&self.summary)?);
@@ -305,7 +305,7 @@ fn negative_grades(data: &Dataset) -> Option<String> {
     })
 }
 
-// The report of a training in one line.
+// Summary of a training in one line.
 
 /// How much `ltr_train` and `ltr_update` return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

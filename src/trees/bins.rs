@@ -1,8 +1,8 @@
 //! Features in bins: the values between two borders are one bin.
 //!
-//! A feature with few values has a border between any two of them. Otherwise borders divide the rows into parts of about
-//! equal size. The borders of many rows are those of a sample: one row at random of each block of rows, and the rows with
-//! the smallest and the largest value.
+//! A feature with few values has a border between any two of them. Otherwise borders divide the rows into parts of
+//! about equal size. With many rows, borders are found from a sample: one random row of each block of rows, and the
+//! rows with the smallest and the largest value.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -61,7 +61,7 @@ pub struct Binned {
 pub enum BinColumn {
     /// In memory.
     Memory(Vec<u8>),
-    /// So many bytes of a file, from a start.
+    /// In a file: the file, the start and the number of bytes.
     File(Arc<TemporaryFile>, u64, usize),
 }
 
@@ -125,7 +125,7 @@ impl Borders {
         Ok(Self(parallel::try_map(blocks, find)?.concat()))
     }
 
-    /// Those of these features.
+    /// The borders of these features.
     pub fn of_features(features: Vec<FeatureBorders>) -> Self {
         Self(features)
     }
@@ -145,7 +145,7 @@ impl Borders {
         self.0.truncate(features);
     }
 
-    /// Those of a feature.
+    /// The borders of a feature.
     pub fn of(&self, feature: usize) -> &FeatureBorders {
         &self.0[feature]
     }
@@ -227,7 +227,7 @@ pub(super) fn drawn_rows(rows: usize, step: usize, seed: u64) -> Vec<usize> {
 /// Values of a feature from which borders are found.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
-    /// Those of drawn rows that are not missing.
+    /// Values of the drawn rows that are not missing.
     pub values: Vec<f64>,
     /// The smallest and the largest value of all rows.
     pub range: (f64, f64),

@@ -19,8 +19,9 @@ use crate::math::random::Random;
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;
 
-/// From this many documents on, a tree may split all features by default. On real sets of about 10,000 documents all
-/// features were up to .007 worse than half of them, on 60,000 simulated documents .010 better (docs/benchmarks.md).
+/// Smallest number of documents with which a tree may split all features by default. On real sets of about 10,000
+/// documents all features were up to .007 worse than half of them, on 60,000 simulated documents .010 better
+/// (docs/benchmarks.md).
 const MANY_DOCUMENTS: usize = 30_000;
 
 /// Fraction of the features for fewer documents.
@@ -165,7 +166,7 @@ impl Tree<'_> {
     /// The values of its leaves for all documents in bins.
     ///
     /// # Errors
-    /// Those of [`BinColumn::bins`](super::bins::BinColumn::bins).
+    /// As [`BinColumn::bins`](super::bins::BinColumn::bins).
     pub fn scores(&self, binned: &Binned, rows: usize, control: &Control) -> Result<Vec<f64>> {
         let mut leaves = vec![0u8; rows];
         for (level, cut) in self.cuts.iter().enumerate() {
@@ -395,13 +396,13 @@ fn sampled(features: usize, documents: usize, options: &TreeOptions) -> usize {
     count.clamp(least.min(features), features)
 }
 
-// The default of the learning rate.
+// Default of the learning rate.
 //
 // More documents allow larger steps, and fewer trees need them. CatBoost has a rule of this form with other constants
 // (Prokhorenkova et al. 2018). Those here were chosen on validation data: sets of 12,000 to 600,000 documents, and 80 to
 // 400 trees.
 
-/// That of few documents and [`TREES`] trees.
+/// The learning rate for few documents and [`TREES`] trees.
 const FEW: f64 = 0.05;
 
 /// Numbers of documents between which the rate grows.

@@ -117,7 +117,7 @@ simd! {
     }
 }
 
-// The splits of many trees at a time, for the score of one document.
+// Scores of one document: the splits of many trees are evaluated at a time.
 
 /// Largest depth of a tree: the number of a leaf is a byte.
 pub const MAX_DEPTH: usize = 8;

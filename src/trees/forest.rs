@@ -146,7 +146,7 @@ impl Forest {
         features
     }
 
-    /// Checks trees of documents with this many features.
+    /// Checks trees of documents with `width` features.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::base::error::Error::Corrupt) for what [`Self::new`] does not make.
@@ -178,10 +178,10 @@ impl Forest {
 
 // Shapley values of the features in the score of oblivious trees (Shapley 1953).
 //
-// The value of a set of features is the score of a document that has these features of the explained document and all others
-// of a base. Shapley values are additive, so those of an ensemble are the sums of those of its trees. In a tree, a feature
-// counts only if one of its splits separates the document from the base. These are at most as many as the tree has splits,
-// so all sets of them are evaluated, and the values are exact.
+// The value of a set of features is the score of a document that has these features of the explained document and all
+// others of a base. Shapley values are additive, so the values of an ensemble are the sums of the values of its trees.
+// In a tree, a feature counts only if one of its splits separates the document from the base. A tree has at most one
+// such feature per split, so all sets of them are evaluated, and the values are exact.
 
 /// A feature whose splits in a tree separate the document from the base.
 #[derive(Clone, Copy, Default)]

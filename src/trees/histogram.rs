@@ -1,9 +1,10 @@
 //! Histograms of gradients over bins and leaves, and the best split of a level.
 //!
-//! All leaves of a level get the same split: that with the largest sum of G^2 / (W + ridge) over the leaves that it makes,
-//! for the sums G of gradients and W of weights of a leaf (Friedman 2001, section 4; one split per level: Prokhorenkova et
-//! al. 2018). The histograms of the larger half of a leaf are those of the leaf less those of the smaller half, so that
-//! only rows of smaller halves are read. All sums are of integers, so they are exact.
+//! All leaves of a level get the same split: that with the largest sum of G^2 / (W + ridge) over the leaves that it
+//! makes, for the sums G of gradients and W of weights of a leaf (Friedman 2001, section 4; one split per level:
+//! Prokhorenkova et al. 2018). The histograms of the larger half of a leaf are the histograms of the leaf minus the
+//! histograms of the smaller half, so that only rows of smaller halves are read. All sums are of integers, so they are
+//! exact.
 
 use std::borrow::Cow;
 
@@ -81,7 +82,7 @@ impl<'a> Histograms<'a> {
     /// The bins of a feature.
     ///
     /// # Errors
-    /// Those of [`BinColumn::bins`].
+    /// As [`BinColumn::bins`].
     pub fn column(&self, feature: usize, control: &Control) -> Result<Cow<'a, [u8]>> {
         self.binned.columns[feature].bins(control)
     }

@@ -1,9 +1,9 @@
 //! Losses of queries that trees minimize instead of least squares.
 //!
-//! A tree is fitted to the negative gradients by least squares (Friedman 2001, algorithm 1). With g_j the derivative of the
-//! loss by the score of document j among N, the target of document j is -N g_j and its weight 1 / N times that of the
-//! query: then the sums of a leaf are those of the gradient, and documents of long queries weigh less, as they do in the
-//! curvature of the losses. A step along the whole tree minimizes the loss before the learning rate.
+//! A tree is fitted to the negative gradients by least squares (Friedman 2001, algorithm 1). With g_j the derivative of
+//! the loss by the score of document j among N, the target of document j is -N g_j and its weight is 1 / N times the
+//! weight of the query. Then the sums of a leaf are sums of the gradient, and documents of long queries weigh less, as
+//! they do in the curvature of the losses. A step along the whole tree minimizes the loss before the learning rate.
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! Features in bins, of documents that come in parts, such as packs.
 //!
-//! A first pass over the parts gives a sample of rows, from which borders are found, a second pass the bins. Each document
-//! has a row number, that of all documents in memory. So the sample, the borders and the bins are those of
-//! [`Borders::find`] and [`Borders::bin`], for any parts in any order. A part may come again: it writes the same values.
+//! A first pass over the parts gives a sample of rows, from which borders are found, a second pass the bins. Each
+//! document has the row number that it has if all documents are in memory. So the sample, the borders and the bins
+//! equal the results of [`Borders::find`] and [`Borders::bin`], for any parts in any order. A part may come again: it
+//! writes the same values.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,7 +56,7 @@ pub struct BinnedParts {
 }
 
 impl BorderSample {
-    /// That of so many rows and features. `seed` chooses it.
+    /// An empty sample of `rows` rows with `features` features. `seed` chooses the rows.
     ///
     /// # Errors
     /// Too little memory.
@@ -148,8 +149,8 @@ fn copy_drawn<T: Copy>(drawn: &[usize], row_numbers: &RowNumbers, to: &mut Array
 }
 
 impl BinnedParts {
-    /// Bins of so many rows with these borders, before a part was added. Those that would take more than half of the memory
-    /// that is left are in a temporary file.
+    /// Bins of `rows` rows with these borders, before a part was added. Bins that would take more than half of the
+    /// memory that is left are in a temporary file.
     ///
     /// # Errors
     /// No temporary file can be made.

@@ -296,7 +296,7 @@ impl Shard {
         counts
     }
 
-    /// Lists the rows with a weight in some leaves. Their leaves are those of the level before, without the last bit.
+    /// Lists the rows with a weight in some leaves. Leaves are numbered as in the level before: without the last bit.
     pub fn list(&mut self, is_listed: &[bool], level: usize) {
         let Listed { rows, leaves, packed } = &mut self.listed;
         rows.clear();

@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use sqlite_ltr::internals::math::random::Random;
 
 use super::support::{database, value};
 
@@ -125,7 +126,6 @@ fn every_door_turns_the_same_texts_into_the_same_scores() {
     for (algorithm, options) in [
         ("rank_svm", json!({"lambda": 0.01})),
         ("boosted_trees", json!({"trees": 20})),
-        ("auto", json!({})),
         ("regression", json!({"lambda": 0.01, "scale": "standard"})),
     ] {
         report(&connection, algorithm, "shop", &options);
@@ -227,15 +227,12 @@ fn new_values_in_all_rows_are_told() {
     assert_eq!(rank("SELECT query_id, doc_id, price, NULL AS brand FROM shop"), "[]");
     ndcg(&connection, "rank_svm", upper);
     assert!(warnings(&connection).contains("brand"));
-    // Monitoring has a row for each value.
-    let sql = "SELECT group_concat(name || ' ' || status, ', ') FROM ltr_monitor('rank_svm', ?1) WHERE name LIKE 'brand%'";
+    // Monitoring has rows for each value; those of other values are outside of the range of the training.
+    let sql = "SELECT group_concat(kind || ' ' || name, ', ') FROM ltr_monitor('rank_svm', ?1) WHERE name LIKE 'brand%' AND status <> 'ok'";
     let found: String = value(&connection, sql, [upper]);
-    assert_eq!(
-        found,
-        "brand=acme alert, brand=globex alert, brand=initech alert, brand=(other) alert, brand=(NULL) ok"
-    );
+    assert_eq!(found, "drift brand=acme, drift brand=globex, drift brand=initech, outside brand=(other)");
     let found: String = value(&connection, sql, ["SELECT query_id, doc_id, relevance, price FROM shop"]);
-    assert!(found.starts_with("brand alert, "), "{found}");
+    assert!(found.starts_with("missing_column brand, "), "{found}");
 }
 
 #[test]
@@ -273,7 +270,7 @@ fn what_is_no_category_is_told() {
     // On their own: titles, ids, one value, and long texts are no categories.
     for (column, expected) in [
         ("'title ' || (query_id * 10 + doc_id)", "id"),
-        ("'name ' || doc_id", "left_out"),
+        ("'name ' || doc_id", "id"),
         ("'same'", "left_out"),
         ("printf('%.*c', 300, 'x') || brand", "left_out"),
         ("'2024-01-0' || (1 + doc_id % 3)", "left_out"),
@@ -382,4 +379,90 @@ fn every_algorithm_takes_categories() {
         );
         assert_eq!(same, 72, "{algorithm}");
     }
+}
+
+/// A column of many values: 60 queries of 20 documents with 200 values, whose effects decide the relevance.
+fn many_values(connection: &Connection, effect: &str) {
+    let sql = format!(
+        "DROP TABLE IF EXISTS many;
+         CREATE TABLE many AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 1199),
+           r AS (SELECT i, i * 7919 % 200 AS c, i * 104729 % 997 / 997.0 AS x FROM n)
+         SELECT i / 20 AS query_id, i AS doc_id, x, 'value ' || c AS name, CAST(2 * ({effect}) AS INTEGER) AS relevance FROM r"
+    );
+    connection.execute_batch(&sql).unwrap();
+}
+
+/// Rule 2.23: many values have their mean relevance, too, which every door knows.
+#[test]
+fn many_values_have_their_mean_relevance() {
+    let connection = database();
+    many_values(&connection, "c * 31 % 17 / 17.0 + 0.3 * x");
+    let names = "SELECT count(*) || ' ' || sum(feature = 'name=(mean)') FROM ltr_weights('rank_svm')";
+    for (algorithm, options) in
+        [("rank_svm", json!({"lambda": 0.01, "scale": "standard"})), ("boosted_trees", json!({"trees": 30}))]
+    {
+        let with = report(&connection, algorithm, "many", &options);
+        assert_eq!(fate(&with, "name")["fate"], "category");
+        let mean = ndcg(&connection, algorithm, "many");
+        let without = "SELECT query_id, doc_id, x, relevance FROM many";
+        report(&connection, algorithm, without, &{
+            let mut options = options.clone();
+            options["name"] = json!("without");
+            options
+        });
+        assert!(mean > ndcg(&connection, "without", without) + 0.1, "{algorithm}: {mean}");
+        let source = "SELECT query_id, doc_id, x, iif(doc_id % 9 = 0, 'new', iif(doc_id % 7 = 0, NULL, name)) AS name FROM many";
+        let score = format!("ltr_score('{algorithm}', json_array(x, name))");
+        assert!(difference(&connection, algorithm, source, &score) < 1e-9, "{algorithm}");
+        if algorithm == "rank_svm" {
+            assert_eq!(value::<String>(&connection, names, []), "104 1");
+            let sql: String = value(&connection, "SELECT ltr_export(?1, 'sql')", [algorithm]);
+            assert!(difference(&connection, algorithm, source, &sql) < 1e-9);
+        }
+        let text: String = value(&connection, "SELECT ltr_export(?1, 'json')", [algorithm]);
+        let _: String = value(&connection, "SELECT ltr_import(?1, '{\"name\": \"copy\"}')", [text]);
+        let copy = "ltr_score('copy', json_array(x, name))";
+        assert!(difference(&connection, algorithm, source, copy) < 1e-12, "{algorithm}");
+        // The order of the rows and the threads have no influence.
+        let fit = |source: &str, threads: usize| -> Vec<u8> {
+            let mut options = options.clone();
+            options["threads"] = json!(threads);
+            value(&connection, "SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, options.to_string()))
+        };
+        assert!(fit("many", 2) == fit("SELECT * FROM many ORDER BY x", 1), "{algorithm}");
+    }
+}
+
+/// Rows of a query get means of other queries: a random category does not look useful, neither held out nor in training.
+#[test]
+fn a_random_category_has_no_use() {
+    let connection = database();
+    let mut gains = Vec::new();
+    for seed in 0..3 {
+        let mut random = Random::new(seed);
+        connection
+            .execute_batch(
+                "DROP TABLE IF EXISTS noise; CREATE TABLE noise(query_id, doc_id, x, name, relevance); BEGIN",
+            )
+            .unwrap();
+        let mut insert = connection.prepare("INSERT INTO noise VALUES (?1, ?2, ?3, ?4, ?5)").unwrap();
+        for row in 0..1200 {
+            let (x, noise) = (random.below(1000) as i64, random.below(1000) as i64);
+            let name = format!("value {}", random.below(200));
+            insert.execute((row / 20, row, x, name, (3 * x + 7 * noise) / 2500)).unwrap();
+        }
+        drop(insert);
+        connection.execute_batch("COMMIT").unwrap();
+        let validated = |source: &str| -> f64 {
+            let options = r#"{"trees": 20, "folds": 5}"#;
+            value(
+                &connection,
+                "SELECT avg(value) FROM ltr_cross_validate('boosted_trees', ?1, ?2)",
+                (source, options),
+            )
+        };
+        let without = "SELECT query_id, doc_id, x, relevance FROM noise";
+        gains.push(validated("noise") - validated(without));
+    }
+    assert!(gains.iter().sum::<f64>() / 3.0 < 0.01, "{gains:?}");
 }

@@ -39,7 +39,7 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
     (VECTOR, "ltr_vec(y)", "left_out", "ltr_vec(\"features\", \"c\")"),
     (VECTOR, "q % 4", "left_out", r#"{"columns": {"query_features": ["c"]}}"#),
     (VECTOR, "substr('abc', 1 + 3 * y, 1)", "left_out", r#"{"columns": {"categories": ["c"]}}"#),
-    (WIDE, "'v' || (i * 7 % 60)", "left_out", r#"{"columns": {"categories": ["c"]}}"#),
+    (WIDE, "'v' || (i * 7 % 80)", "left_out", r#"{"columns": {"categories": ["c"]}}"#),
     (WIDE, "substr('abc', 1 + 3 * y, 1)", "category", ""),
     (WIDE, "iif(y > 0.5, 'yes', 'no')", "category", ""),
     (WIDE, "iif(y > 0.5, 'sale', NULL)", "category", ""),

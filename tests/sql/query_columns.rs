@@ -109,3 +109,49 @@ fn the_same_bits_for_any_threads_and_order_of_rows() {
     assert_eq!(fit("SELECT * FROM judged ORDER BY a", 2), model);
     assert_eq!(fit("SELECT * FROM judged ORDER BY b DESC", 8), model);
 }
+
+/// Trees of two scales, and those of `auto`, split query features too. The sum is one function of documents for each query.
+#[test]
+fn sums_of_trees_split_query_features() {
+    let connection = connect();
+    connection.execute_batch("UPDATE judged SET q_kind = NULL WHERE q_kind = 1").unwrap();
+    let fit = |algorithm: &str, source: &str, options: &str| -> Vec<u8> {
+        value(&connection, "SELECT ltr_fit(?1, ?2, ?3)", (algorithm, source, options))
+    };
+    let both = r#"{"scale": "none+quantile_minmax", "trees": 30, "query_columns": true}"#;
+    for (algorithm, options) in [("boosted_trees", both), ("auto", r#"{"effort": 1}"#)] {
+        let model = fit(algorithm, "judged", options);
+        let ndcg =
+            "SELECT value FROM ltr_evaluate(?1, 'judged') WHERE query_id IS NULL AND metric = 'ndcg@10'";
+        let found: f64 = value(&connection, ndcg, [&model]);
+        assert!(found > 0.97, "{algorithm}: {found}");
+        // The document of a source, and its contributions.
+        let explained = "SELECT abs(sum(contribution) - (SELECT score FROM ltr_rank(?1, 'judged')
+                                                          WHERE query_id = 7 AND doc_id = 4))
+                           FROM ltr_explain(?1, 'judged', 7, 4)";
+        let worst: f64 = value(&connection, explained, [&model]);
+        assert!(worst < 1e-6, "{algorithm}: {worst}");
+        // A list is ranked as it is beside others.
+        let alone = "SELECT max(abs(a.score - b.score)) FROM ltr_rank(?1, 'judged') AS a
+                       JOIN ltr_rank(?1, 'SELECT * FROM judged WHERE query_id = 7') AS b USING (query_id, doc_id)";
+        assert!(value::<f64>(&connection, alone, [&model]) < 1e-12, "{algorithm}");
+        // The same bytes for any order of rows and number of threads, and again from the database.
+        let threads = options.replace('{', r#"{"threads": 3, "#);
+        assert!(fit(algorithm, "SELECT * FROM judged ORDER BY b", &threads) == model, "{algorithm}");
+        let info = "SELECT ltr_info(?1) -> 'training' ->> 'query_features'";
+        assert!(value::<String>(&connection, info, [&model]).contains("q_kind"), "{algorithm}");
+        for (sql, says) in [
+            ("SELECT count(*) FROM ltr_rank(?1, 'SELECT query_id, doc_id, a, b FROM judged')", "q_kind"),
+            ("SELECT ltr_export(?1, 'sql')", "has a function for each query"),
+        ] {
+            let error = connection.query_row(sql, [&model], |_| Ok(())).expect_err(sql).to_string();
+            assert!(error.contains(says), "{algorithm}: {error}");
+        }
+    }
+    // A query feature that says nothing is left out.
+    let source = "SELECT query_id, doc_id, (a > 0.6) + (b > 0.8) AS relevance, a, b, q_noise FROM judged";
+    let model = fit("auto", source, r#"{"effort": 1}"#);
+    let sql = "SELECT value ->> 'query_columns' FROM json_each(ltr_info(?1), '$.training.candidates')
+                WHERE value ->> 'algorithm' = 'boosted_trees'";
+    assert_eq!(value::<i64>(&connection, sql, [&model]), 0);
+}

@@ -63,7 +63,7 @@ fn a_training_whose_model_would_not_open_is_refused() {
     let connection = judgments();
     for (source, options, problem) in [
         (
-            "SELECT query_id, relevance, ''x'' || relevance AS title FROM judgments",
+            "SELECT query_id, relevance, ''x'' || rowid AS title FROM judgments",
             "{}",
             "no column is left for features: no row of title is a number",
         ),

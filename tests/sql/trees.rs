@@ -261,7 +261,7 @@ fn ensembles_of_two_scales_are_averaged() {
     let sql = "SELECT ltr_score(?1, ltr_vec(0.1, 0.2, 0.3))";
     assert!(connection.query_row(sql, [&sum], |_| Ok(())).is_err());
     for (options, expected) in [
-        (json!({ "scale": both, "query_columns": true }), "has no columns of queries"),
+        (json!({ "scale": both, "query_columns": true }), "has no column query_features"),
         (json!({ "scale": "both" }), "none+quantile_minmax"),
     ] {
         let sql = format!("SELECT ltr_fit('boosted_trees', 'judged', '{options}')");

@@ -1,10 +1,10 @@
 //! The contribution of each feature to the difference between the score of a document and that of a base.
 //!
-//! The contributions and the score of the base add up to the score. They are the Shapley values of the features: the value of a
-//! set of features is the score of a document that has these features of the document and all others of the base. Features are
-//! replaced after scaling. The other documents of the query and its function stay as they are. Parts of a score that are linear
-//! in scaled features are additive, so that their contributions are exact: weight times difference to the base. Those of trees
-//! are exact, too, because a tree depends on few features.
+//! The contributions and the score of the base add up to the score. They are the Shapley values of the features: the
+//! value of a set of features is the score of a document that has these features of the document and all others of the
+//! base. Features are replaced after scaling. The other documents of the query and its function stay as they are. Parts
+//! of a score that are linear in scaled features are additive, so that their contributions are exact: weight times
+//! difference to the base. Contributions in trees are exact, too, because a tree depends on few features.
 
 mod shapley;
 #[cfg(test)]
@@ -55,7 +55,7 @@ impl Explanation {
         }
     }
 
-    /// Operations of about a nanosecond that an explanation among this many documents takes.
+    /// Number of operations of about a nanosecond in an explanation among `documents` documents.
     pub fn operations(model: &Model, documents: usize) -> usize {
         let is_linear = model.scorer().is_ok_and(Scorer::is_linear);
         let columns = model.card.categories.inputs(model.card.features.len()).len();
@@ -159,7 +159,7 @@ fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contr
 /// `data`: the documents of the query. `functions`: its function; none for a model without features.
 ///
 /// # Errors
-/// Those of [`explain`].
+/// As [`explain`].
 pub fn explain_document(
     model: &Model,
     functions: &[Arc<Function>],

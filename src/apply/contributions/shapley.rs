@@ -66,7 +66,7 @@ pub(super) struct Shapley {
 /// The Shapley value of each player. They add up to the value of all players minus that of none.
 ///
 /// # Errors
-/// Those of the game; an interruption; too much memory.
+/// Errors of the game; an interruption; too much memory.
 pub(super) fn values(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
     match game.players() {
         0 => Ok(Vec::new()),
@@ -80,7 +80,7 @@ fn together(game: &dyn Game) -> usize {
     (CHUNK / game.numbers().max(1)).clamp(4, 1024)
 }
 
-/// Reserves the bytes of the chunks that all threads evaluate, and of this many numbers.
+/// Reserves the bytes of the chunks that all threads evaluate, and of `numbers` numbers.
 fn reserve(game: &dyn Game, numbers: usize, control: &Control) -> Result<Reservation> {
     let chunk =
         matrix_bytes(together(game), game.numbers() + 1) + bytes_of::<bool>(together(game) * game.players());
@@ -206,7 +206,7 @@ fn add_along(
     Ok(())
 }
 
-// What features add to a score: in a coalition, its features have the values of the document and all others those of the base.
+// The game of a score: the features of a coalition have the values of the document, all others the values of the base.
 
 /// A summand of the score, with the explained document and the base in its scaled features.
 pub(super) struct Part<'a> {

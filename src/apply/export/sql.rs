@@ -111,7 +111,7 @@ fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
         (CategoryValue::Real(number).text()? == value)
             .then(|| format!("typeof({column}) IS 'real' AND {column} = {number:?}"))
     };
-    let is_value = |value: &String| {
+    let mut is_value = |value: &String| {
         ticks.add(64 + value.len());
         match number(value) {
             Some(number) => format!("({text} IS {} OR {number})", literal(value)),
@@ -121,7 +121,7 @@ fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
             None => format!("({text} IS {})", literal(value)),
         }
     };
-    let values: Vec<String> = category.values().iter().map(is_value).collect();
+    let values: Vec<String> = category.values().iter().map(&mut is_value).collect();
     let (plain, others): (Vec<&String>, Vec<&String>) =
         category.values().iter().partition(|value| value.parse::<f64>().is_err());
     let listed: Vec<String> = plain.into_iter().map(|value| literal(value)).collect();
@@ -133,7 +133,14 @@ fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
         }
     }
     other.push(')');
-    values.into_iter().chain([other, format!("({column} IS NULL)")]).collect()
+    let mean = category.means().map(|means| {
+        let mut mean = format!("CASE WHEN {column} IS NULL THEN {:?}", means.of(None));
+        for (value, number) in means.entries() {
+            mean.push_str(&format!(" WHEN {} THEN {number:?}", is_value(value)));
+        }
+        mean + " ELSE 0.0 END"
+    });
+    values.into_iter().chain([other, format!("({column} IS NULL)")]).chain(mean).collect()
 }
 
 /// A summand of a score.

@@ -57,7 +57,7 @@ pub(crate) fn numbers(text: &[u8], width: Option<usize>) -> Result<(Vec<Option<f
     numbers.and_then(|numbers| json.end().map(|()| numbers)).map_err(|problem| json_problem(&problem))
 }
 
-/// Keeps this many numbers of an array.
+/// Keeps the first numbers of an array, at most this number.
 struct FirstNumbers(usize);
 
 impl<'de> Visitor<'de> for FirstNumbers {
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Strict {
     }
 }
 
-/// Reads a value. So many more may follow.
+/// Reads a value. The cell has the number of values that may still be read.
 #[derive(Clone, Copy)]
 struct StrictSeed<'a>(&'a Cell<usize>);
 

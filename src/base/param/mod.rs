@@ -118,7 +118,7 @@ impl Params {
     /// One of the names of an enum, if given or a default.
     ///
     /// # Errors
-    /// Another name than those of the enum.
+    /// A name that the enum does not have.
     pub fn choice<T: Named>(&self, key: &str) -> Result<Option<T>> {
         let known = |name| {
             let unknown =

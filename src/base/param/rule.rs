@@ -263,8 +263,8 @@ impl fmt::Display for Rule {
     }
 }
 
-// Enums whose variants have names in parameters. Names and variants are one table, so a name that a rule allows is
-// always one that the enum parses.
+// Enums whose variants have names in parameters. One table has the names and the variants, so the enum parses each name
+// that a rule allows.
 
 /// An enum with a name for each variant.
 pub trait Named: Copy + 'static {

@@ -193,7 +193,7 @@ fn newton(spec: &GridSpec, dim: usize, queries: &[(Arc<QueryBlock>, f64)], w: &[
     Ok(numbers)
 }
 
-// A risk whose rows are in buckets. The image of w is w; a new point is a question.
+// Risks whose rows are in buckets. The image of w is w; a new point is a question.
 
 /// What no point changes about the hinge, as means over queries.
 pub(super) fn ask_hinge_origin(asking: &Asking<'_>, part: Part, (dim, queries): (usize, f64)) -> Vec<f64> {
@@ -245,7 +245,7 @@ pub(super) struct AskedRisk<'a> {
 }
 
 impl<'a> AskedRisk<'a> {
-    /// The risk of the queries of a part, so many, in so many dimensions.
+    /// The risk of the `queries` queries of a part, in `dim` dimensions.
     pub fn new(asking: &'a Asking<'a>, part: Part, (dim, queries): (usize, f64), lambda: f64) -> Self {
         Self { asking, part, dim, queries, lambda, last: Mutex::new(None) }
     }

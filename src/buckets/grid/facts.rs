@@ -58,7 +58,7 @@ impl Count {
 
 impl Facts {
     /// # Errors
-    /// Sums of something else; counts that do not fit each other.
+    /// Sums that are not facts; counts that do not fit each other.
     pub fn new(numbers: Vec<f64>) -> Result<Self> {
         if numbers.len() <= HEAD || !(numbers.len() - HEAD).is_multiple_of(2) {
             return Err(wrong_length());
@@ -203,7 +203,7 @@ impl Prepared {
         Ok(Self { facts, scaling, space })
     }
 
-    /// Asks for it.
+    /// Asks the buckets for the facts, and fits scaling and space.
     pub fn ask(spec: &GridSpec, asking: &Asking<'_>, control: &Control) -> Result<Self> {
         let question = |kind, numbers| Question { kind, part: Part::All, numbers };
         let Sums { numbers, counts, sample } = asking.ask(question(FACTS, Vec::new()));
@@ -263,7 +263,8 @@ impl Prepared {
     }
 }
 
-/// Adds spaces with their scalings of so many features: as the space of a function 0, so the code is that of models.
+/// Writes the scaled spaces of `features` features as the space of a zero function, so that the model encoder can be
+/// used.
 pub(in crate::buckets) fn write_spaces(
     writer: &mut Writer,
     features: usize,
@@ -275,7 +276,7 @@ pub(in crate::buckets) fn write_spaces(
     Ok(())
 }
 
-/// Spaces with their scalings of so many features, at least one.
+/// Reads the scaled spaces of `features` features, at least one space.
 pub(in crate::buckets) fn read_spaces(reader: &mut Reader<'_>, features: usize) -> Result<Vec<Member>> {
     let linear = Linear::decode(reader.bytes()?)?;
     match linear.space() {
@@ -289,7 +290,7 @@ pub(in crate::buckets) fn read_spaces(reader: &mut Reader<'_>, features: usize) 
     }
 }
 
-/// Bytes of the sums that answer a question about functions of so many numbers: at most a value, a gradient and the upper
+/// Bytes of the sums that answer a question about functions of `dim` numbers: at most a value, a gradient and the upper
 /// half of a Hessian.
 pub(super) fn answer_bytes(dim: usize) -> usize {
     4usize.saturating_mul(dim + 1).saturating_mul(dim + 2)

@@ -52,9 +52,9 @@ const VALUE_TASKS: usize = GRAM_TASKS + FOLDS as usize;
 const ORIGIN_TASKS: usize = VALUE_TASKS + FOLDS as usize;
 const LAST_FIT: usize = ORIGIN_TASKS + FOLDS as usize + 1;
 
-/// About so many answers are kept until a lambda is solved, each with a Hessian.
+/// Approximate number of answers that are kept until a lambda is solved, each with a Hessian.
 const ANSWERS: usize = 8;
-/// Bytes of answers above which further lambdas and folds wait: a state has at most twice as many.
+/// Bytes of answers above which further lambdas and folds wait: a state has at most twice this number.
 const ANSWER_BYTES: usize = 64 << 20;
 
 /// Refuses choices that need more than sums over buckets.

@@ -134,7 +134,7 @@ pub trait ListwiseLoss: Send + Sync {
     /// Checks that the parameters are in their ranges.
     ///
     /// # Errors
-    /// The parameter and its range.
+    /// A parameter that is out of range.
     fn validate(&self) -> Result<()> {
         Ok(())
     }
@@ -150,7 +150,7 @@ pub trait ListwiseLoss: Send + Sync {
     /// Checks the labels (N, finite) and row groups of a query.
     ///
     /// # Errors
-    /// What was found, and what is allowed.
+    /// Labels or row groups that the loss does not allow.
     fn check_query(&self, _labels: &[f64], _row_groups: &[RowGroup]) -> Result<()> {
         Ok(())
     }

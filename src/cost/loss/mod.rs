@@ -157,7 +157,7 @@ impl Loss {
         }
     }
 
-    /// True if a query with these labels influences a fit. `weights` are those of its documents; empty if all are 1.
+    /// True if a query with these labels influences a fit. `weights`: the weights of its documents; empty if all are 1.
     pub fn is_informative(&self, labels: &[f64], weights: &[f64]) -> bool {
         let weighted = || labels.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(y, _)| *y);
         match self {
@@ -171,7 +171,8 @@ impl Loss {
         }
     }
 
-    /// Whether documents may have weights: pairs then weigh as their better document, documents of a list as so many copies.
+    /// Whether documents may have weights. A pair then has the weight of its better document. In a list, a document of
+    /// weight w counts as w copies.
     pub fn weighs_documents(&self) -> bool {
         match self {
             Self::Pair(..) => true,
@@ -187,8 +188,8 @@ impl Loss {
         }
     }
 
-    /// The factor that turns the sum over the pairs of a query into the mean over all pairs of so many documents; 1 for
-    /// listwise losses.
+    /// The factor that turns the sum over the pairs of a query into the mean over all pairs of `documents` documents; 1
+    /// for listwise losses.
     pub fn normalizer(&self, documents: usize) -> f64 {
         match self {
             Self::Pair(..) => pair_normalizer(documents),

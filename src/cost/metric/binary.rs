@@ -92,7 +92,7 @@ fn recall(list: &ScoredList<'_>) -> Option<f64> {
     Some(ranking.expected_hits(list.depth()) / ranking.relevant as f64)
 }
 
-// Averaged elementary symmetric polynomials, the tool for expectations of products over the orders of a tie.
+// Averaged elementary symmetric polynomials. They give expectations of products over the orders of a tie.
 //
 // For numbers `q_1, ..., q_m` let `A_k = e_k(q) / C(m, k)`: the mean, over the subsets of size k, of the product of
 // their numbers. In a uniformly random order of the m numbers, `A_k` is the expected product of the first k.

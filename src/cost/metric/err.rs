@@ -8,8 +8,8 @@
 //! end, so R is a probability; a list in which nothing is relevant has ERR 0, not undefined.
 //!
 //! Ties: in a tie of m documents behind `s` positions, the probability to stop at its j-th position is the probability
-//! to reach the tie times `A_(j-1) - A_j`, where `A_j` is the expected product of `1 - R` over the first j documents
-//! of a random order (`elementary`). Exact.
+//! to reach the tie times `A_(j-1) - A_j`, where `A_j` is the expected product of `1 - R` over the first j documents of
+//! a random order (`expected_products`). Exact.
 //!
 //! Cost: O(n log n) without ties; for a tie of m documents, r of them with R > 0, O(m r) at most. It is less in
 //! practice, because positions that are reached with a probability below `NEVER` are left out (they change no digit).
@@ -163,7 +163,7 @@ mod err_tests {
         let relevance: Vec<f64> = (0..20_000).map(|i| f64::from(i % 5)).collect();
         let found = value(&relevance, &vec![0.0; 20_000], &MetricOptions::default());
         let stop = (1.0 + 3.0 + 7.0 + 15.0) / 16.0 / 5.0;
-        // With independent grades the value is that of a geometric distribution: -p ln(p) / (1 - p).
+        // With independent grades users stop at a geometrically distributed position: the value is -p ln(p) / (1 - p).
         let independent = -stop * libm::log(stop) / (1.0 - stop);
         assert!((found - independent).abs() < 1e-3);
     }

@@ -3,7 +3,7 @@
 use super::MetricDef;
 use crate::base::param::named;
 
-/// What a query for which the metric is undefined counts in the mean.
+/// Value used in the mean for a query whose metric is undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Undefined {
     /// Nothing: the query is left out.
@@ -93,8 +93,8 @@ pub struct StandardError {
 }
 
 impl StandardError {
-    /// That of the mean m of n values with weights: sqrt(n / (n - 1) sum w_i^2 (x_i - m)^2) / sum w_i, the error of a ratio of
-    /// sums. Queries are independent. `None` for fewer than 2.
+    /// The standard error of the mean m of n values with weights: sqrt(n / (n - 1) sum w_i^2 (x_i - m)^2) / sum w_i,
+    /// the error of a ratio of sums. Queries are independent. `None` for fewer than 2.
     pub fn of(values: &[(f64, f64)]) -> Option<Self> {
         let n = values.len() as f64;
         let weights: f64 = values.iter().map(|(_, weight)| weight).sum();

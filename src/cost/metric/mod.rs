@@ -83,7 +83,7 @@ pub const METRICS: &[&MetricDef] = &[
 #[doc(hidden)]
 pub const SUBTOPIC_METRICS: &[&SubtopicDef] = &[&subtopics::ALPHA_NDCG, &subtopics::SUBTOPIC_RECALL];
 
-// The declaration of a metric.
+// Declaration of a metric.
 
 /// Which of two values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

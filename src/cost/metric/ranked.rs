@@ -73,7 +73,7 @@ pub(super) fn ends_of_runs<T: Copy>(items: &[T], equal: impl Fn(T, T) -> bool) -
     ends
 }
 
-// What may be chosen about a metric, with the defaults of the SQL interface.
+// Options of metrics, with the defaults of the SQL interface.
 
 /// What equal scores mean. `Best` and `Worst` order the documents of a tie by their relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -149,7 +149,7 @@ impl MetricOptions {
     /// Refuses numbers outside their ranges; everything behind this check trusts them.
     ///
     /// # Errors
-    /// The first number that is outside.
+    /// The first number that is out of range.
     pub fn check(&self) -> Result<()> {
         if let Some(max_grade) = self.max_grade {
             in_range("max_grade", max_grade, max_grade >= 0.0, "a finite number, 0 or more")?;

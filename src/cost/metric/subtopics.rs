@@ -74,8 +74,8 @@ impl Subtopics {
 // not the best one, values slightly above 1 are possible, as in every implementation of this metric.
 //
 // Ties: let a tie of m documents contain subtopic t in c of them. Its j-th position has t with probability c/m, and
-// then the other c - 1 are spread over the m - 1 other positions, so the expected decay is that of a random order of
-// c - 1 numbers `1 - alpha` and m - c ones (`elementary`). Exact.
+// then the other c - 1 are spread over the m - 1 other positions, so the expected decay is a mean over the orders of
+// c - 1 numbers `1 - alpha` and m - c ones (`expected_products`). Exact.
 //
 // Cost: O(n log n) without ties; a tie costs (its subtopic occurrences) x (its positions above the cutoff).
 
@@ -139,7 +139,7 @@ fn decayed_discounts(start: usize, positions: usize, (size, count): (usize, usiz
 /// yields the largest bound first, the first document among equals.
 struct Candidate {
     bound: f64,
-    /// Those not yet ranked, the first one last.
+    /// The documents not yet ranked, the first one last.
     documents: Vec<usize>,
 }
 
@@ -209,9 +209,9 @@ fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
 //
 // `S-recall@k = |union of the subtopics of the first k documents| / |all subtopics|`; 1 without a cutoff.
 //
-// Decisions: all subtopics are those of the query's documents; undefined if there is none. Ties: a subtopic that c
-// of the m documents of a tie have, and none above it, is among the first k' of the tie with probability
-// `1 - C(m-c, k') / C(m, k')`; exact. Cost O(n log n + subtopic occurrences).
+// Decisions: "all subtopics" means the subtopics of the query's documents; it is undefined if there is none. Ties: a
+// subtopic that c of the m documents of a tie have, and none above it, is among the first k' of the tie with
+// probability `1 - C(m-c, k') / C(m, k')`; exact. Cost O(n log n + subtopic occurrences).
 
 /// The declaration.
 pub const SUBTOPIC_RECALL: SubtopicDef = SubtopicDef {

@@ -2,7 +2,7 @@
 //!
 //! | a text column is a category on its own if | so that |
 //! |---|---|
-//! | its different values are at most a fifth of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are none |
+//! | its different values are at most a third of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are none |
 //! | its different values are at most half of the documents, or the rows of a document differ | titles are none |
 //! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
 //! | it differs within a query | it can order the documents of a query |
@@ -13,20 +13,22 @@
 //! Nothing depends on the order of the rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::{Category, LONGEST_VALUE};
+use super::means::{self, Means};
+use super::{Category, LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
 use crate::base::control::Ticks;
 use crate::base::memory::{bytes_of, grown_bytes};
 use crate::data::columns::{ColumnFacts, is_date, is_like_date, is_like_number};
 use crate::math::order::sort_items;
 
-/// Most different values of a column that are counted. Beyond, it is no category.
-pub const MOST_DISTINCT: usize = 10_000;
 /// Most values of a category that have a feature of their own.
 pub const MOST_VALUES: usize = 100;
 /// Fewest rows and queries of a value that has a feature of its own.
 const FEWEST_ROWS: u64 = 3;
 const FEWEST_QUERIES: usize = 2;
+/// Fewest values of a category with means. Trees and linear functions learn fewer from their features as well.
+const FEWEST_VALUES_WITH_MEANS: usize = 20;
 
 /// Rows without a value.
 const NULL: u32 = u32::MAX;
@@ -42,6 +44,8 @@ pub struct Codes {
     dictionary: Dictionary,
     /// For each row the number of its value or of its feature.
     codes: Vec<u32>,
+    /// For each row the mean of its value, in a known category with means.
+    means: Vec<f64>,
     /// Bytes of the texts in the dictionary.
     text_bytes: u64,
 }
@@ -54,7 +58,7 @@ enum Dictionary {
     /// There were more than [`MOST_DISTINCT`] values, and they are forgotten.
     TooMany,
     /// Values have the numbers of their features.
-    Known(Category),
+    Known(Arc<Category>),
 }
 
 /// A column that is a category by the option `columns` or by a model.
@@ -72,20 +76,11 @@ pub struct CategoryColumn {
 #[derive(Debug)]
 pub struct Learned {
     /// The category.
-    pub category: Category,
+    pub category: Arc<Category>,
     /// The numbers.
     pub codes: Vec<u32>,
-}
-
-/// The rows that the codes belong to.
-#[derive(Debug, Clone, Copy)]
-pub struct RowsOfCodes<'a> {
-    /// The number of the query of each row.
-    pub queries: &'a [usize],
-    /// Number of queries.
-    pub n_queries: usize,
-    /// The number of the document of each row; `None` without ids.
-    pub documents: Option<&'a [usize]>,
+    /// For each row the mean of its value; empty without means.
+    pub means: Vec<f64>,
 }
 
 /// What is known of a value.
@@ -101,19 +96,23 @@ struct Count {
 impl Codes {
     /// Codes whose values are learned, for a column that has `missing` rows without a value so far.
     pub fn new(missing: usize) -> Self {
-        Self { dictionary: Dictionary::New(HashMap::new()), codes: vec![NULL; missing], text_bytes: 0 }
+        let dictionary = Dictionary::New(HashMap::new());
+        Self { dictionary, codes: vec![NULL; missing], means: Vec::new(), text_bytes: 0 }
     }
 
     /// Codes of the features of a category.
-    pub fn of(category: &Category) -> Self {
-        Self { dictionary: Dictionary::Known(category.clone()), ..Self::new(0) }
+    pub fn of(category: &Arc<Category>) -> Self {
+        Self { dictionary: Dictionary::Known(Arc::clone(category)), ..Self::new(0) }
     }
 
     /// Adds the value of a row; `None` is NULL.
     pub fn push(&mut self, value: Option<&str>) {
         let code = match (&mut self.dictionary, value) {
             (Dictionary::TooMany, _) => return,
-            (Dictionary::Known(category), value) => category.feature_of(value) as u32,
+            (Dictionary::Known(category), value) => {
+                self.means.extend(category.means().map(|means| means.of(value)));
+                category.feature_of(value) as u32
+            }
             (Dictionary::New(_), None) => NULL,
             (Dictionary::New(_), Some(value)) if value.len() > LONGEST_VALUE => LONG,
             (Dictionary::New(known), Some(value)) => match known.get(value) {
@@ -136,13 +135,13 @@ impl Codes {
     /// Bytes after a row is added.
     pub fn grown_bytes(&self) -> u64 {
         let entry = (bytes_of::<(Box<str>, u32, u64)>(1)) + LONGEST_VALUE as u64;
-        grown_bytes(&self.codes, 1) + 2 * self.text_bytes + entry
+        grown_bytes(&self.codes, 1) + grown_bytes(&self.means, 1) + 2 * self.text_bytes + entry
     }
 
     /// The codes of a category that is known.
     pub fn known(self) -> Option<Learned> {
         match self.dictionary {
-            Dictionary::Known(category) => Some(Learned { category, codes: self.codes }),
+            Dictionary::Known(category) => Some(Learned { category, codes: self.codes, means: self.means }),
             _ => None,
         }
     }
@@ -164,7 +163,7 @@ impl Codes {
                 "no value with {FEWEST_ROWS} rows in {FEWEST_QUERIES} queries, so nothing can be learned of it; leave it out"
             ));
         }
-        Ok(self.learned(name, values))
+        Ok(self.learned(name, values, rows))
     }
 
     /// The category of a column of text, if it is one on its own.
@@ -172,7 +171,7 @@ impl Codes {
         let Dictionary::New(known) = &self.dictionary else { return None };
         let counts = self.counts(known.len(), rows);
         let with_value: u64 = counts.iter().map(|count| count.rows).sum();
-        let are_few = 5 * known.len() as u64 <= with_value
+        let are_few = 3 * known.len() as u64 <= with_value
             && rows.documents.is_none_or(|documents| !self.names_documents(documents, known.len()));
         let is_better_converted = || known.keys().all(|value| is_convertible(value));
         let values = frequent(known, &counts, rows);
@@ -182,9 +181,9 @@ impl Codes {
             && states >= 2
             && are_few
             && !is_better_converted()
-            && !is_constant_within(&self.codes, rows.queries, rows.n_queries)
+            && !is_constant_within(&self.codes, rows.queries, rows.query_ids.len())
             && (rows.documents.is_some() || self.repeats_within_query(rows));
-        is_category.then(|| self.learned(name, values))
+        is_category.then(|| self.learned(name, values, rows))
     }
 
     fn counts(&self, values: usize, rows: RowsOfCodes<'_>) -> Vec<Count> {
@@ -216,13 +215,26 @@ impl Codes {
     }
 
     /// The category with these values: texts and their codes.
-    fn learned(self, name: &str, values: Vec<(String, u32)>) -> Learned {
-        let Dictionary::New(known) = self.dictionary else {
-            return Learned {
-                category: Category { name: name.to_owned(), values: Vec::new() },
-                codes: Vec::new(),
-            };
+    fn learned(self, name: &str, values: Vec<(String, u32)>, rows: RowsOfCodes<'_>) -> Learned {
+        let known = match self.dictionary {
+            Dictionary::New(known) => known,
+            Dictionary::TooMany | Dictionary::Known(_) => HashMap::new(),
         };
+        // 1. Means, if there are many values.
+        let has_means = values.len() >= FEWEST_VALUES_WITH_MEANS
+            && rows.query_ids.len() >= means::FEWEST_QUERIES
+            && rows.relevance.len() == self.codes.len();
+        let (means, of_rows) = if has_means {
+            let mut texts = vec![""; known.len()];
+            known.iter().for_each(|(value, code)| texts[*code as usize] = value);
+            let number = |code: &u32| if *code == NULL { texts.len() as u32 } else { *code };
+            let codes: Vec<u32> = self.codes.iter().map(number).collect();
+            let (means, of_rows) = Means::learn(&codes, &texts, rows);
+            (Some(means), of_rows)
+        } else {
+            (None, Vec::new())
+        };
+        // 2. The features of the rows.
         let (other, null) = (values.len() as u32, values.len() as u32 + 1);
         let mut features = vec![other; known.len()];
         for (feature, (_, code)) in (0..).zip(&values) {
@@ -235,8 +247,15 @@ impl Codes {
         };
         let codes = self.codes.into_iter().map(feature).collect();
         let values = values.into_iter().map(|(value, _)| value).collect();
-        Learned { category: Category { name: name.to_owned(), values }, codes }
+        let category = Arc::new(Category { name: name.to_owned(), values, means });
+        Learned { category, codes, means: of_rows }
     }
+}
+
+/// Bytes that learning a category takes besides its codes.
+pub fn learning_bytes(rows: usize) -> u64 {
+    // Codes, sorted rows, relevance by query, and the means of rows.
+    bytes_of::<(u32, (u32, usize, f64), f64, f64, usize)>(rows)
 }
 
 /// Whether all rows of each group have the same value. `groups`: that of each row, below `count`.
@@ -250,8 +269,9 @@ fn is_constant_within(codes: &[u32], groups: &[usize], count: usize) -> bool {
 
 /// The values that have a feature, ascending, with their codes.
 fn frequent(known: &HashMap<Box<str>, u32>, counts: &[Count], rows: RowsOfCodes<'_>) -> Vec<(String, u32)> {
-    let is_frequent =
-        |count: &Count| count.rows >= FEWEST_ROWS && (count.in_several || rows.n_queries < FEWEST_QUERIES);
+    let is_frequent = |count: &Count| {
+        count.rows >= FEWEST_ROWS && (count.in_several || rows.query_ids.len() < FEWEST_QUERIES)
+    };
     let entries = known.iter().map(|(value, code)| (counts[*code as usize], value, *code));
     let mut values: Vec<(Count, &Box<str>, u32)> = entries.filter(|(count, ..)| is_frequent(count)).collect();
     sort_items(&mut values, |a, b| b.0.rows.cmp(&a.0.rows).then_with(|| a.1.cmp(b.1)));

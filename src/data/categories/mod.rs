@@ -3,11 +3,13 @@
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.18: Which columns are categories: `learn.rs`.
 //! * 2.19: A category has a feature for each of its values, one for all other values, and one for NULL. One of them is 1.
+//! * 2.23: With many values the mean relevance of a value is one more feature: `means.rs`.
 //! * 2.20: A value is its text: the number 1 and the text '1' are one value. Case, blanks and Unicode forms differ.
 //!
 //! The features of a model are numbers first, then those of its categories, in the order of the names of their columns.
 
 mod learn;
+mod means;
 #[cfg(test)]
 mod tests;
 
@@ -19,11 +21,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::columns::repeated_name;
+use super::id::Id;
 use crate::base::error::{Error, Result, require};
 use crate::base::memory::bytes_of;
 
-pub(super) use learn::{CategoryColumn, Codes, Learned, RowsOfCodes};
-pub use learn::{MOST_DISTINCT, MOST_VALUES};
+pub use learn::MOST_VALUES;
+pub(super) use learn::{CategoryColumn, Codes, Learned, learning_bytes};
+pub use means::Means;
+
+/// Most different values of a column that are counted. Beyond, it is no category.
+pub const MOST_DISTINCT: usize = 10_000;
 
 /// Longest text (bytes) that is a value of its own. Longer ones are other values.
 const LONGEST_VALUE: usize = 256;
@@ -31,14 +38,30 @@ const LONGEST_VALUE: usize = 256;
 /// What the features of other values and of NULL show in place of a value.
 const OTHER: &str = "(other)";
 const NULL: &str = "(NULL)";
+const MEAN: &str = "(mean)";
+
+/// The rows of columns of values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowsOfCodes<'a> {
+    /// The number of the query of each row.
+    pub queries: &'a [usize],
+    /// The ids of the queries.
+    pub query_ids: &'a [Id],
+    /// The number of the document of each row; `None` without ids.
+    pub documents: Option<&'a [usize]>,
+    /// Relevance of each row; may be empty.
+    pub relevance: &'a [f64],
+}
 
 /// A column whose values are features.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Category {
     /// The column.
     name: String,
     /// The values that have a feature, ascending by their bytes.
     values: Vec<String>,
+    /// The mean relevance of values, one more feature, if there are many.
+    means: Option<Means>,
 }
 
 /// What one feature of a category stands for.
@@ -50,6 +73,8 @@ pub enum CategoryFeature<'a> {
     Other,
     /// NULL.
     Null,
+    /// The mean relevance of the value.
+    Mean,
 }
 
 impl Category {
@@ -63,9 +88,22 @@ impl Category {
         &self.values
     }
 
-    /// Number of its features: the values, other values, and NULL.
+    /// The mean relevance of values, if they are a feature.
+    pub fn means(&self) -> Option<&Means> {
+        self.means.as_ref()
+    }
+
+    /// Number of its features: the values, other values, NULL, and the mean.
     pub fn width(&self) -> usize {
-        self.values.len() + 2
+        self.values.len() + 2 + usize::from(self.means.is_some())
+    }
+
+    /// Sets the features of a document, which are 0, to those of a value.
+    pub fn encode(&self, value: Option<&str>, features: &mut [f64]) {
+        features[self.feature_of(value)] = 1.0;
+        if let Some((last, means)) = features.last_mut().zip(self.means()) {
+            *last = means.of(value);
+        }
     }
 
     /// The number of the feature that is 1 for a value, from 0. `None` is NULL.
@@ -80,7 +118,8 @@ impl Category {
         match self.values.get(number) {
             Some(value) => CategoryFeature::Value(value),
             None if number == self.values.len() => CategoryFeature::Other,
-            None => CategoryFeature::Null,
+            None if number == self.values.len() + 1 => CategoryFeature::Null,
+            None => CategoryFeature::Mean,
         }
     }
 
@@ -94,36 +133,46 @@ impl Category {
             CategoryFeature::Value(value) => Cow::Borrowed(value),
             CategoryFeature::Other => Cow::Borrowed(OTHER),
             CategoryFeature::Null => Cow::Borrowed(NULL),
+            CategoryFeature::Mean => Cow::Borrowed(MEAN),
         };
         format!("{}={value}", self.name)
     }
 
     /// Bytes on the heap.
     fn bytes(&self) -> u64 {
-        let texts: usize = self.values.iter().map(String::len).sum();
-        bytes_of::<String>(self.values.len()) + (texts + self.name.len()) as u64
+        let of_means = self.means().map_or(&[][..], Means::values);
+        let texts: usize = self.values.iter().chain(of_means).map(String::len).sum();
+        bytes_of::<String>(self.values.len())
+            + bytes_of::<(String, f64)>(of_means.len())
+            + (texts + self.name.len()) as u64
     }
 }
 
 /// The categories of a data set or a model, in the order of their names. A clone is cheap.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<Category>", into = "Vec<Category>")]
-pub struct Categories(Arc<Vec<Category>>);
+pub struct Categories(Arc<Vec<Arc<Category>>>);
 
 impl From<Vec<Category>> for Categories {
     fn from(list: Vec<Category>) -> Self {
-        Self(Arc::new(list))
+        list.into_iter().map(Arc::new).collect()
+    }
+}
+
+impl FromIterator<Arc<Category>> for Categories {
+    fn from_iter<I: IntoIterator<Item = Arc<Category>>>(list: I) -> Self {
+        Self(Arc::new(list.into_iter().collect()))
     }
 }
 
 impl From<Categories> for Vec<Category> {
     fn from(categories: Categories) -> Self {
-        categories.0.to_vec()
+        categories.iter().cloned().collect()
     }
 }
 
 /// One column of the source: a number, or a category with its features.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum InputColumn<'a> {
     /// The feature with this number.
     Number(usize),
@@ -148,7 +197,12 @@ impl Categories {
     }
 
     /// All of them.
-    pub fn iter(&self) -> std::slice::Iter<'_, Category> {
+    pub fn iter(&self) -> impl Iterator<Item = &Category> {
+        self.0.iter().map(|category| &**category)
+    }
+
+    /// All of them, without copies.
+    pub(super) fn shared(&self) -> impl Iterator<Item = &Arc<Category>> {
         self.0.iter()
     }
 
@@ -225,6 +279,7 @@ impl Categories {
             category.values.len() <= MOST_VALUES
                 && category.values.iter().all(is_value)
                 && category.values.is_sorted_by(|a, b| a < b)
+                && category.means().is_none_or(Means::is_valid)
         };
         // One name at a time: those of forged categories can take much more memory than the bytes of the model.
         let have_names = self.width() <= features.len()
@@ -232,7 +287,7 @@ impl Categories {
         require(
             "categories",
             &[
-                (self.iter().all(are_values), "short values in ascending order"),
+                (self.iter().all(are_values), "short values in ascending order, finite means"),
                 (self.0.is_sorted_by(|a, b| a.name < b.name), "columns in the order of their names"),
                 (have_names, "a feature for each value"),
                 (have_names && self.check_names(features).is_ok(), "features of different names"),

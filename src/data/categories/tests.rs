@@ -2,8 +2,9 @@ use super::*;
 
 /// Rows of these queries, whose documents all have the number 0.
 fn rows(queries: &[usize]) -> RowsOfCodes<'_> {
+    const IDS: [Id; 10] = [const { Id::Null }; 10];
     let n_queries = queries.iter().max().map_or(0, |last| last + 1);
-    RowsOfCodes { queries, n_queries, documents: Some(&[0; 40]) }
+    RowsOfCodes { queries, query_ids: &IDS[..n_queries], documents: Some(&[0; 40]), relevance: &[] }
 }
 
 fn codes(values: &[Option<&str>]) -> Codes {
@@ -45,7 +46,7 @@ fn columns_that_are_no_categories() {
     for (what, value) in [
         ("one value", &(|_| "same".to_owned()) as &dyn Fn(usize) -> String),
         ("as many values as rows", &|row| format!("v{row}")),
-        ("more than a fifth of the rows", &|row| format!("v{}", row % 9)),
+        ("more than a third of the rows", &|row| format!("v{}", row % 15)),
         ("of queries", &|row| format!("v{}", row / 4 % 2)),
         ("numbers with a unit", &|row| format!("{} kg", row % 4)),
         ("dates", &|row| format!("2024-01-0{}", 1 + row % 4)),
@@ -96,7 +97,7 @@ fn features_have_names_that_differ() {
     let category = |name: &str, values: &[&str]| {
         let mut values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
         values.sort_unstable();
-        Category { name: name.to_owned(), values }
+        Category { name: name.to_owned(), values, means: None }
     };
     let special = category("c", &["(NULL)", "(other)", "'(other)'", "A", "a", ""]);
     let names: Vec<String> = Categories::from(vec![special.clone()]).feature_names().collect();
@@ -123,7 +124,7 @@ fn features_have_names_that_differ() {
         vec![category("b", &["x"]), category("a", &["x"])],
         vec![category("Price", &["x"])],
         vec![category("a", &["b=c"]), category("a=b", &["c"])],
-        vec![Category { name: "c".to_owned(), values: vec!["b".to_owned(), "a".to_owned()] }],
+        vec![Category { name: "c".to_owned(), values: vec!["b".to_owned(), "a".to_owned()], means: None }],
     ] {
         let wrong = Categories::from(wrong);
         assert!(wrong.validate(&features(&wrong)).is_err(), "{wrong:?}");

@@ -21,13 +21,13 @@ use crate::learn::solve::{PairWeighting, QueryBlock, Rows};
 use crate::learn::space::{Form, Scorer, Space};
 use crate::math::lanes::LANES;
 
-/// Pair moments take 8 dim^2 bytes per query. They are computed up to this many weights.
+/// Largest number of weights for which pair moments are computed. They take 8 dim^2 bytes per query.
 const MAX_DIM_WITH_MOMENT: usize = 200;
 
 /// Vectors of a number per document that a prepared query has besides its features.
 const SMALL_VECTORS: usize = 6;
 
-/// Those of weights of documents or pairs.
+/// Vectors of a prepared query for the weights of documents or pairs.
 const WEIGHT_VECTORS: usize = 4;
 
 /// What to do if prepared queries take too much memory.
@@ -352,7 +352,7 @@ impl TrainingBlocks {
         self.sizes.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Reserves the bytes of the queries that are prepared for this many fits, each of at most `neighbors` queries: in the
+    /// Reserves the bytes of the queries that are prepared for `fits` fits, each of at most `neighbors` queries: in the
     /// cache, and beyond its limit while fits use them. It runs in the thread pool of the fits.
     ///
     /// # Errors
@@ -414,7 +414,8 @@ impl TrainingBlocks {
         self.prepared_bytes(query).saturating_add(self.moment_bytes()).saturating_add(own)
     }
 
-    /// Those of `queries` whose blocks must be loaded before they are used. Loaded blocks stay until the next call.
+    /// The queries among `queries` whose blocks must be loaded before they are used. Loaded blocks stay until the next
+    /// call.
     pub(crate) fn missing(&self, queries: &[usize]) -> Vec<usize> {
         if !matches!(self.origin, Origin::CachedBlocks) {
             return Vec::new();

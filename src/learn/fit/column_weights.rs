@@ -27,10 +27,10 @@ use crate::math::order::{compare, sort_ascending};
 /// Candidates for -log K of two queries that differ as two queries of the training set do on average.
 const STRENGTHS: &[f64] = &[0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
-/// At most this many queries are predicted.
+/// Largest number of queries that are predicted.
 const MAX_TARGETS: usize = 300;
 
-/// At most this many pairs of queries are compared.
+/// Largest number of pairs of queries that are compared.
 const MAX_PAIRS: usize = 5_000_000;
 
 /// Largest number of rounds over the columns.
@@ -81,7 +81,8 @@ pub fn column_weights(
     Ok(distance.with_weights(columns.into_iter().zip(weights)))
 }
 
-/// The strengths of so many columns, changed one after the other until no change helps. `errors`: of the targets.
+/// The strengths of `columns` columns, changed one after the other until no change helps. `errors`: the errors of the
+/// targets for given strengths.
 fn best_strengths(columns: usize, errors: impl Fn(&[f64]) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
     let mut strengths = vec![1.0; columns];
     for _ in 0..MAX_ROUNDS {

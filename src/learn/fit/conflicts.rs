@@ -260,7 +260,7 @@ impl Combination<'_> {
     /// Refuses options that the caller gave although they have no effect.
     ///
     /// # Errors
-    /// The first of them, with the choice that makes it useless, and what to do instead.
+    /// The first such option, with the choice that makes it useless, and what to do instead.
     pub fn check_given(&self, given: impl Fn(&str) -> bool) -> Result<()> {
         let useless = UNUSED.iter().find(|unused| given(unused.option) && (unused.holds)(self));
         useless.map_or(Ok(()), |unused| {
@@ -318,7 +318,7 @@ fn alternatives<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ")
 }
 
-// The choices of a fit besides loss, kernel and solver, with their names in options.
+// Choices of a fit besides loss, kernel and solver, with their names in options.
 
 /// The regularization of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -327,7 +327,7 @@ pub enum Penalty {
     Ridge,
     /// No penalty, but only eigenfunctions with eigenvalues of at least the parameter.
     Threshold,
-    /// No penalty, but only as many leading eigenfunctions as the parameter.
+    /// No penalty, but only the leading eigenfunctions. The parameter is their number.
     Components,
     /// No penalty, but weights of Euclidean norm at most the parameter.
     Ball,

@@ -84,7 +84,8 @@ impl Neighborhood {
         self.neighbors_of_all(&targets)
     }
 
-    /// Of so many queries, those whose neighbors are found at a time: few of few queries, so that all threads have work.
+    /// Number of queries whose neighbors are found at a time, if there are `queries` queries. With few queries it is
+    /// small, so that all threads have work.
     pub fn batch(queries: usize) -> usize {
         (queries / 64).clamp(1, BATCH)
     }
@@ -149,8 +150,8 @@ impl Neighborhood {
         parallel::try_map(weighted.len(), |number| prepared(weighted[number]))
     }
 
-    /// Reserves the bytes of the documents of these neighbors. Those of a smoothing with a cache are reserved once, by
-    /// [`Self::reserve_cache`].
+    /// Reserves the bytes of the documents of these neighbors. If the smoothing has a cache, [`Self::reserve_cache`]
+    /// reserves them once.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).
@@ -164,8 +165,8 @@ impl Neighborhood {
         }
     }
 
-    /// Reserves the bytes of the queries that are prepared for this many fits (see [`TrainingBlocks::reserve_cache`]), and those
-    /// of the search of their neighbors.
+    /// Reserves the bytes of the queries that are prepared for `fits` fits (see [`TrainingBlocks::reserve_cache`]), and
+    /// the bytes of the search of their neighbors.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).

@@ -5,9 +5,10 @@
 //! P_ij = exp(-d_ij^2 / 2) / sum over l != i of exp(-d_il^2 / 2),   d_ij^2 = sum_k v_k^2 (q_ik - q_jk)^2
 //! ```
 //!
-//! g_i (m): the preference of query i (`column_weights`), in standard deviations of the document features within queries.
-//! The estimate at a query uses other queries only, so the objective is a held-out error. It is that of metric learning for
-//! kernel regression (Weinberger & Tesauro 2007) with a diagonal metric. v0 has equal weights. L-BFGS starts there.
+//! g_i (m): the preference of query i (`column_weights`), in standard deviations of the document features within
+//! queries. The estimate at a query uses other queries only, so the objective is a held-out error. It is the objective
+//! of metric learning for kernel regression (Weinberger & Tesauro 2007) with a diagonal metric. v0 has equal weights.
+//! L-BFGS starts there.
 //!
 //! The weights are v_k^2, divided by their mean: smoothing takes h from the median distance, so only ratios matter. Equal
 //! weights are kept unless the learned ones lower the mean error of a query by more than two standard errors: they were fitted
@@ -31,7 +32,8 @@ use crate::math::random::Random;
 
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 500;
-/// Their number squared times p + m at most; one value of the objective takes about three times as many operations.
+/// Upper limit of their number squared times p + m. One value of the objective takes about three times this number of
+/// operations.
 const MOST_PRODUCTS: f64 = 1e8;
 /// Factor of |v - v0|^2, relative to the error.
 const PENALTY: f64 = 1e-3;

@@ -58,7 +58,7 @@ impl FitSpec {
     /// Fits a function.
     ///
     /// # Errors
-    /// Those of [`Self::solve`].
+    /// As [`Self::solve`].
     pub fn fit(
         &self,
         space: &Space,
@@ -86,8 +86,8 @@ impl FitSpec {
         if fit.report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(fit) }
     }
 
-    /// The functions for several lambdas, largest first, among which validation chooses. Those of a kernel have the first
-    /// [`CHOICE_LANDMARKS`] landmarks.
+    /// The functions for several lambdas, largest first, among which validation chooses. Functions of a kernel have the
+    /// first [`CHOICE_LANDMARKS`] landmarks.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; too many features.

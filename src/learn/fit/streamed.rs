@@ -22,7 +22,7 @@ use crate::math::single_sums::SingleSums;
 
 /// With fewer documents double precision takes little time.
 const FEWEST_DOCUMENTS: usize = 5_000;
-/// About so many documents are scored at a time.
+/// Approximate number of documents that are scored at a time.
 const SCORED: usize = 1_536;
 /// Functions that score documents together.
 const FUNCTIONS: usize = crate::math::single::PANEL;

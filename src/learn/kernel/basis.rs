@@ -158,7 +158,7 @@ pub(super) fn shifted(range: &Range<usize>, start: usize) -> Range<usize> {
     range.start + start..range.end + start
 }
 
-// The span of documents in the space of a kernel. Documents are added one by one.
+// Span of documents in the space of a kernel. Documents are added one by one.
 //
 // ```text
 // S            r documents, linearly independent; L L' = K(S, S), L lower triangular (r, r)
@@ -224,8 +224,8 @@ impl SpanFactor {
         dot(&product, &product)
     }
 
-    /// L' beta: the coordinates of a function in an orthonormal basis of the span. Inner products of functions are those of
-    /// their coordinates.
+    /// L' beta: the coordinates of a function in an orthonormal basis of the span. The inner product of two functions
+    /// equals the inner product of their coordinates.
     pub fn coordinates(&self, coefficients: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; coefficients.len()];
         let mut ticks = Ticks::default();
@@ -257,8 +257,8 @@ impl SpanFactor {
     }
 }
 
-// Rows made in blocks of one tile, on all threads of the caller's pool; the bits do not depend on their
-// number.
+// Rows written in blocks of one tile, on all threads of the caller's pool. The bits do not depend on the number of
+// threads.
 
 /// The rows that `work` writes: shape `(count, width)`, row-major. It is given the numbers of up to [`TILE`]
 /// rows and their positions. A single block stays on the calling thread.

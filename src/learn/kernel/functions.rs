@@ -3,7 +3,7 @@
 use super::{Fallback, KernelDef, ParameterDef};
 use crate::base::param::Rule;
 
-// The polynomial kernel.
+// Polynomial kernel.
 //
 // A degree of 2 sees products of two features. The power is made by squaring, so that its bits are the same
 // everywhere.
@@ -43,7 +43,7 @@ fn power(mut base: f64, mut exponent: u32) -> f64 {
     result
 }
 
-// The linear kernel.
+// Linear kernel.
 
 /// The declaration.
 pub const LINEAR: KernelDef = KernelDef {
@@ -57,7 +57,7 @@ pub const LINEAR: KernelDef = KernelDef {
     outer: |_, _| {},
 };
 
-// The Gaussian kernel.
+// Gaussian kernel.
 //
 // Dai and Wang (2019) write it exp(-|x-z|^2 / sigma2): gamma = 1 / sigma2. With the default, 1 / (8 v), the
 // exponent is 1/4 at the root mean square distance of two documents, sqrt(2 v).
@@ -78,8 +78,7 @@ pub const GAUSSIAN: KernelDef = KernelDef {
     outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, *value)),
 };
 
-// The Laplace kernel of the sum of absolute differences: a product of one-dimensional kernels, one per
-// feature.
+// Laplace kernel of the sum of absolute differences: a product of one-dimensional kernels, one per feature.
 
 /// The declaration.
 pub const LAPLACE_L1: KernelDef = KernelDef {
@@ -97,7 +96,8 @@ pub const LAPLACE_L1: KernelDef = KernelDef {
     outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, *value)),
 };
 
-// The quantities q(x, z) that kernels are functions of: sums over features, so additive over concatenation.
+// Quantities q(x, z) of which kernels are functions. They are sums over features, so they are additive over
+// concatenation.
 
 /// q(x, z) of two documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub(super) fn decay(parameters: &[f64], q: f64) -> f64 {
     libm::exp(-parameters[0] * q)
 }
 
-// The Laplace kernel of the Euclidean distance.
+// Laplace kernel of the Euclidean distance.
 //
 // The default makes the exponent 1/4 at the root mean square distance of two documents, as that of the
 // Gaussian does.
@@ -156,7 +156,7 @@ pub const LAPLACE: KernelDef = KernelDef {
     outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, value.sqrt())),
 };
 
-// The hyperbolic tangent kernel, which is not positive semidefinite for any scale and offset.
+// Hyperbolic tangent kernel, which is not positive semidefinite for any scale and offset.
 //
 // The maps then give the projection K(x, P) K(P, P)^-1 K(P, z) on the span of pivots P whose own matrix is positive
 // definite. `FeatureMap::negative` measures the error. It falls with the scale, as the kernel tends to the linear one.

@@ -95,7 +95,7 @@ impl Kernel {
     /// The kernel of a value that [`Self::to_json`] makes.
     ///
     /// # Errors
-    /// Another value.
+    /// A value that [`Self::to_json`] does not make.
     pub fn from_json(value: &Value) -> Result<Self> {
         let refused = || {
             let allowed = "a name, or an object of the name and all parameters, such as {\"gaussian\": {\"gamma\": 0.5}}";
@@ -146,8 +146,7 @@ fn json(value: f64) -> Value {
     if whole as f64 == value { Value::from(whole) } else { Value::from(value) }
 }
 
-// The value of the option `kernel`: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or
-// `{"gaussian": {"gamma": "median"}}`.
+// Parsing of the option `kernel`: `"gaussian"`, `{"gaussian": {"gamma": 0.01}}` or `{"gaussian": {"gamma": "median"}}`.
 
 /// A kernel whose parameters are numbers, medians or defaults.
 #[derive(Debug, Clone)]

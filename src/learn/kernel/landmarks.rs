@@ -15,9 +15,10 @@ use crate::math::lanes::{TILE, Tile, tiles_for};
 use crate::math::order::median;
 use crate::math::simd::{Registers, SimdTask, dispatch};
 
-// How far documents are from one another: what the parameters of kernels are measured in.
+// Typical distances of documents: the units of the parameters of kernels.
 
-/// Up to this many documents the median is that of all pairs; of more, that of a sample of so many.
+/// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
+/// used.
 pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
 /// Rows summed at a time.
 const BLOCK: usize = 4096;
@@ -64,8 +65,8 @@ fn summed(
     Ok(total)
 }
 
-/// The median distance between two documents: over all pairs of up to [`MEDIAN_DOCUMENTS`] documents, or of a
-/// sample of so many that the seed chooses. `None` with fewer than two documents, or for the dot product.
+/// The median distance between two documents: over all pairs of up to [`MEDIAN_DOCUMENTS`] documents, or of a sample of
+/// this size, which the seed chooses. `None` with fewer than two documents, or for the dot product.
 ///
 /// # Errors
 /// An interruption.
@@ -90,7 +91,7 @@ pub(super) fn median_distance(
     Ok(median(&distances))
 }
 
-// Documents laid out so that one more is compared with all of them fast.
+// Memory layout of documents for a fast comparison of one document with all of them.
 
 /// Documents in tiles, feature after feature.
 ///
@@ -214,7 +215,7 @@ impl SimdTask for Inners<'_> {
     }
 }
 
-// A sample that depends on the seed and the number of things alone.
+// Random samples that depend only on the seed and the number of things.
 
 /// `size` different numbers below `n`, ascending, each as likely as any other; all of them where there are no
 /// more.

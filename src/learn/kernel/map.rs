@@ -8,11 +8,11 @@
 //! |w|^2     = |f|^2 in the space of the kernel, for f in the span of P
 //! ```
 //!
-//! phi(x).phi(z) = k(x, P) K(P, P)^-1 k(P, z) (Nystrom; Williams & Seeger 2001; Fine & Scheinberg 2001). It
-//! equals K(x, z) to the tolerance if x or z is a candidate and the rank was not limited. Up to four times `landmarks`
-//! documents are all candidates; of more documents the seed draws a sample of that size. In cross-validation on web
-//! search data, pivots from four times as many candidates ranked better than as many sampled documents by .001 to .003
-//! of NDCG@10 with 600 landmarks, and equally well with 1,000.
+//! phi(x).phi(z) = k(x, P) K(P, P)^-1 k(P, z) (Nystrom; Williams & Seeger 2001; Fine & Scheinberg 2001). It is K(x, z)
+//! to the tolerance if x or z is a candidate and the rank was not limited. Up to four times `landmarks` documents are
+//! all candidates; of more documents the seed draws a sample of that size. In cross-validation on web search data,
+//! pivots chosen from four times `landmarks` candidates ranked better than `landmarks` sampled documents, by .001 to
+//! .003 of NDCG@10 with 600 landmarks, and equally well with 1,000.
 //!
 //! A kernel that is not positive semidefinite is projected on a part that is; [`FeatureMap::negative`] measures the
 //! rest.

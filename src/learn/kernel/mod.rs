@@ -72,7 +72,7 @@ pub fn find(name: &str) -> Result<&'static KernelDef> {
     known.ok_or_else(|| Error::unknown("kernel", name, NAMES.iter().copied()))
 }
 
-// Options and checks of both maps.
+// Options and checks of feature maps and pair maps.
 
 /// A negative part above this fraction of the largest diagonal is not rounding.
 const CLEARLY_NEGATIVE: f64 = 1e-6;
@@ -156,7 +156,7 @@ pub(super) fn warning(kernel: &Kernel, negative: f64) -> Option<String> {
     })
 }
 
-// The declaration of a kernel.
+// Declaration of a kernel.
 
 /// The declaration of one kernel.
 #[derive(Debug)]

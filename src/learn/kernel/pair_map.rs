@@ -227,7 +227,7 @@ impl PairMap {
     /// Prepares [`Self::scores_in`] for the documents of a query, given beta.
     ///
     /// # Errors
-    /// Those of [`Self::scores`].
+    /// As [`Self::scores`].
     pub fn query(&self, query: &Documents<'_>, coefficients: &[f64], control: &Control) -> Result<PairQuery> {
         check_coefficients(coefficients.len(), self.dim())?;
         let count = query.len();
@@ -241,7 +241,7 @@ impl PairMap {
     /// Mean preferences (1/k) sum_l f(z, x_l) of other documents z over the k documents x_l of a query, given beta.
     ///
     /// # Errors
-    /// Those of [`Self::scores`].
+    /// As [`Self::scores`].
     pub fn scores_in(
         &self,
         query: &PairQuery,

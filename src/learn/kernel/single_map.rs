@@ -5,8 +5,8 @@
 //! phi(x)     L^-1 (k(x, P) - m), m_l the mean of K(x_l, P): functions less their means in a query do not change
 //! ```
 //!
-//! Kernels exp(-gamma q) alone have one; gamma is in the coordinates. Errors are those of single precision divided by the
-//! smallest diagonal entry of L, which must be at least [`SMALLEST_PIVOT`] times the largest.
+//! Kernels exp(-gamma q) alone have one; gamma is in the coordinates. Errors are the rounding errors of single
+//! precision divided by the smallest diagonal entry of L, which must be at least [`SMALLEST_PIVOT`] times the largest.
 
 use std::ops::RangeInclusive;
 

@@ -104,7 +104,7 @@ fn weights_and_coefficients_give_the_same_scores() {
     }
 }
 
-/// With `LTR_LONG=1` twice as many queries and landmarks.
+/// With `LTR_LONG=1` the numbers of queries and landmarks are doubled.
 #[test]
 fn bits_depend_neither_on_threads_nor_on_company() {
     let (queries, landmarks) = if crate::is_long() { (14, 300) } else { (7, 150) };

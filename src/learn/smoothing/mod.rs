@@ -37,7 +37,7 @@ pub enum SmoothingKind {
     Individual,
     /// The nearest ones alike.
     Knn,
-    /// Those within the bandwidth alike.
+    /// The ones within the bandwidth alike.
     Rectangular,
     /// Gaussian kernel.
     Gaussian,
@@ -82,7 +82,8 @@ pub fn lambda_rate(n: usize, p: usize) -> f64 {
 pub struct Smoothing {
     /// Which queries count.
     pub kind: SmoothingKind,
-    /// At most this many nearest queries count (>= 1) for a training query; not used by `uniform` and `individual`.
+    /// Largest number of nearest queries that count for a training query (>= 1); not used by `uniform` and
+    /// `individual`.
     pub neighbors: usize,
     /// The same for a novel query.
     pub novel_neighbors: usize,
@@ -124,7 +125,7 @@ impl SmoothingKind {
 }
 
 impl Smoothing {
-    /// A smoothing with as many neighbors for training queries as for novel ones.
+    /// A smoothing with the same number of neighbors for training queries and novel ones.
     pub fn new(kind: SmoothingKind, neighbors: usize, bandwidth: Bandwidth) -> Self {
         Self { kind, neighbors, novel_neighbors: neighbors, bandwidth }
     }
@@ -178,8 +179,8 @@ impl Smoothing {
         }
     }
 
-    /// The nearest candidates, as many as the target uses, with their distances, nearest first; ties in the order of the candidates.
-    /// `None` entries are no candidates.
+    /// The nearest candidates with their distances, nearest first; ties in the order of the candidates. The target
+    /// determines their number. `None` entries are no candidates.
     pub fn nearest(&self, distances: &[Option<f64>], target: Target) -> Vec<(usize, f64)> {
         let neighbors = self.neighbors_for(target);
         let mut near: Vec<(usize, f64)> =
@@ -282,7 +283,7 @@ mod tests {
             let smoothing = Smoothing::new(kind, 9, Bandwidth::Median);
             assert!(smoothing.weight(&separation, 1.0) <= 0.0);
         }
-        // A column with the weight 0 has no influence, whatever it costs.
+        // Weight 0 ignores the column.
         let silent = distance.with_weights([(4, 0.0), (0, 0.0), (2, 0.0)]);
         assert_eq!(silent.between(&a, &opposite), Separation { distance: 0.0, cost: 0.0 });
     }

@@ -1,8 +1,8 @@
 //! The search for the nearest training queries.
 //!
-//! Distances of numbers alone are computed in single precision first, for many targets at once (`query_panels`). They tell which
-//! training queries can be among the nearest, or at the median. Exact distances of these decide, so results have the bits of a
-//! search that computes all distances in double precision.
+//! Distances of numbers alone are computed in single precision first, for many targets at once (`Panels`). They tell
+//! which training queries can be among the nearest, or at the median. Exact distances of these decide, so results have
+//! the bits of a search that computes all distances in double precision.
 
 #![allow(clippy::needless_range_loop, reason = "one index for several arrays")]
 
@@ -91,7 +91,7 @@ impl QueryRows {
 
 /// The training queries by their roles, each list ascending.
 struct Roles {
-    /// Those that count and are no candidates.
+    /// Queries that count and are no candidates.
     counted: Vec<usize>,
     candidates: Vec<usize>,
 }
@@ -145,7 +145,7 @@ impl Search<'_> {
         nearest.map(neighbor).filter(|(_, _, weight)| *weight > 0.0).collect()
     }
 
-    /// Distances of numbers alone. The results are those of [`Self::by_kernels`], bit for bit.
+    /// Distances of numbers alone. The results equal the results of [`Self::by_kernels`], bit for bit.
     fn by_panels(&self, panels: &Panels, targets: &[(&[f64], Target)]) -> Vec<Vec<Near>> {
         let stride = panels.stride();
         let mut squares = vec![0.0; stride * targets.len().min(BATCH)];

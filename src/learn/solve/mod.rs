@@ -1,5 +1,5 @@
-//! Solvers of learning problems. Each module states its problem and returns a solution, a certified duality gap and a stop
-//! reason. The methods are those of `optim`.
+//! Solvers of learning problems. Each module states its problem and returns a solution, a certified duality gap and a
+//! stop reason. The methods are in `optim`.
 
 mod factor;
 pub mod list;
@@ -48,8 +48,8 @@ pub struct PairMethod {
     pub losses: &'static [PairLoss],
     /// Solves the problem for each lambda.
     pub path: PairPath,
-    /// An upper bound of the bytes that it allocates for a problem with this many features, besides the prepared queries and
-    /// the vectors of weights and scores.
+    /// An upper bound of the bytes that it allocates for a problem with a given number of features, besides the
+    /// prepared queries and the vectors of weights and scores.
     pub bytes: fn(&PairProblem<'_>, usize) -> u64,
 }
 
@@ -84,7 +84,7 @@ impl SolverDef {
     /// Refuses a loss that the solver does not support.
     ///
     /// # Errors
-    /// Names the solvers that support it.
+    /// A loss that the solver does not support, with the solvers that support it.
     pub fn check(&self, loss: &Loss) -> Result<()> {
         if self.takes(loss) {
             return Ok(());
@@ -218,7 +218,8 @@ impl Default for SolveOptions {
     }
 }
 
-// Bytes that solvers allocate besides the prepared queries: upper bounds, to be reserved before a problem is solved.
+// Memory of solvers: upper bounds of the bytes that they allocate besides the prepared queries. They are reserved
+// before a problem is solved.
 
 /// Vectors of weights that iterative methods keep: 20 steps and gradients of L-BFGS and those of an iteration.
 const WEIGHT_VECTORS: usize = 60;

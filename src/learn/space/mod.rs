@@ -46,7 +46,7 @@ named!(Form { Scoring = "scoring", Ranking = "ranking" });
 /// A ranking function: weights in a [`Space`], which turns them into scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Function {
-    /// As many weights as the space has.
+    /// The weights, one for each dimension of the space.
     pub weights: Vec<f64>,
     /// Value of the objective at the weights.
     pub objective: f64,
@@ -380,7 +380,7 @@ impl Space {
             Map::Pairs(map) => {
                 let psi = map.features(documents, rows, labels, control)?;
                 let (rows, as_labels) = kernel::as_documents(psi, map.dim());
-                // Each pair is a document, so its weight is that of a document.
+                // Each pair is a document, so it has the weight of a document.
                 let documents = weighting.of_pairs(labels, &kernel::ordered_pairs(labels))?;
                 let weighting = PairWeighting { by: PairWeights::Equal, documents: &documents };
                 return PairBlock::new(&rows, &as_labels, map.dim())?.weighted(weighting);
@@ -427,7 +427,7 @@ impl Space {
     /// Scores of the documents of one query by several functions.
     ///
     /// # Errors
-    /// Those of [`Scorer::scores`].
+    /// As [`Scorer::scores`].
     pub fn scores_by<'a>(
         &self,
         documents: &Documents<'_>,
@@ -462,7 +462,7 @@ impl Space {
     /// Prepares [`Self::scores_in`] for a query.
     ///
     /// # Errors
-    /// Those of [`Scorer::scores`].
+    /// As [`Scorer::scores`].
     pub fn query(&self, query: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Opponents> {
         Ok(match (&self.map, self.form) {
             (Map::Pairs(map), _) => Opponents::Pairs(map.query(query, weights, control)?),
@@ -474,11 +474,11 @@ impl Space {
         })
     }
 
-    /// Scores that documents would have in place of one document of a query. The other documents of the query stay as they
-    /// are: with the form `ranking`, the score is the mean preference over the documents of the query.
+    /// Counterfactual scores: each document replaces one document of the query. The other documents of the query stay
+    /// as they are: with the form `ranking`, the score is the mean preference over the documents of the query.
     ///
     /// # Errors
-    /// Those of [`Scorer::scores`].
+    /// As [`Scorer::scores`].
     pub fn scores_in(
         &self,
         query: &Opponents,

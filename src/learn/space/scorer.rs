@@ -91,7 +91,7 @@ impl Scorer for Space {
 
 // Sums of functions of several spaces, each with a scaling of its own.
 
-/// A sum of functions, one of each member. Its weights are those of the members, in their order.
+/// A sum of functions, one of each member. Its weights are the weights of the members, in their order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SumSpace {
     width: usize,

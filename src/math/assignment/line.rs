@@ -196,8 +196,8 @@ impl Line {
     }
 }
 
-// The best values in order, which is also the assignment of E_pj = c_p (s_j - b_j), c >= 0 and non-increasing: the
-// best documents by s - b (Hardy, Littlewood, Polya 1934). O(l + k log k).
+// Assignment by sorting: for E_pj = c_p (s_j - b_j) with c >= 0 and non-increasing, the best documents by s - b, in
+// order (Hardy, Littlewood, Polya 1934). O(l + k log k).
 
 /// Writes the first `count` documents by decreasing value; equal values keep their input order.
 pub fn best(values: &[f64], count: usize, documents: &mut Vec<u32>) {

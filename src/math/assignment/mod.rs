@@ -70,9 +70,9 @@ enum Method {
     Sorted,
     /// b has few different values.
     Levels(Levels),
-    /// After this many rows all rows are c_p s_j.
+    /// All rows from this index on are c_p s_j.
     ScoreTail(usize),
-    /// After this many rows all rows are a_p (-b_j); with -b.
+    /// All rows from this index on are a_p (-b_j). The vector is -b.
     LabelTail(usize, Vec<f64>),
     /// No condition.
     Dense,
@@ -83,7 +83,7 @@ fn support(weights: &[f64], most: usize) -> usize {
     weights.iter().take(most).rposition(|&weight| weight != 0.0).map_or(0, |last| last + 1)
 }
 
-/// The weights of so many positions; missing ones are 0.
+/// The weights of the first `positions` positions; missing ones are 0.
 fn padded(weights: &[f64], positions: usize) -> Vec<f64> {
     weights.iter().copied().chain(std::iter::repeat(0.0)).take(positions).collect()
 }
@@ -158,7 +158,7 @@ impl Ranking {
 }
 
 impl Method {
-    /// The fastest method for these weights; a and c have one length, b is that of documents.
+    /// The fastest method for these weights. a and c have the same length; b has one entry per document.
     fn choose(a: &[f64], b: &[f64], c: &[f64], [a_len, c_len]: [usize; 2]) -> Self {
         if !decay(c) {
             return Self::Dense;

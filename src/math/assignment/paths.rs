@@ -39,7 +39,7 @@ struct Columns {
 }
 
 impl Paths {
-    /// Starts a problem with this many free columns.
+    /// Starts a problem with `columns` free columns.
     pub(super) fn begin(&mut self, columns: usize) {
         self.row_price.clear();
         self.columns.price.clear();
@@ -140,7 +140,7 @@ pub(super) fn reassign(owner: &mut [u32], from: &[u32], row: usize, free: usize)
     owner[column] = row as u32;
 }
 
-// Assignment of any matrix: O(k^2 l) for k rows and l columns.
+// Assignment for any matrix, in O(k^2 l) for k rows and l columns.
 
 /// Sums of fewer than 10^10 profits below this are finite.
 const TOO_LARGE: f64 = 1e290;

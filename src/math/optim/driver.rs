@@ -7,7 +7,7 @@ use crate::base::control::Control;
 
 /// An iterative method at its current point.
 pub trait Method {
-    /// After this many iterations without a smaller gap the method has stalled.
+    /// Number of iterations without a smaller gap after which the method has stalled.
     const PATIENCE: usize = usize::MAX;
 
     /// The best point so far.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! d = -H g          H from the last 20 steps y = w' - w and changes of gradient z = g' - g
-//! w' = w + t d      by bisection (`line_search`)
+//! w' = w + t d      by bisection (`objective`)
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
 //!

@@ -3,12 +3,10 @@
 //! | module | method |
 //! |---|---|
 //! | `driver` | the loop of all methods: stop rule, record of steps, cancellation |
-//! | `objective` | the functions: a risk R(w) = F(X w + b), and R with a quadratic penalty |
-//! | `line_search` | steps by backtracking and by bisection |
+//! | `objective` | risks R(w) = F(X w + b), also with a quadratic penalty; line search: backtracking, bisection |
 //! | `newton_cg`, `lbfgs` | smooth risks |
 //! | `cutting_planes` | convex risks |
-//! | `projected_gradient` | smooth risks over a ball |
-//! | `sphere` | smooth risks over a sphere |
+//! | `projected_gradient` | smooth risks over a ball or a sphere |
 //! | `starts` | the best of several starts |
 
 pub mod cutting_planes;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! H d = -g          by products of the Hessian H of P with vectors, up to a residual
-//! w' = w + t d      by halving t (`line_search`)
+//! w' = w + t d      by halving t (`objective`)
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
 

@@ -152,7 +152,7 @@ pub fn norm(x: &[f64]) -> f64 {
     dot(x, x).sqrt()
 }
 
-// Steps w + t d along a direction of descent, for smooth functions.
+// Line search: steps w + t d along a direction of descent, for smooth functions.
 //
 // ```text
 // sufficient decrease    P(w + t d) <= P(w) + 1e-4 t g.d                         (Armijo 1966)

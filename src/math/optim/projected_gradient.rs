@@ -137,7 +137,7 @@ fn project(radius: f64, w: &mut [f64]) {
     }
 }
 
-// Smooth risks over a sphere, by gradient steps that are normalized (Olinto & Fokoue 2018, algorithm 1).
+// Minimization of smooth risks over a sphere, by normalized gradient steps (Olinto & Fokoue 2018, algorithm 1).
 //
 // ```text
 // min R(w) over |w| = B, which is not convex

@@ -2,9 +2,9 @@
 
 use super::{Solution, SolveReport, Step, Stop};
 
-/// The best of the solutions from the default start and from up to so many other starts. `solve` gets the number of a start,
-/// from 0 on, and the best solution so far; a number may have no start. An interruption ends the search. The last step of the
-/// report is that of the solution.
+/// The best of the solution `first` from the default start and of the solutions from up to `others` other starts.
+/// `solve` gets the number of a start, from 0 on, and the best solution so far; a number may have no start. An
+/// interruption ends the search. The last step of the report describes the returned solution.
 pub fn several_starts(
     first: Solution,
     others: usize,
@@ -21,7 +21,7 @@ pub fn several_starts(
     }
     let report = &mut best.report;
     report.default_start = (report.objective < default_start).then_some(default_start);
-    // The last step may be that of another start.
+    // The last step may belong to another start.
     let (objective, gap) = (report.objective, report.gap);
     let seconds = report.steps.last().map_or(0.0, |step| step.seconds);
     report.steps.push(Step { objective, gap, seconds });

@@ -23,7 +23,7 @@ pub struct Cell {
     pub clicks: f64,
 }
 
-/// Impressions are held out if the hash of their id has this many zero bits at its end: one of eight.
+/// Impressions are held out if the hash of their id is divisible by this number: one of eight.
 const HELD_OUT: u32 = 8;
 
 /// Bytes of an entry of a map, with the unused capacity.
@@ -138,7 +138,7 @@ impl Impression {
     /// Adds a row.
     ///
     /// # Errors
-    /// Two queries in an impression; a position out of range; too many rows; those of [`Self::close`].
+    /// Two queries in an impression; a position out of range; too many rows; errors of [`Self::close`].
     pub fn push(&mut self, row: LogRow, to: &mut dyn TakesImpressions) -> Result<()> {
         if self.ids.as_ref().is_none_or(|(id, _)| *id != row.impression) {
             self.close(to)?;
@@ -167,7 +167,7 @@ impl Impression {
     /// Ends the impression.
     ///
     /// # Errors
-    /// A position that appears twice; those of `to`.
+    /// A position that appears twice; errors of `to`.
     pub fn close(&mut self, to: &mut dyn TakesImpressions) -> Result<()> {
         if let Some((id, _)) = self.ids.take().filter(|_| self.is_taken) {
             if !self.rows.is_sorted_by_key(|row| row.position) {

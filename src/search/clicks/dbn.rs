@@ -55,7 +55,7 @@ pub struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// Begins with estimates from counts. `all`: whether these are those of all impressions.
+    /// Begins with estimates from counts. `all`: whether the counts are of all impressions.
     ///
     /// # Errors
     /// More memory than is allowed.
@@ -75,7 +75,7 @@ impl<'a> Network<'a> {
     /// Returns how many times it was read.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of `read`.
     pub fn read(&mut self, read: &mut Read<'_>) -> Result<usize> {
         let (counted, all, mean) = (self.counted, self.all, self.start.mean);
         let passes = Passes { most: MOST_PASSES, tolerance: TOLERANCE, fixed: None };

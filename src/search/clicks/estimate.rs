@@ -5,9 +5,9 @@
 //! * m: rate of clicks in the first context, where gamma = 1
 //! * k: strength of the prior of alpha, in rows
 //!
-//! The estimates maximize sum over cells of c log(gamma alpha) + (n - c) log(1 - gamma alpha), plus
-//! k m log(alpha) + k (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov &
-//! de Rijke 2015, section 4.2). Errors are those of the expected information of all estimates, if there are at most 256
+//! The estimates maximize sum over cells of c log(gamma alpha) + (n - c) log(1 - gamma alpha), plus k m log(alpha) + k
+//! (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov & de Rijke 2015,
+//! section 4.2). Standard errors come from the expected information of all estimates, if there are at most 256
 //! contexts; otherwise gamma counts as known.
 
 use std::convert::Infallible;
@@ -363,7 +363,7 @@ impl Problem<'_> {
     }
 }
 
-// Expectation maximization by passes over counts or over a log, accelerated: SQUAREM, scheme S3.
+// Accelerated expectation maximization by passes over counts or over a log: SQUAREM, scheme S3.
 //
 // Source: Varadhan & Roland, "Simple and globally convergent methods for accelerating the convergence of any EM algorithm",
 // Scandinavian Journal of Statistics, 2008.
@@ -397,7 +397,7 @@ impl Passes {
     /// The maximum, from a start, and the number of passes.
     ///
     /// # Errors
-    /// Those of a pass.
+    /// Errors of `pass`.
     pub fn maximum<E>(&self, start: Point, pass: &mut PassOver<'_, E>) -> Result<(Point, usize), E> {
         let (mut point, mut passes) = (start, 0);
         while passes + 3 <= self.most {

@@ -38,7 +38,7 @@ pub(super) struct Information {
     corner: f64,
 }
 
-/// Numbers in the lower triangle of a matrix with this many rows.
+/// Number of entries in the lower triangle of a matrix with `rows` rows.
 fn triangle(rows: usize) -> usize {
     rows * (rows + 1) / 2
 }
@@ -158,7 +158,7 @@ impl Information {
     }
 }
 
-// How propensities by likelihood change with the rows of a log.
+// Influence of the rows of a log on propensities by likelihood.
 //
 // With l the log-likelihood of a row, and I the expected information of all rows, a row changes the estimate of gamma by
 // about C (dl/dgamma - I_gamma,alpha I_alpha^-1 dl/dalpha), where C is the covariance of gamma. (The influence function of the

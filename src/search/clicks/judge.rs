@@ -193,7 +193,7 @@ pub struct Propensity {
     pub estimate: Estimate,
 }
 
-/// Propensities by the likelihood of the position-based model. The cells are those of its contexts.
+/// Propensities by the likelihood of the position-based model. `cells`: the cells of its contexts.
 pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
     let propensity = |(context, estimate)| Propensity { position: context + 1, estimate };
     fit(cells, pairs, PRIOR).gamma.into_iter().map(propensity).collect()

@@ -45,7 +45,7 @@ pub struct Shown {
 /// Largest position. Contexts of a model are numbers below its square.
 pub const MOST_POSITIONS: u32 = 1000;
 
-// The table of click models. A file has one model.
+// Definition and table of click models.
 
 /// By row of an impression: its context; `None` if the model takes the row as not examined.
 pub type Contexts = Vec<Option<u32>>;
@@ -176,8 +176,9 @@ pub static CASCADE: ClickModel = ClickModel {
     overall: |fitted, rows| chain(fitted, rows, |_| 1.0, false),
 };
 
-// Dynamic Bayesian network: a user examines rows from the top, a click satisfies with the probability s of the document, and
-// a user who is not satisfied continues with the next row with the perseverance p. `super::super::dbn` has the estimates.
+// Dynamic Bayesian network: a user examines rows from the top, a click satisfies with the probability s of the
+// document, and a user who is not satisfied continues with the next row with the perseverance p. `dbn` has the
+// estimates.
 //
 // Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, section 3.
 

@@ -8,8 +8,8 @@
 //! SNIPS = sum_i g(rank_i) w_i / sum_i w_i             the mean gain of an attractive document
 //! ```
 //!
-//! IPS has no bias if clicks are those of the position-based model with these propensities, and none is below clip. SNIPS is
-//! a ratio of two such means. Metrics that are no sums over documents, such as NDCG, have no such estimate.
+//! IPS has no bias if clicks follow the position-based model with these propensities, and no propensity is below clip.
+//! SNIPS is a ratio of two such means. Metrics that are no sums over documents, such as NDCG, have no such estimate.
 //!
 //! Impressions are the sample, in 256 groups by the hash of their id. The variance is estimated from the groups: each adds its
 //! part of the linearized estimate. If propensities are estimated from the log, this part includes how the group changes them
@@ -50,7 +50,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Those of propensities.
+    /// The weights for these propensities.
     pub fn new(propensities: impl IntoIterator<Item = (u32, f64)>, clip: f64) -> Self {
         let mut of_position = Vec::new();
         for (position, propensity) in propensities {

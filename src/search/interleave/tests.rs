@@ -159,7 +159,7 @@ fn intervals_end_where_the_score_test_refuses() {
     }
 }
 
-/// A random tally of so many impressions.
+/// A random tally of `impressions` impressions.
 fn draw(random: &mut Random, [p_a, p_b, tie]: [f64; 3], impressions: usize) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..impressions {
@@ -219,7 +219,7 @@ fn planned_impressions_give_the_stated_power() {
         };
         let needed = planned(100);
         assert!(needed > 100, "{needed}");
-        // 2. The power of tests with so many impressions. Standard error 1 %.
+        // 2. The power of tests with this number of impressions. Standard error 1 %.
         let found = (0..1600).filter(|_| {
             let outcome = draw(&mut random, probabilities, needed as usize).outcome(TARGET);
             outcome.p_value.unwrap() <= 0.05 && outcome.difference.unwrap() > 0.0

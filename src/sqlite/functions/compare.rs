@@ -166,7 +166,7 @@ fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
     Ok(ready(rows.collect()))
 }
 
-/// All pairs of so many models.
+/// All pairs of `models` models.
 fn pairs(models: usize) -> Vec<(usize, usize)> {
     (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect()
 }
@@ -240,7 +240,7 @@ const FIRST_ROWS: usize = 64;
 /// Registers the aggregate.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result<()> {
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;

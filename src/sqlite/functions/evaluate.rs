@@ -58,7 +58,7 @@ pub struct Judged {
     pub(super) data: Dataset,
     /// One score per document; documents that a constraint removes from the list are below all others.
     pub(super) scores: Vec<f64>,
-    /// Whether the rows are those of the training, as far as the fingerprint tells.
+    /// Whether the fingerprint says that the rows are the training data.
     #[cfg(feature = "plots")]
     pub(super) in_training: bool,
     /// Messages about the scores.
@@ -87,7 +87,7 @@ pub(super) fn read_judged(call: &Call<'_>, request: &RankingCall) -> Result<Sour
     Ok(rows)
 }
 
-/// A warning if the rows are those of the training, as far as the fingerprint tells (rule 14.5).
+/// A warning if the fingerprint says that the rows are the training data (rule 14.5).
 pub(super) fn training_rows(
     call: &Call<'_>,
     request: &RankingCall,
@@ -214,8 +214,8 @@ pub(super) fn query_metrics(options: &Params) -> Result<Vec<Metric>> {
 //
 // Rules (docs/reference/rules.md, 5):
 // * 5.24: An option that is `searchable` takes an array of values. Each combination of values is a setting.
-// * 5.28: One row per setting and fold: `setting, fold, metric, value, seconds`. The value is that of `ltr_fit` on the
-//   training part of the fold and `ltr_evaluate` on the part that is held out.
+// * 5.28: One row per setting and fold: `setting, fold, metric, value, seconds`. The value equals the result of
+//   `ltr_fit` on the training part of the fold and `ltr_evaluate` on the held-out part.
 // * 5.28: Settings are computed when their rows are asked for, those that differ only in lambda together. No thread runs
 //   between two rows.
 

@@ -4,7 +4,7 @@
 //! * 16.8: The documents of each impression are ranked by the model. Rows `metric, estimator, value, ci_low, ci_high, impressions,
 //!   clicks, effective_sample_size`, with the estimators `ips` and `snips` of each metric.
 //! * 16.9: Metrics are sums over clicked documents: `dcg`, `dcg@k`, `precision@k`. Others are refused.
-//! * 16.10: Propensities are those of the option `propensities`, otherwise those of `ltr_propensities` by `em`.
+//! * 16.10: Propensities come from the option `propensities`, otherwise from `ltr_propensities` by `em`.
 //! * 16.11: Intervals take the impressions as the sample.
 
 use std::collections::HashSet;
@@ -126,7 +126,8 @@ impl Request {
             let problem = "a model that assigns documents to slots has no ranking to evaluate";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        // 2. The log is read without features. Its queries and documents are those of the model.
+        // 2. The log is read without features. The columns of the query and the document have their names from the
+        //    training, if the log has these columns.
         let names = ranking.source.columns(call.connection, &ranking.limits)?;
         let mut log_options = with_columns(&options, |key| LOG_KEYS.contains(&key));
         for role in ["query", "doc"] {
@@ -283,7 +284,7 @@ struct Evaluation<'a> {
     /// By group: slopes of the likelihood by propensity.
     slopes: Vec<Vec<f64>>,
     warnings: Vec<String>,
-    /// The warnings without their numbers, which are those of a part.
+    /// The warnings with digits removed, to drop repeats.
     kinds: HashSet<String>,
 }
 

@@ -111,11 +111,12 @@ fn shown(model: &Model, features: &[f64]) -> Vec<Output> {
     let value = |input: &InputColumn<'_>| match input {
         InputColumn::Number(feature) => Output::Real(features[*feature]),
         InputColumn::Category(category, range) => {
-            let number = features[range.clone()].iter().position(|value| *value > 0.5);
+            let ones = range.start..range.start + category.values().len() + 2;
+            let number = features[ones].iter().position(|value| *value > 0.5);
             match category.feature(number.unwrap_or(range.len())) {
                 CategoryFeature::Value(value) => Output::Text(value.to_owned()),
                 CategoryFeature::Other => Output::Text("(other)".to_owned()),
-                CategoryFeature::Null => Output::Null,
+                CategoryFeature::Null | CategoryFeature::Mean => Output::Null,
             }
         }
     };

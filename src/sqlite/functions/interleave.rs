@@ -1,7 +1,7 @@
 //! `ltr_interleave(model_a, model_b, source, options)`: lists that mix the rankings of two models, to compare them on users.
 //!
 //! Rules (docs/reference/rules.md, 18):
-//! * 18.1: Rows `query_id, doc_id, rank, team, impression`, by team draft. Each ranking is that of `ltr_rank`.
+//! * 18.1: Rows `query_id, doc_id, rank, team, impression`, by team draft. `ltr_rank` gives each ranking.
 //! * 18.2: The option `seed` is the id of the impression. It decides the coins, and stands in the last column.
 //! * 18.3: NULL instead of a model means the ranking by the column `score`, the highest first.
 //! * 18.4: A document that the source has several times for a query is in its list once.
@@ -277,7 +277,7 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &Request) -> Vec<Row> {
 //
 // Rules (docs/reference/rules.md, 18):
 // * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
-// * 18.8: `p_value` is that of the two-sided score test, which the interval inverts. Lists are taken to be independent.
+// * 18.8: `p_value` comes from the two-sided score test, which the interval inverts. Lists are taken to be independent.
 
 const RESULT_PARAMETERS: &[Parameter] =
     &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);

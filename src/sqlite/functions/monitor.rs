@@ -3,7 +3,7 @@
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.14: Rows `kind, name, value, reference, threshold, status`, compared with the fingerprint in the model.
 //! * 9.15: Columns of the model that the source lacks are findings, not errors. So is a source without rows.
-//! * 9.16: The metric is that of the validation. It needs relevance and every feature of the model.
+//! * 9.16: The metric is the metric of the validation. It needs relevance and every feature of the model.
 
 use std::rc::Rc;
 
@@ -171,8 +171,8 @@ fn feature_rows(
         .enumerate()
         .flat_map(|(number, (name, (profile, later)))| {
             let mut found = feature_findings(name, profile, fingerprint.queries, later, may_miss);
-            // Of the features of a category, only the shares of rows can change.
-            found.retain(|finding| number < numbers || finding.kind == "drift");
+            // The features of a category are never missing.
+            found.retain(|finding| number < numbers || finding.kind != "missing");
             found
         })
         .collect();

@@ -104,7 +104,7 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
         let doc = std::mem::take(&mut data.doc_ids[row.document]);
         RankedRow { query: row.query, doc, score: scores[row.document], rank: row.rank as i64, slot }
     };
-    // Now, not row by row: the next ones are found in memory while one is.
+    // Collect now: it is faster than making rows lazily.
     let rows: Vec<RankedRow> = ranked.into_iter().map(row).collect();
     let queries = data.query_ids;
     Ok(Box::new(rows.into_iter().map(move |row| {

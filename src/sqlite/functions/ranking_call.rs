@@ -174,7 +174,7 @@ impl RankingCall {
     /// Reads the source.
     ///
     /// # Errors
-    /// Those of [`read`].
+    /// As [`read`].
     pub fn read_source(&self, call: &Call<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
         let Self { options, limits, .. } = self;
         let spec = ReadSpec { values: &self.values(call), ..spec };
@@ -210,7 +210,7 @@ impl RankingCall {
     /// (rule 6.4); before each batch the data that it needs are read from the stored model, on the calling thread.
     ///
     /// # Errors
-    /// Those of scoring; blocks of the model that cannot be read.
+    /// Errors of scoring and of reading blocks of the model.
     pub fn scored(&self, call: &Call<'_>, data: &Dataset) -> Result<Scored> {
         let ModelHandle { model, key, .. } = &self.handle;
         let fits = &call.state.fits;

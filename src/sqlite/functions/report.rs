@@ -166,7 +166,7 @@ fn model_plots(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Resul
 /// The text of an error that a page can tell.
 ///
 /// # Errors
-/// Errors that end the call.
+/// An error that ends the call, unchanged.
 fn text_of(error: Error) -> Result<String> {
     match error {
         Error::Interrupted | Error::TimeLimit { .. } | Error::Memory { .. } | Error::Internal(_) => {
@@ -176,7 +176,7 @@ fn text_of(error: Error) -> Result<String> {
     }
 }
 
-// Simpler rankings beside the model: the previous version, the best single feature, a random order.
+// Baselines of the model: its previous version, the best single feature, a random order.
 
 /// Folds of the queries in which a single feature is chosen.
 const FOLDS: usize = 5;

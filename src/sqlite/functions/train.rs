@@ -159,10 +159,10 @@ impl TrainingReport {
         (model, report)
     }
 
-    /// The bytes of the model. Both take part in the seconds.
+    /// Encodes the model. The seconds of the report include this.
     ///
     /// # Errors
-    /// Those of [`Encoded::new`].
+    /// As [`Encoded::new`].
     pub fn encode(
         mut self,
         connection: &Connection,
@@ -375,7 +375,7 @@ pub(super) fn stored_prior(
     let Some(text) = input.prior else { return Ok(None) };
     let schema = options.text("schema");
     let (name, version, _) = Store::new(connection, schema, limits)?.report(text, limits)?;
-    // The version that the report names is read, whatever becomes active meanwhile.
+    // Read the version named in the report, even if another becomes active.
     let exact = format!("{name}@{version}");
     let handle = model(connection, ValueRef::Text(exact.as_bytes()), schema, state, limits)?;
     let function = handle.model.linear_prior();
@@ -387,7 +387,7 @@ pub(super) fn stored_prior(
 /// Reads judged documents, at least one.
 ///
 /// # Errors
-/// Those of [`read`]; no rows.
+/// As [`read`]; no rows.
 pub(super) fn read_judged(
     connection: &Connection,
     source: &Source,
@@ -429,7 +429,7 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
     }
 }
 
-/// What a training reads. With a prior the categories are those of the prior.
+/// What a training reads. With a prior, it uses the categories of the prior.
 pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
     let known = prior.map(|prior| CategoryColumns::Known(prior.function.categories()));
     ReadSpec { categories: known.unwrap_or(CategoryColumns::Learned), ..read_spec(input, input.order) }

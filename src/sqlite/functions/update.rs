@@ -179,7 +179,7 @@ impl Request<'_> {
         let rows = Rows { data, read_report, validation: None, roles: columns, advice, warnings };
         let resume = |control: &Control| protocol::update(model, self.resume, rows, control);
         let (added, finished) = self.limits.run(connection, resume)?;
-        // 3. The report and the model. Counts are those of all rows.
+        // 3. The report and the model. Counts include earlier rows.
         let (algorithm, source, added) = (self.algorithm, self.source, Some(added));
         let about = About { algorithm, source, roles: named, columns: Value::Null, added, reading };
         let (model, report) = TrainingReport::new(finished, about);

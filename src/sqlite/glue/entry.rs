@@ -151,8 +151,8 @@ fn pin() -> bool {
         fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     }
     let mut info = [null(); 4];
-    // SAFETY: the declarations are those of the system. `dladdr` finds the file of this function, a text of the loader. To open
-    // a loaded file again only counts it once more, and it is never closed.
+    // SAFETY: the declarations match the system's. `dladdr` finds the file of this function, a text of the loader. To
+    // open a loaded file again only counts it once more, and it is never closed.
     unsafe {
         dladdr((pin as fn() -> bool) as *const c_void, &raw mut info) != 0
             && !dlopen(info[0], RTLD_LAZY).is_null()
@@ -167,7 +167,7 @@ fn pin() -> bool {
         fn GetModuleHandleExW(flags: u32, address: *const c_void, module: *mut *mut c_void) -> c_int;
     }
     let mut module = std::ptr::null_mut();
-    // SAFETY: the declaration is that of the system; with these flags the second argument is an address in the library.
+    // SAFETY: the declaration matches the system's; with these flags the second argument is an address in the library.
     unsafe {
         GetModuleHandleExW(PIN_MODULE_OF_ADDRESS, (pin as fn() -> bool) as *const c_void, &raw mut module)
             != 0

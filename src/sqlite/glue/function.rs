@@ -38,7 +38,7 @@ impl ScalarCall<'_> {
     /// Runs `body` with the connection that makes the call. Its checkpoints check for interrupts.
     ///
     /// # Errors
-    /// Those of `body`, an interruption.
+    /// Errors of `body`; an interruption.
     #[allow(unsafe_code, reason = "the connection is needed to read sources and models")]
     pub fn with_connection<T>(&self, body: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // SAFETY: the connection is used only during this call, on the thread that makes it.
@@ -51,7 +51,7 @@ impl ScalarCall<'_> {
     /// Runs `body` as a call of a table-valued function with these arguments.
     ///
     /// # Errors
-    /// Those of `body`, an interruption.
+    /// Errors of `body`; an interruption.
     #[cfg(feature = "plots")]
     #[allow(unsafe_code, reason = "table-valued functions keep statements")]
     pub fn with_call<T>(
@@ -83,7 +83,7 @@ impl ScalarCall<'_> {
 /// Registers a function under all its numbers of arguments.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn register(
     connection: &Connection,
     function: &'static ScalarFunction,

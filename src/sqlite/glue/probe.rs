@@ -57,7 +57,7 @@ impl Database {
 /// Runs `work` of a callback. Its checkpoints check for interrupts.
 ///
 /// # Errors
-/// Those of the work, an interruption.
+/// Errors of the work; an interruption.
 pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let probe = Probe::unprepared(database);
     stoppable(Rc::new(at_intervals(move || probe.check())), work)
@@ -105,8 +105,8 @@ pub mod fault {
         if AT_ONCE.get() { now.checked_sub(POLL_INTERVAL).unwrap_or(now) } else { now }
     }
 
-    /// From now on the calls of this thread are interrupted after so many checks, of the calling thread and of its pool.
-    /// `None` ends this.
+    /// From now on each call of this thread is interrupted after `checks` checks, counted on the calling thread and its
+    /// pool. `None` ends this.
     pub fn interrupt_after(checks: Option<usize>) {
         CONTROL.set(checks.map(Control::canceled_after));
     }
@@ -137,7 +137,7 @@ impl Probe {
     /// A probe that has made its first check.
     ///
     /// # Errors
-    /// Those of [`Self::check`].
+    /// As [`Self::check`].
     pub fn of(database: Database) -> Result<Self> {
         let probe = Self::unprepared(database);
         probe.check()?;
@@ -290,7 +290,7 @@ mod tests {
         });
     }
 
-    /// Hosts may limit statements. The check then needs a shorter one, and makes as many steps.
+    /// Hosts may limit statements. The check then uses a shorter statement, with the same number of steps.
     #[test]
     fn limits_of_statements_stop_no_check() {
         let limits = [

@@ -40,7 +40,7 @@ pub struct RunLimits {
 /// Fits one function on all cores.
 ///
 /// # Errors
-/// Those of the fit, an interruption.
+/// Errors of the fit; an interruption.
 pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
     RunLimits::default().run(connection, |control| fit(control))
 }
@@ -93,7 +93,7 @@ impl RunLimits {
     /// Runs `work` on the call's threads.
     ///
     /// # Errors
-    /// Those of the work, an interruption, the time limit, a panic.
+    /// Errors of the work; an interruption; the time limit; a panic.
     pub fn run<T: Send>(
         &self,
         connection: &Connection,
@@ -105,7 +105,7 @@ impl RunLimits {
     /// As [`Self::run`], for callbacks that fetch further rows.
     ///
     /// # Errors
-    /// Those of [`Self::run`].
+    /// As [`Self::run`].
     pub fn run_for<T: Send>(
         &self,
         database: Database,
@@ -128,11 +128,11 @@ impl RunLimits {
         on_pool(threads, &control, poll, work)
     }
 
-    /// Runs `work`, which takes about this many operations of a nanosecond: small work on the calling thread, other work on
-    /// the call's threads. The results have the same bits.
+    /// Runs `work`, which takes about `operations` operations of a nanosecond. Small work runs on the calling thread,
+    /// other work on the call's threads. The results have the same bits.
     ///
     /// # Errors
-    /// Those of [`Self::run`].
+    /// As [`Self::run`].
     pub fn run_sized<T: Send>(
         &self,
         connection: &Connection,
@@ -151,7 +151,7 @@ impl RunLimits {
     /// Runs `work` on the calling thread. Its checkpoints check for interrupts and the time limit.
     ///
     /// # Errors
-    /// Those of the work, an interruption, the time limit.
+    /// Errors of the work; an interruption; the time limit.
     pub fn run_here<T>(&self, connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let (limits, probe) = (self.clone(), Probe::unprepared(Database::from_connection(connection)));
         stoppable(Rc::new(at_intervals(move || limits.check(&probe))), work)
@@ -172,7 +172,7 @@ impl RunLimits {
     }
 }
 
-// Waits for other connections (rule 5.15).
+// Waiting for the locks of other connections (rule 5.15).
 //
 // If another connection holds a lock, SQLite asks the host's busy handler, which often is missing, and then fails with
 // SQLITE_BUSY. The library tries again itself, and leaves the host's handler as it is.
@@ -187,7 +187,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 /// Runs `attempt` until it returns another result than [`Error::Busy`], or until 5 seconds have passed since it first failed.
 ///
 /// # Errors
-/// Those of the last attempt; an interruption and the time limit, between two attempts.
+/// Errors of the last attempt; an interruption and the time limit, between two attempts.
 pub fn retry_busy<T>(
     connection: &Connection,
     limits: &RunLimits,
@@ -213,12 +213,12 @@ pub fn retry_busy<T>(
     }
 }
 
-// The option `progress`: how far a computation is and how long it will take, on the terminal of the host.
+// The option `progress`: shows on the terminal of the host how far a computation is and how long it will take.
 
 /// Time between two outputs.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// An estimate is shown if all of the work takes longer than this many seconds.
+/// Seconds that all of the work must exceed for an estimate to be shown.
 const LONG: f64 = 10.0;
 
 /// Whether standard error shows progress to somebody.
@@ -261,7 +261,8 @@ impl Drop for Progress {
     }
 }
 
-/// The line after so many seconds. The estimate assumes that a later fit takes as long as the mean of the earlier ones.
+/// The progress line after `seconds` seconds. The estimate assumes that a later fit takes as long as the mean of the
+/// earlier ones.
 fn line(done: usize, total: usize, seconds: f64) -> String {
     let left = seconds / done as f64 * (total - done.min(total)) as f64;
     let estimate = if (1..total).contains(&done) && seconds + left > LONG {
@@ -281,7 +282,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-// The time limit while SQLite runs a statement of the caller.
+// Time limit while SQLite runs a statement of the caller.
 //
 // A statement that filters, sorts or recurses may run for long before it returns a row. Meanwhile the calling thread is
 // inside SQLite and cannot check the time. A second thread then interrupts the connection.
@@ -323,7 +324,7 @@ impl Target {
 /// interrupted. Without a time limit there is no thread. The thread ends before this function returns.
 ///
 /// # Errors
-/// Those of `read`; [`Error::TimeLimit`] instead if the time limit has passed.
+/// Errors of `read`; [`Error::TimeLimit`] instead if the time limit has passed.
 pub fn within_time<T>(
     limits: &RunLimits,
     connection: &Connection,

@@ -12,7 +12,7 @@ use crate::sqlite::authorizer_tests::record;
 /// As [`Connection::prepare`].
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 #[cfg_attr(test, track_caller)]
 pub fn prepare<'a>(connection: &'a Connection, sql: &str) -> rusqlite::Result<Statement<'a>> {
     #[cfg(test)]
@@ -23,7 +23,7 @@ pub fn prepare<'a>(connection: &'a Connection, sql: &str) -> rusqlite::Result<St
 /// As [`Connection::query_row`].
 ///
 /// # Errors
-/// Those of the database; no row.
+/// Errors of SQLite; no row.
 #[cfg_attr(test, track_caller)]
 pub fn query_row<T>(
     connection: &Connection,

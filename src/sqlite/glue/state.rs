@@ -125,7 +125,7 @@ impl State {
     /// The cached model with this key, otherwise the one that `decode` returns.
     ///
     /// # Errors
-    /// Those of `decode`.
+    /// Errors of `decode`.
     pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Arc<Model>> {
         if let Some(model) = self.models.get(&key) {
             return Ok(model);
@@ -201,7 +201,7 @@ impl State {
     /// Marks that a training runs on this connection until the mark is dropped.
     ///
     /// # Errors
-    /// One runs already: a source that trains would never end.
+    /// A training runs already: a source that trains would never end.
     pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
         if self.training.swap(true, Ordering::SeqCst) {
             let problem =

@@ -61,7 +61,7 @@ impl Statements {
     /// The database must stay open until this value is dropped.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of SQLite.
     pub unsafe fn new(database: *mut ffi::sqlite3, state: &Arc<State>) -> Result<Self> {
         // SAFETY: the database is open, and `from_handle` does not close it.
         let connection = unsafe { Connection::from_handle(database) };

@@ -26,7 +26,7 @@ fn wrong_number(found: usize, usage: &str) -> Error {
 /// Answers calls of a scalar function with a number of arguments that it does not accept.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction) -> rusqlite::Result<()> {
     if function.arities.contains(&-1) {
         return Ok(());
@@ -38,7 +38,7 @@ pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction)
 /// Answers calls of a table-valued function outside of FROM.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn answer_table(connection: &Connection, function: &'static TableFunction) -> rusqlite::Result<()> {
     let error = format!("it is a table-valued function; call SELECT * FROM {}", function.usage());
     answer(connection, function.name, move |_| Error::Unsupported(error.clone()))
@@ -65,7 +65,7 @@ struct WrongAggregate {
 /// Answers calls of an aggregate with a number of arguments that it does not accept.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn answer_aggregate(
     connection: &Connection,
     name: &'static str,

@@ -144,7 +144,7 @@ pub fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Erro
 /// A text argument.
 ///
 /// # Errors
-/// Anything but TEXT that is UTF-8.
+/// A value that is not TEXT in UTF-8.
 pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
     match value {
         ValueRef::Text(bytes) => String::from_utf8(bytes.to_vec())
@@ -156,7 +156,7 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
 /// An optional text argument; `None` for NULL.
 ///
 /// # Errors
-/// Other values that are not TEXT in UTF-8.
+/// A value that is neither NULL nor TEXT in UTF-8.
 pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<String>> {
     match value {
         None | Some(ValueRef::Null) => Ok(None),
@@ -168,7 +168,7 @@ pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<S
 /// is checked before more of them are copied, and missing ones count as in its training. Without a model they are NaN.
 ///
 /// # Errors
-/// Anything else; infinities; missing values that the model does not allow.
+/// A value of another form; infinities; missing values that the model does not allow.
 pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
     let has_categories = |model: &&Model| !model.card.categories.is_empty();
     let mixed = model.filter(has_categories).map(|model| mixed_vector(what, value, model)).transpose()?;
@@ -240,7 +240,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
                 let Some(value) = json_category_value(value) else {
                     return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), category.name()));
                 };
-                features[range.start + category.feature_of(value.text().as_deref())] = 1.0;
+                category.encode(value.text().as_deref(), &mut features[range]);
             }
         }
     }
@@ -263,7 +263,7 @@ fn json_category_value(value: &serde_json::Value) -> Option<CategoryValue<'_>> {
 /// The features of a query: numbers, texts and orders of items by position, in a JSON array; or a BLOB of numbers.
 ///
 /// # Errors
-/// Anything else; NaN and infinities; a text of more than [`LONGEST_VECTOR`] bytes.
+/// A value of another form; NaN and infinities; a text of more than [`LONGEST_VECTOR`] bytes.
 pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> {
     // A longer one would be read without a check for interrupts.
     if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value

@@ -161,7 +161,7 @@ struct Cursor<'vtab> {
 /// Registers a table-valued function.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn register(
     connection: &Connection,
     function: &'static TableFunction,

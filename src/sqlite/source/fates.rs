@@ -94,7 +94,7 @@ impl Fates {
 }
 
 impl Roles {
-    /// What became of each column. Facts are those of the rows that were read.
+    /// What became of each column, with facts about the rows that were read.
     pub fn fates(&self, data: &Dataset, read: &ReadReport, advice: ColumnAdvice<'_>) -> Fates {
         let source = LeftOut { roles: self, data, advice, documents: OnceCell::new() };
         let fate = |column: usize| {
@@ -418,7 +418,7 @@ impl LeftOut<'_> {
     }
 }
 
-/// Whether there are few different values among so many.
+/// Whether there are few different values: at most half of `of` values.
 fn are_few(facts: &Facts, of: u64) -> bool {
     facts.distinct.is_some_and(|distinct| 2 * distinct <= of)
 }

@@ -25,7 +25,7 @@ use crate::train::options::LOG_KEYS;
 /// Runs a statement over a source, and passes each row to `take`.
 ///
 /// # Errors
-/// Those of the database and of `take`; the time limit.
+/// Errors of SQLite and of `take`; the time limit.
 pub(super) fn each_row(
     (connection, source): (&Connection, &Source),
     select: &str,
@@ -98,7 +98,7 @@ impl<'a> LogSource<'a> {
     /// are still different.
     ///
     /// # Errors
-    /// Rule 16.2; those of the database and of `to`; the time limit.
+    /// Rule 16.2; errors of SQLite and of `to`; the time limit.
     pub fn read(&self, to: &mut dyn TakesImpressions) -> Result<()> {
         let select = self.source.ordered(&self.read_columns(), "1 COLLATE BINARY");
         let mut impression = Impression::default();
@@ -112,7 +112,7 @@ impl<'a> LogSource<'a> {
     /// Passes all rows to `take`, with all columns of the source, ordered by impression and position.
     ///
     /// # Errors
-    /// Those of [`Self::read`] and of `take`.
+    /// Errors of [`Self::read`] and of `take`.
     pub fn read_with_all(&self, take: &mut dyn FnMut(&Row<'_>, LogRow) -> Result<()>) -> Result<()> {
         let first = self.source.columns(self.connection, self.limits)?.len();
         let names = self.columns.names();
@@ -262,7 +262,7 @@ pub fn given_propensities(
     Ok(found)
 }
 
-// Reads a log of interleaved lists.
+// Reading a log of interleaved lists.
 //
 // Rules (docs/reference/rules.md, 18):
 // * 18.5: A log has a row for each document of a list: impression, team and whether it was clicked; also query and position, if it
@@ -376,7 +376,7 @@ impl Lists {
 /// Reads a log.
 ///
 /// # Errors
-/// No such source; a role without a column; a value that cannot be used; those of the database; the time limit.
+/// No such source; a role without a column; a value that cannot be used; errors of SQLite; the time limit.
 pub fn read_votes(
     (connection, text): (&rusqlite::Connection, &str),
     (options, values): (&Params, &[ValueRef<'_>]),

@@ -129,7 +129,7 @@ impl Source {
     /// The names of its columns.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Errors of SQLite.
     pub fn columns(&self, connection: &Connection, limits: &RunLimits) -> Result<Vec<String>> {
         retry_busy(connection, limits, || {
             let statement =

@@ -53,18 +53,18 @@ pub enum Judgments {
 pub enum FeatureSet {
     /// Whatever columns it has: a training learns them.
     New,
-    /// Those that a model or a training set already has. Further columns are not read.
+    /// The features that a model or a training set already has. Further columns are not read.
     Known,
 }
 
 /// Which columns are categories.
 #[derive(Debug, Clone, Copy)]
 pub enum CategoryColumns<'a> {
-    /// Those that the option `columns` lists, and columns of text that are (rule 2.18).
+    /// The columns that the option `columns` lists, and columns of text that are categories (rule 2.18).
     Learned,
-    /// Those of a training set or a prior.
+    /// The categories of a training set or a prior.
     Known(&'a Categories),
-    /// None: the training takes numbers only.
+    /// None: a training in buckets takes numbers only.
     Refused,
 }
 
@@ -168,7 +168,7 @@ impl<'a> ReadSpec<'a> {
     }
 }
 
-// Values for the parameters of a source's statement: the option `params`, and arguments after the options (rule 1.4).
+// Parameters of a source's statement: values from the option `params` and from arguments after the options (rule 1.4).
 
 /// Binds the option `params`, then `values` in order to the parameters that it leaves, and the query id if the statement reads
 /// one query only.

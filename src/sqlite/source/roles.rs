@@ -51,11 +51,11 @@ pub struct Roles {
     pub query_features: Option<FeatureColumns>,
     /// Columns that the caller ignores, and those that nothing uses.
     pub ignored: Vec<usize>,
-    /// Those that the option `columns` ignores.
+    /// The columns that the option `columns` ignores.
     pub(super) on_purpose: Vec<usize>,
     /// A slot that the constraint does not need.
     pub(super) unused_slot: Option<usize>,
-    /// Those that nothing uses, if the training may have use for them: their values are looked at.
+    /// The columns that nothing uses, if the training may have use for them: their values are looked at.
     pub(super) observed: Vec<usize>,
     /// Features that are named like ids (rule 2.12).
     pub like_ids: Option<LikeIds>,
@@ -125,7 +125,7 @@ impl Roles {
             constraint,
             features,
             categories,
-            takes_categories: !matches!(spec.categories, CategoryColumns::Refused),
+            takes_categories: matches!(spec.categories, CategoryColumns::Learned),
             feature_names,
             query_features,
             ignored,
@@ -141,7 +141,7 @@ impl Roles {
     /// names nor replaced by the option `columns` or by a column with a default name.
     ///
     /// # Errors
-    /// Those of [`Self::find`] about names and about the option `columns`.
+    /// Errors of [`Self::find`] about names and about the option `columns`.
     pub fn absent(
         source: &Source,
         names: &[String],

@@ -177,8 +177,8 @@ impl Store<'_> {
     /// Stores a new version.
     ///
     /// # Errors
-    /// Those of the database, [`Error::Conflict`]; nothing has changed then, or the message says that this is not known. Some
-    /// errors of the database, and an interrupt, end the transaction of the caller, too.
+    /// Errors of SQLite; [`Error::Conflict`]. Nothing has changed then, or the message says that this is not known.
+    /// Some errors of SQLite, and an interrupt, end the transaction of the caller, too.
     pub fn put(&self, new: &NewVersion<'_>, limits: &RunLimits) -> Result<StoredVersion> {
         let failed = |error| match error {
             Error::Busy(problem) => Error::Busy(format!("nothing was stored: {problem}")),
@@ -293,7 +293,7 @@ impl Store<'_> {
     /// Makes a version of a name the only active one.
     ///
     /// # Errors
-    /// No such version; those of the database.
+    /// No such version; errors of SQLite.
     pub fn activate(&self, name: &str, version: i64, limits: &RunLimits) -> Result<()> {
         if writing_statement_runs(self.connection) {
             return Err(Error::Unsupported(

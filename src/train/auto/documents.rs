@@ -55,7 +55,7 @@ pub(super) fn query_loss(data: &Dataset, query: usize) -> Box<dyn QueryLoss> {
 }
 
 impl Parts {
-    /// Reserves the bytes of the documents, of this many sums over them, and of a solution on each thread.
+    /// Reserves the bytes of the documents, of `sums` sums over them, and of a solution on each thread.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::base::error::Error::Memory).

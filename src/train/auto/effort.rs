@@ -105,7 +105,7 @@ impl Effort {
     }
 }
 
-// Candidates: scalings with kernels, simple ones first.
+// Candidates: pairs of a scaling and a kernel, simple ones first.
 
 /// With fewer judged queries only linear functions are tried: kernels gained nothing.
 pub(super) const FEW_QUERIES: usize = 60;

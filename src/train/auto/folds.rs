@@ -154,7 +154,7 @@ pub(super) fn means(
     values.into_iter().zip(times).filter_map(of_query).collect()
 }
 
-// Folds of the queries, and the cells of queries that share their folds in some partitions.
+// Folds of the queries, and cells: the queries that share their folds in some partitions.
 
 /// Folds of each partition.
 pub(super) const FOLDS: usize = 5;
@@ -186,7 +186,7 @@ impl Partitions {
         (0..self.folds[0].len()).filter(|query| self.folds[0][*query].is_some()).collect()
     }
 
-    /// The cells of each group of so many partitions.
+    /// The cells of each group of `together` partitions.
     pub fn cells(&self, together: usize) -> impl Iterator<Item = Cells> {
         self.folds.chunks(together).map(Cells::new)
     }
@@ -223,7 +223,7 @@ pub fn split(partitions: usize, held_out: usize, all: usize) -> Split {
     }
 }
 
-// The rows on which kernels are tried, and of many documents those that are held out from trees.
+// Sample of the rows on which kernels are tried. With many documents it is held out from trees.
 
 /// More documents are many: trees lead.
 const MANY: usize = 100_000;

@@ -1,12 +1,12 @@
 //! Automatic choice: cross-validates candidates by query, averages the best and fits them on all rows.
 //!
-//! A candidate is a scaling with a kernel (`candidate`). Each fits the grades by pairwise least squares, in which a document
-//! of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several lambdas (`trial`, `folds`). The
-//! second time is left out if the first shows that it is clearly worse than three others. The three best are fitted again on
-//! all rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
-//! training queries (`refit`).
+//! A candidate is a scaling with a kernel (`effort`). Each fits the grades by pairwise least squares, in which a
+//! document of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several
+//! lambdas (`trial`, `folds`). The second time is left out if the first shows that it is clearly worse than three
+//! others. The three best are fitted again on all rows with more landmarks. Their functions are added, each divided by
+//! the standard deviation of its scores within the training queries (`refit`).
 //!
-//! These numbers are those of the default level of the option `effort` (`effort`).
+//! These numbers belong to the default level of the option `effort` (`effort`).
 //!
 //! Boosted trees are trained on all rows and validated on the first five folds (`trees`). They are half of the sum, unless
 //! they are clearly worse. Of more than 100,000 documents they are all of it, unless no kernel is clearly worse.
@@ -63,7 +63,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// Its options.
+/// The options that `auto` reads.
 const OPTIONS: &[&str] =
     &["effort", "scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
 
@@ -227,7 +227,7 @@ pub struct Found {
 
 /// What trials tell.
 pub struct Choice {
-    /// That of the best kernel; none if there are only trees.
+    /// Lambda of the best kernel; none if there are only trees.
     pub lambda: Option<f64>,
     /// Of the best candidate.
     pub selection: Selection,

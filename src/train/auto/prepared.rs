@@ -90,7 +90,7 @@ impl Scaled {
         Ok(Self { scaling, data: Arc::new(scaled), landmarks: Vec::new(), memory: vec![copy, more] })
     }
 
-    /// At most so many documents that span the space of a kernel (rows).
+    /// At most `count` documents that span the space of a kernel (rows).
     fn landmarks(
         &mut self,
         spec: &AutoSpec,
@@ -185,7 +185,7 @@ pub(super) fn doc_weights(data: &Dataset, query: usize) -> &[f64] {
     if weights.iter().any(|weight| *weight > 0.0) { weights } else { &[] }
 }
 
-/// Reserves the bytes of prepared documents, of this many sums over them, and of a solution on each thread.
+/// Reserves the bytes of prepared documents, of `sums` sums over them, and of a solution on each thread.
 pub fn reserve_blocks(
     space: &Space,
     documents: usize,

@@ -63,7 +63,8 @@ enum CandidateReport<'a> {
     },
 }
 
-/// Every candidate, the best first; of kernels so many are averaged. Trees with whether they are.
+/// Every candidate, the best first. The best `averaged` kernels are averaged. `grown`: the trees, and whether they are
+/// averaged.
 pub(super) fn report<'a>(
     spec: &AutoSpec,
     trials: &'a [Trial],

@@ -31,7 +31,7 @@ const INTERVAL: usize = 10;
 const PATIENCE: usize = 5;
 /// Fraction of the features for each tree, of several ensembles.
 const FRACTION: f64 = 0.3;
-/// At least so many features for each tree.
+/// Least number of features for each tree.
 const FEW_FEATURES: f64 = 16.0;
 
 /// Which queries are held out from which ensemble.

@@ -69,7 +69,7 @@ impl Held {
     /// Adds the query features of its documents, in bins.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// As [`Self::new`].
     pub fn append(&mut self, columns: &QueryColumns, added: &Prepared, control: &Control) -> Result<()> {
         let Self { data, binned, .. } = self;
         let of_queries = columns.with_matrix(data, control, |matrix| added.borders.bin(matrix, control))?;
@@ -81,7 +81,7 @@ impl Held {
 /// Finds the number of trees.
 ///
 /// # Errors
-/// Those of a training.
+/// Errors of a training.
 pub(super) fn find(
     spec: &TreesSpec,
     prepared: &Prepared,
@@ -219,7 +219,7 @@ fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> Se
         .with_error(|_| best.values.into_iter().flatten().collect())
 }
 
-// The metric of held-out queries by the number of trees.
+// Metric of held-out queries by the number of trees.
 //
 // Trainings of several folds add their trees together, and the metric is the mean over all held-out queries.
 
@@ -259,7 +259,7 @@ pub(in crate::train) type QueryValue = Option<(f64, f64)>;
 pub(in crate::train) struct Best {
     /// Its number in the curve, and the value.
     pub at: Option<(usize, f64)>,
-    /// That of each held-out query, fold by fold.
+    /// The value of each held-out query, fold by fold.
     pub values: Vec<QueryValue>,
     /// The scores of the held-out documents of each fold.
     pub scores: Vec<Vec<f64>>,
@@ -269,7 +269,7 @@ pub(in crate::train) struct Best {
 /// ensembles of the first fold, then those of the next.
 ///
 /// # Errors
-/// Those of a training.
+/// Errors of a training.
 pub(in crate::train) fn measure(
     validation: &ValidationSpec,
     trainings: &mut [Boosting<'_>],
@@ -301,7 +301,7 @@ pub(in crate::train) fn measure(
     Ok((curve, best))
 }
 
-/// Adds so many trees to each training, and their mean scores to those of the source.
+/// Adds `trees` trees to each training, and their mean scores to `of_source`, the scores of the source.
 fn add_trees(
     trainings: &mut [Boosting<'_>],
     HeldOut { seeds, source, .. }: HeldOut<'_>,

@@ -45,7 +45,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// Its options.
+/// The options that `boosted_trees` reads.
 const OPTIONS: &[&str] = &[
     "trees",
     "depth",

@@ -63,7 +63,7 @@ impl Details {
 /// What a training with both scales found.
 #[derive(Serialize)]
 pub(super) struct BothDetails {
-    /// Those of both.
+    /// The number of trees with both scales.
     trees: usize,
     scales: Vec<OfScale>,
 }
@@ -119,7 +119,7 @@ pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
     Ok(settings)
 }
 
-// Query features as columns of the trees.
+// Use of query features as columns of the trees.
 
 /// Whether trees split query features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,7 +181,7 @@ impl QueryColumns {
     /// Hands the encoded features of the query of each document, shape (documents, features), to a function.
     ///
     /// # Errors
-    /// Too little memory; those of the function.
+    /// Too little memory; errors of the function.
     pub fn with_matrix<T>(
         &self,
         data: &Dataset,

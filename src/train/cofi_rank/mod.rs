@@ -60,7 +60,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// Its options.
+/// The options that `cofi_rank` reads.
 #[rustfmt::skip]
 const OPTIONS: &[&str] = &[
     "loss", "measure", "decoder", "decoder_power", "neutral_grade", "half_life", "margin", "label_ties",

@@ -69,7 +69,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Those of another data set, one for each user that is known.
+    /// The lists of another data set, one for each user that is known.
     pub(super) fn of(data: &Dataset, users: &[Id], items: &[Id]) -> Self {
         let known = (0..data.n_queries()).filter_map(|query| {
             let user = users.binary_search(&data.query_ids[query]).ok()?;

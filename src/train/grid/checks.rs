@@ -11,7 +11,7 @@ use crate::data::{Dataset, QueryValue};
 use crate::learn::fit::{Neighborhood, Prior};
 use crate::learn::space::{Form, Scorer, Space};
 
-/// Maximum number of pairs of one query, or of one user. One pass over as many takes 0.1 to 2 s.
+/// Maximum number of pairs of one query, or of one user. One pass over this number of pairs takes 0.1 to 2 s.
 const MOST_PAIRS: u64 = 500_000_000;
 
 /// Bytes of the report of one fit, about.
@@ -25,8 +25,8 @@ pub(super) fn functions_memory(data: &Dataset, space: &Space, control: &Control)
     control.reserve(bytes, what, "use \"fit_at\": \"query_time\", fewer queries or fewer landmarks")
 }
 
-/// Refuses queries with so many pairs that a fit takes too long. The hinge in Newton's method sorts the documents of long
-/// queries instead.
+/// Refuses queries with more than `MOST_PAIRS` pairs, because a fit would take too long. The hinge in Newton's method
+/// sorts the documents of long queries instead.
 pub fn pairs_of_queries(spec: &GridSpec, data: &Dataset) -> Result<()> {
     let documents = spec.form == Form::Scoring || spec.kernel.is_linear();
     let sorted = spec.loss == Loss::Pair(PairLoss::Hinge, PairWeights::Equal)
@@ -36,7 +36,7 @@ pub fn pairs_of_queries(spec: &GridSpec, data: &Dataset) -> Result<()> {
     if sorted { Ok(()) } else { pairs(data, ["query", "documents"]) }
 }
 
-/// Refuses queries or users with so many pairs that a fit takes too long.
+/// Refuses queries or users with more than `MOST_PAIRS` pairs, because a fit would take too long.
 pub fn pairs(data: &Dataset, [query_name, documents]: [&str; 2]) -> Result<()> {
     for query in 0..data.n_queries() {
         let pairs = loss::pair_count(data.labels(query));

@@ -20,7 +20,8 @@ const PRESET: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// The defaults of a preset: smoothing, loss, penalty and prior. Those of `scale` and `kernel` are the same in all presets.
+/// The defaults of a preset: smoothing, loss, penalty and prior. `scale` and `kernel` have the same defaults in all
+/// presets.
 macro_rules! defaults {
     ($smoothing:ident, $loss:literal, $penalty:ident, $prior:ident) => {
         &[

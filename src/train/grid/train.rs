@@ -82,7 +82,7 @@ impl TrainingSpec for GridSpec {
         let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;
         // 3. The report.
         let unconverged = fits.iter().filter(|fit| !self.has_converged(&fit.report)).count();
-        // Of fits that stopped early nothing is known.
+        // Skip: unconverged fits say nothing about collapse.
         if unconverged == 0 {
             warnings.extend(fits::collapse(self, lambdas.all, &fits));
         }
@@ -167,7 +167,7 @@ impl Session<'_> {
         Ok(warnings)
     }
 
-    /// What the report tells about the bandwidth: the factor of the median distance.
+    /// The entry of the report for the bandwidth, as a multiple of the median distance.
     fn bandwidth_report(&self) -> Option<(String, Value)> {
         let Smoothing { kind, bandwidth, .. } = self.spec.smoothing;
         let factor = || bandwidth_rate(self.data.n_queries(), self.query_features());
@@ -216,7 +216,7 @@ impl Session<'_> {
     }
 }
 
-// What the report tells about penalties without a lambda.
+// Report of penalties without a lambda.
 
 /// Eigenfunctions of which the report has eigenvalues and coefficients: the leading ones.
 const MOST_LISTED: usize = 100;

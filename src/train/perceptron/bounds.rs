@@ -13,10 +13,10 @@
 //!
 //! f_t counts the documents that were active in round t, so it is convex and f_t(w_t) >= RML.
 //!
-//! The first two are evaluated at u = c times the averaged weights, c >= 0 the best: with g_i the score of document i minus
-//! that of its rival under the averaged weights, a sum of f_t is sum n_i v_i max(0, 1 - c g_i), n_i the number of rounds that
-//! counted i. Corollary 6 is evaluated at the best known separator u (`margin`). With gamma its margin, any s >= 1 / gamma gives
-//! f_t(s u / |u|) = 0; the best s is used.
+//! The first two are evaluated at u = c times the averaged weights, c >= 0 the best: with g_i the score of document i
+//! minus that of its rival under the averaged weights, a sum of f_t is sum n_i v_i max(0, 1 - c g_i), n_i the number of
+//! rounds that counted i. Corollary 6 is evaluated at the best known separator u (below). With gamma its margin, any s
+//! >= 1 / gamma gives f_t(s u / |u|) = 0; the best s is used.
 
 use serde::Serialize;
 
@@ -264,7 +264,7 @@ fn least(terms: &[Term], parabola: Parabola) -> (f64, f64) {
     if there <= zero { (best, there) } else { (0.0, zero) }
 }
 
-// The margin of a function u: the least difference of scores of two documents of a query that the measure tells apart,
+// Margin of a function u: the least difference of scores of two documents of a query that the measure tells apart,
 // divided by |u|. If it is above 0, u separates the documents.
 //
 // The largest margin of linear functions is gamma = 1 / |w| for the shortest w with all differences at least 1. With
@@ -272,7 +272,7 @@ fn least(terms: &[Term], parabola: Parabola) -> (f64, f64) {
 // of the least difference is 2 lambda / gamma^2 <= 1. The margin of a known separator is at most gamma, so it gives such a
 // lambda.
 
-/// The largest margin is found to this relative accuracy, or in so many iterations.
+/// Relative accuracy of the largest margin, and most iterations to find it.
 const RULE: StopRule = StopRule { tolerance: 1e-4, max_iterations: 100 };
 
 /// Rows whose scores one thread computes.

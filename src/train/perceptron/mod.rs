@@ -48,7 +48,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     resume: Some(resume),
 };
 
-/// Its options.
+/// The options that `perceptron` reads.
 const OPTIONS: &[&str] = &[
     "scale",
     "kernel",

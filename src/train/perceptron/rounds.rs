@@ -2,8 +2,8 @@
 //! if RML = 1 - measure(s, R) is not 0, w_{t+1} = w_t - eta X' g, g a subgradient of SLAM at s.
 //!
 //! With a kernel, w is a function sum_j beta_j K(x_j, .) of support documents x_j. The documents of X' g become support
-//! documents until there are as many as the option `budget` allows. After that, and for documents in the span of the
-//! support documents, X' g is projected onto the span (Orabona, Keshet & Caputo 2008, the Projectron). For functions u of the
+//! documents until their number is the option `budget`. After that, and for documents in the span of the support
+//! documents, X' g is projected onto the span (Orabona, Keshet & Caputo 2008, the Projectron). For functions u of the
 //! span <P z, u> = <z, u>, and |P z| <= |z|: the bounds of `bounds` hold for these u.
 //!
 //! RML puts the less relevant of equal scores first. At w = 0 all scores are equal; in input order a file sorted by relevance
@@ -240,9 +240,9 @@ impl Perceptron {
     }
 }
 
-/// Reserves the bytes of a round with this many documents: the support documents, their factor and the values of the
-/// kernel. Vectors that grow take up to twice their length. With 0 documents these are the bytes of a perceptron between two
-/// rounds.
+/// Reserves the bytes of a round with `documents` documents: the support documents, their factor and the values of the
+/// kernel. Vectors that grow take up to twice their length. With 0 documents these are the bytes of a perceptron
+/// between two rounds.
 ///
 /// # Errors
 /// [`Error::Memory`].

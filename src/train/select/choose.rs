@@ -4,9 +4,10 @@
 //! documents of every query, or a source of the caller. A training part is all that a fit sees: scalings, landmarks and
 //! neighbors come from there.
 //!
-//! Where coarse fits are faster, they only screen. The chosen candidate and its neighbors in the list are measured again, fitted
-//! as a training with this candidate fits; then the rule picks again, until no new one is to be measured. So the value of the
-//! chosen candidate is that of the model which the training returns, or would return on the training part.
+//! Where coarse fits are faster, they only screen. The chosen candidate and its neighbors in the list are measured
+//! again, fitted as a training with this candidate fits; then the rule picks again, until no new one is to be measured.
+//! So the value of the chosen candidate belongs to the model that the training returns, or would return on the training
+//! part.
 
 use super::argmax;
 use super::argmax_smoothed;
@@ -45,7 +46,7 @@ pub trait CandidatePath: Sync {
     /// Prepares a training part, and the part that is held out from it.
     ///
     /// # Errors
-    /// Those of a fit on the training data, before it solves.
+    /// Errors of a fit on the training data, before it solves.
     fn prepare<'a>(
         &'a self,
         training: Dataset,
@@ -57,7 +58,7 @@ pub trait CandidatePath: Sync {
     /// training data; without candidates that is the candidate, too, and there is one value per query.
     ///
     /// # Errors
-    /// Those of a fit on the training data; documents that have no scores.
+    /// Errors of a fit on the training data; documents that have no scores.
     fn values(
         &self,
         training: Dataset,
@@ -72,7 +73,7 @@ pub trait Prepared: Send + Sync {
     /// The metric of each held-out query (outer) with each candidate, largest first.
     ///
     /// # Errors
-    /// Those of a fit on the training data; documents that have no scores.
+    /// Errors of a fit on the training data; documents that have no scores.
     fn values(&self, candidates: &[f64], precision: Precision) -> Result<Vec<Vec<Option<f64>>>>;
 }
 
@@ -202,7 +203,7 @@ pub struct Choice {
 /// Chooses among candidates.
 ///
 /// # Errors
-/// Those of the fits; too little memory.
+/// Errors of the fits; too little memory.
 pub fn choose(
     held_out: &HeldOut<'_>,
     candidates: &Candidates<'_>,
@@ -299,7 +300,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-// The metric of held-out queries with each candidate, and the rules that pick one.
+// Rules that pick a candidate by the metric of held-out queries.
 
 /// Which candidate is chosen. The first one is the most conservative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

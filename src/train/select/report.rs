@@ -40,7 +40,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// Whether the values are those of all documents of a query, as in later data. Lists of fewer documents have other ones.
+    /// Whether each value is computed from all documents of a query, as in later data. Shorter lists have other values.
     fn is_of_queries(self) -> bool {
         match self {
             Self::Queries { .. }
@@ -101,7 +101,7 @@ pub struct Selection {
     pub curve: Curve,
     /// Index of the chosen candidate; `None` if no value is defined.
     pub chosen: Option<usize>,
-    /// Whether the value of each candidate is that of a coarser fit; empty if none is.
+    /// Whether the value of each candidate comes from a coarser fit; empty if none does.
     pub screened: Vec<bool>,
     /// The option whose values the candidates are; `None` for lambda and what takes its place.
     pub option: Option<&'static str>,
@@ -130,8 +130,8 @@ pub struct SelectionReport {
     /// Left out of the report of `ltr_train`; the stored report has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
-    /// The candidates whose values are those of trained models, if coarser fits screened the others. Left out where the curve
-    /// is.
+    /// The candidates whose values come from trained models, if coarser fits screened the others. Left out where the
+    /// curve is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Vec<f64>>,
 }

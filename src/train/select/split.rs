@@ -6,8 +6,8 @@ use crate::base::control::{Ticks, checkpoint};
 use crate::data::{Dataset, Id};
 use crate::math::order::sort_items;
 
-/// Up to so many judged queries, or so many numbers, all queries are held out in turn. More have a smaller error of the
-/// validated value, and take longer (docs/adr/0024).
+/// Up to this number of judged queries, or of numbers, all queries are held out in turn. With more, the validated value
+/// has a smaller error, and the fits take longer (docs/adr/0024).
 const FEW_QUERIES: usize = 200;
 const FEW_NUMBERS: f64 = 8e6;
 
@@ -25,8 +25,8 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or the first part alone
-    /// if one is enough for so many `numbers` ([`is_enough_data`]).
+    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or the first
+    /// part alone if one is enough for the `numbers` ([`is_enough_data`]).
     ///
     /// Only `judged` queries, which have documents of different relevance, are held out. There is no fold with fewer than
     /// two of them.
@@ -47,7 +47,7 @@ impl Folds {
         Self { held_out: (0..folds).map(fold).collect() }
     }
 
-    /// Holds out each judged query once, in so many folds of about the same size.
+    /// Holds out each judged query once, in `folds` folds of about the same size.
     pub fn of_number(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Self {
         let numbers = fold_numbers(ids, judged, folds, seed);
         if numbers.iter().flatten().count() < 2 {
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(hash(&Id::Real(3.0), 0, 0), hash(&Id::Integer(3), 0, 0));
     }
 
-    /// Positions with so many equal values each.
+    /// Ids in order. Each value is repeated: `sizes` has the numbers of equal ids.
     fn positions(sizes: &[usize]) -> Vec<Id> {
         let of = |(value, size): (usize, &usize)| vec![Id::Integer(value as i64); *size];
         sizes.iter().enumerate().flat_map(of).collect()

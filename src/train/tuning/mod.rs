@@ -1,11 +1,12 @@
 //! Choosing settings by cross-validation.
 //!
-//! Options of a training may be arrays of values (`settings`). Each combination is fitted on the training part of every fold
-//! (`folds`) and measured on the part that is held out. The setting with the best mean over the folds is chosen (`choice`).
+//! Options of a training may be arrays of values (`settings`). Each combination is fitted on the training part of every
+//! fold (`folds`) and measured on the part that is held out. The setting with the best mean over the folds is chosen
+//! (`settings`).
 //!
-//! A fold sees its training part only: scalings, landmarks of kernels and neighbors come from there. So a value is that of
-//! `ltr_fit` on the training part and `ltr_evaluate` on the held-out part. Settings that differ only in lambda are computed
-//! together; their solver starts at the solution of the larger lambda.
+//! A fold sees its training part only: scalings, landmarks of kernels and neighbors come from there. So a value equals
+//! the result of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part. Settings that differ only in
+//! lambda are computed together; their solver starts at the solution of the larger lambda.
 
 mod folds;
 mod settings;
@@ -106,7 +107,7 @@ impl Search {
     /// The search of `ltr_cross_validate`. Without an array there is one setting, which chooses its own lambda in each fold.
     ///
     /// # Errors
-    /// Those of [`Self::of_training`], except for a single setting.
+    /// As [`Self::of_training`], but a single setting is no error.
     pub fn of_validation(algorithm: &'static AlgorithmDef, options: &Params) -> Result<Self> {
         let searches = settings::has_any_arrays(options);
         refuse_validation(options, |value| !searches && value.is_number())?;
@@ -178,7 +179,7 @@ impl Search {
     /// settings, then folds.
     ///
     /// # Errors
-    /// Those of the fits; an interruption; too much memory.
+    /// Errors of the fits; an interruption; too much memory.
     pub fn scores(&self, rows: &SearchRows, group: usize, control: &Control) -> Result<Vec<Score>> {
         let group = &self.groups[group];
         let folds: Vec<usize> = (0..rows.folds.count()).collect();

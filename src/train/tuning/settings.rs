@@ -132,7 +132,7 @@ fn check(options: &Params, arrays: &[(&str, &Vec<Value>)]) -> Result<()> {
     Ok(())
 }
 
-/// The options of a training. Those of the metric are left out if the algorithm itself reads none.
+/// The options of a training. The options of the metric are left out if the algorithm itself reads none.
 fn base(algorithm: &AlgorithmDef, options: &Params) -> Params {
     let mut of_search = FOLDS.to_vec();
     let of_metric = METRIC_ARGUMENTS.iter().chain(&["metric", "undefined"]);
@@ -216,7 +216,7 @@ impl Group {
     }
 }
 
-// The best setting of a search, and the table of all.
+// Results of a search: the best setting, and the table of all settings.
 
 /// The result of a search.
 #[derive(Debug)]
@@ -246,7 +246,7 @@ impl Search {
     /// The setting with the best mean over the folds, the first of equal ones.
     ///
     /// # Errors
-    /// Those of [`Self::scores`].
+    /// As [`Self::scores`].
     pub fn best(&self, rows: &SearchRows, control: &Control) -> Result<Choice> {
         let lines = self.lines(rows, control)?;
         let means: Vec<Option<f64>> = lines.iter().map(|line| line.mean).collect();
@@ -268,7 +268,7 @@ impl Search {
         );
         let (metric, held_out) = (self.metric.name(), rows.folds.held_out());
         let (option, curve) = curves.into_iter().next().unzip();
-        // Later values are those of a function that was fitted on other queries.
+        // Later values come from a function that was fitted on other queries.
         let split = Split::Queries { held_out: 0, all: 0, folds: rows.folds.count() };
         let error = best.error.map(|one| StandardError { factor: split.error_factor(), ..one });
         let mut validation = SelectionReport::new(metric.clone(), held_out.clone(), best.mean, error, curve);

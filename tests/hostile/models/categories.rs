@@ -11,6 +11,8 @@ use super::{connect, refusal, use_it};
 struct Category {
     name: String,
     values: Vec<String>,
+    /// Values with a mean, the means, and that of NULL.
+    means: Option<(Vec<String>, Vec<f64>, f64)>,
 }
 
 /// A model with categories, taken apart. Models of these algorithms have no blocks.
@@ -45,7 +47,8 @@ impl Opened {
     fn rename(&mut self) {
         let numbers = self.parts.card.features.iter().take(2).cloned();
         let features = self.categories.iter().flat_map(|category| {
-            let values = category.values.iter().map(String::as_str).chain(["(other)", "(NULL)"]);
+            let mean = category.means.iter().map(|_| "(mean)");
+            let values = category.values.iter().map(String::as_str).chain(["(other)", "(NULL)"]).chain(mean);
             values.map(|value| format!("{}={value}", category.name)).collect::<Vec<_>>()
         });
         self.parts.card.features = numbers.chain(features).collect();
@@ -66,6 +69,10 @@ const WRONG: &[Change] = &[
     ("a long value", |o| o.categories[0].values[2] = "z".repeat(300)),
     ("the name of a number", |o| "A".clone_into(&mut o.categories[0].name)),
     ("two categories of a name", |o| o.categories.push(o.categories[0].clone())),
+    ("means too many", |o| o.categories[0].means = Some((Vec::new(), vec![1.0], 0.0))),
+    ("a mean that is no feature of the model", |o| {
+        o.categories[0].means = Some((Vec::new(), Vec::new(), 0.0))
+    }),
     ("more features than the model has", |o| {
         o.categories[0].values = (0..90).map(|number| format!("{number:03}")).collect();
     }),
@@ -101,7 +108,22 @@ fn forged_dictionaries_are_refused_and_right_ones_are_used() {
         other.categories[0].name = "x".repeat(1 << 19);
         other.categories[0].values = (0..90).map(|number| format!("{number:03}")).collect();
         assert!(refusal(&connection, &other.seal()).is_some());
-        // 4. Other values that are possible.
+        // 4. Means in place of a value, right and wrong ones.
+        let mut other = opened.clone();
+        other.categories[0].values.pop();
+        for (means, is_right) in [
+            ((vec!["s".to_owned(), "x".to_owned()], vec![0.5, -0.5], 0.1), true),
+            ((vec!["x".to_owned(), "s".to_owned()], vec![0.5, -0.5], 0.1), false),
+            ((vec!["s".to_owned()], vec![f64::NAN], 0.1), false),
+            ((vec!["s".to_owned()], vec![0.5], f64::INFINITY), false),
+            ((vec!["z".repeat(300)], vec![0.5], 0.0), false),
+        ] {
+            other.categories[0].means = Some(means);
+            other.rename();
+            assert_eq!(refusal(&connection, &other.seal()).is_none(), is_right);
+            use_it(&connection, &other.seal(), "means");
+        }
+        // 5. Other values that are possible.
         let mut other = opened.clone();
         other.categories[0].values = ["", "\0", "'; DROP TABLE judged; --"].map(str::to_owned).to_vec();
         other.parts.card.features.truncate(2);

@@ -9,7 +9,9 @@ use sqlite_ltr::internals::data::{Fingerprint, Id, QueryFeatureRule, Scaling};
 use sqlite_ltr::internals::learn::fit::FitSpec;
 use sqlite_ltr::internals::learn::smoothing::Smoothing;
 use sqlite_ltr::internals::learn::space::{AnySpace, Function, Space};
-use sqlite_ltr::internals::model::{Factored, Implicit, OnlineRules, OnlineState, QueryTrees, encode_header};
+use sqlite_ltr::internals::model::{
+    Ensemble, Factored, Implicit, OnlineRules, OnlineState, QuerySum, encode_header,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::calls::Tally;
@@ -65,7 +67,8 @@ impl Pieces {
             "linear" => of_ranker.value::<(AnySpace, Function)>(),
             "online" => of_ranker.value::<(OnlineRules, OnlineState)>(),
             "query_dependent" => of_ranker.value::<Dependent>(),
-            "query_trees" => of_ranker.value::<QueryTrees>(),
+            "query_trees" => of_ranker.value::<Ensemble>(),
+            "query_sum" => of_ranker.value::<QuerySum>(),
             "factor" => of_ranker.value::<Factored>(),
             "implicit" => of_ranker.value::<(Implicit, Factored)>(),
             _ => panic!("an unknown form {form}"),

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::math::random::Random;
 
-    /// A query of so many documents and slots, the first documents at home at the slots of their numbers.
+    /// A query of `documents` documents and `slots` slots. A document is relevant at the slot with its number.
     fn query(documents: u32, slots: u32) -> (Vec<f64>, Vec<RowGroup>) {
         let row_groups: Vec<RowGroup> = (0..documents)
             .flat_map(|document| (0..slots).map(move |group| RowGroup { document, group }))

@@ -30,7 +30,7 @@ pub enum Measure {
     Dcg(Option<usize>),
     /// DCG divided by its largest value.
     Ndcg(Option<usize>),
-    /// Share of relevant documents among the first so many.
+    /// Share of relevant documents among the first k, for this k.
     Precision(usize),
     /// Expected rank utility.
     Eru {
@@ -81,7 +81,7 @@ impl Measure {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// The parameter and its range.
+    /// A parameter of `eru` or `neru` that is out of range.
     pub fn validate(self) -> Result<()> {
         let Self::Eru { neutral, half_life, .. } = self else { return Ok(()) };
         in_range(neutral.is_finite(), "neutral_grade", &neutral, "a finite number")?;
@@ -97,7 +97,7 @@ impl Measure {
         }
     }
 
-    /// a of the first so many positions.
+    /// a of the first `positions` positions.
     pub fn position_weights(self, positions: usize) -> Vec<f64> {
         let depth = self.cutoff().unwrap_or(usize::MAX);
         let weight = |position: usize| match self {

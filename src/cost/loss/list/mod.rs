@@ -50,7 +50,7 @@ pub const LOSSES: &[&LossDef] = &[
     &MATCHING,
 ];
 
-// Options and checks that several listwise losses have.
+// Options and checks of several listwise losses.
 
 /// Lowest grade that is relevant to a binary measure.
 pub(super) const RELEVANT: f64 = 1.0;
@@ -99,13 +99,13 @@ pub(super) fn differ(labels: &[f64]) -> bool {
     labels.windows(2).any(|pair| compare(pair[0], pair[1]).is_ne())
 }
 
-// Memory of a thread for what a loss computes on its way, so that a pass over the queries allocates nothing.
+// Scratch memory of a thread for the computations of a loss, so that a pass over the queries allocates nothing.
 
 thread_local! {
     static SCRATCH: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `work` with so many numbers of any value. It must not call this function again.
+/// Calls `work` with `len` numbers, which may have any value. `work` must not call this function.
 pub(super) fn with_scratch<T>(len: usize, work: impl FnOnce(&mut [f64]) -> T) -> T {
     SCRATCH.with_borrow_mut(|scratch| {
         if scratch.len() < len {
@@ -178,7 +178,7 @@ mod list_tests {
         apart
     }
 
-    /// Row groups of this many documents, in three groups.
+    /// Row groups of `documents` documents, in three groups.
     fn row_groups(documents: usize) -> Vec<RowGroup> {
         (0..documents as u32).map(|document| RowGroup { document, group: document % 3 }).collect()
     }
@@ -224,7 +224,7 @@ mod list_tests {
             }
         }
 
-        /// The Hessian of smooth losses is that of differences of gradients.
+        /// The Hessian of a smooth loss equals differences of gradients.
         #[test]
         fn a_hessian_is_that_of_differences(rows in rows()) {
             let (labels, scores, direction) = columns(&rows);

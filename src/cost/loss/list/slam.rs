@@ -99,10 +99,10 @@ impl Bounded {
 /// The documents i that have a part in the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Active {
-    /// Those whose inner value is above 0.
+    /// The documents whose inner value is above 0.
     Margin,
-    /// Those with a worse document at the same score or above. What they cost, as a function of the scores with these
-    /// documents and their k held fixed, has the subgradient returned.
+    /// The documents with a worse document at the same score or above. What they cost, as a function of the scores with
+    /// these documents and their k held fixed, has the subgradient returned.
     Misorder,
 }
 

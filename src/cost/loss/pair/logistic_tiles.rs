@@ -1,9 +1,9 @@
 //! The logistic loss over all pairs of a query, eight pairs at a time.
 //!
-//! With e_l = exp(s_l - c) and f_j = exp(c - s_j) a pair has x = exp(s_l - s_j) = f_j e_l, the loss log(1 + x) and the slope
-//! -x / (1 + x): a fourth of a division and no exponential. The logarithms of some pairs are that of a product. Above
-//! s_l - s_j = 40 the loss is that difference and the slope -1, to the last digit: x stays at exp(40), and what the
-//! difference has above 40 is added.
+//! With e_l = exp(s_l - c) and f_j = exp(c - s_j) a pair has x = exp(s_l - s_j) = f_j e_l, the loss log(1 + x) and the
+//! slope -x / (1 + x): a fourth of a division and no exponential. Logs of several pairs are taken as one log of their
+//! product. Above s_l - s_j = 40 the loss is that difference and the slope -1, to the last digit: x stays at exp(40),
+//! and what the difference has above 40 is added.
 
 #![allow(clippy::inline_always, reason = "compiled again for wider registers")]
 
@@ -24,7 +24,7 @@ const LINEAR: f64 = 40.0;
 /// Documents of a grade that share divisions.
 const GROUP: usize = 4;
 
-/// Score of documents that are none: no difference from it is above [`LINEAR`].
+/// Padding score: no difference from it is above [`LINEAR`].
 const NONE: f64 = f64::MIN;
 
 /// Bits of a product, and most factors.

@@ -136,7 +136,7 @@ pub const SQUARED_HINGE: PairDef = PairDef {
     slope: |margin| -2.0 * (1.0 - margin).max(0.0),
 };
 
-// Weights of pairs by their grades.
+// Weights of pairs: they depend on the grades.
 
 /// What a pair of documents with grades y > y' weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -217,7 +217,7 @@ mod tests {
             }
         }
 
-        /// The slope is that of central differences, away from kinks.
+        /// The slope equals central differences, away from kinks.
         #[test]
         fn a_slope_is_that_of_differences(margin in -40.0f64..40.0) {
             let h = 1e-5;
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Values and subgradients of many documents are those of the pairs, one after the other.
+    /// Values and subgradients of many documents equal the sums over the pairs, one after the other.
     #[test]
     fn sums_of_many_documents_are_those_over_pairs() {
         let mut random = crate::math::random::Random::new(2);

@@ -16,15 +16,15 @@ use crate::math::order::sort_indices;
 
 /// Accuracy of the minimum of the model, relative to the requested gap.
 const MODEL_ACCURACY: f64 = 0.1;
-/// A plane without weight is dropped after this many half steps or passes.
+/// Number of half steps or passes without weight after which a plane is dropped.
 const MOST_IDLE: u32 = 10;
 /// Weights are balanced when planes with weight are this close to the highest one, relative to the gap before.
 const ENOUGH: f64 = 0.5;
 /// Smaller weights are rounding errors.
 const NO_WEIGHT: f64 = 1e-15;
 
-/// Evaluations of a user's loss that are kept. A half step starts at the best point of the one before, which is usually among
-/// them: that half step adds at most so many planes to a user.
+/// Evaluations of a user's loss that are kept. A half step starts at the best point of the one before, which is usually
+/// among them: that half step adds at most this number of planes to a user.
 pub const KEPT_EVALUATIONS: usize = MOST_USER_PLANES;
 
 /// The plane slopes.s + offset.
@@ -270,7 +270,7 @@ pub(super) fn minimize(risk: &OfUser<'_>, start: &[f64], step: HalfStep, cuts: &
     best
 }
 
-// The risks that the half steps minimize: of the row of a user, and of the rows of all items.
+// Risks that the half steps minimize: of the row of a user, and of the rows of all items.
 
 /// w l(V_u u + b_u) as a function of u.
 pub(super) struct OfUser<'a> {

@@ -110,7 +110,7 @@ pub struct HalfStep {
     pub most: usize,
 }
 
-/// Whether the loss has Hessians. Those of pairwise losses are not used.
+/// Whether the loss has Hessians that are used. Hessians of pairwise losses are not.
 fn is_smooth(loss: &Loss) -> bool {
     matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
 }

@@ -188,7 +188,7 @@ impl<'a> WeightedSquares<'a> {
     /// Fits V to U, items in parallel.
     ///
     /// # Errors
-    /// Those of [`Self::fit_users`].
+    /// As [`Self::fit_users`].
     pub fn fit_items(&self, factors: &mut Factors, lambda: f64, control: &Control) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let pairs = |item: usize| -> Vec<(u32, f64)> {

@@ -27,7 +27,7 @@ const MOST_SWEEPS: usize = 30;
 const INNER_ACCURACY: f64 = 0.1;
 /// Most moves of weight in one visit of a query.
 const MOST_MOVES: usize = 5;
-/// A plane is dropped after this many rounds without weight.
+/// Number of rounds without weight after which a plane is dropped.
 const MOST_IDLE_ROUNDS: u32 = 50;
 
 /// The definition.

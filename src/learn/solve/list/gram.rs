@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The three are one matrix [Z t]'[Z t], kept in tiles of eight rows and columns on and above the diagonal. Sums can be
-//! added and subtracted: the sums without a fold are those of all folds minus those of the fold.
+//! added and subtracted: the sums without a fold are the sums of all folds minus the sums of the fold.
 
 use super::block::ListBlock;
 use crate::base::control::checkpoint;
@@ -26,7 +26,7 @@ use crate::math::{cholesky, gram};
 
 /// Rows of a slab. Two panels of a slab fit into the first-level cache.
 const SLAB: usize = 128;
-/// About so many documents are centered at a time.
+/// Approximate number of documents that are centered at a time.
 const CHUNK: usize = 2048;
 
 /// Tiles of a task.

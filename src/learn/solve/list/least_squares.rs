@@ -181,7 +181,7 @@ impl Method for Refinement<'_> {
     }
 }
 
-// The sums of least squares over very many documents: their kernel features are made in slabs of whole queries, in single
+// Sums of least squares over very many documents. Kernel features are computed in slabs of whole queries, in single
 // precision, and are never all in memory.
 //
 // ```text
@@ -191,7 +191,7 @@ impl Method for Refinement<'_> {
 //
 // Slabs follow from the queries alone. So the bits of the sums do not depend on the number of threads.
 
-/// A slab ends with the query that reaches so many documents.
+/// A slab ends with the query that reaches this number of documents.
 const DOCUMENTS: usize = 384;
 
 /// Slabs whose sums are added at once.
@@ -209,7 +209,7 @@ pub struct Slabs<'a> {
     pub loss: &'a (dyn Fn(usize) -> Result<Box<dyn QueryLoss>> + Sync),
 }
 
-/// Bytes of the slabs and sums of [`Slabs::gram`] for queries of at most so many documents.
+/// Bytes of the slabs and sums of [`Slabs::gram`] for queries of at most `longest` documents.
 fn slab_bytes(dim: usize, longest: usize) -> u64 {
     let slab = Panels::bytes(DOCUMENTS + longest, dim + 1);
     slab.saturating_mul(AT_ONCE as u64)
@@ -231,7 +231,7 @@ impl Slabs<'_> {
     /// Adds the rows of these queries to sums of others.
     ///
     /// # Errors
-    /// Those of [`Self::gram`].
+    /// As [`Self::gram`].
     pub fn add_to(&self, sums: &mut SingleSums, control: &Control) -> Result<()> {
         let all: Vec<usize> = (0..self.queries.len()).collect();
         let _memory = self.reserve(control)?;
@@ -268,7 +268,7 @@ impl Slabs<'_> {
     /// The rows of [Z t] of these queries.
     ///
     /// # Errors
-    /// Those of [`Self::gram`].
+    /// As [`Self::gram`].
     pub fn slab(&self, queries: &[usize], control: &Control) -> Result<Panels> {
         let rows: Vec<usize> = queries.iter().flat_map(|query| self.queries[*query].0.clone()).collect();
         let dim = self.map.dim();

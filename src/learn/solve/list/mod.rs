@@ -70,7 +70,7 @@ fn warm_path<'p>(
     })
 }
 
-// The choice of a solver by the shape of the loss.
+// Choice of a solver by the shape of the loss.
 
 /// The method of the solver `auto` for lists.
 pub const AUTO_ON_LISTS: ListMethod = ListMethod {
@@ -119,7 +119,7 @@ pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
     bytes: |_| 0,
 };
 
-// The solver by cutting planes.
+// Solver by cutting planes.
 
 /// The definition.
 pub const BUNDLE: SolverDef = SolverDef {

@@ -13,7 +13,7 @@ use crate::math::optim::{
 };
 use crate::math::random::Random;
 
-// Differences of convex functions (Yuille & Rangarajan 2003; Le, Smola, Chapelle & Teo, algorithm 2).
+// Solver for differences of convex functions (Yuille & Rangarajan 2003; Le, Smola, Chapelle & Teo, algorithm 2).
 //
 // A round replaces each loss by a convex majorant that equals it at the current scores, and lowers the sum by cutting
 // planes. Majorants differ by linear functions, so the planes of all rounds and starts are kept. A round ends early, when it
@@ -21,12 +21,12 @@ use crate::math::random::Random;
 // Fleming & Vuong 2018). The rounds end at a point from which a round could decrease the objective by no more than the
 // allowed gap.
 //
-// **Starts.** Local minima differ. Each start (`starts`) makes a few rounds. The best continues, then the others that came
+// **Starts.** Local minima differ. Each start (below) makes a few rounds. The best continues, then the others that came
 // close to it.
 //
-// **Report.** The gap is that of the last round: it tells how close the solution is to a stationary point and does not
-// certify an optimum. `steps` has one entry per round of all starts. Each lambda is solved alone, so a solution does not
-// depend on the other lambdas of a path.
+// **Report.** The gap comes from the last round: it tells how close the solution is to a stationary point and does not
+// certify an optimum. `steps` has one entry per round of all starts. Each lambda is solved alone, so a solution does
+// not depend on the other lambdas of a path.
 
 const MOST_ROUNDS: usize = 200;
 /// Rounds that each start makes before it is compared with the best.
@@ -211,15 +211,15 @@ impl From<Descent> for Solution {
 
 // Annealing, for limits of smooth losses (Le, Smola, Chapelle & Teo, algorithm 4).
 //
-// A round replaces each loss by its smooth form of width sigma, solves the problem by L-BFGS and halves sigma. The first
-// sigma is twice the standard deviation of the scores within queries. The rounds end if the smooth risk and the risk differ
-// by less than 0.001. The solution is the point with the least original objective of all rounds, from each start of
-// `starts`.
+// A round replaces each loss by its smooth form of width sigma, solves the problem by L-BFGS and halves sigma. The
+// first sigma is twice the standard deviation of the scores within queries. The rounds end if the smooth risk and the
+// risk differ by less than 0.001. The solution is the point with the least original objective of all rounds, from each
+// start.
 //
-// **Report.** The objective is the original one. The gap is that of the last round: it tells how close its solution is
+// **Report.** The objective is the original one. The gap comes from the last round: it tells how close its solution is
 // to a stationary point and does not certify an optimum. `steps` has one entry per round of all starts, with the least
-// objective so far, and `iterations` counts the iterations of all rounds. Each lambda starts from the same point, because
-// otherwise solutions would depend on the order of a path.
+// objective so far, and `iterations` counts the iterations of all rounds. Each lambda starts from the same point,
+// because otherwise solutions would depend on the order of a path.
 
 const MOST_SMOOTH_ROUNDS: usize = 10;
 /// Most L-BFGS iterations of a round. The next round continues from there.
@@ -281,7 +281,7 @@ fn rounds(
         report.iterations += round.report.iterations;
         let seconds = began.elapsed().as_secs_f64();
         report.steps.push(Step { objective: report.objective, gap: report.gap, seconds });
-        // 3. Both objectives have the same penalty, so their difference is that of the risks.
+        // 3. Both objectives have the same penalty, so they differ by the difference of the risks.
         let close = (round.report.objective - point.value).abs() < RISK_DIFFERENCE * weight;
         if round.report.stop == Stop::Interrupted || close {
             report.stop = if close { Stop::Converged } else { round.report.stop };
@@ -305,7 +305,7 @@ fn first_sigma(problem: &ListProblem<'_>, w: &[f64]) -> f64 {
 // |---|---|
 // | the center of the penalty, otherwise the given start, otherwise 0 | the default start |
 // | the least-squares function of what documents are worth to the measure (Le, Smola, Chapelle & Teo, algorithm 2) | with the same lambda |
-// | random directions, and random changes of the best solution | as many as small problems can afford |
+// | random directions, and random changes of the best solution | for small problems |
 //
 // **Length.** The risk depends on the length of w, and a start of a wrong length may be a flat part of the risk. A start is
 // multiplied by the factor t of least P(t w). Trials need no new products X w.
@@ -314,7 +314,7 @@ fn first_sigma(problem: &ListProblem<'_>, w: &[f64]) -> f64 {
 const REGRESSION: StopRule = StopRule { tolerance: 1e-3, max_iterations: 50 };
 /// Trials of a length: standard deviations of scores 2^-6, 2^-5, ..., 2^8.
 const LENGTHS: std::ops::RangeInclusive<i32> = -6..=8;
-/// Random starts: so many that starts times numbers of all documents stay below the first, and at most the second.
+/// Limits of random starts: starts times numbers of all documents are at most the first, and starts at most the second.
 const RANDOM_NUMBERS: usize = 60_000;
 const MOST_RANDOM_STARTS: usize = 16;
 /// Trials between the best length and its neighbors.
@@ -422,7 +422,7 @@ pub(super) fn random_starts(problem: &ListProblem<'_>) -> usize {
     RANDOM_NUMBERS.checked_div(numbers).unwrap_or(0).min(MOST_RANDOM_STARTS)
 }
 
-/// A random direction; every second one is that of `near`, changed.
+/// A random direction; every second one is a change of the direction of `near`.
 pub(super) fn random_direction(random: &mut Random, near: &[f64], number: usize) -> Vec<f64> {
     let mut w: Vec<f64> = near.iter().map(|_| random.symmetric()).collect();
     let (size, length) = (norm(near), norm(&w));

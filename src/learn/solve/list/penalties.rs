@@ -119,7 +119,7 @@ pub fn eigenpairs(problem: &ListProblem<'_>, control: &Control) -> Result<Eigen>
     eigen::symmetric(gram.matrix(), gram.dim(), control)
 }
 
-// Least squares and convex losses with the penalty lambda |w|_1 (Tibshirani 1996), which makes weights exactly 0.
+// Least squares and convex losses with the penalty lambda |w|_1 (Tibshirani 1996), which sets weights to exactly 0.
 //
 // ```text
 // min_w P(w) = R(w) + lambda |w|_1
@@ -211,7 +211,7 @@ struct Descent<'p> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visited {
     All,
-    /// Those that are not 0.
+    /// The weights that are not 0.
     Active,
 }
 
@@ -340,8 +340,8 @@ impl Method for Descent<'_> {
     }
 }
 
-// Smooth losses over a ball or a sphere. Olinto & Fokoue (2018) keep theta on the unit sphere, which is not convex; a ball
-// is convex. If the minimum over the ball is on its boundary, it is that over the sphere.
+// Smooth losses over a ball or a sphere. Olinto & Fokoue (2018) keep theta on the unit sphere, which is not convex; a
+// ball is convex. If the minimum over the ball is on its boundary, it is also the minimum over the sphere.
 
 /// Minimizes R(w) over |w| <= B for each radius B > 0, first from 0, then from the previous solution. Ignores the center.
 ///

@@ -10,9 +10,10 @@
 //! 2013, eta = 3) P converges as 1 / t. The order of the queries changes with each epoch, in the same way in each run.
 //! After an epoch one pass computes P at v.
 //!
-//! **Certificate.** The planes g_q at the points of an epoch sum to a plane below R, and averages over epochs are below R
-//! too. A plane g.u + o below R gives P >= o - |g|^2 / (4 lambda). The lower bound is that of the average, or P(v) - |g|^2
-//! / (4 lambda) with g of the pass if that is larger. It converges as slowly as P, so small gaps need another solver.
+//! **Certificate.** The planes g_q at the points of an epoch sum to a plane below R, and averages over epochs are below
+//! R too. A plane g.u + o below R gives P >= o - |g|^2 / (4 lambda). The lower bound is the larger of two: the bound
+//! from the average, and P(v) - |g|^2 / (4 lambda) with g of the pass. It converges as slowly as P, so small gaps need
+//! another solver.
 //!
 //! **Losses that are not convex** have no such planes. Their only lower bound is 0, so the gap is P and certifies no
 //! optimum. The result is the best of the start and the averages after each epoch. Each lambda begins at the same start.

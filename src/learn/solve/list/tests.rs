@@ -35,7 +35,7 @@ impl Case {
         Self::with_options(seed, [queries, 12, dim], loss, &json!({}))
     }
 
-    /// The same queries for any loss; at most so many documents each.
+    /// The same queries for any loss, with at most `documents` documents each.
     fn with_options(
         seed: u64,
         [queries, documents, dim]: [usize; 3],

@@ -207,7 +207,7 @@ fn solve_all(
     }
 }
 
-// The objective by its definition: plain loops over documents, pairs and features.
+// Objective by its definition: plain loops over documents, pairs and features.
 
 /// P(w), pair by pair: the sum of c times the weight of the pair times L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
 pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {

@@ -14,8 +14,9 @@
 //! **Starts.** Local minima differ. The default start is the solution of the hinge problem. The others are its best
 //! multiple and, for small problems, random directions of their best length. The solution is the best of all.
 //!
-//! **Report.** The objective is that of psi. The gap is that of the last convex problem: it certifies a stationary
-//! point, not the optimum, which is hard to find. `steps` has one entry per convex problem; `iterations` is their sum.
+//! **Report.** The objective is the psi objective. The gap comes from the last convex problem: it certifies a
+//! stationary point, not the optimum, which is hard to find. `steps` has one entry per convex problem; `iterations` is
+//! their sum.
 
 use std::time::Instant;
 
@@ -30,8 +31,8 @@ use crate::math::random::Random;
 
 /// Largest number of convex problems from one start.
 const MOST_STEPS: usize = 50;
-/// Random starts: so many that starts times pairs and numbers of all documents stay below the first, and at most the
-/// second.
+/// Limits of random starts: starts times pairs and numbers of all documents are at most the first, and starts at most
+/// the second.
 const RANDOM_NUMBERS: u64 = 20_000;
 const MOST_RANDOM_STARTS: u64 = 8;
 /// Multiples of a direction that are tried: 2^-3, 2^-2, ..., 2^8.

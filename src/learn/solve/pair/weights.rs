@@ -42,7 +42,7 @@ impl PairWeighting<'_> {
     /// The weights of these pairs of documents (better, worse), and 1 after them; empty if all are 1.
     ///
     /// # Errors
-    /// Those of [`PairBlock::weighted`](super::PairBlock::weighted).
+    /// As [`PairBlock::weighted`](super::PairBlock::weighted).
     pub fn of_pairs(&self, labels: &[f64], pairs: &[(usize, usize)]) -> Result<Vec<f64>> {
         if self.is_equal() {
             return Ok(Vec::new());

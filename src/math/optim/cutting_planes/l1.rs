@@ -4,13 +4,14 @@
 //! min_w P(w) = R(w) + lambda |w|_1
 //! ```
 //!
-//! The minimum of the planes below R with the penalty is a linear program (`l1_model`), whose dual is a lower bound of
-//! min P. The line search is that of the quadratic penalty (`line`): from the best point to the minimum of the model, and
-//! the next plane touches R a tenth of the way further. Near minima of the model, which are not at its corners, need far
-//! fewer planes than corners (Gondzio, Gonzalez-Brevis & Munari 2013), so the model is solved to half the gap.
+//! The minimum of the planes below R with the penalty is a linear program (below), whose dual is a lower bound of min
+//! P. The line search works as for the quadratic penalty (`Line`): it goes from the best point to the minimum of the
+//! model, and the next plane touches R a tenth of the way further. Near minima of the model, which are not at its
+//! corners, need far fewer planes than corners (Gondzio, Gonzalez-Brevis & Munari 2013), so the model is solved to half
+//! the gap.
 //!
-//! **Zeros.** Points of lines have few zeros. The end of a run makes as many of the smallest weights 0 as the requested
-//! gap allows, which the run itself reaches to a half.
+//! **Zeros.** Points on a line have few zeros. The run itself reaches half of the requested gap. At its end it sets the
+//! smallest weights to 0, as far as the requested gap allows.
 
 use super::{Bundle, Line, Model, Penalized, Run, Sample};
 use crate::base::control::{Control, checkpoint};
@@ -119,7 +120,7 @@ impl Penalized for Absolutes<'_> {
     }
 }
 
-// The minimum of the maximum of planes with an L1 penalty, a linear program:
+// The model: minimum of the maximum of planes with an L1 penalty, a linear program:
 //
 // ```text
 // min_w max_i (g_i.w + o_i) + lambda |w|_1
@@ -144,7 +145,7 @@ const TO_CONSTRAINT: f64 = 0.95;
 const FIRST_WEIGHT: f64 = 0.01;
 /// A plane with less than this part of the mean weight is idle. Interior points have no weight of 0.
 const IDLE_WEIGHT: f64 = 1e-3;
-/// A plane is dropped after so many idle minima.
+/// Number of idle minima after which a plane is dropped.
 const MOST_IDLE_ROUNDS: u32 = 50;
 
 /// The planes g.w + o. The first is 0.
@@ -157,7 +158,7 @@ pub(super) struct L1Planes {
 }
 
 impl L1Planes {
-    /// The plane 0 of so many variables.
+    /// The plane 0 of `dim` variables.
     pub(super) fn new(dim: usize) -> Self {
         let normals = vec![Lanes::ZERO; lanes::blocks_for(dim)];
         Self { dim, normals, offsets: vec![0.0], idle: vec![0] }
@@ -406,7 +407,7 @@ mod tests {
         }
     }
 
-    /// Values above the bound in every direction, with as many planes as there is dependence between them.
+    /// No value is below the bound in any direction, with linearly dependent planes, too.
     #[test]
     fn no_point_is_below_the_bound() {
         let mut random = crate::math::random::Random::new(1);

@@ -10,9 +10,9 @@
 //!
 //! is a lower bound of min P for every a (`planes`). The least P found minus the largest bound is the certified gap.
 //!
-//! **Line search** (Franc & Sonnenburg 2009, OCAS). The minimum w' of the model may be far from any good point. The next
-//! best point minimizes P between the best point and w' (`line`). The next plane touches R a tenth of the way from there
-//! to w'. Planes do not depend on lambda and are kept along a path of lambdas.
+//! **Line search** (Franc & Sonnenburg 2009, OCAS). The minimum w' of the model may be far from any good point. The
+//! next best point minimizes P between the best point and w' (`Line`). The next plane touches R a tenth of the way from
+//! there to w'. Planes do not depend on lambda and are kept along a path of lambdas.
 
 pub mod l1;
 mod planes;
@@ -237,7 +237,7 @@ impl<O: Penalized> Method for Run<'_, O> {
     }
 }
 
-// The minimum of P between the best point and the minimum of the model.
+// Line search: the minimum of P between the best point and the minimum of the model.
 //
 // ```text
 // P(t) = R(t) + lambda |u + t v|^2, or R(t) + lambda |u + t v|_1,     t in 0..1;  u + t v = w - w0

@@ -12,9 +12,9 @@
 use crate::math::dense::dot;
 use crate::math::optim::objective::axpy;
 
-/// A plane is dropped after this many rounds without weight.
+/// Number of rounds without weight after which a plane is dropped.
 const MOST_IDLE_ROUNDS: u32 = 50;
-/// The factor is recomputed after this many removals from F.
+/// Number of removals from F after which the factor is recomputed.
 const MOST_REMOVALS: usize = 100;
 
 /// The planes g.u + o. The first is 0.
@@ -45,7 +45,7 @@ pub struct Model {
 }
 
 impl Planes {
-    /// The plane 0 of this many variables.
+    /// The plane 0 of `dim` variables.
     pub fn new(dim: usize) -> Self {
         Self {
             normals: vec![vec![0.0; dim]],
@@ -265,7 +265,7 @@ fn retain<T>(values: &mut Vec<T>, keep: &[bool]) {
     values.retain(|_| keep.next().copied().unwrap_or(true));
 }
 
-// Cholesky factor K = L L' of a matrix that gains and loses rows, one at a time.
+// Updates of the Cholesky factor K = L L': the matrix gains and loses rows, one at a time.
 
 /// A row depends on the others if its pivot is below this fraction of its diagonal entry.
 const DEPENDENT: f64 = 1e-11;

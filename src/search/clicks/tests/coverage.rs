@@ -38,8 +38,8 @@ impl Findings {
     }
 }
 
-/// Users of a model. Those of `sdbn` have long lists in random order, so that the last click satisfies nearly all of them, as
-/// the model says.
+/// Users of a model. The users of `sdbn` have long lists in random order, so that the last click satisfies nearly all
+/// of them, as the model says.
 fn users(model: &str, seed: u64) -> Users {
     if model == "sdbn" { Users { noise: 1e9, ..Users::of(seed, 1, 40) } } else { Users::new(seed) }
 }

@@ -35,7 +35,7 @@ use judgment::{Coverage, Kind, Relevance, in_row};
 /// Registers the aggregates of all metrics.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
     for def in relevance_functions() {
         register_kind(connection, state, Relevance(def))?;
@@ -71,7 +71,7 @@ fn register_kind<K: Kind>(
     usage::answer_aggregate(connection, layout.function, &layout.parameters())
 }
 
-// The rows of one group or window frame, and SQLite's callbacks.
+// SQLite's callbacks, and the rows of one group or window frame.
 //
 // Rows leave a frame in the order in which they entered it, so they are in a queue.
 
@@ -201,7 +201,7 @@ impl<K: Kind> WindowAggregate<State<K>, Option<f64>> for Measure<K> {
     }
 }
 
-// The arguments after the score (rules 8.1, 8.3).
+// Arguments after the score (rules 8.1, 8.3).
 
 /// The arguments of one function.
 #[derive(Debug, Clone, Copy)]

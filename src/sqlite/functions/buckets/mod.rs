@@ -255,7 +255,8 @@ pub(super) fn info(value: ValueRef<'_>) -> Result<Option<Output>> {
     }
 }
 
-// `ltr_pack(query_id, doc_id, relevance, features [, query_features, weight, doc_weight])` and `ltr_merge(answer)`.
+// `ltr_pack(query_id, doc_id, relevance, features [, query_features, weight, doc_weight])` and `ltr_merge(answer)`:
+// aggregates.
 
 const PACK: &str = "ltr_pack";
 const MERGE: &str = "ltr_merge";
@@ -273,7 +274,7 @@ const PACK_PARAMETERS: &[Parameter] = &[
 /// Registers both aggregates.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8.union(PURE);
     for arguments in 4..=PACK_PARAMETERS.len() {

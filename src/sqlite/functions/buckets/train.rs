@@ -32,13 +32,13 @@ use crate::train::report::Finished;
 /// What to do about packs that take too much memory.
 const SMALLER: &str = "use more buckets or fewer threads";
 
-/// A pack takes about so many times its bytes while it answers: its rows, scaled and as a solver needs them.
+/// Memory of a pack while it answers, as a multiple of its bytes: its rows, scaled and as a solver needs them.
 const PACK_FACTOR: u64 = 15;
 
 /// Trains in buckets if the source has packs or the option `buckets` is given; otherwise `None`.
 ///
 /// # Errors
-/// Those of the training.
+/// Errors of the training.
 pub fn train(
     connection: &Connection,
     training: &Training,
@@ -78,7 +78,7 @@ pub fn train(
     let TrainedOnSource { finished, roles, columns, reading } = trained;
     let about = About { algorithm, source: text, roles, columns, added: None, reading };
     let (model, mut report) = TrainingReport::new(finished, about);
-    report.log_seconds = None; // Those of one replay.
+    report.log_seconds = None; // They cover one replay only.
     report.encode(connection, model, limits).map(Some)
 }
 
@@ -191,7 +191,7 @@ impl Merged {
     }
 
     /// # Errors
-    /// No answer.
+    /// No answer, because there are no packs.
     fn finish(self) -> Result<Answer> {
         self.answer.ok_or_else(no_packs)
     }

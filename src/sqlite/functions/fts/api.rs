@@ -34,7 +34,7 @@ const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1
 /// The functions of FTS5 in a connection.
 ///
 /// # Errors
-/// Why there are none.
+/// The reason why the connection has no functions of FTS5.
 fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, String> {
     // SAFETY: the handle of an open connection, used during this call and not closed.
     let database = unsafe { connection.handle() };
@@ -65,7 +65,7 @@ fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, Stri
 /// Adds an auxiliary function.
 ///
 /// # Errors
-/// Why FTS5 does not take it.
+/// The reason why FTS5 refuses the function.
 pub fn register(
     connection: &Connection,
     name: &CStr,
@@ -163,7 +163,7 @@ impl<F> Callback<'_, F> {
 }
 
 /// # Safety
-/// `data` is a `Callback<F>`; the others are those of FTS5.
+/// `data` is a `Callback<F>`; FTS5 gives the other arguments.
 unsafe extern "C" fn on_row<F: FnMut(Match<'_>) -> Result<()>>(
     api: *const ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,

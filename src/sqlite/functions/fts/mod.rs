@@ -155,7 +155,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     Ok(Output::Text(match_query(&text, words, options.flag("prefix"))))
 }
 
-// The auxiliary function: statistics once per statement, then the vector of each row.
+// Auxiliary function of FTS5: statistics once per statement, then the vector of each row.
 
 /// Work, for [`Ticks`], of reading a row of the index.
 const ROW_COST: usize = 200;

@@ -1,8 +1,8 @@
 //! `ltr_plot(kind, ...)`: a plot of a model as SVG.
 //!
 //! Rules (docs/reference/rules.md, 14):
-//! * 14.1: The arguments after the kind are those of the function whose rows are drawn. Every mark has a title to read and
-//!   attributes `data-` with the exact numbers of that function.
+//! * 14.1: The arguments after the kind are passed to the function whose rows are drawn. Every mark has a title to read
+//!   and attributes `data-` with the exact numbers of that function.
 //! * 14.2: Texts from data are escaped. The same model and rows give the same bytes.
 //! * 14.6: Intervals of calibration take the queries as the sample.
 
@@ -101,7 +101,7 @@ fn name_in(call: &Call<'_>, argument: ValueRef<'_>, algorithm: &str, schema: Opt
     Ok(format!("{name} (version {version})"))
 }
 
-// Plots of a training: the validation curve and the steps of the solver.
+// Plots of a training: validation curve and steps of the solver.
 
 /// `ltr_plot('validation', model)`: the validated metric of each lambda.
 pub fn validation(call: &Call<'_>) -> Result<String> {

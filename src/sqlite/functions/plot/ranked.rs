@@ -215,7 +215,7 @@ pub fn grade_groups(judged: &Judged) -> Vec<(String, Vec<f64>)> {
     groups.into_iter().map(named).collect()
 }
 
-// Plots of features: their weights and their importance.
+// Plots of features: weights and importance.
 
 /// `ltr_plot('weights', model [, query_features])`: the weights of `ltr_weights`, the largest first.
 pub fn weights(call: &Call<'_>) -> Result<String> {

@@ -48,7 +48,7 @@ impl InterleavedColumns {
     /// Finds the columns.
     ///
     /// # Errors
-    /// Those of [`LogColumns::find`].
+    /// As [`LogColumns::find`].
     pub fn find(source: &Source, names: &[String], options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         check_keys(columns, &INTERLEAVED_KEYS)?;

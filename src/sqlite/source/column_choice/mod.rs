@@ -389,7 +389,7 @@ impl<'a> ColumnChoice<'a> {
     /// Query features. With a model: those that it reads from the source. `taken` are the columns of other roles.
     ///
     /// # Errors
-    /// Those of [`Self::features`].
+    /// As [`Self::features`].
     pub fn query_features(&self, taken: &[usize]) -> Result<Option<FeatureColumns>> {
         if self.spec.model.is_some() {
             let names = self.named_query_features();

@@ -1,9 +1,9 @@
 //! Recommendation from pairs of users and items without ratings.
 //!
-//! With `"negatives": "all"` every item without a pair is a weak negative, and weighted least squares over all items has a
-//! closed form for each user and each item (Hu, Koren & Volinsky 2008; `solve::WeightedSquares`). With a number, so many items
-//! without a pair are drawn for each pair, and the ranking loss learns from ratings of 1 for pairs and 0 for drawn items
-//! (Rendle et al. 2009 draw such negatives, with a logistic loss).
+//! With `"negatives": "all"` every item without a pair is a weak negative, and weighted least squares over all items
+//! has a closed form for each user and each item (Hu, Koren & Volinsky 2008; `solve::WeightedSquares`). With a number
+//! n, n items without a pair are drawn for each pair, and the ranking loss learns from ratings of 1 for pairs and 0 for
+//! drawn items (Rendle et al. 2009 draw such negatives, with a logistic loss).
 //!
 //! Lambda is chosen on held-out pairs of every user: `select`.
 
@@ -81,7 +81,7 @@ impl ImplicitSpec {
     /// Parses and checks parameters.
     ///
     /// # Errors
-    /// Those of [`CofiRankSpec::parse`]; options without effect.
+    /// Errors of [`CofiRankSpec::parse`]; options without effect.
     pub(super) fn parse(params: &Params) -> Result<Self> {
         let ranking = CofiRankSpec::parse(params)?;
         let Some(negatives) = params.count("negatives") else {

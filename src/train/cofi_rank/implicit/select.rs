@@ -33,7 +33,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Those of another data set.
+    /// The pairs of another data set.
     ///
     /// # Errors
     /// A count that is no weight of a pair.
@@ -64,7 +64,7 @@ impl Held {
         Ok(held)
     }
 
-    /// Those of some of the users.
+    /// Keeps the pairs of a sample of the users.
     fn of_users(mut self, seed: u64) -> Self {
         Random::new(seed).shuffle(&mut self.users);
         self.users.truncate(MOST_USERS);

@@ -75,7 +75,7 @@ fn grade(label: f64, grades: usize) -> Option<usize> {
 }
 
 impl Tables {
-    /// True if the tables have as many rows and columns as there are grades, and all weights are in their range.
+    /// True if the tables have a row and a column for each grade, and all weights are in their range.
     pub(super) fn is_valid(&self) -> bool {
         let grades = self.document.len();
         let square = self.pair.len() == grades && self.pair.iter().all(|row| row.len() == grades);
@@ -98,7 +98,7 @@ impl Tables {
 }
 
 impl Costs {
-    /// The weights of a query with these labels; those of tables are their grades (`check_query`).
+    /// The weights of a query with these labels. With tables, each label is a grade of the tables (`check_query`).
     pub fn of(scheme: &Scheme, truncation: Option<usize>, labels: &[f64]) -> Self {
         let order = descending(labels);
         let by_position = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };

@@ -9,11 +9,11 @@
 //! H d   = sum_j c_j (sum_t v_t e_t - (sum_t v_t) e_j),   v_t = p_t (d_t - d_j - sum_u p_u (d_u - d_j))
 //! ```
 //!
-//! alpha and beta are those of `cost_weights`; see [`Costs`]. With p_t = P r_t and r_t = alpha_jt exp(s_t) / sum_u
+//! The option `cost_weights` gives alpha and beta; see [`Costs`]. With p_t = P r_t and r_t = alpha_jt exp(s_t) / sum_u
 //! alpha_ju exp(s_u), all j of one grade have the same r unless alpha depends on j: a term is then O(1) and a grade
-//! O(m), m documents with L grades O(m L). With `swap`, where it does, sums over pairs of positions are O(m) (`swap`), or
-//! O(k m) for few documents and for scores with a large range. The largest score of the lower grades is taken out of the
-//! exponentials, so nothing overflows.
+//! O(m), m documents with L grades O(m L). With `swap`, where it does, sums over pairs of positions are O(m) (`costs`),
+//! or O(k m) for few documents and for scores with a large range. The largest score of the lower grades is taken out of
+//! the exponentials, so nothing overflows.
 
 mod costs;
 
@@ -58,7 +58,7 @@ struct CsListMle {
 struct CsListMleQuery {
     costs: Costs,
     blocks: Vec<Block>,
-    /// From so many documents on, sums over all positions take less time than those of each block.
+    /// Number of documents from which on sums over all positions take less time than sums of each block.
     many: usize,
 }
 

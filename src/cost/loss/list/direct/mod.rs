@@ -19,7 +19,7 @@
 //!
 //! **Diversity** (section 7.1). With groups of documents, all maxima run over lists that have at most one document of
 //! each group, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
-//! regret stays between 0 and 1. A query with fewer groups than positions has as many positions as groups.
+//! regret stays between 0 and 1. The number of positions of a query is at most its number of groups.
 
 mod query;
 #[cfg(test)]

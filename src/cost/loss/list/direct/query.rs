@@ -257,7 +257,8 @@ impl QueryLoss for Moving {
     }
 }
 
-// Decoder weights c: a ranking is worth F(pi) = sum_i c_{pi(i)} s_i to scores s, and sorting them maximizes it.
+// Decoder weights c: for scores s, a ranking pi has the value F(pi) = sum_i c_{pi(i)} s_i, and sorting by s maximizes
+// it.
 //
 // They never rise, or the bounds would not hold. Their size is not normalized: c times t is w divided by t.
 
@@ -303,13 +304,13 @@ impl Decoder {
     /// Checks the parameter.
     ///
     /// # Errors
-    /// Its range.
+    /// A power that is not a finite number above 0.
     pub fn validate(self) -> Result<()> {
         let Self::Power(power) = self else { return Ok(()) };
         in_range(power.is_finite() && power > 0.0, "decoder_power", &power, "a number above 0")
     }
 
-    /// c of the first so many positions.
+    /// c of the first `positions` positions.
     pub fn weights(self, measure: Measure, positions: usize) -> Vec<f64> {
         let all = |weight: &dyn Fn(usize) -> f64| (0..positions).map(weight).collect();
         match self {

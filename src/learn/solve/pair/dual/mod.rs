@@ -18,7 +18,7 @@ use crate::math::random::Random;
 
 use pairs::{Pairs, Sums};
 
-// The record of a fit: the best w, the best value of the dual, the certified gap and the stop rule.
+// Record of a fit: the best w, the best value of the dual, the certified gap and the stop rule.
 //
 // Let p = X'g of an alpha. For 0 <= theta <= 1 theta alpha is feasible too, and
 //
@@ -76,8 +76,7 @@ impl<'p> Progress<'p> {
     }
 
     /// Records w if it is the best so far, and D of alpha and of theta alpha if they are the largest. `sums` and
-    /// `alpha_z` = X'g are those of w and alpha. Returns theta and the gradient gap |2 lambda w - X'g - t|^2 / (4
-    /// lambda).
+    /// `alpha_z` = X'g belong to w and alpha. Returns theta and the gradient gap |2 lambda w - X'g - t|^2 / (4 lambda).
     fn offer(&mut self, w: &[Lanes], sums: &Sums, alpha_z: &[Lanes]) -> (f64, f64) {
         let lambda = self.lambda;
         let primal = sums.loss + self.penalty(w);
@@ -187,7 +186,7 @@ fn path<'p>(
     })
 }
 
-// The inexact alternating direction method of multipliers (Dai and Wang 2019, section 3.2), in the scoring form with a
+// Inexact alternating direction method of multipliers (Dai and Wang 2019, section 3.2), in the scoring form with a
 // linear kernel and no intercept.
 //
 // The paper splits the hinge, with a scaled multiplier q of each pair (the paper's u; here u is the violation):
@@ -201,10 +200,10 @@ fn path<'p>(
 // q     <- q + M w - 1 + xi - gamma
 // ```
 //
-// with zeta >= the largest eigenvalue of 2 lambda I + M' R M. In print, the update of q has the new q on its right
-// side too, and J is |f|^2 in (3.1) but half of that in (3.5); here the penalty is that of (3.1). R is rho for every
-// pair in the paper and rho c here. Both are equal if all c are equal; rho c needs fewer iterations for queries of
-// different size. The last three lines need no array but q: with alpha = -R q they are
+// with zeta >= the largest eigenvalue of 2 lambda I + M' R M. In print, the update of q has the new q on its right side
+// too, and J is |f|^2 in (3.1) but half of that in (3.5); here the penalty is as in (3.1). R is rho for every pair in
+// the paper and rho c here. Both are equal if all c are equal; rho c needs fewer iterations for queries of different
+// size. The last three lines need no array but q: with alpha = -R q they are
 //
 // ```text
 // alpha <- clamp(alpha + rho c (1 - M w), 0, c)

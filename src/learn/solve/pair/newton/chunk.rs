@@ -362,10 +362,10 @@ simd! {
 // Line search on scores: a step t > 0 at which the slope of the smoothed objective has become small.
 //
 // phi(t) is convex, so the minimum is on the side of t given by the sign of phi'(t). t = 1 is tried first; a step is
-// accepted if |phi'(t)| <= 0.3 |phi'(0)|. Otherwise the next step is that of the secant: inside the middle of the
-// bracket, or up to four times as long while there is no bracket. A jump of the slope makes the secant slow. So if a
-// step has not halved the bracket, the next one cuts it in half, or to a tenth while its lower end is zero. Cost one
-// pass over the pairs per step.
+// accepted if |phi'(t)| <= 0.3 |phi'(0)|. Otherwise the secant gives the next step: inside the middle of the bracket,
+// or up to four times as long while there is no bracket. A jump of the slope makes the secant slow. So if a step has
+// not halved the bracket, the next one cuts it in half, or to a tenth while its lower end is zero. Cost one pass over
+// the pairs per step.
 
 /// Fraction of the first slope that is accepted.
 const REMAINING_SLOPE: f64 = 0.3;

@@ -193,7 +193,7 @@ impl Products {
     }
 }
 
-// The objective without the loss: linear term and penalty, v.w + lambda |w - w0|^2.
+// Objective without the loss: linear term and penalty, v.w + lambda |w - w0|^2.
 //
 // With q = theta X'g - v the dual point theta alpha has the value
 //

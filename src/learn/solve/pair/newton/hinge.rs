@@ -35,7 +35,7 @@ use super::state::{Best, Newton, State};
 use crate::math::lanes;
 use crate::math::lanes::Lanes;
 
-/// A zone with fewer pairs than this many times b makes a vertex problem.
+/// A zone with fewer pairs than this factor times b makes a vertex problem.
 const VERTEX_FACTOR: u64 = 3;
 /// Problems with fewer pairs use multipliers after the first round.
 const SMALL_PROBLEM: u64 = 1000;
@@ -53,7 +53,8 @@ const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
 /// Factor of the previous round's Hessian from step to step, and the smallest factor used.
 const PREVIOUS_DECAY: f64 = 0.1;
 const SMALLEST_PREVIOUS: f64 = 1e-6;
-/// Steps below this length are short. After so many in a row the width grows by the factor, up to a limit.
+/// Steps below this length are short. After this number of short steps in a row the width grows by the factor, up to a
+/// limit.
 const SHORT_STEP: f64 = 0.1;
 const SHORT_STEPS: u32 = 3;
 const GROWTH: f64 = 4.0;
@@ -100,7 +101,7 @@ impl Curvature {
     }
 }
 
-/// Whether the steps of a fit are those of systems of pairs (`few`).
+/// Whether a fit computes its steps from systems of pairs (`few`).
 #[derive(Debug, PartialEq, Eq)]
 enum PairSystems {
     Unused,
@@ -139,7 +140,7 @@ pub(super) struct Hinge<'a, R> {
     pair_systems: PairSystems,
     /// The last Hessian of this round.
     hessian: Option<Curvature>,
-    /// That of the previous round, with its factor.
+    /// The Hessian of the previous round, with its factor.
     previous_hessian: Option<Curvature>,
     previous_factor: f64,
     /// Whether the next start of a path may be the last w times the ratio of lambdas.

@@ -1,9 +1,10 @@
 //! A pass over all pairs of a long query, and the Laplacian of its quadratic zone, by sorting ([`splits`]).
 //!
-//! With v = s_a - s_b the derivative p of a pair is 1 below 1 - delta / 2, 1/2 + (1 - v) / delta up to 1 + delta / 2, and 0
-//! beyond. For a document these are ranges of the sorted other list, so sums of 1 and of scores over the ranges give its
-//! sums over pairs. Rows of the Laplacian need sums of rows over the zone, which gain and lose rows at its ends. O(n log G)
-//! scores, and as many rows for the Laplacian; a pass of `pass` and `zone` costs T pairs. Pairs have no centers and no weights.
+//! With v = s_a - s_b the derivative p of a pair is 1 below 1 - delta / 2, 1/2 + (1 - v) / delta up to 1 + delta / 2,
+//! and 0 beyond. For a document these are ranges of the sorted other list, so sums of 1 and of scores over the ranges
+//! give its sums over pairs. Rows of the Laplacian need sums of rows over the zone, which gain and lose rows at its
+//! ends. Cost: O(n log G) scores, and O(n log G) rows for the Laplacian; a pass of `pass` and `zone` costs T pairs.
+//! Pairs have no centers and no weights.
 
 use std::ops::Range;
 
@@ -19,8 +20,8 @@ use crate::math::splits::{Item, MERGE_COST};
 /// thousand documents; one with more has too many pairs for multipliers.
 const SHORT: usize = 1 << 14;
 
-/// Documents of a Hessian: of longer queries it is estimated from every second, third, ... document. Steps need no more, and
-/// gradients and gaps are those of all documents.
+/// Documents of a Hessian: of longer queries it is estimated from every second, third, ... document. Steps need no
+/// more, and gradients and gaps use all documents.
 const SAMPLED: usize = 1 << 16;
 
 /// Pairs in a sample, for each feature, below which all documents are used.

@@ -10,7 +10,7 @@
 //!
 //! If a squared hinge has fewer active pairs than features, H is almost singular, and the line search cuts the step to
 //! nothing. Then H also includes pairs beyond the kink: the longer steps stay short, the farther. With all pairs
-//! included the step is that of a quadratic upper bound.
+//! included the step minimizes a quadratic upper bound.
 //!
 //! H is dense in the pairs and the most expensive part, so it is kept for the next step while the gap decreases tenfold
 //! (Shamanskii 1967). The first step from w = 0 needs no pass: all pairs have one weight there, and the sum of z z' is

@@ -43,14 +43,14 @@ fn work(block: &PairBlock) -> u64 {
     block.pairs() + (2 * block.n_docs() * block.dim()) as u64
 }
 
-/// Largest number of chunks of a problem with this many features.
+/// Largest number of chunks of a problem with `dim` features.
 fn chunk_limit(dim: usize) -> u64 {
     let square = (8 * dim * dim).max(1) as u64;
     let most = if dim >= MANY_FEATURES { MOST_WIDE_CHUNKS } else { MOST_CHUNKS };
     (HESSIAN_BYTES / square).clamp(1, most)
 }
 
-/// The number of chunks that a problem has at most, if it has this many features.
+/// The number of chunks that a problem has at most, if it has `dim` features.
 pub fn largest_chunk_count(problem: &PairProblem<'_>, dim: usize) -> u64 {
     let total: u64 = problem.useful_blocks().map(|(block, _)| work(block)).sum();
     if total < SERIAL_WORK { 1 } else { chunk_limit(dim).min(total / (SERIAL_WORK / 8)) + 1 }
@@ -212,7 +212,7 @@ impl HingeRows for Space<'_> {
     }
 }
 
-// What Newton's method asks of the rows of a problem: of rows in memory (`space`), or of rows elsewhere (`asked`).
+// Interface of Newton's method to the rows of a problem: rows in memory (`space`), or rows elsewhere (`asked`).
 
 /// Facts of a problem that no point changes.
 pub(super) struct Totals {
@@ -249,7 +249,7 @@ pub(super) trait Rows {
     fn moment(&mut self, precision: Precision) -> Vec<Lanes>;
 }
 
-/// Rows with the smoothed hinge. The defaults are those of rows that store nothing per pair.
+/// Rows with the smoothed hinge. The default methods are for rows that store nothing per pair.
 pub(super) trait HingeRows: Rows {
     /// Pass at (accepted point) + step * (direction) with the given width of the zone.
     fn pass(&mut self, step: f64, delta: f64) -> Sums;
@@ -266,7 +266,7 @@ pub(super) trait HingeRows: Rows {
     /// Tells the width that is likely to follow the current one.
     fn expect_width(&mut self, _width: f64) {}
 
-    /// A width near this one whose pass at the accepted point costs nothing; otherwise this one.
+    /// The width whose pass at the accepted point is already known, if it is near this one; otherwise this one.
     fn near_width(&self, width: f64) -> f64 {
         width
     }
