@@ -88,7 +88,8 @@ const copies = Object.fromEntries(pages.map((page) => [`${address(page).slice(1)
 const staged = join(root, 'target/tools/site/pages');
 rmSync(staged, { recursive: true, force: true });
 for (const [name, page] of Object.entries(copies)) cpSync(join(root, page), join(staged, name));
-cpSync(join(root, 'docs/guide/plots'), join(staged, 'guide/plots'), { recursive: true });
+// The README names the pictures by another path.
+for (const folder of ['guide/plots', 'docs/guide/plots']) cpSync(join(root, 'docs/guide/plots'), join(staged, folder), { recursive: true });
 
 // Search as people type: words without their endings, no stop words, typing errors in long words, beginnings of the last word.
 // VitePress writes these functions into the pages, so each must stand alone. Decisions and proofs come after guides.

@@ -11,7 +11,7 @@ const root = new URL('../../', import.meta.url);
 const version = execFileSync('packaging/version', { cwd: root, encoding: 'utf8' }).trim();
 const hotels = JSON.stringify(readFileSync(new URL('sql/hotels.sql', root), 'utf8'));
 
-/** Trains on the example data and ranks search 90, as the README of the project does. */
+/** Trains on the example data and ranks search 90, as the tutorial does. */
 const session = `
   load(db);
   db.exec(${hotels});

@@ -98,10 +98,10 @@ def test_sqlite_utils_reads_files_if_told(tmp_path):
     assert json.loads(done.stdout) == [{"count(*)": 2}], done.stderr
 
 
-def test_the_readme_ranks_own_data(tmp_path):
-    """The commands of the README as they stand, after its `pip install`."""
-    readme = (ROOT / "README.md").read_text()
-    commands = readme.split("## A ranking of your own data")[1].split("```sh\n")[1].split("```")[0].splitlines()
+def test_the_commands_rank_own_data(tmp_path):
+    """The commands of the page of your own data as they stand, after its `pip install`."""
+    page = (ROOT / "docs" / "guide" / "your-data.md").read_text()
+    commands = page.split("## With sqlite-utils")[1].split("```sh\n")[1].split("```")[0].splitlines()
     (tmp_path / "judgments.csv").write_text(ROWS)
     (tmp_path / "candidates.csv").write_text("query,doc,price,stars\nnew,a,9,0\nnew,b,1,4\nnew,c,5,2\n")
     assert commands[0].startswith("pip install ")
