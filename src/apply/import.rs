@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::export::{FindName, read_json};
+use super::export::{FindName, not_a_model, read_json};
 use crate::base::control::Control;
 use crate::base::error::{Error, Result, shorten};
+use crate::base::param::json_problem;
 use crate::data::{Categories, Category, Missing, Scaling, repeated_name};
 use crate::learn::space::{AnySpace, Form, Function, Member, Space, SumSpace};
 use crate::model::imported;
@@ -50,7 +51,7 @@ pub fn import(
     let format = match spec.format.as_deref() {
         Some(JSON) => None,
         Some(name) => Some(Format::parse(name)?),
-        None => imported::recognize(text),
+        None => imported::recognize(text).map_err(|problem| not_a_model(text, &json_problem(&problem)))?,
     };
     let Some(format) = format else {
         let bytes = (text.len() as u64).saturating_mul(PARSED_BYTES);

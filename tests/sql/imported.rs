@@ -87,8 +87,10 @@ fn models_have_the_scores_of_their_libraries() {
         let alone = "SELECT ltr_score(?1, json_array(price, stars, brand)) FROM shop ORDER BY doc_id";
         assert_near(&numbers(&connection, alone, &[name]), &scores, tolerance, name);
         // A score does not depend on the rows beside it.
-        let one = "SELECT (SELECT score FROM ltr_rank(?1, format('SELECT * FROM shop WHERE doc_id = %d', doc_id))) FROM shop ORDER BY doc_id";
-        assert_near(&numbers(&connection, one, &[name]), &scores, tolerance, name);
+        for (document, score) in scores.iter().enumerate() {
+            let source = format!("SELECT * FROM shop WHERE doc_id = {document}");
+            assert_near(&ranked(&connection, name, &source), &[*score], tolerance, name);
+        }
     }
     // A BLOB, and a text that begins with a byte order mark.
     let blob: String =
@@ -187,7 +189,7 @@ fn imported_models_are_measured_and_not_trained() {
         ("SELECT ltr_update('ours', 'shop')", "'imported' is no algorithm: it marks models of ltr_import"),
         ("SELECT ltr_train('imported', 'shop')", "'imported' is no algorithm"),
         ("SELECT * FROM ltr_weights('ours')", "not linear"),
-        ("SELECT ltr_score('ours', '[1, 2]')", "number of features"),
+        ("SELECT ltr_score('ours', '[1, 2]')", "allowed is a JSON array of the columns of the model"),
         ("SELECT * FROM ltr_rank('ours', 'SELECT query_id, doc_id, price, stars FROM shop')", "brand"),
     ];
     for (sql, expected) in cases {
@@ -211,7 +213,7 @@ fn features_get_the_names_of_columns() {
     // Without a mapping the columns of the text are looked for.
     import(&connection, &text, &json!({ "name": "unnamed" }));
     let error = problem(&connection, "SELECT * FROM ltr_rank('unnamed', 'shop')", &[]);
-    assert!(error.contains("Column_0"), "{error}");
+    assert!(error.contains("Column_2"), "{error}");
     let sql = "SELECT ltr_import(?1, ?2)";
     for (options, expected) in [
         (json!({ "names": { "Column_9": "price" } }), "unknown feature 'Column_9' in the option 'names'"),
@@ -219,7 +221,7 @@ fn features_get_the_names_of_columns() {
             json!({ "names": { "Column_0": 1 } }),
             "option 'names', feature 'Column_0': got 1, allowed is the name of a column",
         ),
-        (json!({ "names": { "Column_0": "COLUMN_1" } }), "two features of the column 'COLUMN_1'"),
+        (json!({ "names": { "Column_0": "COLUMN_1" } }), "two features of the column 'Column_1'"),
         (json!({ "format": "xgboost" }), "the text looks like 'lightgbm'"),
         (json!({ "format": "lightgb" }), "option 'format'"),
         (json!({ "max_memory": 1000 }), "max_memory"),
@@ -278,26 +280,26 @@ fn imported_models_leave_again() {
         // 3. Formats without categories.
         for format in ["elasticsearch", "opensearch", "solr"] {
             let error = problem(&connection, "SELECT ltr_export(?1, ?2)", &[name, format]);
-            assert!(
-                error.contains("split of 'brand'") && error.contains("it can be exported as 'json' or 'sql'"),
-                "{error}"
-            );
-        }
-    }
-    for name in ["lightgbm.txt", "xgboost.json", "catboost.json"] {
-        for format in ["lightgbm", "xgboost"] {
-            let Ok(text) = connection
-                .query_row("SELECT ltr_export(?1, ?2)", [name, format], |row| row.get::<_, String>(0))
-            else {
-                let error = problem(&connection, "SELECT ltr_export(?1, ?2)", &[name, format]);
-                assert!(error.contains("cannot express") || error.contains("name"), "{error}");
-                continue;
+            assert!(error.contains("it can be exported as 'json' or 'sql' or 'lightgbm'"), "{error}");
+            let reason = if format == "solr" {
+                "split of '"
+            } else {
+                "split of 'brand': the engines have no splits of categories"
             };
-            let names = Model::import(&text).unwrap().info().features;
-            assert!(names.contains(&"price".to_owned()), "{names:?}");
+            assert!(error.contains(reason), "{error}");
+        }
+        // 4. Libraries; XGBoost's format has no texts of categories, so its column has codes.
+        let coded = "SELECT query_id, doc_id, price, stars, CASE brand WHEN 'acme' THEN 0 WHEN 'zenith' THEN 1 WHEN 'o''neill' THEN 2 ELSE 3 END AS brand FROM shop";
+        for (format, source) in [("lightgbm", "shop"), ("xgboost", coded)] {
+            // CatBoost has another order.
+            if (name, format) == ("catboost.json", "xgboost") {
+                continue;
+            }
+            import(&connection, &exported(&connection, name, format), &json!({ "name": "again" }));
+            assert_near(&ranked(&connection, "again", source), &scores, 1e-6, &format!("{name} {format}"));
         }
     }
-    // 4. Trees of numbers go everywhere and come back.
+    // 5. Trees of numbers go everywhere and come back.
     let text = r#"[{"nodeid": 0, "split": "price", "split_condition": 40.5, "yes": 1, "no": 2, "missing": 2, "children": [
         {"nodeid": 1, "split": "stars", "split_condition": 3, "yes": 3, "no": 4, "missing": 3, "children": [
             {"nodeid": 3, "leaf": -0.5}, {"nodeid": 4, "leaf": 0.75}]}, {"nodeid": 2, "leaf": 0.125}]}]"#;
@@ -328,6 +330,11 @@ fn boosted_trees_leave_for_engines_and_libraries() {
         let scores = ranked(&connection, name, "judged");
         let most = scores.iter().fold(1.0, |most: f64, score| most.max(score.abs()));
         for format in ["elasticsearch", "opensearch", "solr", "lightgbm", "xgboost"] {
+            if (name, format) == ("mean", "solr") {
+                let error = problem(&connection, "SELECT ltr_export('mean', 'solr')", &[]);
+                assert!(error.contains("missing values do not go where 0 goes"), "{error}");
+                continue;
+            }
             let text = exported(&connection, name, format);
             import(&connection, &text, &json!({ "name": "again" }));
             let tolerance = if format == "lightgbm" { 1e-12 } else { 1e-5 };
@@ -396,7 +403,7 @@ fn what_cannot_be_kept_is_refused_by_name() {
             xgboost.replace("[97,98,99,100,101]", "[97,98,99,100,-61]"),
             "categories with texts that are not ASCII",
         ),
-        (xgboost[..xgboost.len() - 9].to_owned(), "EOF while parsing"),
+        (xgboost[..xgboost.len() - 9].to_owned(), "the text ends within an object"),
         (
             catboost.replacen("\"float_features\"", "\"ctrs\": [{}], \"float_features\"", 1),
             "CatBoost's target statistics",
@@ -430,7 +437,7 @@ fn what_cannot_be_kept_is_refused_by_name() {
 #[test]
 fn a_training_that_stopped_early_is_a_warning() {
     let text =
-        file("xgboost.json").replacen("\"attributes\":{", "\"attributes\":{\"best_iteration\":\"2\",", 1);
+        file("xgboost.json").replacen("\"attributes\":{", "\"attributes\":{\"best_iteration\":\"2\"", 1);
     let model = Model::import(text).unwrap();
     assert!(model.warnings()[0].contains("its best round is 3 of 8"), "{:?}", model.warnings());
 }

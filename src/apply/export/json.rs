@@ -340,6 +340,13 @@ impl TryFrom<ScalingText> for Scaling {
     }
 }
 
+/// The error of a text that is no model, with the problem of the first reader.
+pub fn not_a_model(text: &[u8], problem: &str) -> Error {
+    let start = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
+    let allowed = format!("the text of ltr_export(model, 'json') or a model of another library ({problem})");
+    refused(&format!("'{start}'"), &allowed)
+}
+
 /// Finds the name of an algorithm, or refuses it.
 pub type FindName = fn(&str) -> Result<&'static str>;
 
@@ -352,10 +359,7 @@ pub fn read(text: &[u8], find_algorithm: FindName) -> Result<Model> {
         let allowed = format!("at most {LONGEST} bytes; copy the row of ltr_models instead");
         return Err(refused(&format!("{} bytes", text.len()), &allowed));
     }
-    let wrong = |problem: &str| {
-        let start = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
-        refused(&format!("'{start}'"), &format!("the text of ltr_export(model, 'json') ({problem})"))
-    };
+    let wrong = |problem: &str| not_a_model(text, problem);
     let parsed = std::str::from_utf8(text).map_err(|_| wrong("the text is not UTF-8"))?;
     let document: Document =
         serde_json::from_str(parsed).map_err(|problem| wrong(&json_problem(&problem)))?;

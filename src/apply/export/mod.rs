@@ -19,7 +19,7 @@ use crate::data::{Missing, Scaling, ScalingKind};
 use crate::learn::space::{AnySpace, Form, Space, WeightsOf};
 use crate::model::{GeneralTrees, Model};
 
-pub use json::{FindName, read as read_json};
+pub use json::{FindName, not_a_model, read as read_json};
 
 /// A text form of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

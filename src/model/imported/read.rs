@@ -127,9 +127,16 @@ pub fn read(text: &[u8], format: Option<Format>, control: &Control) -> Result<Im
 }
 
 /// The format of a text, as far as its first keys show; `None` for a text that looks like none of them.
-pub fn recognize(text: &[u8]) -> Option<Format> {
-    let text = std::str::from_utf8(text).ok()?;
-    kind_of(text.trim_start_matches('\u{feff}')).ok().map(|kind| kind.format())
+///
+/// # Errors
+/// A text that begins like JSON and is none.
+pub fn recognize(text: &[u8]) -> Result<Option<Format>, serde_json::Error> {
+    let Ok(text) = std::str::from_utf8(text) else { return Ok(None) };
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with('{') {
+        serde_json::from_str::<Keys>(text)?;
+    }
+    Ok(kind_of(text).ok().map(|kind| kind.format()))
 }
 
 /// What a text is.

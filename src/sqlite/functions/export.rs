@@ -68,8 +68,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
     let text = match call.context.get_raw(0) {
         ValueRef::Text(text) | ValueRef::Blob(text) => text,
         other => {
-            let allowed =
-                "the text of ltr_export(model, 'json'), or a model of another library as text or BLOB";
+            let allowed = "the text of ltr_export(model, 'json') or a model of another library";
             return Err(Error::value("argument 'text'", describe(other), allowed));
         }
     };
