@@ -1,36 +1,9 @@
 //! Categories of a data set: columns of texts or numbers whose values are features of 0 and 1 inside.
 
 use super::dataset::{Dataset, Needs, check_length};
+use super::features::{CategoryValues, value_of};
 use crate::base::error::{Error, Result};
-use crate::data::{CategoryValue, DatasetBuilder, Id, Seen, not_a_value};
-
-/// The values of one category.
-#[derive(Debug, Clone)]
-pub(super) struct CategoryValues {
-    name: String,
-    values: Vec<Id>,
-}
-
-/// The value of a category; `None` for a BLOB and for text that is not UTF-8.
-fn value_of(id: &Id) -> Option<CategoryValue<'_>> {
-    match id {
-        Id::Null => Some(CategoryValue::Null),
-        Id::Integer(value) => Some(CategoryValue::Integer(*value)),
-        Id::Real(value) => Some(CategoryValue::Real(*value)),
-        Id::Text(bytes) => std::str::from_utf8(bytes).ok().map(CategoryValue::Text),
-        Id::Blob(_) => None,
-    }
-}
-
-impl CategoryValues {
-    /// Adds the value of a row as that of the category with this number.
-    pub(super) fn push(&self, row: usize, number: usize, builder: &mut DatasetBuilder) {
-        let value = value_of(&self.values[row]).unwrap_or(CategoryValue::Null);
-        let text = value.text();
-        let seen = text.as_deref().map_or(Seen::Missing, |text| Seen::Text(text.as_bytes()));
-        builder.category(number, text.as_deref(), seen);
-    }
-}
+use crate::data::{DatasetBuilder, Id, not_a_value};
 
 impl Dataset {
     /// Adds a category: a text or a number per row, `Id::Null` for a missing one. In training each value with at least 3 rows in

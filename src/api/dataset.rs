@@ -2,8 +2,7 @@
 
 use ndarray::Array2;
 
-use super::categories::CategoryValues;
-use super::features::Features;
+use super::features::{CategoryValues, Features};
 use crate::base::error::{Error, Result};
 use crate::data::arrange::ListConstraint;
 use crate::data::{

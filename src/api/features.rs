@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use crate::base::error::{Error, Result};
+use crate::data::{CategoryValue, DatasetBuilder, Id, Seen};
 
 /// Feature values, one row per document.
 ///
@@ -75,5 +76,33 @@ impl From<ArrayView2<'_, f64>> for Features {
 impl From<ArrayView2<'_, f32>> for Features {
     fn from(array: ArrayView2<'_, f32>) -> Self {
         Self::F32(array.to_owned())
+    }
+}
+
+/// The values of one category.
+#[derive(Debug, Clone)]
+pub(super) struct CategoryValues {
+    pub name: String,
+    pub values: Vec<Id>,
+}
+
+/// The value of a category; `None` for a BLOB and for text that is not UTF-8.
+pub(super) fn value_of(id: &Id) -> Option<CategoryValue<'_>> {
+    match id {
+        Id::Null => Some(CategoryValue::Null),
+        Id::Integer(value) => Some(CategoryValue::Integer(*value)),
+        Id::Real(value) => Some(CategoryValue::Real(*value)),
+        Id::Text(bytes) => std::str::from_utf8(bytes).ok().map(CategoryValue::Text),
+        Id::Blob(_) => None,
+    }
+}
+
+impl CategoryValues {
+    /// Adds the value of a row as that of the category with this number.
+    pub(super) fn push(&self, row: usize, number: usize, builder: &mut DatasetBuilder) {
+        let value = value_of(&self.values[row]).unwrap_or(CategoryValue::Null);
+        let text = value.text();
+        let seen = text.as_deref().map_or(Seen::Missing, |text| Seen::Text(text.as_bytes()));
+        builder.category(number, text.as_deref(), seen);
     }
 }
