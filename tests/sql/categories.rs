@@ -1,4 +1,4 @@
-//! Rules 2.18 to 2.22: columns of texts as features, from training to ranking, explanations and exports.
+//! Rules 2.18, 2.19, 2.20, 2.21, 2.22: columns of texts as features, from training to ranking, explanations and exports.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

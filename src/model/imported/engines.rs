@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::read::{Format, parse_json};
+use super::format::{Format, parse_json};
 use super::xgboost_dump::{self, Node as DumpNode};
 use super::{Function, ImportedModel, LinearModel, Names, Source, Term};
 use crate::base::error::{Error, Result, shorten};

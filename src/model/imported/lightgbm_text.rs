@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::read::{Format, parse_json};
+use super::format::{Format, parse_json};
 use super::{Feature, Function, ImportedModel, Source, category_text, check_width};
 use crate::base::error::{Error, Result, shorten};
 use crate::trees::general::{Builder, RawNode, RawSplit, Test};

@@ -5,6 +5,7 @@
 
 mod catboost;
 mod engines;
+mod format;
 mod lightgbm_json;
 mod lightgbm_text;
 mod linear;
@@ -16,8 +17,9 @@ mod xgboost_dump;
 use std::collections::HashMap;
 
 pub(crate) use engines::SOLR_SLACK;
+pub use format::Format;
 pub use linear::{LinearModel, Term};
-pub use read::{Format, read, recognize};
+pub use read::{read, recognize};
 
 use crate::base::error::{Error, Result};
 use crate::data::CategoryValue;

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::format::{Format, parse_json};
 use super::lightgbm_text::check_outputs;
-use super::read::{Format, parse_json};
 use super::{Feature, Function, ImportedModel, Source, check_width};
 use crate::base::error::{Error, Result, shorten};
 use crate::trees::general::{Builder, RawNode, RawSplit, Test, below_single};

@@ -8,7 +8,7 @@ use super::{connect, refusal, use_it};
 
 /// A column and its values.
 #[derive(Serialize, Deserialize, Clone)]
-struct Category {
+pub struct Category {
     name: String,
     values: Vec<String>,
     /// Values with a mean, the means, and that of NULL.

@@ -2,6 +2,7 @@
 
 use sqlite_ltr::internals::model::{decode_header, encode_header};
 
+use super::categories::Category;
 use super::parts::{Index, Parts, WITH_CATEGORIES, seal, seal_as};
 use super::{connect, refusal, use_it};
 
@@ -18,7 +19,7 @@ fn forged_trees_are_refused_or_used() {
     let length = u64::from_le_bytes(bytes[24..32].try_into().expect("eight bytes")) as usize;
     let Index { index, model } = decode_header(&bytes[48..48 + length]).expect("an index");
     assert!(index.is_empty());
-    let (parts, categories): (Parts, Vec<(String, Vec<String>)>) = decode_header(&model).expect("the parts");
+    let (parts, categories): (Parts, Vec<Category>) = decode_header(&model).expect("the parts");
     let header = |parts: &Parts| {
         let mut model = encode_header(parts).expect("bytes");
         model.extend(encode_header(&categories).expect("bytes"));
