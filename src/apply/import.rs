@@ -82,13 +82,11 @@ fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
             let known = features.iter().map(|feature| feature.name.as_str());
             return Err(Error::unknown_in("feature", name, " in the option 'names'", known));
         };
-        match column.as_str() {
-            Some(column) => column.clone_into(&mut features[*place].name),
-            None => {
-                let what = format!("option 'names', feature '{}'", shorten(name));
-                return Err(Error::value(what, column.to_string(), "the name of a column"));
-            }
-        }
+        let Some(column) = column.as_str() else {
+            let what = format!("option 'names', feature '{}'", shorten(name));
+            return Err(Error::value(what, column.to_string(), "the name of a column"));
+        };
+        column.clone_into(&mut features[*place].name);
     }
     let all: Vec<String> = features.iter().map(|feature| feature.name.clone()).collect();
     match repeated_name(&all) {

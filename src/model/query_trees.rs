@@ -111,16 +111,14 @@ impl QueryTrees {
                     let (own, others) = rest.split_at(member.space.dim());
                     rest = others;
                     let width = member.scaling.width(sum.width);
-                    let space = match member.space.trees().filter(|_| member.space.width() > width) {
-                        Some(forest) => {
-                            let (forest, values) = fill((forest, own), width, features);
-                            weights.extend(values);
-                            Space::of_trees(width, forest)
-                        }
-                        None => {
-                            weights.extend(own);
-                            member.space.clone()
-                        }
+                    let splits_queries = member.space.width() > width;
+                    let space = if let (true, Some(forest)) = (splits_queries, member.space.trees()) {
+                        let (forest, values) = fill((forest, own), width, features);
+                        weights.extend(values);
+                        Space::of_trees(width, forest)
+                    } else {
+                        weights.extend(own);
+                        member.space.clone()
                     };
                     members.push(Member { scaling: member.scaling.clone(), space });
                 }

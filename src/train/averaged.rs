@@ -31,13 +31,10 @@ pub fn sum(width: usize, fitted: Vec<Fitted>, rule: Option<QueryFeatureRule>) ->
         members.push(fitted.member);
         weights.extend(fitted.weights);
     }
-    match rule {
-        Some(rule) => Ranker::QueryTrees(Box::new(QueryTrees::sum(width, rule, members, weights))),
-        None => {
-            let function = Function { weights, objective, gap: 0.0 };
-            Ranker::Linear(Linear::new(SumSpace::new(width, members), function))
-        }
+    if let Some(rule) = rule {
+        return Ranker::QueryTrees(Box::new(QueryTrees::sum(width, rule, members, weights)));
     }
+    Ranker::Linear(Linear::new(SumSpace::new(width, members), Function { weights, objective, gap: 0.0 }))
 }
 
 /// What divides scores by their standard deviation. `spread`: the sum of squared scores, less their means in the query.

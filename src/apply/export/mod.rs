@@ -108,7 +108,7 @@ fn text(model: &Model, parts: &Parts<'_>, name: &str, format: Format) -> Result<
             Format::Json => json::text(model, &[]).map(Ok),
             Format::Sql => Ok(sql::check_names(model)
                 .and_then(|()| trees::expression(model, forest).map_err(|error| error.to_string()))),
-            _ => Ok(trees::text(trees::of_import(model, forest), name, format)),
+            _ => Ok(trees::text(Ok(trees::of_import(model, forest)), name, format)),
         },
         Parts::Terms(terms) => match check(model, terms, format) {
             Err(reason) => Ok(Err(reason)),

@@ -136,7 +136,10 @@ fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
     let mean = category.means().map(|means| {
         let mut mean = format!("CASE WHEN {column} IS NULL THEN {:?}", means.of(None));
         for (value, number) in means.entries() {
-            mean.push_str(&format!(" WHEN {} THEN {number:?}", is_value(value)));
+            mean += " WHEN ";
+            mean += &is_value(value);
+            mean += " THEN ";
+            mean += &format!("{number:?}");
         }
         mean + " ELSE 0.0 END"
     });

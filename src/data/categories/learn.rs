@@ -40,6 +40,7 @@ const ROW_COST: usize = 8;
 
 /// The values of a column as numbers, row by row.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_field_names, reason = "the codes are what it has")]
 pub struct Codes {
     dictionary: Dictionary,
     /// For each row the number of its value or of its feature.

@@ -27,6 +27,7 @@ const SEED: u64 = 37;
 
 /// The means of values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "values have means, and NULL has one")]
 pub struct Means {
     /// The values, ascending by their bytes.
     values: Vec<String>,

@@ -91,8 +91,8 @@ impl Category {
             let start = shorten(long);
             return Err(format!("the value '{start}' of {} bytes, at most {LONGEST_VALUE}", long.len()));
         }
-        if let Some(pair) = values.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("the value '{}' twice", shorten(&pair[0])));
+        if let Some((value, _)) = values.iter().zip(values.iter().skip(1)).find(|(a, b)| a == b) {
+            return Err(format!("the value '{}' twice", shorten(value)));
         }
         Ok(Self { name, values, means: None })
     }
