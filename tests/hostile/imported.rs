@@ -79,7 +79,11 @@ fn check(model: &Model, text: &[u8]) {
         match model.score(&row, None) {
             Ok(score) => assert!(score.is_finite(), "{}", shown()),
             Err(error) => {
-                assert!(info.linear && error.to_string().contains("range of numbers"), "{error}: {}", shown())
+                assert!(
+                    info.linear && error.to_string().contains("range of numbers"),
+                    "{error}: {}",
+                    shown()
+                );
             }
         }
     }

@@ -353,7 +353,7 @@ fn boosted_trees_leave_for_engines_and_libraries() {
             "with the scaling \"query_minmax\"",
         ),
         ("rank_svm", json!({ "scale": "none", "lambda": 0.1 }), "it has no trees"),
-        ("auto", json!({ "effort": 1 }), "train 'boosted_trees'"),
+        ("auto", json!({ "effort": 1 }), "it can be exported as 'json'"),
     ];
     for (algorithm, mut options, expected) in cases {
         options["name"] = json!("other");

@@ -136,10 +136,7 @@ fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
     let mean = category.means().map(|means| {
         let mut mean = format!("CASE WHEN {column} IS NULL THEN {:?}", means.of(None));
         for (value, number) in means.entries() {
-            mean += " WHEN ";
-            mean += &is_value(value);
-            mean += " THEN ";
-            mean += &format!("{number:?}");
+            _ = write!(mean, " WHEN {} THEN {number:?}", is_value(value));
         }
         mean + " ELSE 0.0 END"
     });

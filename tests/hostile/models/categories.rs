@@ -64,14 +64,14 @@ const WRONG: &[Change] = &[
     ("a value too few", |o| drop(o.categories[0].values.pop())),
     ("values that descend", |o| o.categories[0].values.reverse()),
     ("the same value twice", |o| {
-        o.categories[0].values = vec!["s".to_owned(), "s".to_owned(), "t".to_owned()]
+        o.categories[0].values = vec!["s".to_owned(), "s".to_owned(), "t".to_owned()];
     }),
     ("a long value", |o| o.categories[0].values[2] = "z".repeat(300)),
     ("the name of a number", |o| "A".clone_into(&mut o.categories[0].name)),
     ("two categories of a name", |o| o.categories.push(o.categories[0].clone())),
     ("means too many", |o| o.categories[0].means = Some((Vec::new(), vec![1.0], 0.0))),
     ("a mean that is no feature of the model", |o| {
-        o.categories[0].means = Some((Vec::new(), Vec::new(), 0.0))
+        o.categories[0].means = Some((Vec::new(), Vec::new(), 0.0));
     }),
     ("more features than the model has", |o| {
         o.categories[0].values = (0..90).map(|number| format!("{number:03}")).collect();
