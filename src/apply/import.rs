@@ -51,6 +51,7 @@ pub fn import(
     let format = match spec.format.as_deref() {
         Some(JSON) => None,
         Some(name) => Some(Format::parse(name)?),
+        None if is_own(text) => None,
         None => imported::recognize(text).map_err(|problem| not_a_model(text, &json_problem(&problem)))?,
     };
     let Some(format) = format else {
@@ -71,6 +72,12 @@ pub fn import(
     let model = model_of(read)?;
     model.check()?;
     Ok((model, warnings))
+}
+
+/// Whether a text begins as those of `ltr_export(model, 'json')` do. Then its format is not looked for, which reads all of it.
+fn is_own(text: &[u8]) -> bool {
+    let mark = b"sqlite-ltr model";
+    text[..text.len().min(200)].windows(mark.len()).any(|part| part == mark)
 }
 
 /// Gives features the names of columns.
