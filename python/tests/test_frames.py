@@ -475,8 +475,8 @@ class TestModels:
             rank(judgments(), b"no model")
 
     def test_warnings_name_the_line_of_the_caller(self):
-        with pytest.warns(UserWarning, match="color") as caught:
-            fit({**judgments(), "color": ["red", "blue"] * (ROWS // 2)})
+        with pytest.warns(UserWarning, match="width") as caught:
+            fit({**judgments(), "width": [f"{row} cm" for row in range(ROWS)]})
         assert {warning.filename for warning in caught} == {__file__}
 
     def test_no_relevant_document(self):
