@@ -354,7 +354,7 @@ fn boosted_trees_leave_for_engines_and_libraries() {
             "with the scaling \"query_minmax\"",
         ),
         ("rank_svm", json!({ "scale": "none", "lambda": 0.1 }), "it has no trees"),
-        ("auto", json!({ "effort": 1 }), "it can be exported as 'json'"),
+        ("auto", json!({ "effort": 1 }), "train 'boosted_trees'"),
     ];
     for (algorithm, mut options, expected) in cases {
         options["name"] = json!("other");

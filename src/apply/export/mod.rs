@@ -177,7 +177,9 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());
     }
-    if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Documents(_))) {
+    // A sum with trees names its members below.
+    let names_members = with_trees(terms) && format != Format::Sql;
+    if !names_members && terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Documents(_))) {
         return Err("its kernel is not linear".to_owned());
     }
     if format == Format::Sql {

@@ -72,7 +72,7 @@ pub(super) fn check(terms: &[Term<'_>]) -> Result<(), String> {
     }
 }
 
-/// The name of what a function is, with its scaling.
+/// The name of what a function is.
 fn kind_of(term: &Term<'_>) -> &'static str {
     match term.space.weights_of() {
         WeightsOf::Features => "linear",
