@@ -60,7 +60,7 @@ pub struct Limits {
 pub struct Pivoted {
     /// Rows that are pivots, in the order in which they were taken (r).
     pub pivots: Vec<usize>,
-    /// Rows of L at the pivots, packed as in [`super::triangular`]: K at the pivots is L L'.
+    /// Rows of L at the pivots, packed as in [`super::cholesky`]: K at the pivots is L L'.
     pub factor: Vec<f64>,
     /// Largest remaining diagonal, in largest diagonals of K; 0 if nothing remains.
     pub remaining: f64,

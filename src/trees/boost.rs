@@ -48,7 +48,7 @@ named!(RowWeights { Exponential = "exponential", Equal = "equal" });
 /// The choices of a training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TreeOptions {
-    /// Splits of a tree, from 1 to [`super::levels::MAX_DEPTH`].
+    /// Splits of a tree, from 1 to [`super::MAX_DEPTH`].
     pub depth: usize,
     /// The factor of a tree, above 0 and at most 1; by default one for the numbers of documents and trees.
     pub learning_rate: Option<f64>,

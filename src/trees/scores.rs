@@ -158,7 +158,8 @@ simd! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MAX_DEPTH, Split};
+    use super::super::Split;
+    use super::super::columns::MAX_DEPTH;
     use super::*;
 
     #[test]

@@ -16,7 +16,6 @@ pub(crate) use json::LONGEST_VECTOR;
 pub(crate) use json::{Strict, json_problem, numbers};
 pub use rule::Named;
 pub(crate) use rule::named;
-#[cfg(feature = "sqlite")]
 pub(crate) use rule::whole_number;
 pub use rule::{Rule, stored_model};
 

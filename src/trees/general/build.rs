@@ -75,7 +75,7 @@ pub enum Test {
     AtMost(f64),
     /// The categories with these codes.
     In(Vec<u32>),
-    /// The categories of the set with this number ([`Builder::with_sets`]).
+    /// The categories of the set with this number (`Builder::with_sets`).
     Known(usize),
 }
 
