@@ -43,10 +43,8 @@ pub struct Ensemble {
 /// the scaled ones.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QuerySum {
-    /// Number of features of documents.
-    width: usize,
     rule: QueryFeatureRule,
-    members: Vec<Member>,
+    space: SumSpace,
     /// The weights of the members, one after the other.
     weights: Vec<f64>,
 }
@@ -59,7 +57,7 @@ impl QueryTrees {
 
     /// A sum of functions of documents with `width` features. See [`QuerySum`].
     pub fn sum(width: usize, rule: QueryFeatureRule, members: Vec<Member>, weights: Vec<f64>) -> Self {
-        Self::Sum(QuerySum { width, rule, members, weights })
+        Self::Sum(QuerySum { rule, space: SumSpace::new(width, members), weights })
     }
 
     /// Its kind in the header of a model.
@@ -90,9 +88,7 @@ impl QueryTrees {
         };
         match self {
             Self::One(one) => of(one.forest.bytes(), &one.values, &one.rule),
-            Self::Sum(sum) => {
-                of(sum.members.iter().map(|member| member.space.bytes()).sum(), &sum.weights, &sum.rule)
-            }
+            Self::Sum(sum) => of(sum.space.bytes(), &sum.weights, &sum.rule),
         }
     }
 
@@ -105,12 +101,12 @@ impl QueryTrees {
                 Linear::new(Space::of_trees(one.width, forest), function(values))
             }
             Self::Sum(sum) => {
-                let (mut members, mut weights) = (Vec::with_capacity(sum.members.len()), Vec::new());
+                let (mut members, mut weights) = (Vec::with_capacity(sum.space.members().len()), Vec::new());
                 let mut rest = &sum.weights[..];
-                for member in &sum.members {
+                for member in sum.space.members() {
                     let (own, others) = rest.split_at(member.space.dim());
                     rest = others;
-                    let width = member.scaling.width(sum.width);
+                    let width = member.scaling.width(sum.space.width());
                     let splits_queries = member.space.width() > width;
                     let space = if let (true, Some(forest)) = (splits_queries, member.space.trees()) {
                         let (forest, values) = fill((forest, own), width, features);
@@ -122,7 +118,7 @@ impl QueryTrees {
                     };
                     members.push(Member { scaling: member.scaling.clone(), space });
                 }
-                Linear::new(SumSpace::new(sum.width, members), function(weights))
+                Linear::new(SumSpace::new(sum.space.width(), members), function(weights))
             }
         }
     }
@@ -171,11 +167,28 @@ pub fn fill((forest, values): (&Forest, &[f64]), width: usize, features: &[f64])
     (Forest::new(depth, &of_documents), filled)
 }
 
+/// Scores of trees whose last features are those of the query.
+fn joined_scores(
+    (forest, values): (&Forest, &[f64]),
+    documents: &Documents<'_>,
+    query: &[f64],
+    control: &Control,
+) -> Result<Vec<f64>> {
+    let width = documents.features.columns();
+    let mut rows = Vec::with_capacity(documents.len() * (width + query.len()));
+    for row in documents.range() {
+        rows.extend((0..width).map(|column| documents.features.at(row, column)));
+        rows.extend(query);
+    }
+    let rows = Matrix::F64(shaped(documents.len(), width + query.len(), rows));
+    forest.scores(&rows, 0..documents.len(), values, control)
+}
+
 impl Scorer for QueryTrees {
     fn width(&self) -> usize {
         match self {
             Self::One(one) => one.width,
-            Self::Sum(sum) => sum.width,
+            Self::Sum(sum) => sum.space.width(),
         }
     }
 
@@ -190,9 +203,7 @@ impl Scorer for QueryTrees {
     fn pointwise(&self) -> bool {
         match self {
             Self::One(_) => true,
-            Self::Sum(sum) => {
-                sum.members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
-            }
+            Self::Sum(sum) => sum.space.pointwise(),
         }
     }
 
@@ -212,7 +223,7 @@ impl Scorer for QueryTrees {
                 (one.forest.leaves(), &one.values)
             }
             Self::Sum(sum) => {
-                for Member { scaling, space } in &sum.members {
+                for Member { scaling, space } in sum.space.members() {
                     space.validate()?;
                     scaling.validate(width)?;
                     let own = scaling.width(width);
@@ -221,8 +232,7 @@ impl Scorer for QueryTrees {
                         space.width() == own || space.trees().is_some() && space.width() == with_queries;
                     require("member of a sum", &[(fits, "a space of its features")])?;
                 }
-                let dims = sum.members.iter().map(|member| member.space.dim());
-                (dims.fold(0, usize::saturating_add), &sum.weights)
+                (sum.space.dim(), &sum.weights)
             }
         };
         require(
@@ -236,20 +246,18 @@ impl Scorer for QueryTrees {
     }
 
     fn scores(&self, documents: &Documents<'_>, query: &[f64], control: &Control) -> Result<Vec<f64>> {
-        let one = match self {
-            Self::One(one) => one,
-            Self::Sum(_) => {
-                let linear = self.for_query(query);
-                return linear.scorer().scores(documents, &linear.function().weights, control);
+        match self {
+            Self::One(one) => joined_scores((&one.forest, &one.values), documents, query, control),
+            Self::Sum(sum) => {
+                sum.space.add_scores(documents, &sum.weights, control, |member, documents, own| {
+                    let splits_queries = member.space.width() > documents.features.columns();
+                    match member.space.trees().filter(|_| splits_queries) {
+                        Some(forest) => joined_scores((forest, own), documents, query, control),
+                        None => member.space.scores(documents, own, control),
+                    }
+                })
             }
-        };
-        let mut rows = Vec::with_capacity(documents.len() * (one.width + query.len()));
-        for row in documents.range() {
-            rows.extend((0..one.width).map(|column| documents.features.at(row, column)));
-            rows.extend(query);
         }
-        let rows = Matrix::F64(shaped(documents.len(), one.width + query.len(), rows));
-        one.forest.scores(&rows, 0..documents.len(), &one.values, control)
     }
 
     /// None: [`Self::for_query`] has the functions of documents.

@@ -117,6 +117,30 @@ impl SumSpace {
     pub fn members(&self) -> &[Member] {
         &self.members
     }
+
+    /// The sum of scores of the documents of one query. `of_member` is given a member, the documents with its scaling, and
+    /// its weights.
+    ///
+    /// # Errors
+    /// Errors of `of_member`; values that the scaling does not take; an interruption.
+    pub fn add_scores(
+        &self,
+        documents: &Documents<'_>,
+        weights: &[f64],
+        control: &Control,
+        of_member: impl Fn(&Member, &Documents<'_>, &[f64]) -> Result<Vec<f64>>,
+    ) -> Result<Vec<f64>> {
+        let n = documents.len();
+        let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
+        let mut sums = vec![0.0; n];
+        for (member, summand) in self.members.iter().zip(self.summands(weights)) {
+            let scaled = member.scaling.matrix(features.clone(), &[0, n], control)?;
+            let documents = Documents { features: &scaled, start: 0, end: n };
+            let scores = of_member(member, &documents, summand.weights)?;
+            sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score);
+        }
+        Ok(sums)
+    }
 }
 
 impl Scorer for SumSpace {
@@ -155,16 +179,10 @@ impl Scorer for SumSpace {
     }
 
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
-        let n = documents.len();
-        let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
-        let mut sums = vec![0.0; n];
-        for (Member { scaling, space }, summand) in self.members.iter().zip(self.summands(weights)) {
-            let scaled = scaling.matrix(features.clone(), &[0, n], control)?;
-            let documents = Documents { features: &scaled, start: 0, end: n };
-            let scores = space.scores(&documents, summand.weights, control)?;
-            sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score);
-        }
-        Ok(sums)
+        let of_member = |member: &Member, documents: &Documents<'_>, weights: &[f64]| {
+            member.space.scores(documents, weights, control)
+        };
+        self.add_scores(documents, weights, control, of_member)
     }
 
     fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {
