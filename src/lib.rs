@@ -82,7 +82,7 @@
 // What a feature alone calls has no caller without it.
 #![cfg_attr(
     not(all(feature = "plots", feature = "trees", feature = "search", feature = "buckets")),
-    allow(dead_code, unused_imports)
+    allow(dead_code, unused_imports, unused_mut, unused_variables)
 )]
 
 mod api;

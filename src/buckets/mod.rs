@@ -112,12 +112,9 @@ pub fn in_rounds(spec: &dyn TrainingSpec) -> Result<&dyn BucketTraining> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the choice that stands against it.
-pub fn in_process(
-    #[cfg_attr(not(feature = "trees"), allow(unused_variables))] spec: &dyn Any,
-) -> Result<Option<InProcess>> {
+pub fn in_process(spec: &dyn Any) -> Result<Option<InProcess>> {
     #[cfg(feature = "trees")]
-    let training = trees::in_process(spec);
+    return trees::in_process(spec);
     #[cfg(not(feature = "trees"))]
-    let training = Ok(None);
-    training
+    Ok(None)
 }

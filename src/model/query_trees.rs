@@ -130,14 +130,10 @@ impl QueryTrees {
         }
     }
 
-    pub(super) fn decode(header: &[u8]) -> Result<Self> {
-        let trees = Self::One(decode_header(header)?);
-        trees.validate()?;
-        Ok(trees)
-    }
-
-    pub(super) fn decode_sum(header: &[u8]) -> Result<Self> {
-        let trees = Self::Sum(decode_header(header)?);
+    pub(super) fn decode(tag: &str, header: &[u8]) -> Result<Self> {
+        let is_sum = tag == SUM_TAG;
+        let trees =
+            if is_sum { Self::Sum(decode_header(header)?) } else { Self::One(decode_header(header)?) };
         trees.validate()?;
         Ok(trees)
     }

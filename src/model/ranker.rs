@@ -178,9 +178,8 @@ impl Ranker {
             online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
             query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
                 .map(|ranker| Self::QueryDependent(Box::new(ranker))),
-            query_trees::TAG => QueryTrees::decode(header).map(|trees| Self::QueryTrees(Box::new(trees))),
-            query_trees::SUM_TAG => {
-                QueryTrees::decode_sum(header).map(|trees| Self::QueryTrees(Box::new(trees)))
+            query_trees::TAG | query_trees::SUM_TAG => {
+                QueryTrees::decode(tag, header).map(|trees| Self::QueryTrees(Box::new(trees)))
             }
             general::TAG => GeneralTrees::decode(header).map(|trees| Self::GeneralTrees(Box::new(trees))),
             factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::ALGORITHMS;
+use super::averaged::BOTH_SCALES;
 use crate::base::control::Control;
 use crate::base::error::{Error, Result};
 use crate::base::memory::Reservation;
@@ -310,6 +311,11 @@ impl AlgorithmDef {
         if params.choice("missing")? == Some(Missing::Branch) && self.name != BOOSTED_TREES {
             let allowed = "\"zero\", \"mean\" or \"error\"; only boosted_trees has branches";
             return Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed));
+        }
+        if params.text("scale") == Some(BOTH_SCALES) && self.name != BOOSTED_TREES {
+            let allowed =
+                "one scaling; only boosted_trees averages ensembles of two, and auto does so without it";
+            return Err(Error::value("option 'scale'", format!("\"{BOTH_SCALES}\""), allowed));
         }
         (self.parse)(&params.clone().with_defaults(self.defaults))
     }

@@ -146,10 +146,7 @@ impl TrainingSpec for AutoSpec {
         check_judged(judged, queries)?;
         let sample = Sample::new(&data, self.seed, control)?;
         let mut copies = Copies::new(&data);
-        #[cfg(not(feature = "trees"))]
-        let grown: Option<Grown> = None;
-        #[cfg(feature = "trees")]
-        let mut grown = None;
+        let mut grown: Option<Grown> = None;
         #[cfg(feature = "trees")]
         if self.kernel.is_none() && judged >= effort::FEW_QUERIES {
             grown = self.grow(&is_judged, &mut copies, &sample, control)?;

@@ -18,7 +18,7 @@ use crate::base::parallel;
 use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES};
 use crate::train::boosted_trees::early::{
-    HeldOut, Measured, Pace, QueryValue, measure, sum_of_scores, values,
+    HeldOut, Measured, Pace, QueryValue, Scores, measure, sum_of_scores, values,
 };
 use crate::train::boosted_trees::{QueryColumns, Use};
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
@@ -100,8 +100,7 @@ impl AutoSpec {
 /// Ensembles of one scale.
 struct Ensembles {
     grown: Grown,
-    /// The scores of the held-out documents of each fold.
-    scores: Vec<Vec<f64>>,
+    scores: Scores,
 }
 
 /// The sum of the ensembles of two scales, and what validation tells about it.

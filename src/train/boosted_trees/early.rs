@@ -30,8 +30,8 @@ pub(super) struct Found {
     pub warnings: Vec<String>,
     /// Value and weight of each held-out query that counts, with that number of trees.
     values: Vec<(f64, f64)>,
-    /// The scores of the held-out documents of each fold, with that number of trees.
-    scores: Vec<Vec<f64>>,
+    /// The scores with that number of trees.
+    scores: Scores,
 }
 
 impl Found {
@@ -254,6 +254,9 @@ pub(in crate::train) struct Pace {
 /// Value and weight of a held-out query; `None` if it does not count.
 pub(in crate::train) type QueryValue = Option<(f64, f64)>;
 
+/// The scores of the documents of each held-out query of each fold.
+pub(in crate::train) type Scores = Vec<Vec<Vec<f64>>>;
+
 /// The best measurement so far.
 #[derive(Default)]
 pub(in crate::train) struct Best {
@@ -261,8 +264,8 @@ pub(in crate::train) struct Best {
     pub at: Option<(usize, f64)>,
     /// The value of each held-out query, fold by fold.
     pub values: Vec<QueryValue>,
-    /// The scores of the held-out documents of each fold.
-    pub scores: Vec<Vec<f64>>,
+    /// The scores.
+    pub scores: Scores,
 }
 
 /// Adds trees until the metric no longer improves. Returns it by the number of trees, and the best. `trainings`: all
@@ -326,45 +329,37 @@ fn add_trees(
     Ok(())
 }
 
-/// The scores of the held-out documents of each fold, in the order of the queries.
+/// The scores of the documents of each held-out query of each fold.
 fn scores(
     trainings: &[Boosting<'_>],
     HeldOut { measured, seeds, source }: HeldOut<'_>,
     of_source: &[f64],
-) -> Vec<Vec<f64>> {
+) -> Scores {
     let of_fold = |(Measured { data, queries }, trainings): (&Measured<'_>, &[Boosting<'_>])| {
         let of_rows = if source.is_some() { Vec::new() } else { Boosting::mean_scores(trainings) };
         let all = if source.is_some() { of_source } else { &of_rows };
-        queries.iter().flat_map(|query| &all[data.rows(*query)]).copied().collect()
+        queries.iter().map(|query| all[data.rows(*query)].to_vec()).collect()
     };
     measured.iter().zip(trainings.chunks(seeds)).map(of_fold).collect()
 }
 
-/// The mean of the metric over the held-out queries, and the value and weight of each. `scores`: those of the documents of
-/// the queries of each fold.
+/// The mean of the metric over the held-out queries, and the value and weight of each.
 ///
 /// # Errors
 /// An interruption.
 pub(in crate::train) fn values(
     validation: &ValidationSpec,
     measured: &[Measured<'_>],
-    scores: &[Vec<f64>],
+    scores: &Scores,
     control: &Control,
 ) -> Result<(Option<f64>, Vec<QueryValue>)> {
     let metric = &validation.metric;
     let mut mean = Mean::new(metric.def(), validation.undefined);
     let mut values = Vec::new();
     for (Measured { data, queries }, scores) in measured.iter().zip(scores) {
-        let mut start = 0;
-        let mut lists = Vec::with_capacity(queries.len());
-        for query in queries {
-            let end = start + data.rows(*query).len();
-            lists.push(&scores[start..end]);
-            start = end;
-        }
         let value = |number: usize| {
             control.check()?;
-            metric.finite_value(data.labels(queries[number]), lists[number])
+            metric.finite_value(data.labels(queries[number]), &scores[number])
         };
         let found = parallel::try_map(queries.len(), value)?;
         for (query, value) in queries.iter().zip(found) {
@@ -375,24 +370,18 @@ pub(in crate::train) fn values(
     Ok((mean.value(), values))
 }
 
-/// The sum of two lists of scores of each fold, each divided by its standard deviation within the queries.
-pub(in crate::train) fn sum_of_scores(
-    measured: &[Measured<'_>],
-    [first, second]: [&[Vec<f64>]; 2],
-) -> Vec<Vec<f64>> {
-    let factor = |fold: &Measured<'_>, scores: &[f64]| {
-        let mut start = 0;
-        let mut spread = 0.0;
-        for query in &fold.queries {
-            let end = start + fold.data.rows(*query).len();
-            spread += squares(&scores[start..end], fold.data.doc_weights(*query));
-            start = end;
-        }
+/// The sum of two scores, each divided by its standard deviation within the held-out queries of its fold.
+pub(in crate::train) fn sum_of_scores(measured: &[Measured<'_>], [first, second]: [&Scores; 2]) -> Scores {
+    let factor = |fold: &Measured<'_>, scores: &[Vec<f64>]| {
+        let lists = fold.queries.iter().zip(scores);
+        let spread = lists.map(|(query, scores)| squares(scores, fold.data.doc_weights(*query))).sum();
         normalizer(spread, fold.queries.iter().map(|query| weight(fold.data, *query)).sum())
     };
-    let sum = |((fold, first), second): ((&Measured<'_>, &Vec<f64>), &Vec<f64>)| {
+    let folds = measured.iter().zip(first.iter().zip(second));
+    let of_folds = folds.map(|(fold, (first, second))| {
         let (a, b) = (factor(fold, first), factor(fold, second));
-        first.iter().zip(second).map(|(x, y)| a * x + b * y).collect()
-    };
-    measured.iter().zip(first).zip(second).map(sum).collect()
+        let sum = |(x, y): (&Vec<f64>, &Vec<f64>)| x.iter().zip(y).map(|(x, y)| a * x + b * y).collect();
+        first.iter().zip(second).map(sum).collect()
+    });
+    of_folds.collect()
 }

@@ -347,15 +347,15 @@ impl TreesSpec {
             parts.push((scale, boosted));
         }
         // 2. What validation tells about their sum.
-        let details = entries(&BothDetails::new(&parts))?;
-        let trees: usize = parts.iter().map(|(_, part)| part.fitted.forest.trees()).sum();
+        let details = BothDetails::new(&parts);
         let found: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
         let (selection, warnings) = match <[Found; 2]>::try_from(found) {
-            Ok(found) => early::of_sum(self, (data, validation), found, trees, control)?,
+            Ok(found) => early::of_sum(self, (data, validation), found, details.trees, control)?,
             Err(_) => (None, Vec::new()),
         };
         // 3. The sum.
         let ranker = averaged::sum(data.features.columns(), summands, rule);
+        let details = entries(&details)?;
         Ok(Trained { selection, warnings, details, ..Trained::new(ranker, Scaling::None) })
     }
 }

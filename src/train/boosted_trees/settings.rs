@@ -64,7 +64,7 @@ impl Details {
 #[derive(Serialize)]
 pub(super) struct BothDetails {
     /// The number of trees with both scales.
-    trees: usize,
+    pub trees: usize,
     scales: Vec<OfScale>,
 }
 
