@@ -18,6 +18,7 @@ use crate::base::memory::Reservation;
 use crate::base::param::{Defaults, Params};
 use crate::data::arrange::ListConstraint;
 use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
 use crate::train::select::{CandidatePath, Selection};
 
@@ -188,6 +189,8 @@ pub struct TrainingSet {
     pub validation: Option<Dataset>,
     /// Summary of each feature, including earlier trainings that are resumed.
     pub summaries: Vec<ColumnSummary>,
+    /// What named query features tell about differences between queries, if they were compared.
+    pub dependence: Option<QueryDependence>,
 }
 
 /// The result of a training.

@@ -11,6 +11,7 @@ use crate::base::param::named;
 use crate::cost::loss;
 use crate::data::arrange::ListConstraint;
 use crate::data::{Categories, Dataset, QueryFeatureRule};
+use crate::learn::fit::{Prior, QueryDependence};
 use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
 use crate::train::select::{Selection, SelectionReport, significant};
 
@@ -163,6 +164,8 @@ pub struct Finished {
     pub volatile: Map<String, Value>,
     /// Number of missing features that were replaced.
     pub missing_filled: usize,
+    /// What named query features tell about differences between queries.
+    pub dependence: Option<QueryDependence>,
     /// What the caller should know.
     pub warnings: Vec<String>,
     /// Seconds since training began of each entry of the model's log.
@@ -224,7 +227,15 @@ impl Finished {
         let warnings = fit_warnings(&trained);
         let log_seconds = trained.log.iter().map(|step| step.seconds).collect();
         let model = Model::new(card, trained.scaling, trained.ranker);
-        Ok(Self { model, summary, volatile: trained.volatile, missing_filled: 0, warnings, log_seconds })
+        Ok(Self {
+            model,
+            summary,
+            volatile: trained.volatile,
+            missing_filled: 0,
+            dependence: None,
+            warnings,
+            log_seconds,
+        })
     }
 }
 
@@ -251,8 +262,11 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     let is_chosen = |other: &AlgorithmDef| {
         axes.iter().all(|axis| other.defaults.iter().any(|(key, name)| key == axis && *name == chosen(axis)))
     };
-    let changed =
-        |key: &str| algorithm.defaults.iter().any(|(known, name)| *known == key && *name != chosen(key));
+    // What the rows decide is no other choice of the caller.
+    let changed = |key: &str| {
+        let is_default = |name: &str| name == chosen(key) || name == Prior::Auto.name();
+        algorithm.defaults.iter().any(|(known, name)| *known == key && !is_default(name))
+    };
     let other = ALGORITHMS.iter().find(|other| is_chosen(other)).filter(|_| !is_chosen(algorithm))?;
     let options: Vec<String> = axes
         .into_iter()
