@@ -69,7 +69,15 @@ impl Element for f32 {
 /// Sum of `value(i) * weights[i]` in the order of [`dot`].
 #[inline(always)]
 pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
-    let mut lanes = [0.0; LANES];
+    let mut sums = Lanes::ZERO;
+    add_products(&mut sums, weights, value);
+    sums.fold()
+}
+
+/// Adds `value(i) * weights[i]` to lane i mod [`LANES`].
+#[inline(always)]
+pub fn add_products(sums: &mut Lanes, weights: &[f64], value: impl Fn(usize) -> f64) {
+    let mut lanes = sums.0;
     let (blocks, rest) = weights.as_chunks::<LANES>();
     for (number, block) in blocks.iter().enumerate() {
         for lane in 0..LANES {
@@ -79,7 +87,7 @@ pub fn dot_by(weights: &[f64], value: impl Fn(usize) -> f64) -> f64 {
     for (lane, weight) in rest.iter().enumerate() {
         lanes[lane] += value(blocks.len() * LANES + lane) * weight;
     }
-    Lanes(lanes).fold()
+    sums.0 = lanes;
 }
 
 /// Dot product; both slices have the same length.

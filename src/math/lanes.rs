@@ -11,6 +11,8 @@
 
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
+use super::simd::simd;
+
 /// Numbers per block.
 pub const LANES: usize = 8;
 
@@ -154,6 +156,69 @@ pub fn columns_times(a: &[Lanes], width: usize, n: usize, g: &[Lanes], out: &mut
     }
 }
 
+/// exp(-x) for x > -700, with a relative error of at most 5e-16; 0 from 700 on. With k = x / log 2 rounded and r = k log 2 - x
+/// it is the Taylor polynomial of exp(r) of degree 12, by pairs of terms, times 2^-k. Additions and multiplications only, so it
+/// has the same bits everywhere.
+#[inline(always)]
+pub fn exp_of_minus(x: &Lanes) -> Lanes {
+    const MOST: f64 = 700.0;
+    /// Adding 1.5 * 2^52 rounds to an integer and leaves it in the lowest bits.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    /// log 2 in two parts, the first with so few bits that k times it is exact.
+    const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
+    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let (mut rest, mut power) = (Lanes::ZERO, Lanes::ZERO);
+    for lane in 0..LANES {
+        // Comparisons that keep NaN.
+        let cut = if x.0[lane] >= MOST { MOST } else { x.0[lane] };
+        let rounded = cut * std::f64::consts::LOG2_E + ROUND;
+        let k = rounded - ROUND;
+        rest.0[lane] = k * LN_2_LOW - (cut - k * LN_2_HIGH);
+        let bits = (1023 + ROUND.to_bits()).wrapping_sub(rounded.to_bits()) << 52;
+        power.0[lane] = if x.0[lane] >= MOST { 0.0 } else { f64::from_bits(bits) };
+    }
+    for lane in 0..LANES {
+        let r = rest.0[lane];
+        let (r2, c) = (r * r, &INVERSE_FACTORIALS);
+        let (r4, low) = (r2 * r2, (c[2] + c[3] * r) * r2);
+        let middle = (c[4] + c[5] * r) + (c[6] + c[7] * r) * r2;
+        let high = (c[8] + c[9] * r) + (c[10] + c[11] * r) * r2 + c[12] * r4;
+        power.0[lane] *= 1.0 + (r + (low + (middle * r4 + high * (r4 * r4))));
+    }
+    power
+}
+
+/// 1 / k! for k from 0 to 12.
+const INVERSE_FACTORIALS: [f64; 13] = {
+    let (mut inverses, mut factorial, mut k) = ([1.0; 13], 1.0, 1);
+    while k < inverses.len() {
+        factorial *= k as f64;
+        inverses[k] = 1.0 / factorial;
+        k += 1;
+    }
+    inverses
+};
+
+simd! {
+    /// Turns each number x into exp(-factor x); see [`exp_of_minus`].
+    pub fn decays<'a>(factor: f64, values: &'a mut [f64]) {
+        let (blocks, rest) = values.as_chunks_mut::<LANES>();
+        for block in blocks {
+            let mut scaled = Lanes(*block);
+            for lane in 0..LANES {
+                scaled.0[lane] *= factor;
+            }
+            *block = exp_of_minus(&scaled).0;
+        }
+        let mut padded = Lanes::ZERO;
+        padded.0[..rest.len()].copy_from_slice(rest);
+        for lane in 0..LANES {
+            padded.0[lane] *= factor;
+        }
+        rest.copy_from_slice(&exp_of_minus(&padded).0[..rest.len()]);
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -161,6 +226,23 @@ pub(super) mod tests {
     pub fn matrix(n: usize, width: usize, factor: f64) -> Vec<Lanes> {
         let values: Vec<f64> = (0..n * width * LANES).map(|i| (i as f64 * factor).sin()).collect();
         from_slice(&values)
+    }
+
+    #[test]
+    fn the_exponential_is_that_of_libm_and_does_not_depend_on_its_place() {
+        let x: Vec<f64> = (0..7003).map(|number| f64::from(number) * 0.1).collect();
+        let mut found = x.clone();
+        decays(1.0, &mut found);
+        for (x, found) in x.iter().zip(found) {
+            let exact = if *x < 700.0 { libm::exp(-x) } else { 0.0 };
+            assert!((found - exact).abs() <= 5e-16 * exact, "{x}: {found}, not {exact}");
+            let mut alone = [*x];
+            decays(1.0, &mut alone);
+            assert_eq!(alone[0].to_bits(), found.to_bits());
+        }
+        let mut ends = [f64::INFINITY, f64::NAN, 1e300, -690.0];
+        decays(1.0, &mut ends);
+        assert!(ends[0] == 0.0 && ends[1].is_nan() && ends[2] == 0.0 && ends[3] > 1e299, "{ends:?}");
     }
 
     #[test]
@@ -202,15 +284,6 @@ impl Tile {
     pub fn add_scaled(&mut self, factor: f64, x: &Self) {
         for block in 0..BLOCKS {
             self.0[block].add_scaled(factor, &x.0[block]);
-        }
-    }
-
-    /// self += term(x) lane by lane.
-    #[inline(always)]
-    pub fn add_terms(&mut self, x: &Self, term: impl Fn(f64) -> f64) {
-        for block in 0..BLOCKS {
-            let terms = x.0[block].map(&term);
-            self.0[block].add_scaled(1.0, &terms);
         }
     }
 

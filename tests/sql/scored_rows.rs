@@ -1,23 +1,31 @@
-//! `ltr_rank` scores rows with document ids and BLOBs as it reads them, and keeps the features of other rows. Both rank alike.
+//! A row has one score, whatever rows are beside it. `ltr_rank` scores rows with document ids and BLOBs as it reads them, and keeps
+//! the features of other rows. Kernels score tiles of rows.
 
 use rusqlite::Connection;
 
 use crate::support::{database, value};
 
-/// 700 documents with 19 features in three queries; some documents have the features of another.
+/// 700 documents with 19 features in 13 queries; some documents have the features of another.
 const SETUP: &str = "
 CREATE TABLE numbers AS WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 699) SELECT i, i % 650 AS of FROM n;
-CREATE TABLE wide AS SELECT i, i % 3 AS query_id, i / 3 AS doc_id, of * 7 % 5 AS relevance, (
+CREATE TABLE wide AS SELECT i, i % 13 AS query_id, i / 13 AS doc_id, of * 7 % 5 AS relevance, (
     SELECT json_group_array((of * of * f + of * 13 + f) % 101 * 0.37) FROM
         (WITH n(f) AS (SELECT 1 UNION ALL SELECT f + 1 FROM n WHERE f < 19) SELECT f FROM n)) AS features FROM numbers;
 CREATE TABLE j AS SELECT i, query_id, doc_id, relevance, ltr_vec(features) AS features FROM wide;";
 
-const MODELS: [(&str, &str); 5] = [
+const MODELS: [(&str, &str); 12] = [
     ("regression", r#"{"scale": "none", "lambda": 0.001}"#),
     ("regression", r#"{"scale": "standard", "lambda": 0.001}"#),
     ("regression", r#"{"scale": "quantile", "lambda": 0.001}"#),
     ("regression", r#"{"scale": "max_norm", "lambda": 0.001}"#),
     ("boosted_trees", r#"{"trees": 70}"#),
+    ("regression", r#"{"kernel": "polynomial", "landmarks": 70, "lambda": 0.1}"#),
+    ("regression", r#"{"kernel": "gaussian", "landmarks": 70, "lambda": 0.1}"#),
+    ("regression", r#"{"kernel": "laplace", "landmarks": 70, "lambda": 0.1}"#),
+    ("regression", r#"{"kernel": "laplace_l1", "landmarks": 70, "lambda": 0.1}"#),
+    ("regression", r#"{"kernel": "tanh", "landmarks": 70, "lambda": 0.1}"#),
+    ("perceptron", r#"{"kernel": "gaussian", "budget": 40, "epochs": 1}"#),
+    ("auto", r#"{"effort": 1, "scale": "quantile", "kernel": "laplace_l1"}"#),
 ];
 
 /// Models of the data in the table `j`.

@@ -24,7 +24,7 @@ use crate::base::error::{Error, Result};
 use crate::base::memory::matrix_bytes;
 use crate::base::parallel;
 use crate::data::{Dataset, Id, InputColumn, Matrix};
-use crate::learn::space::{Function, Scorer};
+use crate::learn::space::{Function, Scorer, Summand};
 use crate::model::{Factored, GeneralTrees, Model, Ranker};
 
 pub use shapley::Sampling;
@@ -127,7 +127,11 @@ pub fn explain(
     // A kernel of pairs has a column for each document, and each thread a copy of them.
     let columns = if scorer.is_linear() || scorer.pointwise() { 0 } else { 2 * scorer.dim() };
     let threads = 1 + parallel::threads() as u64;
-    let bytes = matrix_bytes(rows, columns).saturating_mul(threads).saturating_add(scaled);
+    let pairs = matrix_bytes(rows, columns).saturating_mul(threads);
+    // Of a kernel, factors of each feature, and terms on each thread.
+    let kernels = scorer.summands(weights).into_iter().filter(|summand| summand.space.kernel().is_some());
+    let factors = |summand: Summand<'_>| matrix_bytes(n + 2 + parallel::threads(), summand.space.dim());
+    let bytes = kernels.map(factors).fold(pairs.saturating_add(scaled), u64::saturating_add);
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
     let parts = Parts::new(model, (scorer, weights), &query.like(rows, n, values), row, control)?;

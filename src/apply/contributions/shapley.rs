@@ -14,6 +14,7 @@ use crate::base::error::Result;
 use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
 use crate::base::parallel;
 use crate::data::{Documents, Matrix, shaped};
+use crate::learn::kernel::Replacements;
 use crate::learn::space::{Opponents, Scorer, Space, WeightsOf};
 use crate::math::random::Random;
 use crate::model::Model;
@@ -284,9 +285,18 @@ impl<'a> Parts<'a> {
 
     /// The other parts, as a game of these ranges of features.
     pub(super) fn game<'b>(&'b self, players: &'b [Range<usize>]) -> Option<FeatureGame<'b>> {
-        let is_other =
-            |part: &&Part<'_>| matches!(part.space.weights_of(), WeightsOf::Documents(_) | WeightsOf::Pairs);
-        let parts: Vec<&Part<'_>> = self.parts.iter().filter(is_other).collect();
+        let columns = |features: &Range<usize>, part: &Part<'_>| -> Vec<usize> {
+            features.clone().flat_map(|feature| (feature..part.base.len()).step_by(self.n)).collect()
+        };
+        let other = |part: &'b Part<'a>| match part.space.weights_of() {
+            WeightsOf::Features | WeightsOf::Leaves(_) => None,
+            WeightsOf::Pairs => Some((part, None)),
+            WeightsOf::Documents(basis) => {
+                let groups = players.iter().map(|features| columns(features, part));
+                Some((part, basis.replacements(part.weights, [&part.base, &part.document], groups)))
+            }
+        };
+        let parts: Vec<_> = self.parts.iter().filter_map(other).collect();
         (!parts.is_empty()).then_some(FeatureGame { n: self.n, parts, players })
     }
 }
@@ -319,7 +329,8 @@ impl Part<'_> {
 /// Features as players.
 pub(super) struct FeatureGame<'a> {
     n: usize,
-    parts: Vec<&'a Part<'a>>,
+    /// Parts, and kernels that are products over features as such.
+    parts: Vec<(&'a Part<'a>, Option<Replacements>)>,
     players: &'a [Range<usize>],
 }
 
@@ -329,13 +340,19 @@ impl Game for FeatureGame<'_> {
     }
 
     fn numbers(&self) -> usize {
-        self.parts.iter().map(|part| part.base.len() + part.space.dim()).max().unwrap_or(0)
+        let evaluated = self.parts.iter().filter(|(_, replacements)| replacements.is_none());
+        evaluated.map(|(part, _)| part.base.len() + part.space.dim()).max().unwrap_or(0)
     }
 
     fn values(&self, members: &[bool], control: &Control) -> Result<Vec<f64>> {
         let coalitions = members.chunks_exact(self.players.len());
         let mut values = vec![0.0; coalitions.len()];
-        for part in &self.parts {
+        for (part, replacements) in &self.parts {
+            if let Some(replacements) = replacements {
+                let found = replacements.values(members);
+                values.iter_mut().zip(found).for_each(|(value, found)| *value += found);
+                continue;
+            }
             let mut rows = Vec::with_capacity(values.len() * part.base.len());
             for members in coalitions.clone() {
                 let start = rows.len();

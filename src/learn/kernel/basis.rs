@@ -1,12 +1,13 @@
 //! The documents that a function is made of: f(x) = sum over p of beta_p K(x, x_p). This and the coefficients
 //! beta are all that a model of one function needs.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Kernel;
-use super::landmarks::{Points, sample};
+use super::landmarks::{Compared, Points, sample};
 use super::{MapOptions, coefficients, not_finite};
 use crate::base::control::{Control, Ticks};
 use crate::base::error::{Error, Result};
@@ -14,8 +15,10 @@ use crate::base::memory::{grow, zeros};
 use crate::base::parallel;
 use crate::data::Matrix;
 use crate::math::cholesky;
-use crate::math::dense::{are_bounded, dot};
-use crate::math::lanes::{TILE, Tile};
+use crate::math::dense::{add_products, are_bounded, dot};
+use crate::math::lanes::{Lanes, TILE, Tile};
+use crate::math::order::sort_indices;
+use crate::math::simd::simd;
 
 /// A model with more scaled features is damaged.
 const MOST_FEATURES: usize = 2_000_000;
@@ -117,9 +120,26 @@ impl Basis {
     /// Another number of features, or an interruption.
     pub fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
         check_width(features.columns(), self.points.dim())?;
-        in_blocks(rows.len(), self.points.len(), control, |block, out| {
-            self.fill(features, &shifted(&block, rows.start), out);
+        let r = self.points.len();
+        in_blocks(rows.len(), r, control, |block, out| {
+            let mut compared = self.compared(features, shifted(&block, rows.start));
+            let mut q = [0.0; TILE * TILE];
+            for first in (0..r).step_by(TILE) {
+                let tile = first..r.min(first + TILE);
+                let q = &mut q[..block.len() * tile.len()];
+                compared.with(tile.clone(), q);
+                for (out, q) in out.chunks_exact_mut(r).zip(q.chunks_exact(tile.len())) {
+                    out[tile.clone()].copy_from_slice(q);
+                }
+            }
+            self.kernel.outer(out);
         })
+    }
+
+    /// Some documents, to be compared with one tile after the other for scores.
+    fn compared(&self, features: &Matrix, rows: Range<usize>) -> Compared<'_> {
+        let def = self.kernel.def();
+        Compared::new(&self.points, def.inner, features.rows_f64(rows), def.factorizes)
     }
 
     /// Writes k(x, P) of up to a tile of documents.
@@ -140,16 +160,64 @@ impl Basis {
         coefficients: &[f64],
         control: &Control,
     ) -> Result<Vec<f64>> {
-        let r = self.points.len();
-        check_coefficients(coefficients.len(), r)?;
+        Ok(self.scores_by(features, rows, &[(&self.kernel, coefficients)], control)?.concat())
+    }
+
+    /// [`Self::scores`] by several functions, with kernels of the name of this one: all use the same q.
+    ///
+    /// # Errors
+    /// As [`Self::scores`].
+    pub fn scores_by(
+        &self,
+        features: &Matrix,
+        rows: Range<usize>,
+        functions: &[(&Kernel, &[f64])],
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        let (r, n) = (self.points.len(), rows.len());
+        functions.iter().try_for_each(|(_, beta)| check_coefficients(beta.len(), r))?;
         check_width(features.columns(), self.points.dim())?;
-        in_blocks(rows.len(), 1, control, |block, out| {
-            let mut columns = vec![0.0; block.len() * r];
-            self.fill(features, &shifted(&block, rows.start), &mut columns);
-            for (number, score) in out.iter_mut().enumerate() {
-                *score = dot(&columns[number * r..(number + 1) * r], coefficients);
+        let scores = in_blocks(n, functions.len(), control, |block, out| {
+            let mut compared = self.compared(features, shifted(&block, rows.start));
+            // A tile of landmarks at a time. Sums run in the order of `dot`.
+            let (mut q, mut values) = ([0.0; TILE * TILE], [0.0; TILE * TILE]);
+            let mut sums = vec![[Lanes::ZERO; TILE]; functions.len()];
+            for first in (0..r).step_by(TILE) {
+                let tile = first..r.min(first + TILE);
+                let q = &mut q[..block.len() * tile.len()];
+                compared.with(tile.clone(), q);
+                for ((kernel, beta), sums) in functions.iter().zip(&mut sums) {
+                    let values = &mut values[..q.len()];
+                    values.copy_from_slice(q);
+                    kernel.outer(values);
+                    add_weighted(values, &beta[tile.clone()], sums);
+                }
             }
-        })
+            for (row, out) in out.chunks_exact_mut(functions.len()).enumerate() {
+                out.iter_mut().zip(&sums).for_each(|(score, sums)| *score = sums[row].fold());
+            }
+        })?;
+        let of_function = |number| scores.iter().skip(number).step_by(functions.len()).copied().collect();
+        Ok((0..functions.len()).map(of_function).collect())
+    }
+
+    /// A function with these coefficients (r), with its documents in ascending order, and its coefficients.
+    pub fn sorted(&self, coefficients: &[f64]) -> (Self, Vec<f64>) {
+        let rows: Vec<Vec<f64>> = (0..self.points.len()).map(|l| self.points.row(l).collect()).collect();
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        sort_indices(&mut order, &|a, b| rows[a].partial_cmp(&rows[b]).unwrap_or(Ordering::Equal));
+        let documents: Vec<f64> = order.iter().flat_map(|l| &rows[*l]).copied().collect();
+        let basis = Self::new(self.kernel.clone(), &documents, rows.len(), self.points.dim());
+        (basis, order.iter().map(|l| coefficients[*l]).collect())
+    }
+}
+
+simd! {
+    /// Adds the products of each row with the weights, lane by lane.
+    fn add_weighted<'a>(rows: &'a [f64], weights: &'a [f64], sums: &'a mut [Lanes]) {
+        for (row, sum) in rows.chunks_exact(weights.len()).zip(sums) {
+            add_products(sum, weights, |index| row[index]);
+        }
     }
 }
 

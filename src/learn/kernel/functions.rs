@@ -2,6 +2,7 @@
 
 use super::{Fallback, KernelDef, ParameterDef};
 use crate::base::param::Rule;
+use crate::math::lanes::decays;
 
 // Polynomial kernel.
 //
@@ -75,7 +76,7 @@ pub const GAUSSIAN: KernelDef = KernelDef {
     inner: Inner::SquaredDistance,
     positive_semidefinite: true,
     factorizes: true,
-    outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, *value)),
+    outer: |parameters, values| decays(parameters[0], values),
 };
 
 // Laplace kernel of the sum of absolute differences: a product of one-dimensional kernels, one per feature.
@@ -93,7 +94,7 @@ pub const LAPLACE_L1: KernelDef = KernelDef {
     inner: Inner::Manhattan,
     positive_semidefinite: true,
     factorizes: true,
-    outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, *value)),
+    outer: |parameters, values| decays(parameters[0], values),
 };
 
 // Quantities q(x, z) of which kernels are functions. They are sums over features, so they are additive over
@@ -112,6 +113,8 @@ pub enum Inner {
 
 impl Inner {
     /// What one feature adds to q.
+    #[allow(clippy::inline_always, reason = "part of a loop over features")]
+    #[inline(always)]
     pub(super) fn term(self, x: f64, z: f64) -> f64 {
         match self {
             Self::Dot => x * z,
@@ -128,11 +131,6 @@ impl Inner {
             Self::Manhattan => Some(q),
         }
     }
-}
-
-/// exp(-gamma q) with gamma the only parameter.
-pub(super) fn decay(parameters: &[f64], q: f64) -> f64 {
-    libm::exp(-parameters[0] * q)
 }
 
 // Laplace kernel of the Euclidean distance.
@@ -153,7 +151,10 @@ pub const LAPLACE: KernelDef = KernelDef {
     inner: Inner::SquaredDistance,
     positive_semidefinite: true,
     factorizes: false,
-    outer: |parameters, values| values.iter_mut().for_each(|value| *value = decay(parameters, value.sqrt())),
+    outer: |parameters, values| {
+        values.iter_mut().for_each(|value| *value = value.sqrt());
+        decays(parameters[0], values);
+    },
 };
 
 // Hyperbolic tangent kernel, which is not positive semidefinite for any scale and offset.

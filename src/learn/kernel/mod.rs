@@ -19,6 +19,7 @@ mod kernel;
 mod landmarks;
 mod map;
 mod pair_map;
+mod replacements;
 mod single_map;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use kernel::{Kernel, KernelSpec};
 pub use landmarks::{Points, sample};
 pub use map::FeatureMap;
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
+pub use replacements::Replacements;
 pub use single_map::SingleMap;
 
 use landmarks::MEDIAN_DOCUMENTS;

@@ -277,3 +277,60 @@ fn maps_survive_their_bytes_and_damage_is_found() {
     assert!(invalid(&|value| value["pivots"] = json!([])));
     assert!(invalid(&|value| value["factor"][0] = json!(-1.0)));
 }
+
+/// Scores of 1 to 70 rows, in tiles or alone, have the same bits; those of sorted documents are equal up to rounding.
+#[test]
+fn a_score_does_not_depend_on_rows_beside_it_or_functions_evaluated_with_it() {
+    let (features, control) = (documents(70, 5), Control::default());
+    for kernel in kernels(&features) {
+        let (map, name) = (fit(&kernel, &features, 45), kernel.def().name);
+        let betas = [0.5, 0.9].map(|f| (0..map.dim()).map(|l| (l as f64 * f).cos()).collect::<Vec<f64>>());
+        let functions = betas.each_ref().map(|beta| (&kernel, &beta[..]));
+        let basis = map.basis();
+        let together = basis.scores_by(&features, 0..70, &functions, &control).unwrap();
+        for rows in [0..1, 0..70, 3..6, 30..65, 69..70] {
+            for (beta, all) in betas.iter().zip(&together) {
+                assert_eq!(
+                    basis.scores(&features, rows.clone(), beta, &control).unwrap(),
+                    all[rows.clone()],
+                    "{name}"
+                );
+            }
+        }
+        let (sorted, beta) = basis.sorted(&betas[0]);
+        let scores = sorted.scores(&features, 0..70, &beta, &control).unwrap();
+        let error = scores.iter().zip(&together[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(error < 1e-11, "{name}: {error}");
+        assert_eq!(sorted.sorted(&beta).0, sorted);
+    }
+}
+
+#[test]
+fn replaced_features_have_the_scores_of_whole_documents() {
+    let (features, control) = (documents(30, 3), Control::default());
+    let (before, after) = (features.row_f64(3), features.row_f64(8));
+    let mixed = [
+        before.clone(),
+        [&after[..1], &before[1..]].concat(),
+        after.clone(),
+        [&before[..1], &after[1..]].concat(),
+    ];
+    let mixed = Matrix::F64(shaped(4, 3, mixed.concat()));
+    let replaced = [false, false, true, false, true, true, false, true];
+    for kernel in kernels(&features) {
+        let map = fit(&kernel, &features, 20);
+        let beta: Vec<f64> = (0..map.dim()).map(|l| (l as f64).cos()).collect();
+        let replacements = |before: &[f64]| {
+            map.basis().replacements(&beta, [before, &after], [vec![0], vec![1, 2]].into_iter())
+        };
+        let found = replacements(&before);
+        assert_eq!(found.is_some(), kernel.def().factorizes, "{}", kernel.def().name);
+        if let Some(found) = found {
+            let scores = map.basis().scores(&mixed, 0..4, &beta, &control).unwrap();
+            for (found, score) in found.values(&replaced).iter().zip(scores) {
+                assert!((found - score).abs() < 1e-12, "{found}, not {score}");
+            }
+        }
+        assert!(replacements(&[1e6, 0.0, 0.0]).is_none(), "values that are 0");
+    }
+}

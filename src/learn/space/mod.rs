@@ -349,6 +349,13 @@ impl Space {
         Self { map, ..*self }
     }
 
+    /// Whether the kernels of fitted functions are found together with those of another space: the same documents and the
+    /// same kernel, but for parameters.
+    fn has_basis_of(&self, other: &Self) -> bool {
+        let (Map::Fitted(basis), Map::Fitted(other)) = (&self.map, &other.map) else { return false };
+        basis.kernel().def().name == other.kernel().def().name && basis.points() == other.points()
+    }
+
     /// The lambda of the solver for a lambda of the caller.
     pub fn solver_lambda(&self, lambda: f64) -> f64 {
         match self.form {

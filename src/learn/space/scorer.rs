@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Form, Map, Scorer, Space, Summand};
+use super::{Form, Map, Scorer, Space, Summand, WeightsOf};
 use crate::base::control::Control;
 use crate::base::error::{Result, require};
 use crate::base::memory::matrix_bytes;
-use crate::data::{Documents, Scaling};
+use crate::data::{Documents, Matrix, Scaling};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::math::lanes::TILE;
 use crate::trees::Forest;
@@ -93,9 +93,26 @@ impl Scorer for Space {
 
 /// A sum of functions, one of each member. Its weights are the weights of the members, in their order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "(usize, Vec<Member>)", into = "(usize, Vec<Member>)")]
 pub struct SumSpace {
     width: usize,
     members: Vec<Member>,
+    /// Of each member, the first one with the same scaling.
+    scalings: Vec<usize>,
+    /// Of each member, the first one with the same scaling and the same documents of a kernel.
+    landmarks: Vec<usize>,
+}
+
+impl From<(usize, Vec<Member>)> for SumSpace {
+    fn from((width, members): (usize, Vec<Member>)) -> Self {
+        Self::new(width, members)
+    }
+}
+
+impl From<SumSpace> for (usize, Vec<Member>) {
+    fn from(sum: SumSpace) -> Self {
+        (sum.width, sum.members)
+    }
 }
 
 /// A space whose functions are summands.
@@ -110,7 +127,14 @@ pub struct Member {
 impl SumSpace {
     /// Sums of functions of documents with `width` features.
     pub fn new(width: usize, members: Vec<Member>) -> Self {
-        Self { width, members }
+        let first = |is_same: &dyn Fn(usize, usize) -> bool| -> Vec<usize> {
+            let of = |index| (0..index).find(|other| is_same(*other, index)).unwrap_or(index);
+            (0..members.len()).map(of).collect()
+        };
+        let scalings = first(&|a, b| members[a].scaling == members[b].scaling);
+        let landmarks =
+            first(&|a, b| scalings[a] == scalings[b] && members[a].space.has_basis_of(&members[b].space));
+        Self { width, members, scalings, landmarks }
     }
 
     /// The spaces of its summands.
@@ -133,11 +157,36 @@ impl SumSpace {
         let n = documents.len();
         let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
         let mut sums = vec![0.0; n];
-        for (member, summand) in self.members.iter().zip(self.summands(weights)) {
-            let scaled = member.scaling.matrix(features.clone(), &[0, n], control)?;
-            let documents = Documents { features: &scaled, start: 0, end: n };
-            let scores = of_member(member, &documents, summand.weights)?;
-            sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score);
+        let summands = self.summands(weights);
+        let mut copies: Vec<Option<Matrix>> = vec![None; summands.len()];
+        let mut found: Vec<Option<Vec<f64>>> = vec![None; summands.len()];
+        for (index, member) in self.members.iter().enumerate() {
+            if found[index].is_none() {
+                let scaled = match &mut copies[self.scalings[index]] {
+                    Some(scaled) => scaled,
+                    none => none.insert(member.scaling.matrix(features.clone(), &[0, n], control)?),
+                };
+                // Kernels at the same documents, all at once.
+                let alike: Vec<usize> =
+                    (index..summands.len()).filter(|other| self.landmarks[*other] == index).collect();
+                let functions: Vec<_> = alike
+                    .iter()
+                    .filter_map(|other| {
+                        Some((self.members[*other].space.kernel()?, summands[*other].weights))
+                    })
+                    .collect();
+                match member.space.weights_of() {
+                    WeightsOf::Documents(basis) => {
+                        let scores = basis.scores_by(scaled, 0..n, &functions, control)?;
+                        alike.iter().zip(scores).for_each(|(other, scores)| found[*other] = Some(scores));
+                    }
+                    _ => {
+                        let documents = Documents { features: scaled, start: 0, end: n };
+                        found[index] = Some(of_member(member, &documents, summands[index].weights)?);
+                    }
+                }
+            }
+            sums.iter_mut().zip(found[index].iter().flatten()).for_each(|(sum, score)| *sum += score);
         }
         Ok(sums)
     }

@@ -13,7 +13,7 @@ use crate::base::parallel;
 use crate::data::{Dataset, Scaling};
 use crate::learn::kernel::SingleMap;
 use crate::learn::solve::{Gram, ListBlock, Slabs};
-use crate::learn::space::{Member, Scorer, Space};
+use crate::learn::space::{Member, Scorer, Space, WeightsOf};
 use crate::train::averaged::{Fitted, normalizer, total_weight};
 
 /// Approximate number of documents whose kernel features are in memory at a time.
@@ -70,6 +70,12 @@ pub fn solved(
     let spread = b_w - ridge * w_w;
     let objective = (0.5 * (gram.square() - b_w)).max(0.0) / documents;
     let scale = normalizer(spread, documents);
-    let weights = space.function(w.iter().map(|w| w * scale).collect())?;
-    Ok(Fitted { member: Member { scaling, space: space.fitted() }, weights, objective })
+    let mut weights = space.function(w.iter().map(|w| w * scale).collect())?;
+    let mut space = space.fitted();
+    // Kernels of the same landmarks, in whatever order they were chosen, are evaluated together.
+    if let WeightsOf::Documents(basis) = space.weights_of() {
+        let (basis, sorted) = basis.sorted(&weights);
+        (space, weights) = (Space::of_basis(basis), sorted);
+    }
+    Ok(Fitted { member: Member { scaling, space }, weights, objective })
 }

@@ -92,9 +92,10 @@ fn write(connection: &Connection) {
     fs::write(folder.join("scores.json"), format!("{{\n{}\n}}\n", lines.join(",\n"))).expect("the scores");
 }
 
-/// Whether two scores are equal. Bits are promised for one class of processors (docs/adr/0004-determinism.md).
-fn is_same(found: f64, stored: f64) -> bool {
-    if cfg!(target_arch = "x86_64") {
+/// Whether two scores are equal. Bits are promised for one class of processors (docs/adr/0004-determinism.md), and not for
+/// kernels: a faster exponential or distance of a later version may change the last digits.
+fn is_same(found: f64, stored: f64, of_kernel: bool) -> bool {
+    if cfg!(target_arch = "x86_64") && !of_kernel {
         found.to_bits() == stored.to_bits()
     } else {
         (found - stored).abs() <= 1e-6 * stored.abs().max(1.0)
@@ -130,15 +131,17 @@ fn stored_models_give_the_same_scores() {
                 !found.is_empty() && found.keys().eq(expected.keys()),
                 "{case}: other sources are ranked"
             );
-            for (source, expected) in expected {
-                let found = &found[source];
-                let same = found.len() == expected.len()
-                    && found.iter().zip(expected).all(|(found, stored)| is_same(*found, *stored));
-                assert!(same, "{case}, {source}: {found:?}, stored {expected:?}");
-            }
             let info: String =
                 connection.query_row("SELECT ltr_info(?1)", [&model], |row| row.get(0)).expect("info");
             let info: Value = serde_json::from_str(&info).expect("JSON");
+            let kernel = &info["settings"]["kernel"];
+            let of_kernel = name.starts_with("auto") || !kernel.is_null() && kernel != "linear";
+            for (source, expected) in expected {
+                let found = &found[source];
+                let same = found.len() == expected.len()
+                    && found.iter().zip(expected).all(|(found, stored)| is_same(*found, *stored, of_kernel));
+                assert!(same, "{case}, {source}: {found:?}, stored {expected:?}");
+            }
             algorithms += &info["algorithm"].to_string();
             kernels += &info["settings"]["kernel"].to_string();
         }

@@ -13,7 +13,7 @@ use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
 use crate::math::gram;
 use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
+use crate::math::lanes::{LANES, Lanes, exp_of_minus};
 use crate::math::simd::simd;
 
 /// A loss as a function of the margin, for eight pairs at a time. A margin of 1e30 means padding and must give zeros.
@@ -140,48 +140,6 @@ impl Curve for Logistic {
         small.map(|e| e / ((1.0 + e) * (1.0 + e)))
     }
 }
-
-/// exp(-x) for x >= 0, to about 1e-15; 0 above 700. With k = x / log 2 rounded and r = x - k log 2 it is the Taylor
-/// series of exp(-r) times 2^-k. Additions and multiplications only, so it has the same bits everywhere.
-#[inline(always)]
-fn exp_of_minus(x: &Lanes) -> Lanes {
-    const LARGEST: f64 = 700.0;
-    /// Adding 1.5 * 2^52 rounds to an integer and leaves it in the lowest bits.
-    const ROUND: f64 = 6_755_399_441_055_744.0;
-    /// log 2 in two parts, the first with so few bits that k times it is exact.
-    const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
-    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    let (mut minus_r, mut power) = (Lanes::ZERO, Lanes::ZERO);
-    for lane in 0..LANES {
-        let cut = if x.0[lane] < LARGEST { x.0[lane] } else { LARGEST };
-        let rounded = cut * std::f64::consts::LOG2_E + ROUND;
-        let k = rounded - ROUND;
-        minus_r.0[lane] = k * LN_2_LOW - (cut - k * LN_2_HIGH);
-        let bits = (1023 + ROUND.to_bits()).wrapping_sub(rounded.to_bits()) << 52;
-        power.0[lane] = if x.0[lane] < LARGEST { f64::from_bits(bits) } else { 0.0 };
-    }
-    let mut series = Lanes([1.0; LANES]);
-    for inverse in INVERSES {
-        for lane in 0..LANES {
-            series.0[lane] = 1.0 + (minus_r.0[lane] * inverse) * series.0[lane];
-        }
-    }
-    for lane in 0..LANES {
-        series.0[lane] *= power.0[lane];
-    }
-    series
-}
-
-/// 1 / 13, 1 / 12, ..., 1.
-const INVERSES: [f64; 13] = {
-    let mut inverses = [1.0; 13];
-    let mut order = 0;
-    while order < 13 {
-        inverses[order] = 1.0 / (13 - order) as f64;
-        order += 1;
-    }
-    inverses
-};
 
 /// Margins of a document with score `s` against eight others.
 #[inline(always)]
@@ -370,15 +328,6 @@ mod tests {
     #[test]
     fn the_logistic_loss_is_its_definition() {
         check(Logistic, &LOGISTIC);
-    }
-
-    #[test]
-    fn the_exponential_is_that_of_libm() {
-        for number in 0..7000 {
-            let x = f64::from(number) * 0.1;
-            let found = exp_of_minus(&Lanes([x; LANES])).0[0];
-            assert!((found / libm::exp(-x) - 1.0).abs() < 1e-14, "{x}: {found}");
-        }
     }
 
     #[test]
