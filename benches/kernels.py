@@ -3,7 +3,9 @@
 DATA is the folder of `LTR_DATA`. Each case prints processor time and wall time of one training. Cases: mslr (`rank_svm` on
 the MSLR sample, lambda chosen), mslr_list_net, mq2008 (`rank_svm` on the first 1,545 documents of S1), hinge, logistic and
 cs_list_mle (`cofi_rank`, one user with 2,000 ratings), movielens (`cofi_rank` with `direct` NDCG@10, every choice), and
-million (`rank_svm`, one query of 1,000,000 documents and 20 features, one lambda). Without a case all of them.
+million (`rank_svm`, one query of 1,000,000 documents and 20 features, one lambda). The cases serve_yandex, serve_mslr and
+serve_mq2008 print processor time for each row of `ltr_rank` in lists of 100 on one thread, and of one `ltr_explain`, the least
+of five, by `auto` and a Gaussian `rank_svm`. Without a case all of them.
 
 The library of `cargo ext` is compiled with less inlining than benchmarks, so its kernels are measured themselves.
 """
@@ -85,16 +87,45 @@ CASES = {
 }
 
 
+SERVED = {
+    "serve_yandex": ("yandex/train.txt", "yandex/test.txt", 50),
+    "serve_mslr": ("mslr-sample/train.txt", "mslr-sample/test.txt", 136),
+    "serve_mq2008": ("mq2008/S1.txt", "mq2008/S5.txt", 46),
+}
+
+
+def serve(db, data, name):
+    train, test, features = SERVED[name]
+    letor(db, f"{data}/{train}", features)
+    rows = "SELECT query_id, doc_id, features FROM ltr_letor(?, json_object('feature_count', ?)) LIMIT 2000"
+    db.execute(f"CREATE TABLE listed AS {rows}", (f"{data}/{test}", features))
+    db.execute("UPDATE listed SET query_id = (rowid - 1) / 100, doc_id = rowid")
+    ranked = """SELECT count(*), sum(score) FROM ltr_rank(?, 'listed', '{"threads": 1}')"""
+    explained = "SELECT sum(contribution) FROM ltr_explain(?, 'listed', 0, 7)"
+    for algorithm, options in (("auto", {}), ("rank_svm", {**GAUSSIAN, "lambda": 0.01})):
+        (model,) = db.execute("SELECT ltr_fit(?, 'judgments', ?)", (algorithm, json.dumps(options))).fetchone()
+        least = [math.inf, math.inf]
+        for _ in range(5):
+            for number, sql in enumerate((ranked, explained)):
+                used = processor()
+                db.execute(sql, (model,)).fetchone()
+                least[number] = min(least[number], processor() - used)
+        print(f"{name}, {algorithm}: {least[0] * 500:.1f} us a row, explained in {least[1] * 1e3:.1f} ms", flush=True)
+
+
 def processor():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def main(library, data, *names):
-    for name in names or CASES:
+    for name in names or [*CASES, *SERVED]:
         db = sqlite3.connect(":memory:")
         db.enable_load_extension(True)
         db.load_extension(library)
+        if name in SERVED:
+            serve(db, data, name)
+            continue
         algorithm, options = CASES[name](db, data)
         used, began = processor(), time.monotonic()
         (report,) = db.execute("SELECT ltr_train(?, 'judgments', ?)", (algorithm, json.dumps(options))).fetchone()
