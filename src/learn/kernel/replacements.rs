@@ -26,7 +26,7 @@ impl Replacements {
         let (mut current, mut ticks) = (vec![false; groups], Ticks::default());
         let (mut terms, mut sum) = self.terms.clone();
         let value = |replaced: &[bool]| {
-            if current.iter().zip(replaced).fold(false, |any, (before, now)| any | (before & !now)) {
+            if current.iter().zip(replaced).filter(|(before, now)| **before && !**now).count() > 0 {
                 current.fill(false);
                 terms.copy_from_slice(&self.terms.0);
                 sum = self.terms.1;
@@ -52,11 +52,9 @@ simd! {
             let (mut products, factor) = (term.0, factor.0);
             for lane in 0..LANES {
                 products[lane] *= factor[lane];
-            }
-            term.0 = products;
-            for lane in 0..LANES {
                 sum.0[lane] += products[lane];
             }
+            term.0 = products;
         }
         sum.fold()
     }

@@ -175,15 +175,12 @@ impl SumSpace {
                         Some((self.members[*other].space.kernel()?, summands[*other].weights))
                     })
                     .collect();
-                match member.space.weights_of() {
-                    WeightsOf::Documents(basis) => {
-                        let scores = basis.scores_by(scaled, 0..n, &functions, control)?;
-                        alike.iter().zip(scores).for_each(|(other, scores)| found[*other] = Some(scores));
-                    }
-                    _ => {
-                        let documents = Documents { features: scaled, start: 0, end: n };
-                        found[index] = Some(of_member(member, &documents, summands[index].weights)?);
-                    }
+                if let WeightsOf::Documents(basis) = member.space.weights_of() {
+                    let scores = basis.scores_by(scaled, 0..n, &functions, control)?;
+                    alike.iter().zip(scores).for_each(|(other, scores)| found[*other] = Some(scores));
+                } else {
+                    let documents = Documents { features: scaled, start: 0, end: n };
+                    found[index] = Some(of_member(member, &documents, summands[index].weights)?);
                 }
             }
             sums.iter_mut().zip(found[index].iter().flatten()).for_each(|(sum, score)| *sum += score);
