@@ -7,13 +7,11 @@ use serde_json::{Map, Value};
 use super::Control;
 use super::dataset::{Dataset, Needs};
 use super::model::Model;
-use crate::base::column_advice::{ColumnAdvice, Origin};
-use crate::base::control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation, matrix_bytes};
-use crate::base::param::Params;
-use crate::base::run::{cores, on_pool};
-use crate::data::{self, ReadReport, RowOrder};
+use crate::base::{
+    ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, cores, matrix_bytes, on_pool,
+};
+use crate::data;
+use crate::data::{ReadReport, RowOrder};
 use crate::model::LinearPrior;
 use crate::model::TrainingColumns;
 use crate::train::ALGORITHMS;

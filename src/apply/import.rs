@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::export::{FindName, not_a_model, read_json};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::json_problem;
+use crate::base::{Control, Error, Result, json_problem, shorten};
 use crate::data::{Categories, Category, Missing, Scaling, repeated_name};
 use crate::learn::space::{AnySpace, Form, Function, Member, Space, SumSpace};
 use crate::model::imported;

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use super::function::FitCache;
-use crate::base::control::{Control, Ticks, each_in_memory};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{
+    Control, Error, Reservation, Result, Ticks, bytes_of, each_in_memory, matrix_bytes, parallel,
+};
 use crate::data::{Dataset, Documents, Scaling, VALUE_COST};
 use crate::learn::fit::BATCH;
 use crate::learn::space::{Function, Scorer};

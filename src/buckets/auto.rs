@@ -8,8 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{BucketTraining, TrainedInBuckets};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::buckets::grid::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
@@ -18,7 +17,7 @@ use crate::cost::metric::StandardError;
 use crate::data::{Dataset, position_names};
 use crate::learn::solve::{Gram, fits_single_precision};
 use crate::learn::space::{Member, Scorer};
-use crate::math::dense::is_positive;
+use crate::math::is_positive;
 use crate::train::algorithm::scale;
 use crate::train::auto::folds::split;
 use crate::train::auto::prepared::Copies;

@@ -20,8 +20,7 @@ mod trees;
 use std::any::Any;
 use std::fmt;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::data::Dataset;
 use crate::train::algorithm::{Trained, TrainingSpec};
 use crate::train::auto::AutoSpec;

@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::bytes::{Reader, Writer, check_bytes};
 use super::sums::Sums;
-use crate::base::control::{stopped, unwind};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, stopped, unwind};
 
 /// Number of folds.
 pub const FOLDS: u32 = 5;

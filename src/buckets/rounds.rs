@@ -6,13 +6,10 @@
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result};
 use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
 use crate::buckets::{BucketTraining, InProcess, TrainedInBuckets, in_process, in_rounds};
-use crate::data::Categories;
-use crate::data::position_names;
+use crate::data::{Categories, position_names};
 use crate::model::{TrainingColumns, decode_header, encode_header};
 use crate::train::algorithm;
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};

@@ -7,11 +7,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::bytes::{Reader, Writer, check_bytes};
 use super::pack::judged;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::data::id::hash;
 use crate::data::{Dataset, Id, Matrix, shaped};
-use crate::math::order::{compare, sort_items};
+use crate::math::{compare, sort_items};
 
 /// Operations, for [`Ticks`], of a key.
 const ITEM_COST: usize = 64;
@@ -192,7 +191,7 @@ impl Sample {
 mod tests {
     use super::*;
     use crate::buckets::{Answer, Round, Sums, pack};
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// 200 queries of 1 to 9 documents; ids of both classes.
     fn data() -> Dataset {

@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::{Kind, Reader, Writer};
 use super::sample::Sample;
-use crate::base::error::{Error, Result};
-use crate::data::id::MOST_BUCKETS;
+use crate::base::{Error, Result};
+use crate::data::MOST_BUCKETS;
 
 /// The answer of some buckets to a question.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::base::error::Error;
+use crate::base::Error;
 use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};
 
 fn round(number: u64, present: Option<Vec<u32>>) -> Round {

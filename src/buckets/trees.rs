@@ -17,14 +17,11 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use ndarray::Array2;
 
 use super::{BucketTraining, InProcess, TrainedInBuckets};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation, bytes_of};
+use crate::base::{Control, Error, Memory, Reservation, Result, bytes_of};
 use crate::buckets::grid::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
 use crate::buckets::{Decoded, Part, Question, Reader, Replay, Sums};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Id, Matrix, Missing, QueryValue, Scaling, ScalingKind};
-use crate::math::order::sort_items;
+use crate::data::{Dataset, Id, ListConstraint, Matrix, Missing, QueryValue, Scaling, ScalingKind};
+use crate::math::sort_items;
 use crate::train::boosted_trees::early::MOST_TREES;
 use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;

@@ -6,13 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::control::Ticks;
-use crate::math::dense::{Element, are_bounded, dot_by};
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::order::{compare, sort_ascending};
-use crate::math::random;
-use crate::math::select::{Search, single_at_least};
-use crate::math::simd::{Registers, simd};
+use crate::base::Ticks;
+use crate::math::select::Search;
+use crate::math::{
+    Element, LANES, Lanes, Registers, are_bounded, compare, dot_by, random, simd, single_at_least,
+    sort_ascending,
+};
 
 /// Operations, for [`Ticks`], of a quantile of the normal distribution.
 const NORMAL_COST: usize = 64;
@@ -355,7 +354,7 @@ simd! {
 #[cfg(test)]
 mod quantiles_tests {
     use super::*;
-    use crate::math::simd::Baseline;
+    use crate::math::Baseline;
 
     #[test]
     fn scores_are_symmetric_monotone_and_constant_outside() {

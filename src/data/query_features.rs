@@ -16,12 +16,10 @@ use super::matrix::shaped;
 use super::missing::Missing;
 use super::query_columns::{Cell, QueryValue};
 use super::query_columns::{Encoding, READING, Refused, refuse_value};
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, require};
-use crate::base::param::named;
-use crate::data::query_distance::{ColumnDistance, Comparison, QueryDistance};
-use crate::math::dense::are_bounded;
-use crate::math::order::{compare, sort_ascending};
+use crate::base::{Error, Result, Ticks, named, require};
+use crate::data::query_distance::Comparison;
+use crate::data::{ColumnDistance, QueryDistance};
+use crate::math::{are_bounded, compare, sort_ascending};
 
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

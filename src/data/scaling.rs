@@ -20,13 +20,8 @@ use super::dataset::Dataset;
 use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::Quantiles;
 use super::quantiles::{all_weighted_scores, normal_scores, weighted_scores};
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result, require};
-use crate::base::parallel;
-use crate::base::param::named;
-use crate::math::dense::{Element, dot, dot_by};
-use crate::math::dense::{LARGEST, is_positive};
-use crate::math::simd::simd;
+use crate::base::{Control, Error, Result, Ticks, named, parallel, require};
+use crate::math::{Element, LARGEST, dot, dot_by, is_positive, simd};
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,16 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Implicit;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, require};
-use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::base::{Error, Result, Ticks, bytes_of, matrix_bytes, require};
 use crate::cost::loss::{Loss, Shape};
-use crate::data::Id;
-use crate::data::arrange::ListConstraint;
+use crate::data::{Id, ListConstraint};
 use crate::learn::solve::{Factors, HalfStep, Side, UserLoss, gather, no_solution};
-use crate::math::dense::dot;
-use crate::math::dense::{BOUNDED, are_bounded, is_positive};
-use crate::math::order::{keep_smallest, sort_items};
+use crate::math::{BOUNDED, are_bounded, dot, is_positive, keep_smallest, sort_items};
 
 pub(super) const TAG: &str = "factor";
 

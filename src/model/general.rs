@@ -9,14 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Card;
 use super::codec::{decode_header, encode_header};
-use crate::base::control::Control;
-use crate::base::error::{Result, require};
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
+use crate::base::{Control, Result, bytes_of, parallel, require};
 use crate::data::{Categories, Documents, Slice};
 use crate::learn::kernel::Kernel;
 use crate::learn::space::{Function, Scorer, Summand};
-use crate::math::dense::Element;
+use crate::math::Element;
 use crate::model::imported::Feature;
 use crate::trees::general::{GeneralForest, Node};
 

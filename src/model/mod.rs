@@ -35,7 +35,7 @@ mod ranker;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::error::{Error, Result, require, shorten};
+use crate::base::{Error, Result, require, shorten};
 use crate::data::{Categories, ColumnSummary, Fingerprint, Missing, Scaling, position_names};
 use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;

@@ -15,15 +15,12 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Block, Encoded, decode_header, encode_header};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, require};
-use crate::base::memory::{Memory, Reservation, bytes_of, matrix_bytes};
-use crate::data::query_distance::QueryDistance;
-use crate::data::{Id, QueryFeatureRule};
+use crate::base::{Control, Error, Memory, Reservation, Result, bytes_of, matrix_bytes, require};
+use crate::data::{Id, QueryDistance, QueryFeatureRule};
 use crate::learn::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
 use crate::learn::space::{Function, Scorer, Space};
-use crate::math::dense::{are_bounded, is_positive};
+use crate::math::{are_bounded, is_positive};
 
 pub(super) const TAG: &str = "query_dependent";
 

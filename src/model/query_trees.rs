@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
-use crate::base::control::Control;
-use crate::base::error::{Result, require};
-use crate::base::memory::bytes_of;
+use crate::base::{Control, Result, bytes_of, require};
 use crate::data::{Documents, Matrix, QueryFeatureRule, shaped};
 use crate::learn::kernel::Kernel;
 use crate::learn::space::{Function, Member, Scorer, Space, SumSpace, Summand};
-use crate::math::dense::{BOUNDED, are_bounded};
+use crate::math::{BOUNDED, are_bounded};
 use crate::trees::{Forest, Split};
 
 pub(super) const TAG: &str = "query_trees";

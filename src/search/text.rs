@@ -15,8 +15,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-use crate::base::control::Ticks;
-use crate::base::param::named;
+use crate::base::{Ticks, named};
 
 /// The features of a column, in their order. The name of a feature is the name of its column, `_`, and one of these.
 pub const COLUMN_FEATURES: [&str; 7] = ["bm25", "hits", "coverage", "first", "window", "phrase", "length"];

@@ -8,11 +8,7 @@
 
 use serde_json::Value;
 
-use crate::base::column_advice::ColumnAdvice;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation};
-use crate::base::param::Params;
+use crate::base::{ColumnAdvice, Control, Error, Memory, Params, Reservation, Result};
 use crate::data::{Dataset, Fingerprint, ReadReport, RowOrder};
 use crate::model::{LinearPrior, Model, Ranker, TrainingColumns};
 use crate::train::algorithm::{

@@ -8,11 +8,8 @@
 //! count.
 
 use super::rows::Shard;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
-use crate::math::cholesky::factor_and_solve;
-use crate::math::lanes::{self, LANES, Lanes};
+use crate::base::{Control, Error, Result, parallel};
+use crate::math::{LANES, Lanes, factor_and_solve, lanes};
 
 /// Largest number of partial sums.
 const PARTS: usize = 16;

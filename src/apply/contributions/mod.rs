@@ -19,10 +19,7 @@ use std::sync::Arc;
 
 use super::point::check_features;
 use super::score::ScoringJob;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, Ticks, matrix_bytes, parallel};
 use crate::data::{Dataset, Id, InputColumn, Matrix};
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Factored, GeneralTrees, Model, Ranker};

@@ -9,13 +9,10 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::base::control::{Control, Ticks};
-use crate::base::error::Result;
-use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{Control, Reservation, Result, Ticks, bytes_of, matrix_bytes, parallel};
 use crate::data::{Documents, Matrix, shaped};
 use crate::learn::space::{Opponents, Scorer, Space, WeightsOf};
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::Model;
 
 /// Most players whose coalitions are all evaluated.

@@ -5,8 +5,7 @@
 use std::fmt::{Arguments, Write as _};
 
 use super::Term;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::data::{Category, CategoryValue, Missing, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;

@@ -4,10 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::facts::{FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
 use super::{FACTS_TASK, facts};
-use crate::base::control::{Control, unwind};
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, matrix_bytes, parallel, unwind};
 use crate::buckets::{Asking, Decoded, Part, Question, Replay, Sums, Unit};
 use crate::cost::loss::Loss;
 use crate::cost::metric::Mean;
@@ -19,9 +16,7 @@ use crate::learn::solve::{
     hinge_sums_pairs,
 };
 use crate::learn::space::{Form, Scorer, Space};
-use crate::math::dense::{BOUNDED, are_bounded, dot};
-use crate::math::optim::Objective;
-use crate::math::optim::objective::axpy;
+use crate::math::{BOUNDED, Objective, are_bounded, axpy, dot};
 use crate::train::algorithm::scale;
 use crate::train::grid::checks;
 use crate::train::grid::session::{map_options, relative_weight};

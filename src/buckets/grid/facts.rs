@@ -7,13 +7,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result, Ticks};
 use crate::buckets::TrainedInBuckets;
 use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer, check_bytes};
 use crate::cost::loss;
-use crate::data::mean_and_factor_of;
-use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
+use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind, mean_and_factor_of};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};
 use crate::model::Linear;
 use crate::train::algorithm::{Trained, scale};

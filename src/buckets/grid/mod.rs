@@ -15,20 +15,17 @@ mod facts;
 
 use serde_json::Map;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
+use crate::base::{Control, Error, Result, matrix_bytes};
 use crate::buckets::{BucketTraining, TrainedInBuckets};
 use crate::buckets::{Decoded, FOLDS, Part, Question, Reader, Replay, Sums, Writer};
 use crate::cost::loss::{Loss, PairLoss, Shape};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, ScalingKind};
+use crate::data::{Dataset, ListConstraint, ScalingKind};
 use crate::learn::fit::{Penalty, Prior};
 use crate::learn::smoothing::{SmoothingKind, lambda_rate};
 use crate::learn::solve;
 use crate::learn::solve::{Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::learn::space::{Form, Function, Scorer};
-use crate::math::optim::{Ridge, newton_cg};
+use crate::math::{Ridge, newton_cg};
 use crate::model::{Linear, Ranker};
 use crate::train::algorithm::Trained;
 use crate::train::grid::choose::FALLBACK_LAMBDA;

@@ -15,9 +15,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Error, Params, Result, shorten};
+use crate::data::ListConstraint;
 
 pub use def::{
     ListwiseLoss, LossDef, LossKind, MakeListwise, PairDef, PairLoss, Quadratic, QueryLoss, Shape,

@@ -3,8 +3,8 @@
 use super::ranked::Ties;
 use super::ranked::{Ranked, ends_of_runs};
 use super::{Better, MetricDef, ScoredList};
-use crate::base::control::Ticks;
-use crate::math::order::{COMPARISON, compare, sort_ascending};
+use crate::base::Ticks;
+use crate::math::{COMPARISON, compare, sort_ascending};
 
 /// Number of pairs among n documents.
 pub(super) fn pairs(n: usize) -> u64 {

@@ -11,8 +11,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
-use crate::base::control::Ticks;
-use crate::math::order::{sort_ascending, sort_items};
+use crate::base::Ticks;
+use crate::math::{sort_ascending, sort_items};
 
 /// Rows of relevance 0 that each mean has besides its own.
 const SMOOTHING: f64 = 5.0;

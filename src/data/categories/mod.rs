@@ -22,8 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::repeated_name;
 use super::id::Id;
-use crate::base::error::{Error, Result, require, shorten};
-use crate::base::memory::bytes_of;
+use crate::base::{Error, Result, bytes_of, require, shorten};
 
 pub use learn::MOST_VALUES;
 pub(super) use learn::{CategoryColumn, Codes, Learned, learning_bytes};

@@ -5,12 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::error::{Error, Result};
-use crate::base::param::named;
+use crate::base::{Error, Result, named};
 use crate::cost::loss;
 use crate::cost::loss::list::DIRECT;
 use crate::cost::loss::{Loss, LossDef, Shape};
-use crate::data::arrange::ListConstraint;
+use crate::data::ListConstraint;
 use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve::{SOLVERS, SolverDef};

@@ -17,18 +17,11 @@
 use ndarray::{Array2, ArrayView2, s};
 
 use super::column_weights::preferences;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, Ticks, matrix_bytes, parallel};
 use crate::cost::loss::pair_count;
-use crate::data::Dataset;
-use crate::data::query_distance::{Comparison, QueryDistance};
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
-use crate::math::optim::{Objective, Ridge, Stop, StopRule, lbfgs};
-use crate::math::order::median;
-use crate::math::random::Random;
+use crate::data::query_distance::Comparison;
+use crate::data::{Dataset, QueryDistance};
+use crate::math::{Objective, Random, Ridge, Stop, StopRule, axpy, dot, lbfgs, median};
 
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 500;

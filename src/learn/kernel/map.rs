@@ -25,11 +25,9 @@ use super::basis::{Basis, check_width, in_blocks, is_valid_factor, shifted, solv
 use super::kernel::Kernel;
 use super::landmarks::{Points, sample};
 use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::data::Matrix;
-use crate::math::pivoted;
-use crate::math::pivoted::Gram;
+use crate::math::{Gram, pivoted};
 
 /// A feature map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

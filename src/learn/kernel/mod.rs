@@ -25,12 +25,9 @@ mod tests;
 
 use std::fmt;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
-use crate::base::param::Rule;
-use crate::math::cholesky;
-use crate::math::pivoted::{Gram, Limits};
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, Rule, matrix_bytes};
+use crate::math::pivoted::Limits;
+use crate::math::{Gram, cholesky};
 
 pub use basis::{Basis, SpanFactor};
 pub use functions::Inner;

@@ -38,15 +38,10 @@ use super::kernel::Kernel;
 use super::landmarks::Points;
 use super::landmarks::sample;
 use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, parallel};
 use crate::cost::loss::pair_count;
 use crate::data::{Documents, Matrix};
-use crate::math::dense::dot;
-use crate::math::lanes::TILE;
-use crate::math::pivoted;
-use crate::math::pivoted::Gram;
+use crate::math::{Gram, TILE, dot, pivoted};
 
 /// A feature map of pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,11 +5,9 @@ mod factor;
 pub mod list;
 pub mod pair;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::base::{Control, Error, Result, bytes_of, matrix_bytes};
 use crate::cost::loss::{Loss, PairLoss, Shape};
-use crate::math::lanes::LANES;
+use crate::math::LANES;
 
 pub use crate::math::optim::{Solution, SolveReport, Step, Stop, StopRule};
 pub use factor::{

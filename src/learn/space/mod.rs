@@ -16,18 +16,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{FEWER_LANDMARKS, Reservation};
-use crate::base::param::named;
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, named};
 use crate::cost::loss::PairWeights;
 use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
 use crate::learn::kernel;
 use crate::learn::kernel::{Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
 use crate::learn::solve::{PairBlock, PairWeighting};
-use crate::math::dense::are_bounded;
-use crate::math::dense::dot;
-use crate::math::order::sort_indices;
+use crate::math::{are_bounded, dot, sort_indices};
 use crate::trees::Forest;
 
 pub use scorer::{Member, SumSpace};

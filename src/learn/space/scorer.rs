@@ -3,12 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Map, Scorer, Space, Summand};
-use crate::base::control::Control;
-use crate::base::error::{Result, require};
-use crate::base::memory::matrix_bytes;
+use crate::base::{Control, Result, matrix_bytes, require};
 use crate::data::{Documents, Scaling};
 use crate::learn::kernel::{Basis, Kernel};
-use crate::math::lanes::TILE;
+use crate::math::TILE;
 use crate::trees::Forest;
 
 impl Scorer for Space {

@@ -25,7 +25,7 @@ mod tests;
 mod tournament;
 
 use super::order;
-use crate::base::control::checkpoint;
+use crate::base::checkpoint;
 
 pub use levels::{BlockRanking, maximize_in_blocks};
 pub use line::{best, sort_documents};

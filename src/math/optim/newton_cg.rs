@@ -9,8 +9,8 @@
 use super::objective::backtrack;
 use super::objective::{axpy, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
-use crate::base::control::Control;
-use crate::math::dense::dot;
+use crate::base::Control;
+use crate::math::dot;
 
 /// Most Hessian products of one step.
 const MOST_PRODUCTS: usize = 250;

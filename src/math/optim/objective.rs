@@ -10,7 +10,7 @@
 //! elsewhere may use X = I: then the image of w is w, and each call is one round of requests.
 
 use super::Best;
-use crate::math::dense::dot;
+use crate::math::dot;
 
 /// A risk R.
 pub trait Objective: Sync {

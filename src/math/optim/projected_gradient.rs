@@ -13,8 +13,8 @@
 
 use super::objective::{difference, moved, norm};
 use super::{Best, Method, Objective, Point, Solution, Stop, StopRule, iterate, solve_path};
-use crate::base::control::Control;
-use crate::math::dense::dot;
+use crate::base::Control;
+use crate::math::dot;
 
 /// Factor of L before a step.
 const RELAXATION: f64 = 0.9;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::format::{Format, parse_json};
 use super::lightgbm_text::check_outputs;
 use super::{Feature, Function, ImportedModel, Source, check_width};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::trees::general::{
     Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Test, at_most_single, oblivious_nodes,
 };

@@ -22,9 +22,7 @@ use super::estimate::within;
 use super::estimate::{Estimate, PRIOR, prior_information};
 use super::information::Information;
 use super::{Fitted, Shown};
-use crate::base::control::Ticks;
-use crate::base::error::Result;
-use crate::base::memory::{Memory, Reservation, bytes_of};
+use crate::base::{Memory, Reservation, Result, Ticks, bytes_of};
 use crate::data::Id;
 
 /// Largest number of passes of expectation maximization.

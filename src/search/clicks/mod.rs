@@ -18,7 +18,7 @@ mod offline;
 #[cfg(test)]
 mod tests;
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 pub use counts::{Cell, Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
 pub use dbn::Network;

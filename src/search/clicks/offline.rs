@@ -18,10 +18,8 @@
 //! Sources: Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 8;
 //! Swaminathan & Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015, equation 7.
 
-use crate::base::error::Result;
-use crate::base::memory::{Memory, Reservation, bytes_of};
-use crate::data::Id;
-use crate::data::id::bucket_of;
+use crate::base::{Memory, Reservation, Result, bytes_of};
+use crate::data::{Id, bucket_of};
 
 /// Number of groups of impressions.
 pub const GROUPS: usize = 256;

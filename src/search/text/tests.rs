@@ -3,7 +3,7 @@
 
 use super::MAX_WORDS;
 use super::*;
-use crate::math::random::Random;
+use crate::math::Random;
 
 /// Rows of random tokens with the places of random terms: per row and column the tokens.
 struct Table {

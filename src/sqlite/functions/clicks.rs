@@ -11,9 +11,7 @@
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result};
 use crate::data::Id;
 use crate::search::clicks;
 use crate::search::clicks::{
@@ -21,9 +19,10 @@ use crate::search::clicks::{
     Propensity, Seen,
 };
 use crate::sqlite::functions::ranking_call::given_values;
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, optional_text, ready, text_argument,
+    with_values,
+};
 use crate::sqlite::source::log::LogSource;
 use crate::train::options;
 use crate::train::options::Use;

@@ -17,18 +17,13 @@ use serde_json::json;
 use super::evaluate::{Measured, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
-use crate::base::parallel;
-use crate::base::param::Params;
+use crate::base::{Error, Params, Reservation, Result, parallel};
 use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
 use crate::data::Id;
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::State;
-use crate::sqlite::glue::usage;
-use crate::sqlite::glue::value::{Output, describe, number_of, optional_text};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Database, Output, OutputRows, Parameter, RunLimits, State, TableFunction, describe, interruptible,
+    number_of, optional_text, ready, usage, with_values,
+};
 use crate::train::options;
 use crate::train::options::Use;
 

@@ -17,23 +17,20 @@ use super::evaluate::metrics;
 use super::ranking_call::{RankingCall, given_values};
 use super::score;
 use crate::apply::t_quantile;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Reservation, Result, Ticks, bytes_of};
 use crate::cost::metric::{Metric, logarithmic};
-use crate::data::Id;
-use crate::data::arrange::ListConstraint;
-use crate::math::order::{compare, sort_indices};
+use crate::data::{Id, ListConstraint};
+use crate::math::{compare, sort_indices};
 use crate::model::TrainingColumns;
 use crate::search::clicks;
 use crate::search::clicks::{
     Changes, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums,
     TakesImpressions, Weights, group_of,
 };
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, optional_text, ready, text_argument,
+    with_values,
+};
 use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;

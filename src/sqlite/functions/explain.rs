@@ -16,15 +16,14 @@ use crate::apply::{
     Comparison, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain, explain_document,
     importance, selected_rows,
 };
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result, shorten};
 use crate::cost::metric::Metric;
 use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
 use crate::model::Model;
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, vector_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, describe, id_of, optional_text, ready,
+    vector_argument, with_values,
+};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options;
 use crate::train::options::Use;

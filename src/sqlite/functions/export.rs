@@ -14,13 +14,11 @@ use super::train::most_bytes;
 use crate::apply::export;
 use crate::apply::export::Format;
 use crate::apply::{ImportSpec, import as import_text};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::model::Card;
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, optional_text, text_argument};
-use crate::sqlite::glue::vtab::Parameter;
+use crate::sqlite::glue::{
+    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, describe, optional_text, text_argument,
+};
 use crate::sqlite::store::{Activation, NewVersion, Store, check_name, model};
 use crate::train::options::Use;
 use crate::train::protocol::Encoded;

@@ -17,18 +17,15 @@ use super::compare::other_queries;
 use super::ranking_call::{FEWER_RANKED, RankingCall, given_values};
 use super::score;
 use crate::apply::selected_rows;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Id};
-use crate::math::order::sort_items;
+use crate::base::{Error, Params, Reservation, Result, Ticks, bytes_of};
+use crate::data::{Dataset, Id, ListConstraint};
+use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, optional_text, ready, text_argument,
+    with_values,
+};
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options;

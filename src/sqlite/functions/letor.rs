@@ -12,12 +12,10 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::BufReader;
 
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, checkpoint};
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::glue::{Call, Output, OutputRows, Parameter, TableFunction, optional_text, text_argument};
 use crate::train::options;
 use crate::train::options::Use;
 

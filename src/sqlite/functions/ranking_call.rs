@@ -6,17 +6,13 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::apply::{Scored, ScoringJob, Step};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::data::Dataset;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Control, Error, Params, Result};
+use crate::data::{Dataset, ListConstraint};
 use crate::model::Key;
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::statements::{Ticket, is_first_version};
-use crate::sqlite::glue::value::{optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, Parameter, with_values};
+use crate::sqlite::glue::{
+    Call, ModelHandle, Parameter, RunLimits, Ticket, is_first_version, optional_text, text_argument,
+    with_values,
+};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read, read_prepared};
 use crate::sqlite::source::roles::Roles;

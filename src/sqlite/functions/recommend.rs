@@ -14,16 +14,13 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use crate::apply::{candidate_items, new_users, user_of_ratings};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::param::Params;
-use crate::data::Id;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Error, Params, Reservation, Result, bytes_of};
+use crate::data::{Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, whole_of};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::glue::{
+    Call, Database, Output, OutputRows, Parameter, RunLimits, TableFunction, describe, id_of, interruptible,
+    optional_text, whole_of,
+};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;

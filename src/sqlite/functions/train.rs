@@ -16,16 +16,13 @@ use serde_json::{Map, Value, json};
 
 #[cfg(feature = "buckets")]
 use super::buckets;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::memory::Reservation;
-use crate::base::param::Params;
+use crate::base::{Error, Params, Reservation, Result, shorten};
 use crate::data::{Dataset, RowOrder};
 use crate::model::{LinearPrior, Model};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::State;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Parameter, with_values};
+use crate::sqlite::glue::{
+    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State, optional_text, text_argument,
+    with_values,
+};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};

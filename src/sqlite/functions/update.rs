@@ -17,16 +17,12 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::data::RowOrder;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Control, Error, Params, Result};
+use crate::data::{ListConstraint, RowOrder};
 use crate::model::{Key, Model, Ranker};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::{
+    ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, optional_text, text_argument,
+};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, Store, check_name, model};

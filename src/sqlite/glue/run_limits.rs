@@ -12,11 +12,7 @@ use serde_json::Value;
 
 use super::probe::{Database, Probe, at_intervals};
 use crate::apply::Fit;
-use crate::base::control::{Control, stoppable};
-use crate::base::error::{Error, Result};
-use crate::base::memory::Memory;
-use crate::base::param::Params;
-use crate::base::run::{POLL_INTERVAL, cores, on_pool};
+use crate::base::{Control, Error, Memory, POLL_INTERVAL, Params, Result, cores, on_pool, stoppable};
 use crate::learn::space::Function;
 
 /// Bytes of the stack of a thread that are used.

@@ -3,8 +3,7 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::{LONGEST_VECTOR, json_problem, numbers, whole_number};
+use crate::base::{Error, LONGEST_VECTOR, Result, json_problem, numbers, shorten, whole_number};
 use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, no_vector, text_number};
 use crate::model::Model;
 

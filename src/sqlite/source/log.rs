@@ -12,14 +12,11 @@ use serde_json::Value;
 use super::column_choice::{InterleavedColumns, LogColumns};
 use super::read_spec::bind;
 use super::{Source, quote};
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Error, Params, Result};
 use crate::data::{Id, repeated_name};
 use crate::search::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::search::interleave::{Tally, Team};
-use crate::sqlite::glue::run_limits::{RunLimits, retry_busy, within_time};
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::value::{describe, id_of, number_of};
+use crate::sqlite::glue::{RunLimits, describe, id_of, number_of, retry_busy, sql, within_time};
 use crate::train::options::LOG_KEYS;
 
 /// Runs a statement over a source, and passes each row to `take`.

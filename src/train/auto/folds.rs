@@ -4,10 +4,7 @@ use std::ops::Range;
 
 use super::documents::{Parts, Sums};
 use super::{AutoSpec, MOST_TRIED, TRIED, judged_queries};
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::Reservation;
-use crate::base::parallel;
+use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
 use crate::data::Dataset;
 use crate::train::averaged::weight;

@@ -33,14 +33,11 @@ use super::algorithm::{
 use super::grid;
 use super::single_feature;
 use super::single_feature::Judge;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Missing, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
+use crate::base::{Control, Error, Params, Result};
+use crate::data::{Dataset, ListConstraint, Missing, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::learn::kernel;
-use crate::math::order::sort_indices;
+use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
 use crate::train::select::{Searched, Selection, ValidationSpec, is_below};
 

@@ -11,10 +11,7 @@ use super::AutoSpec;
 use super::folds::Sample;
 use super::prepared::Copies;
 use super::report::Grown;
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
+use crate::base::{Control, Result, bytes_of, parallel};
 use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES};
 use crate::train::boosted_trees::early::{

@@ -4,10 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Boosted, TreeCount, TreesSpec};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result, matrix_bytes};
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, QueryFeatureKind, QueryFeatureRule, QueryScale, ScalingKind, shaped};
 use crate::train::algorithm::entries;

@@ -17,18 +17,13 @@ use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, entries,
 };
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
-use crate::base::column_advice::columns_text;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::param::{Params, named};
+use crate::base::{Control, Error, Params, Result, columns_text, matrix_bytes, named};
 use crate::cost::loss;
 use crate::cost::loss::list::Target;
 use crate::cost::loss::{Loss, LossDef, Shape};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Id, Missing, Ratings, RowOrder, Scaling};
+use crate::data::{Dataset, Id, ListConstraint, Missing, Ratings, RowOrder, Scaling};
 use crate::learn::fit::HeldOut;
-use crate::math::dense::dot;
+use crate::math::dot;
 use crate::model::{Factored, FoldIn, Implicit, Ranker, RatingTransform};
 use crate::train::select::{Searched, Selection, TunedValue, ValidationSpec};
 

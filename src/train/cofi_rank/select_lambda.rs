@@ -7,13 +7,11 @@ use std::ops::Range;
 
 use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Session, no_rate};
-use crate::base::control::checkpoint;
-use crate::base::error::Result;
-use crate::base::parallel;
+use crate::base::{Result, checkpoint, parallel};
 use crate::cost::loss::Shape;
 use crate::cost::metric::Better;
 use crate::data::{Dataset, Id, Ratings};
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::train::select::{Rule, Selection, Split, Values, is_below, rating_folds};
 use crate::train::select::{TunedValue, Validation};
 

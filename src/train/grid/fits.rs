@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use super::session::Session;
 use super::spec::GridSpec;
-use crate::base::control::each_in_memory;
-use crate::base::error::Result;
+use crate::base::{Result, each_in_memory};
 use crate::cost::loss::{Loss, Shape};
-use crate::data::arrange::ListConstraint;
+use crate::data::ListConstraint;
 use crate::learn::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior};
 use crate::learn::smoothing::{SmoothingKind, Target, lambda_rate};
 use crate::learn::solve;

@@ -15,11 +15,10 @@
 
 use serde::Serialize;
 
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::cost::loss::ListLoss;
 use crate::data::Dataset;
-use crate::math::dense::dot;
+use crate::math::dot;
 
 /// The bound with what it is made of.
 #[derive(Debug, Serialize)]

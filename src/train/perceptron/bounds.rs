@@ -21,14 +21,10 @@
 use serde::Serialize;
 
 use super::rounds::{Perceptron, ROW_COST};
-use crate::base::control::{Control, Ticks};
-use crate::base::error::Result;
-use crate::base::memory::{bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{Control, Result, Ticks, bytes_of, matrix_bytes, parallel};
 use crate::cost::loss::list::{Active, SlamQuery};
 use crate::data::Dataset;
-use crate::math::optim::{Objective, StopRule, cutting_planes};
-use crate::math::order::descending;
+use crate::math::{Objective, StopRule, cutting_planes, descending};
 
 /// One term n v max(0, 1 - c g).
 #[derive(Debug, Clone, Copy)]
@@ -424,7 +420,7 @@ impl Objective for LeastDifference<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::dense::dot;
+    use crate::math::dot;
 
     #[test]
     fn the_least_value_is_that_of_a_fine_search() {

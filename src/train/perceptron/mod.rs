@@ -19,17 +19,12 @@ use serde_json::{Map, Value};
 use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
 };
-use crate::base::column_advice::columns_text;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Reservation, Result, columns_text};
 use crate::cost::loss::list::{Active, LabelTies};
 use crate::cost::metric::Ties;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::data::{Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::kernel::KernelSpec;
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::{Online, OnlineRules, OnlineState, Ranker};
 
 pub use rounds::Perceptron;

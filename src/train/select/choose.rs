@@ -16,10 +16,7 @@ use super::report::Curve;
 use super::report::{Selection, Split};
 use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
-use crate::base::control::{Control, each_in_memory, stopped};
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
-use crate::base::parallel;
+use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Id};
 

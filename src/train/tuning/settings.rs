@@ -3,11 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{Search, SearchRows};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::{Params, stored_model};
+use crate::base::{Control, Error, Params, Result, stored_model};
 use crate::cost::metric::{METRIC_ARGUMENTS, StandardError};
-use crate::math::order::compare;
+use crate::math::compare;
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::train::options::OPTIONS;
 use crate::train::select::{Curve, Searched, Selection, SelectionReport, Split, argmax};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::columns::{Column, Kind, LEFT};
-use crate::base::memory::bytes_of;
+use crate::base::bytes_of;
 
 /// Longest path from the root of a tree to a leaf.
 pub const MAX_DEPTH: usize = 512;

@@ -13,10 +13,10 @@ pub(super) use sql::expression;
 use serde_json::Value;
 
 use super::{Format, Term};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::data::{Missing, Scaling};
 use crate::learn::space::WeightsOf;
-use crate::math::select::single_above;
+use crate::math::single_above;
 use crate::model;
 use crate::model::GeneralTrees;
 use crate::model::imported::Feature;

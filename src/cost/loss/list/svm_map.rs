@@ -26,11 +26,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::RELEVANT;
-use crate::base::control::Ticks;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::data::arrange::RowGroup;
-use crate::math::dense::dot;
-use crate::math::order::{compare, sort_indices};
+use crate::base::Ticks;
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::data::RowGroup;
+use crate::math::{compare, dot, sort_indices};
 
 /// The declaration.
 pub const SVM_MAP: LossDef = LossDef {
@@ -155,9 +154,9 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::param::Params;
+    use crate::base::Params;
     use crate::cost::metric::{Metric, MetricOptions, Ties};
-    use crate::math::order::descending;
+    use crate::math::descending;
 
     /// 1 - AP of a ranking of relevant (true) and other documents.
     fn lost(ranking: &[bool]) -> f64 {

@@ -1,11 +1,10 @@
 //! Sums over all pairs of a query of losses that are polynomials up to a threshold, in O(n log n): [`splits`] gives the pairs
 //! as ranges of sorted lists, and sums of 1, s and s^2 over a range are all that a document needs.
 
-use crate::base::control::Ticks;
-use crate::cost::loss::def::PairLoss;
-use crate::math::order::descending;
-use crate::math::splits;
-use crate::math::splits::{Item, MERGE_COST};
+use crate::base::Ticks;
+use crate::cost::loss::PairLoss;
+use crate::math::splits::Item;
+use crate::math::{MERGE_COST, descending, splits};
 
 /// Sums over documents: their number, their scores and squares of scores, less a center.
 #[derive(Debug, Clone, Copy, Default)]

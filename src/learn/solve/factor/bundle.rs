@@ -22,10 +22,8 @@
 
 use super::cuts::Cuts;
 use super::{Factorization, HalfStep};
-use crate::base::control::Control;
-use crate::base::parallel;
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
+use crate::base::{Control, parallel};
+use crate::math::{axpy, dot};
 
 /// Position of the next planes between the best V and V(a).
 const STEP: f64 = 0.4;

@@ -21,16 +21,10 @@ mod weighted;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::control::{Control, checkpoint};
-use crate::base::error::Result;
-use crate::base::memory::grow;
-use crate::base::parallel;
+use crate::base::{Control, Result, checkpoint, grow, parallel};
 use crate::cost::loss::{Loss, PairDef, QueryLoss, Shape};
 use crate::data::Ratings;
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
-use crate::math::optim::{Objective, Ridge, newton_cg};
-use crate::math::random::Random;
+use crate::math::{Objective, Random, Ridge, axpy, dot, newton_cg};
 
 pub use cuts::KEPT_EVALUATIONS;
 pub use weighted::{Side, WeightedSquares, no_solution};

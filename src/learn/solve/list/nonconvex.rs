@@ -3,15 +3,12 @@
 use std::time::Instant;
 
 use super::ListProblem;
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::{QueryLoss, Shape, least_squares};
-use crate::math::dense::dot;
-use crate::math::optim::cutting_planes::Bundle;
-use crate::math::optim::objective::{difference, moved, norm};
-use crate::math::optim::{
-    Objective, Point, Solution, SolveReport, Step, Stop, StopRule, lbfgs, several_starts, solve_path,
+use crate::math::{
+    Bundle, Objective, Point, Random, Solution, SolveReport, Step, Stop, StopRule, difference, dot, lbfgs,
+    moved, norm, several_starts, solve_path,
 };
-use crate::math::random::Random;
 
 // Solver for differences of convex functions (Yuille & Rangarajan 2003; Le, Smola, Chapelle & Teo, algorithm 2).
 //

@@ -21,13 +21,10 @@
 use super::block::add_columns_times;
 use super::block::rows_times;
 use super::{ListProblem, warm_path};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::Shape;
 use crate::learn::solve::{ListMethod, SolverDef};
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
-use crate::math::optim::{Best, Method, Ridge, StopRule, iterate, solve_path};
-use crate::math::random::Random;
+use crate::math::{Best, Method, Random, Ridge, StopRule, axpy, dot, iterate, solve_path};
 
 const MOST_EPOCHS: u32 = 100;
 /// Weight of late points in averages.

@@ -12,11 +12,9 @@
 //! grade are enough. Weighted sums of n rows of b numbers cost n b.
 #![allow(clippy::inline_always)]
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::cost::loss::PairWeights;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
+use crate::math::{LANES, Lanes, lanes};
 
 /// Largest absolute value of k and h, 2^300: sums of weighted losses stay finite.
 const LARGEST_LEVEL: f64 = 2.037_035_976_334_486e90;

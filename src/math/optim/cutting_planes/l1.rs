@@ -14,12 +14,10 @@
 //! smallest weights to 0, as far as the requested gap allows.
 
 use super::{Bundle, Line, Model, Penalized, Run, Sample};
-use crate::base::control::{Control, checkpoint};
-use crate::math::dense::dot;
-use crate::math::lanes::Lanes;
-use crate::math::optim::{Objective, Solution, Stop, StopRule, iterate, solve_path};
-use crate::math::order::sort_indices;
-use crate::math::{cholesky, gram, lanes};
+use crate::base::{Control, checkpoint};
+use crate::math::{
+    Lanes, Objective, Solution, Stop, StopRule, cholesky, dot, gram, iterate, lanes, solve_path, sort_indices,
+};
 
 /// Accuracy of the minimum of the model, relative to the gap.
 const MODEL_ACCURACY: f64 = 0.5;

@@ -18,9 +18,8 @@ pub mod l1;
 mod planes;
 
 use super::{Best, Method, Objective, Ridge, Solution, StopRule, iterate, solve_path};
-use crate::base::control::Control;
-use crate::math::dense::dot;
-use crate::math::optim::objective::{difference, moved};
+use crate::base::Control;
+use crate::math::{difference, dot, moved};
 
 pub use planes::{Model, Planes};
 

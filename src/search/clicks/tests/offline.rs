@@ -1,8 +1,7 @@
 //! Values of rankings by inverse propensity scoring against logs whose users are known.
 
 use super::users::{Users, read};
-use crate::base::error::Result;
-use crate::base::memory::Memory;
+use crate::base::{Memory, Result};
 use crate::cost::metric::logarithmic;
 use crate::data::Id;
 use crate::search::clicks::{

@@ -18,23 +18,15 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::Value;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result};
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
-use crate::data::id::{bucket_of, check_buckets};
-use crate::data::{DatasetBuilder, NewRow, QueryValues, is_weight};
+use crate::data::{DatasetBuilder, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
 use crate::model::TrainingColumns;
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::State as ConnectionState;
-use crate::sqlite::glue::usage;
-use crate::sqlite::glue::value::{
-    Output, describe, id_of, number_of, optional_text, text_argument, whole_of,
+use crate::sqlite::glue::{
+    Database, Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, describe,
+    id_of, interruptible, number_of, optional_text, text_argument, usage, whole_of,
 };
-use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::is_default_name;
 use crate::train::options::Use;
 use crate::train::tuning::Search;

@@ -22,16 +22,13 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 use serde_json::json;
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, Ticks, shorten};
 use crate::search::text::{Counts, Found, Hit, Statistics, feature_names, match_query};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::guard::guard;
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::state::State;
-use crate::sqlite::glue::value::{Output, from_host, optional_text, text_argument};
-use crate::sqlite::glue::vtab::Parameter;
+use crate::sqlite::glue::{
+    Database, Output, Parameter, ScalarCall, ScalarFunction, State, from_host, interruptible, optional_text,
+    sql, text_argument,
+};
 use crate::sqlite::source::{is_missing, name_forms, quote};
 use crate::train::options;
 use crate::train::options::Use;

@@ -2,10 +2,10 @@
 
 use super::{first_name, model_name};
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::cost::metric::Metric;
 use crate::data::{Id, QueryValue};
-use crate::math::order::{compare, sort_indices};
+use crate::math::{compare, sort_indices};
 use crate::plot::{
     Bar, Bars, Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened,
 };
@@ -14,10 +14,7 @@ use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics, reser
 use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, optional_text};
-use crate::sqlite::glue::vtab::Call;
+use crate::sqlite::glue::{Call, ModelHandle, Output, RunLimits, optional_text};
 use crate::train::options;
 use crate::train::options::Use;
 

@@ -3,13 +3,10 @@
 use super::super::factors::{Fit, Purpose};
 use super::super::{Session, UseBiases, select_lambda};
 use super::ImplicitSpec;
-use crate::base::control::Ticks;
-use crate::base::error::Result;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Result, Ticks, matrix_bytes, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Id, Ratings};
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::Implicit;
 use crate::train::select::TunedValue;
 use crate::train::select::{Rule, Selection, Split, Values};

@@ -8,13 +8,10 @@ mod pairs;
 
 use std::time::Instant;
 
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairMethod, PairProblem, Solution, SolveReport, SolverDef, Step, Stop, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
-use crate::math::optim::solve_path;
-use crate::math::random::Random;
+use crate::math::{Lanes, Random, lanes, solve_path};
 
 use pairs::{Pairs, Sums};
 
@@ -392,11 +389,10 @@ fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
 #[cfg(test)]
 mod dual_tests {
     use super::ADMM;
-    use crate::base::control::Control;
+    use crate::base::Control;
     use crate::learn::solve::pair::NEWTON;
     use crate::learn::solve::{PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, solve};
-    use crate::math::lanes;
-    use crate::math::random::Random;
+    use crate::math::{Random, lanes};
 
     const DIM: usize = 9;
 

@@ -11,11 +11,9 @@
 
 use std::ops::Range;
 
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::learn::solve::{PairBlock, PairProblem};
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::{Registers, SimdTask, dispatch, simd};
+use crate::math::{LANES, Lanes, Registers, SimdTask, dispatch, lanes, simd};
 
 /// Pairs that a loop visits between two checks for cancellation.
 const PAIRS_BETWEEN_CHECKS: usize = 1 << 16;
@@ -301,7 +299,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// Three queries with ties and more documents than lanes; one of them will have no weight.
     fn blocks() -> Vec<PairBlock> {

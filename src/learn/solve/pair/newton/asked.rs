@@ -11,12 +11,10 @@ use super::hinge::Hinge;
 use super::space::Space;
 use super::space::{HingeRows, Rows, Totals};
 use super::state::{State, run};
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::learn::solve::pair::PairProblem;
 use crate::learn::solve::{Solution, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// The second width of the first question over its first width.
 const FIRST_SHRINK: f64 = 0.1;

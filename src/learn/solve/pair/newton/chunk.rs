@@ -8,9 +8,7 @@ use super::pass;
 use super::pass::{Center, Half, PAD, Stored, Update};
 use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
-use crate::math::simd::simd;
+use crate::math::{Lanes, lanes, simd};
 
 /// Sums of a pass over all pairs.
 #[derive(Debug, Clone, Copy, Default)]

@@ -8,13 +8,10 @@
 use super::chunk;
 use super::chunk::{Chunk, Sums};
 use super::pass::HIDE;
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
-use crate::math::gram;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::simd;
+use crate::math::{LANES, Lanes, gram, lanes, simd};
 
 /// A loss as a function of the margin, for eight pairs at a time. A margin of 1e30 means padding and must give zeros.
 pub(super) trait Curve: Copy + Send + Sync {

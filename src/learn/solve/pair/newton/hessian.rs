@@ -9,9 +9,7 @@
 use super::long;
 use crate::learn::solve::pair::weights::Weights;
 use crate::learn::solve::{PairBlock, PairProblem};
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::single::SingleProducts;
-use crate::math::{cholesky, gram, lanes};
+use crate::math::{LANES, Lanes, SingleProducts, cholesky, gram, lanes};
 
 /// Rows z collected before they are multiplied.
 const BATCH: usize = 128;

@@ -32,8 +32,7 @@ use super::hessian::Precision;
 use super::space::MANY_FEATURES;
 use super::space::{HingeRows, Totals};
 use super::state::{Best, Newton, State};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// A zone with fewer pairs than this factor times b makes a vertex problem.
 const VERTEX_FACTOR: u64 = 3;

@@ -8,13 +8,10 @@
 
 use std::ops::Range;
 
-use crate::base::control::Ticks;
-use crate::base::parallel;
+use crate::base::{Ticks, parallel};
 use crate::learn::solve::PairBlock;
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
-use crate::math::splits;
-use crate::math::splits::{Item, MERGE_COST};
+use crate::math::splits::Item;
+use crate::math::{Lanes, MERGE_COST, lanes, splits};
 
 /// Queries with more documents are long. One with fewer takes less time pair by pair with wide registers unless it has some
 /// thousand documents; one with more has too many pairs for multipliers.
@@ -222,7 +219,7 @@ mod tests {
     use super::super::pass::{Half, PAD};
     use super::*;
     use crate::learn::solve::pair::weights::Equal;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     #[test]
     fn sums_by_sorting_are_those_over_pairs() {

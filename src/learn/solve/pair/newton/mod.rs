@@ -17,14 +17,10 @@ mod start;
 mod state;
 
 use super::PairProblem;
-use crate::base::control::Control;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, matrix_bytes, parallel};
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairMethod, Solution, SolverDef, StopRule};
-use crate::math::lanes::LANES;
-use crate::math::optim::solve_path;
-use crate::math::single::SingleProducts;
+use crate::math::{LANES, SingleProducts, solve_path};
 
 pub use asked::{
     AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,

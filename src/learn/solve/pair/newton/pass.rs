@@ -11,10 +11,9 @@
 //! comparisons, and padding gives p = 0 and no loss. Cost T pairs; no feature is read.
 #![allow(clippy::inline_always)]
 
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 use crate::learn::solve::pair::weights::EightWeights;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
+use crate::math::{LANES, Lanes, lanes};
 
 /// Operations, for [`Ticks`], of eight pairs.
 pub(super) const BLOCK_COST: usize = 4;

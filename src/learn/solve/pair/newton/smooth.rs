@@ -22,8 +22,7 @@ use super::hessian::{Precision, regularized_solve};
 use super::space::Rows;
 use super::space::Space;
 use super::state::{Newton, State};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// Factor of the gap in one step up to which the Hessian is kept.
 const KEEP: f64 = 0.1;

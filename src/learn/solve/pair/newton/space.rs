@@ -9,12 +9,9 @@ use super::curve::Curve;
 use super::few::{Documents, ZonePair};
 use super::hessian::Precision;
 use super::{chunk, curve, few};
-use crate::base::control::Control;
-use crate::base::memory::Reservation;
-use crate::base::parallel;
+use crate::base::{Control, Reservation, parallel};
 use crate::learn::solve::{PairBlock, PairProblem};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
 const SERIAL_WORK: u64 = 2_000_000;

@@ -13,8 +13,7 @@ use super::hessian::regularized_solve;
 use super::hinge::Hinge;
 use super::space::HingeRows;
 use super::state::Newton;
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// Width of the first zone.
 const FIRST_WIDTH: f64 = 0.15;

@@ -7,11 +7,10 @@ use super::chunk::search;
 use super::few::ZonePair;
 use super::hessian::{Penalty, regularized_solve};
 use super::space::{HingeRows, Rows};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::learn::solve::pair::PairProblem;
 use crate::learn::solve::{Solution, SolveReport, Step, Stop, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// The best w and the best value of the dual so far.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::centered::shifted;
 use super::{Shape, blocks, cases, fit, problem, weights};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::certificate;
 use crate::learn::solve::{Solution, SolveOptions, Stop};

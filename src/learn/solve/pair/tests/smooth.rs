@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::centered::{shifted, vector};
 use super::{PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::{Loss, PairLoss, PairWeights};
 use crate::learn::solve::certificate;
 use crate::learn::solve::{Solution, SolveOptions, Stop, pair_path, solve};
