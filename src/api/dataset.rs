@@ -4,9 +4,8 @@ use ndarray::Array2;
 
 use super::features::{CategoryValues, Features};
 use crate::base::{Error, Result};
-use crate::data;
 use crate::data::{
-    DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryFeatureKind, QueryValue,
+    self, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryFeatureKind, QueryValue,
     QueryValues, ReadReport, RowOrder, TextColumns, is_weight,
 };
 use crate::model;

@@ -10,18 +10,14 @@ use super::model::Model;
 use crate::base::{
     ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, cores, matrix_bytes, on_pool,
 };
-use crate::data;
-use crate::data::{ReadReport, RowOrder};
-use crate::model::LinearPrior;
-use crate::model::TrainingColumns;
-use crate::train::ALGORITHMS;
-use crate::train::algorithm;
+use crate::data::{self, ReadReport, RowOrder};
+use crate::model::{LinearPrior, TrainingColumns};
 use crate::train::algorithm::{Columns, Input};
-use crate::train::options;
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::Finished;
 use crate::train::tuning::{Search, SearchRows};
+use crate::train::{ALGORITHMS, algorithm, options};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] = &[

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::{Control, Error, Params, Result};
-use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
-use crate::buckets::{BucketTraining, InProcess, TrainedInBuckets, in_process, in_rounds};
+use crate::buckets::{
+    Answer, BucketTraining, Decoded, InProcess, Kind, Reader, Replay, Round, Sums, TrainedInBuckets, Writer,
+    in_process, in_rounds, pack,
+};
 use crate::data::{Categories, position_names};
 use crate::model::{TrainingColumns, decode_header, encode_header};
-use crate::train::algorithm;
-use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::algorithm::{self, AlgorithmDef, TrainingSpec};
+use crate::train::options::{self, Use};
 use crate::train::report::{FeatureColumns, Finished};
 
 /// A training between two rounds.

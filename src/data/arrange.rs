@@ -3,8 +3,7 @@
 //! A constraint selects rows of a query by their scores. [`push_down_unselected`] lowers the scores of all other rows,
 //! so every metric can evaluate the constrained list.
 
-use crate::math::assignment::Workspace;
-use crate::math::assignment::best;
+use crate::math::assignment::{Workspace, best};
 use crate::math::maximize;
 
 /// The selected rows of one query: all rows, at most `max_per_value` rows of each group, or one row per slot. The order

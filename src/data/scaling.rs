@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::matrix::{Matrix, Slice, shaped};
-use super::quantiles::Quantiles;
-use super::quantiles::{all_weighted_scores, normal_scores, weighted_scores};
+use super::quantiles::{Quantiles, all_weighted_scores, normal_scores, weighted_scores};
 use crate::base::{Control, Error, Result, Ticks, named, parallel, require};
 use crate::math::{Element, LARGEST, dot, dot_by, is_positive, simd};
 

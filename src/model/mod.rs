@@ -40,13 +40,11 @@ use crate::data::{Categories, ColumnSummary, Fingerprint, Missing, Scaling, posi
 use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 
-pub use codec::TrainingColumns;
-pub use codec::{Block, Encoded, decode_header, encode_header};
+pub use codec::{Block, Encoded, TrainingColumns, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use general::{GeneralTrees, TreeInput};
-pub use linear::Linear;
-pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
+pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};

@@ -26,8 +26,7 @@ use crate::model::{Factored, GeneralTrees, Model, Ranker};
 
 pub use shapley::Sampling;
 
-use shapley::MOST_ENUMERATED;
-use shapley::Parts;
+use shapley::{MOST_ENUMERATED, Parts};
 
 /// The contribution of one feature.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -10,10 +10,9 @@ use crate::cost::loss::Loss;
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ScalingKind};
 use crate::learn::fit::TrainingBlocks;
-use crate::learn::solve::ListBlock;
 use crate::learn::solve::{
-    Gram, ListProblem, PairProblem, QueryBlock, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len,
-    hinge_sums_pairs,
+    Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_origin, hinge_origin_len, hinge_sums,
+    hinge_sums_len, hinge_sums_pairs,
 };
 use crate::learn::space::{Form, Scorer, Space};
 use crate::math::{BOUNDED, Objective, are_bounded, axpy, dot};

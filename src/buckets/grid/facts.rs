@@ -8,8 +8,9 @@
 mod tests;
 
 use crate::base::{Control, Error, Result, Ticks};
-use crate::buckets::TrainedInBuckets;
-use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer, check_bytes};
+use crate::buckets::{
+    Asking, FOLDS, Part, Question, Reader, Sample, Sums, TrainedInBuckets, Unit, Writer, check_bytes,
+};
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind, mean_and_factor_of};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};

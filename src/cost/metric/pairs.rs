@@ -1,7 +1,6 @@
 //! Counting pairs of documents in O(n log n): the tool of the pairwise metrics.
 
-use super::ranked::Ties;
-use super::ranked::{Ranked, ends_of_runs};
+use super::ranked::{Ranked, Ties, ends_of_runs};
 use super::{Better, MetricDef, ScoredList};
 use crate::base::Ticks;
 use crate::math::{COMPARISON, compare, sort_ascending};

@@ -6,8 +6,7 @@ use std::ops::Range;
 
 use super::binary::expected_products;
 use super::ndcg::logarithmic;
-use super::ranked::MetricOptions;
-use super::ranked::Ranked;
+use super::ranked::{MetricOptions, Ranked};
 use super::{ScoredList, SubtopicDef};
 use crate::base::Ticks;
 use crate::math::compare;

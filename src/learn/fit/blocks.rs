@@ -7,12 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::judgments::{BlockLayout, Judged, Judgments};
 use super::kept_sums::KeptSums;
 use crate::base::{BoundedCache, Control, Error, Memory, Reservation, Result, matrix_bytes, parallel};
-use crate::cost::loss;
-use crate::cost::loss::{ListLoss, Loss, PairWeights};
+use crate::cost::loss::{self, ListLoss, Loss, PairWeights};
 use crate::data::{Dataset, ListConstraint, Matrix};
 use crate::learn::kernel::SingleMap;
-use crate::learn::solve::ListBlock;
-use crate::learn::solve::{PairWeighting, QueryBlock, Rows};
+use crate::learn::solve::{ListBlock, PairWeighting, QueryBlock, Rows};
 use crate::learn::space::{Form, Scorer, Space};
 use crate::math::LANES;
 

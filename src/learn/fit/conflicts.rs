@@ -6,9 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::{Error, Result, named};
-use crate::cost::loss;
 use crate::cost::loss::list::DIRECT;
-use crate::cost::loss::{Loss, LossDef, Shape};
+use crate::cost::loss::{self, Loss, LossDef, Shape};
 use crate::data::ListConstraint;
 use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;

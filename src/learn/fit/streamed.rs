@@ -12,8 +12,9 @@ use crate::cost::loss::{Loss, QueryLoss, Shape};
 use crate::data::Dataset;
 use crate::learn::kernel::SingleMap;
 use crate::learn::smoothing::SmoothingKind;
-use crate::learn::solve;
-use crate::learn::solve::{Gram, Slabs, Solution, SolveReport, Stop, check_lambda, fits_single_precision};
+use crate::learn::solve::{
+    self, Gram, Slabs, Solution, SolveReport, Stop, check_lambda, fits_single_precision,
+};
 use crate::learn::space::{Form, Function, Scorer};
 use crate::math::SingleSums;
 

@@ -32,11 +32,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::basis::Basis;
-use super::basis::{check_coefficients, check_width, in_blocks, is_valid_factor, solve_rows};
+use super::basis::{Basis, check_coefficients, check_width, in_blocks, is_valid_factor, solve_rows};
 use super::kernel::Kernel;
-use super::landmarks::Points;
-use super::landmarks::sample;
+use super::landmarks::{Points, sample};
 use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
 use crate::base::{Control, Error, Result, parallel};
 use crate::cost::loss::pair_count;

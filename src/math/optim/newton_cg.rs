@@ -6,8 +6,7 @@
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
 
-use super::objective::backtrack;
-use super::objective::{axpy, norm};
+use super::objective::{axpy, backtrack, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::Control;
 use crate::math::dot;

@@ -13,9 +13,8 @@ use rusqlite::types::ValueRef;
 
 use crate::base::{Control, Error, Params, Result};
 use crate::data::Id;
-use crate::search::clicks;
 use crate::search::clicks::{
-    CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
+    self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
     Propensity, Seen,
 };
 use crate::sqlite::functions::ranking_call::given_values;
@@ -24,8 +23,7 @@ use crate::sqlite::glue::{
     with_values,
 };
 use crate::sqlite::source::log::LogSource;
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 const PARAMETERS: &[Parameter] =
     &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);

@@ -24,8 +24,7 @@ use crate::sqlite::glue::{
     Call, Database, Output, OutputRows, Parameter, RunLimits, State, TableFunction, describe, interruptible,
     number_of, optional_text, ready, usage, with_values,
 };
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_compare`.
 pub const COMPARE: TableFunction =

@@ -21,8 +21,7 @@ use crate::model::Model;
 use crate::sqlite::glue::{Call, Database, Output, OutputRows, RunLimits, TableFunction, optional_text};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 use crate::train::tuning::{Score, Search, SearchRows};
 
 /// The definition of `ltr_evaluate`.

@@ -22,9 +22,8 @@ use crate::cost::metric::{Metric, logarithmic};
 use crate::data::{Id, ListConstraint};
 use crate::math::{compare, sort_indices};
 use crate::model::TrainingColumns;
-use crate::search::clicks;
 use crate::search::clicks::{
-    Changes, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums,
+    self, Changes, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums,
     TakesImpressions, Weights, group_of,
 };
 use crate::sqlite::glue::{
@@ -34,8 +33,7 @@ use crate::sqlite::glue::{
 use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
-use crate::train::options;
-use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
+use crate::train::options::{self, LOG_KEYS, SCORE_KEY, Use};
 
 /// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(

@@ -25,8 +25,7 @@ use crate::sqlite::glue::{
     vector_argument, with_values,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
 pub const EXPLAIN: TableFunction = TableFunction {

@@ -11,8 +11,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::train::most_bytes;
-use crate::apply::export;
-use crate::apply::export::Format;
+use crate::apply::export::{self, Format};
 use crate::apply::{ImportSpec, import as import_text};
 use crate::base::{Control, Error, Result};
 use crate::model::Card;

@@ -28,8 +28,7 @@ use crate::sqlite::glue::{
 };
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
-use crate::train::options;
-use crate::train::options::{SCORE_KEY, Use};
+use crate::train::options::{self, SCORE_KEY, Use};
 
 const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
     Parameter::required("model_a"),

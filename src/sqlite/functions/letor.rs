@@ -16,8 +16,7 @@ use crate::base::{Error, Result, checkpoint};
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::sqlite::glue::{Call, Output, OutputRows, Parameter, TableFunction, optional_text, text_argument};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_letor`.
 pub const LETOR: TableFunction = TableFunction {

@@ -19,8 +19,7 @@ use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::sqlite::source::roles::Roles;
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 use crate::train::select::SelectionReport;
 
 /// The definition of `ltr_monitor`.

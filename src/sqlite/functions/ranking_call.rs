@@ -17,8 +17,7 @@ use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// Their parameters.
 pub const PARAMETERS: &[Parameter] = &with_values::<3, 11>([

@@ -24,8 +24,7 @@ use crate::sqlite::glue::{
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 const MODEL: Parameter = Parameter::required("model");
 

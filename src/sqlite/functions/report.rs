@@ -10,8 +10,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::evaluate::{Judged, evaluate_judged, judged, metrics, reserve_drawing};
-use super::plot;
-use super::plot::{MODEL, OPTIONS, SOURCE, ranked};
+use super::plot::{self, MODEL, OPTIONS, SOURCE, ranked};
 use super::ranking_call::RankingCall;
 use crate::apply::{Evaluation, METRIC_COST, evaluate};
 use crate::base::{Control, Error, Reservation, Result};

@@ -26,13 +26,10 @@ use crate::sqlite::glue::{
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
-use crate::train::algorithm;
-use crate::train::algorithm::{AlgorithmDef, Columns, Input};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::algorithm::{self, AlgorithmDef, Columns, Input};
+use crate::train::options::{self, Use};
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
-use crate::train::report::{DataFacts, Finished, Summary};
-use crate::train::report::{ReportLength, short_report};
+use crate::train::report::{DataFacts, Finished, ReportLength, Summary, short_report};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &[Parameter] = &with_values::<3, 11>([

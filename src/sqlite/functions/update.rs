@@ -26,12 +26,9 @@ use crate::sqlite::glue::{
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, Store, check_name, model};
-use crate::train::algorithm;
-use crate::train::algorithm::{AlgorithmDef, DocWeights, ResumeFn};
-use crate::train::options;
-use crate::train::options::{OnConflict, Use};
-use crate::train::protocol;
-use crate::train::protocol::{Encoded, Rows};
+use crate::train::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
+use crate::train::options::{self, OnConflict, Use};
+use crate::train::protocol::{self, Encoded, Rows};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {

@@ -13,8 +13,7 @@ use rusqlite::{Connection, Row, Statement};
 use serde_json::{Value, json};
 
 use super::fates::is_named_otherwise;
-use super::read_spec::FeatureColumns;
-use super::read_spec::bind;
+use super::read_spec::{FeatureColumns, bind};
 use super::roles::Roles;
 use super::{Source, quote};
 use crate::base::{Error, Params, Result, matrix_bytes};

@@ -5,10 +5,7 @@
 
 use std::ops::Range;
 
-use super::prepared::FEWER;
-use super::prepared::Prepared;
-use super::prepared::block;
-use super::prepared::doc_weights;
+use super::prepared::{FEWER, Prepared, block, doc_weights};
 use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{QueryLoss, least_squares};
 use crate::data::Dataset;

@@ -31,8 +31,7 @@ use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
 use super::grid;
-use super::single_feature;
-use super::single_feature::Judge;
+use super::single_feature::{self, Judge};
 use crate::base::{Control, Error, Params, Result};
 use crate::data::{Dataset, ListConstraint, Missing, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::HeldOut;
@@ -42,8 +41,7 @@ use crate::train::averaged::{self, Fitted};
 use crate::train::select::{Searched, Selection, ValidationSpec, is_below};
 
 use effort::Effort;
-use folds::Partitions;
-use folds::Sample;
+use folds::{Partitions, Sample};
 use prepared::Copies;
 use report::{Grown, report};
 use trial::{CLEARLY, Trial};

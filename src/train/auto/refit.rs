@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::AutoSpec;
 use super::documents::{queries, query_loss, reserve_blocks};
-use super::prepared::Scaled;
-use super::prepared::block;
+use super::prepared::{Scaled, block};
 use super::trial::Trial;
 use crate::base::{Control, Error, Result, parallel};
 use crate::data::{Dataset, Scaling};

@@ -19,8 +19,7 @@ use crate::train::boosted_trees::early::{
 };
 use crate::train::boosted_trees::{QueryColumns, Use};
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
-use crate::trees;
-use crate::trees::{Boosting, Judged, Prepared, RowWeights, TreeOptions};
+use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
 /// Trees between two measurements of the ensembles.
 const INTERVAL: usize = 10;

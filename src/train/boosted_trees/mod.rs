@@ -14,8 +14,7 @@ use super::algorithm::{
 use super::averaged::BOTH_SCALES;
 use super::{averaged, grid, single_feature};
 use crate::base::{Control, Error, Params, Result, parallel};
-use crate::cost::loss;
-use crate::cost::loss::{Loss, Shape};
+use crate::cost::loss::{self, Loss, Shape};
 use crate::data::{Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::learn::space::{Function, Space};

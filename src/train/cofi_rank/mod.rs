@@ -18,9 +18,8 @@ use super::algorithm::{
 };
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
 use crate::base::{Control, Error, Params, Result, columns_text, matrix_bytes, named};
-use crate::cost::loss;
 use crate::cost::loss::list::Target;
-use crate::cost::loss::{Loss, LossDef, Shape};
+use crate::cost::loss::{self, Loss, LossDef, Shape};
 use crate::data::{Dataset, Id, ListConstraint, Missing, Ratings, RowOrder, Scaling};
 use crate::learn::fit::HeldOut;
 use crate::math::dot;

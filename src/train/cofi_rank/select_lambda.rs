@@ -12,8 +12,7 @@ use crate::cost::loss::Shape;
 use crate::cost::metric::Better;
 use crate::data::{Dataset, Id, Ratings};
 use crate::math::Random;
-use crate::train::select::{Rule, Selection, Split, Values, is_below, rating_folds};
-use crate::train::select::{TunedValue, Validation};
+use crate::train::select::{Rule, Selection, Split, TunedValue, Validation, Values, is_below, rating_folds};
 
 /// At each lambda, smallest first, the metric of each list; `None` if it is undefined. No lists at lambdas that were left out.
 type ListValues = Vec<Vec<Option<f64>>>;

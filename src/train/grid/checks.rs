@@ -2,8 +2,7 @@
 
 use super::spec::GridSpec;
 use crate::base::{Control, Error, Reservation, Result, matrix_bytes};
-use crate::cost::loss;
-use crate::cost::loss::{Loss, PairLoss, PairWeights};
+use crate::cost::loss::{self, Loss, PairLoss, PairWeights};
 use crate::data::query_distance::Comparison;
 use crate::data::{Dataset, QueryValue};
 use crate::learn::fit::{Neighborhood, Prior};

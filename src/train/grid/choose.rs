@@ -17,8 +17,7 @@ use crate::math::descending;
 use crate::train::select::{
     Candidates, Choice, Curve, HeldOut, Precision, Rule, Searched, Selection, TunedValue, argmax, choose,
 };
-use crate::train::single_feature;
-use crate::train::single_feature::Judge;
+use crate::train::single_feature::{self, Judge};
 
 /// Lambda if no judged query can be held out to choose it.
 pub const FALLBACK_LAMBDA: f64 = 0.01;

@@ -11,10 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::checks;
 use super::choose::Lambdas;
-use super::fits;
-use super::fits::{Fit, log};
-use super::generalization;
-use super::generalization::Generalization;
+use super::fits::{self, Fit, log};
+use super::generalization::{self, Generalization};
 use super::lambdas::default_components;
 use super::session::{Session, encode_queries};
 use super::spec::{DECODER_POWER, GridSpec};

@@ -12,8 +12,7 @@
 use super::argmax;
 use super::argmax_smoothed;
 use super::one_standard_error;
-use super::report::Curve;
-use super::report::{Selection, Split};
+use super::report::{Curve, Selection, Split};
 use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
 use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};

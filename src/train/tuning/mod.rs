@@ -25,8 +25,7 @@ use crate::train::report::{DataFacts, FeatureColumns, Finished};
 use crate::train::select::{CandidatePath, metric};
 
 pub use folds::Folds;
-pub use settings::Choice;
-pub use settings::{Group, Setting};
+pub use settings::{Choice, Group, Setting};
 
 use settings::Lambdas;
 

@@ -17,9 +17,8 @@ use crate::base::{Error, Result, shorten};
 use crate::data::{Missing, Scaling};
 use crate::learn::space::WeightsOf;
 use crate::math::single_above;
-use crate::model;
-use crate::model::GeneralTrees;
 use crate::model::imported::Feature;
+use crate::model::{self, GeneralTrees};
 use crate::trees::general::{Builder, GeneralForest, ObliviousTree, Question, Split, Test, oblivious_nodes};
 
 /// Most codes of a category: XGBoost's limit.

@@ -15,8 +15,7 @@
 
 use super::{RELEVANT, in_range};
 use crate::base::{Error, Result};
-use crate::cost::metric::Gain;
-use crate::cost::metric::{Metric, gains, gains_for_ratios, logarithmic};
+use crate::cost::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
 use crate::math::{descending, sort_ascending};
 
 /// A measure that losses follow; cutoffs are numbers of positions.

@@ -34,8 +34,7 @@ use serde::{Deserialize, Serialize};
 use super::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
 use crate::base::{Error, Params, Result, checkpoint, named, shorten};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::cost::metric::Gain;
-use crate::cost::metric::{Metric, gains_for_ratios, logarithmic};
+use crate::cost::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 use crate::data::RowGroup;
 use crate::math::{compare, descending, sort_indices};
 

@@ -30,9 +30,7 @@ pub use cuts::KEPT_EVALUATIONS;
 pub use weighted::{Side, WeightedSquares, no_solution};
 
 use bundle::{Found, Search};
-use cuts::Cuts;
-use cuts::OfItems;
-use cuts::OfUser;
+use cuts::{Cuts, OfItems, OfUser};
 
 /// U and V, row by row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -14,8 +14,7 @@
 use super::ListProblem;
 use crate::base::{Control, matrix_bytes};
 use crate::cost::loss::Shape;
-use crate::learn::solve::plane_bytes;
-use crate::learn::solve::{ListMethod, SolverDef};
+use crate::learn::solve::{ListMethod, SolverDef, plane_bytes};
 use crate::math::{Best, Method, Ridge, axpy, difference, dot, iterate, solve_path};
 
 /// Most visits of all queries in a round.

@@ -17,8 +17,7 @@ use crate::base::{Control, Error, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{Quadratic, QueryLoss, Shape};
 use crate::data::{Dataset, Matrix};
 use crate::learn::kernel::SingleMap;
-use crate::learn::solve::least_squares_bytes;
-use crate::learn::solve::{ListMethod, SolverDef};
+use crate::learn::solve::{ListMethod, SolverDef, least_squares_bytes};
 use crate::math::{
     Best, Method, Objective, PANEL, Panels, Point, Ridge, Row, SingleSums, Solution, StopRule, axpy,
     difference, dot, iterate, lbfgs, panels_for, solve_path,

@@ -5,10 +5,8 @@
 
 use std::ops::Range;
 
-use super::block::add_columns_times;
-use super::block::rows_times;
-use super::problem::ListProblem;
-use super::problem::{Group, ListBlock};
+use super::block::{add_columns_times, rows_times};
+use super::problem::{Group, ListBlock, ListProblem};
 use crate::base::{checkpoint, parallel};
 use crate::cost::loss::QueryLoss;
 use crate::math::{Objective, axpy, dot, moved};

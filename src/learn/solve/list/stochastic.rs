@@ -18,8 +18,7 @@
 //! **Losses that are not convex** have no such planes. Their only lower bound is 0, so the gap is P and certifies no
 //! optimum. The result is the best of the start and the averages after each epoch. Each lambda begins at the same start.
 
-use super::block::add_columns_times;
-use super::block::rows_times;
+use super::block::{add_columns_times, rows_times};
 use super::{ListProblem, warm_path};
 use crate::base::Control;
 use crate::cost::loss::Shape;

@@ -24,8 +24,7 @@ use crate::cost::metric::{METRICS, MetricDef, MetricOptions, SUBTOPIC_METRICS};
 use crate::sqlite::glue::{
     Database, Parameter, State as ConnectionState, describe, interruptible, number_of, usage, whole_of,
 };
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 use judgment::{Coverage, Kind, Relevance, in_row};
 

@@ -16,8 +16,7 @@ use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::bind;
 use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows, read};
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::train::protocol;
-use crate::train::protocol::{Encoded, Signs, Training, check_rows};
+use crate::train::protocol::{self, Encoded, Signs, Training, check_rows};
 use crate::train::report::Finished;
 
 /// What to do about packs that take too much memory.

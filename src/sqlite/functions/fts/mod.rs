@@ -30,8 +30,7 @@ use crate::sqlite::glue::{
     sql, text_argument,
 };
 use crate::sqlite::source::{is_missing, name_forms, quote};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 use api::Match;
 

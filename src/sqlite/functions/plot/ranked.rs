@@ -15,8 +15,7 @@ use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::{Call, ModelHandle, Output, RunLimits, optional_text};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// Most grades that are drawn one by one.
 const MOST_GRADES: usize = 8;

@@ -8,8 +8,7 @@ use crate::cost::metric::Mean;
 use crate::data::{Dataset, Id, Ratings};
 use crate::math::Random;
 use crate::model::Implicit;
-use crate::train::select::TunedValue;
-use crate::train::select::{Rule, Selection, Split, Values};
+use crate::train::select::{Rule, Selection, Split, TunedValue, Values};
 
 /// Most users with held-out pairs whose lists are measured.
 const MOST_USERS: usize = 2000;

@@ -16,8 +16,7 @@ use serde::Deserialize;
 
 use crate::base::{Error, Result, Ticks};
 use crate::cost::loss::list::largest_dcg;
-use crate::cost::metric::Gain;
-use crate::cost::metric::{gains, gains_for_ratios, logarithmic};
+use crate::cost::metric::{Gain, gains, gains_for_ratios, logarithmic};
 use crate::math::{compare, descending};
 
 /// Largest weight of a table.

@@ -34,8 +34,7 @@ use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::cost::metric::MetricOptions;
 use crate::data::{ListConstraint, RowGroup};
 
-pub use query::DirectQuery;
-pub use query::{DECODERS, Decoder};
+pub use query::{DECODERS, Decoder, DirectQuery};
 
 /// The declaration.
 pub const DIRECT: LossDef = LossDef {

@@ -10,8 +10,7 @@ use crate::cost::loss::list::in_range;
 use crate::cost::loss::list::measure::Measure;
 use crate::cost::metric::logarithmic;
 use crate::data::{RowGroup, select_diverse};
-use crate::math::assignment::Workspace;
-use crate::math::assignment::best;
+use crate::math::assignment::{Workspace, best};
 use crate::math::{BlockRanking, Ranking, order, sort_documents};
 
 thread_local! {

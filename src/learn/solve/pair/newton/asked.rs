@@ -8,8 +8,7 @@
 use super::chunk::Sums;
 use super::hessian::Precision;
 use super::hinge::Hinge;
-use super::space::Space;
-use super::space::{HingeRows, Rows, Totals};
+use super::space::{HingeRows, Rows, Space, Totals};
 use super::state::{State, run};
 use crate::base::{Control, Result};
 use crate::learn::solve::pair::PairProblem;

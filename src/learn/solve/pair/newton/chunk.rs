@@ -4,8 +4,7 @@
 use super::few::ZonePair;
 use super::hessian::{Precision, Products, add_long_zone};
 use super::long;
-use super::pass;
-use super::pass::{Center, Half, PAD, Stored, Update};
+use super::pass::{self, Center, Half, PAD, Stored, Update};
 use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
 use crate::math::{Lanes, lanes, simd};

@@ -5,8 +5,7 @@
 //! weights c k. L is dense for these losses: L X costs 2 n^2 b, and the product with X another n b^2.
 #![allow(clippy::inline_always)]
 
-use super::chunk;
-use super::chunk::{Chunk, Sums};
+use super::chunk::{self, Chunk, Sums};
 use super::pass::HIDE;
 use crate::base::Ticks;
 use crate::learn::solve::PairBlock;

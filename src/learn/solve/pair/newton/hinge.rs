@@ -29,8 +29,7 @@
 use super::chunk::Sums;
 use super::few::{ZonePair, add_scaled};
 use super::hessian::Precision;
-use super::space::MANY_FEATURES;
-use super::space::{HingeRows, Totals};
+use super::space::{HingeRows, MANY_FEATURES, Totals};
 use super::state::{Best, Newton, State};
 use crate::math::{Lanes, lanes};
 

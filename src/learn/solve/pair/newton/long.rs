@@ -215,8 +215,7 @@ fn move_range<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::hessian::Products;
-    use super::super::pass;
-    use super::super::pass::{Half, PAD};
+    use super::super::pass::{self, Half, PAD};
     use super::*;
     use crate::learn::solve::pair::weights::Equal;
     use crate::math::Random;

@@ -19,8 +19,7 @@
 use super::chunk::Sums;
 use super::curve::Curve;
 use super::hessian::{Precision, regularized_solve};
-use super::space::Rows;
-use super::space::Space;
+use super::space::{Rows, Space};
 use super::state::{Newton, State};
 use crate::math::{Lanes, lanes};
 

@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use super::chunk::Sums;
-use super::chunk::search;
+use super::chunk::{Sums, search};
 use super::few::ZonePair;
 use super::hessian::{Penalty, regularized_solve};
 use super::space::{HingeRows, Rows};

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 
 use super::{PairProblem, blocks, cases, fit, problem, reference, shapes, weights};
 use crate::base::Control;
-use crate::learn::solve::certificate;
-use crate::learn::solve::{Solution, SolveOptions, Stop, pair_path};
+use crate::learn::solve::{Solution, SolveOptions, Stop, certificate, pair_path};
 use crate::math::Random;
 
 /// Numbers of a given size.

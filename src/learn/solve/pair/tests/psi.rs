@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use super::{PairBlock, PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
 use crate::base::Control;
 use crate::cost::loss::PairLoss;
-use crate::learn::solve::certificate;
-use crate::learn::solve::{SolveOptions, Stop, pair_path, solve};
+use crate::learn::solve::{SolveOptions, Stop, certificate, pair_path, solve};
 use crate::math::Random;
 
 proptest! {
