@@ -19,11 +19,11 @@ use crate::search::clicks::{
 };
 use crate::sqlite::functions::ranking_call::given_values;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, optional_text, ready, text_argument,
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
     with_values,
 };
 use crate::sqlite::source::log::LogSource;
-use crate::train::options::{self, Use};
+use crate::train::options::Use;
 
 const PARAMETERS: &[Parameter] =
     &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);
@@ -95,9 +95,7 @@ struct Arguments {
 impl Arguments {
     fn new(call: &Call<'_>, used: Use) -> Result<Self> {
         let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
-        let options = optional_text("argument 'options'", call.arguments[1])?;
-        let options = options::parse(options.as_deref(), used)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.arguments[1], used)?;
         Ok(Self { text, options, limits })
     }
 

@@ -21,10 +21,10 @@ use crate::base::{Error, Params, Reservation, Result, parallel};
 use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
 use crate::data::Id;
 use crate::sqlite::glue::{
-    Call, Database, Output, OutputRows, Parameter, RunLimits, State, TableFunction, describe, interruptible,
-    number_of, optional_text, ready, usage, with_values,
+    Call, Database, Output, OutputRows, Parameter, RunLimits, State, TableFunction, call_options, describe,
+    interruptible, number_of, ready, usage, with_values,
 };
-use crate::train::options::{self, Use};
+use crate::train::options::Use;
 
 /// The definition of `ltr_compare`.
 pub const COMPARE: TableFunction =
@@ -77,9 +77,8 @@ impl Request {
         if call.arguments[source].is_none() {
             return Err(Error::Unsupported(format!("argument 'source' is missing; call {USAGE}")));
         }
-        let options = optional_text("argument 'options'", call.arguments[source + 1])?;
-        let options = options::parse(options.as_deref(), Use::Compare)?;
-        let (metrics, test, limits) = (query_metrics(&options)?, test(&options)?, RunLimits::new(&options));
+        let (options, limits) = call_options(call.arguments[source + 1], Use::Compare)?;
+        let (metrics, test) = (query_metrics(&options)?, test(&options)?);
         Ok(Self { names, first_value: source + 2, options, metrics, test, limits })
     }
 
@@ -278,8 +277,7 @@ impl Rows {
     /// No row yet, with the options of the first row.
     fn new(context: &Context<'_>) -> Result<Self> {
         let options = options_of(context);
-        let text = optional_text("argument 'options'", Some(options))?;
-        let params = options::parse(text.as_deref(), Use::PairedTest)?;
+        let (params, limits) = call_options(Some(options), Use::PairedTest)?;
         Ok(Self {
             test: test(&params)?,
             undefined: params.choice("undefined")?.unwrap_or_default(),
@@ -288,7 +286,7 @@ impl Rows {
             b: Vec::new(),
             entered: 0,
             database: Database::of(context),
-            memory: RunLimits::new(&params).memory().nothing(),
+            memory: limits.memory().nothing(),
         })
     }
 

@@ -18,10 +18,10 @@ use crate::base::{Control, Error, Params, Reservation, Result, bytes_of};
 use crate::cost::metric::{DEFAULT_METRIC, Metric};
 use crate::data::{Dataset, Fingerprint, Id};
 use crate::model::Model;
-use crate::sqlite::glue::{Call, Database, Output, OutputRows, RunLimits, TableFunction, optional_text};
+use crate::sqlite::glue::{Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-use crate::train::options::{self, Use};
+use crate::train::options::Use;
 use crate::train::tuning::{Score, Search, SearchRows};
 
 /// The definition of `ltr_evaluate`.
@@ -222,10 +222,8 @@ pub const CROSS_VALIDATE: TableFunction = TableFunction::new(
 
 fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     let (algorithm, source) = algorithm_and_source(call.arguments[0], call.arguments[1])?;
-    let options = optional_text("argument 'options'", call.arguments[2])?;
-    let options = options::parse(options.as_deref(), Use::CrossValidate)?;
+    let (options, limits) = call_options(call.arguments[2], Use::CrossValidate)?;
     let values = given_values(call, 3);
-    let limits = RunLimits::new(&options);
     let mut search = Search::of_validation(algorithm, &options)?;
     // The source must not start a training. Nothing is read later.
     let _mark = call.state.begin_training()?;

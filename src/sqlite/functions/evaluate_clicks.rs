@@ -27,13 +27,12 @@ use crate::search::clicks::{
     TakesImpressions, Weights, group_of,
 };
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, optional_text, ready, text_argument,
-    with_values,
+    Call, Output, OutputRows, Parameter, TableFunction, call_options, ready, text_argument, with_values,
 };
 use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
-use crate::train::options::{self, LOG_KEYS, SCORE_KEY, Use};
+use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
 
 /// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
@@ -93,9 +92,7 @@ fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
 
 impl Request {
     fn new(call: &Call<'_>) -> Result<Self> {
-        let text = optional_text("argument 'options'", call.arguments[2])?;
-        let options = options::parse(text.as_deref(), Use::EvaluateClicks)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.arguments[2], Use::EvaluateClicks)?;
         let metrics =
             if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(DEFAULT_METRIC)?] };
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;

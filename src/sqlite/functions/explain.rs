@@ -21,11 +21,11 @@ use crate::cost::metric::Metric;
 use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
 use crate::model::Model;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, describe, id_of, optional_text, ready,
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of, ready,
     vector_argument, with_values,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-use crate::train::options::{self, Use};
+use crate::train::options::Use;
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
 pub const EXPLAIN: TableFunction = TableFunction {
@@ -146,9 +146,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let after_documents = 3 + parameters.len();
-    let options = optional_text("argument 'options'", call.arguments[after_documents])?;
-    let options = options::parse(options.as_deref(), Use::Explain)?;
-    let limits = RunLimits::new(&options);
+    let (options, limits) = call_options(call.arguments[after_documents], Use::Explain)?;
     let request =
         RankingCall::of(call, call.argument(0), call.argument(1), after_documents + 1, options, limits)?;
     request.limits.run_here(call.connection, || explain_rows(call, &request, parameters))

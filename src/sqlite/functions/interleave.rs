@@ -23,12 +23,12 @@ use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, optional_text, ready, text_argument,
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
     with_values,
 };
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
-use crate::train::options::{self, SCORE_KEY, Use};
+use crate::train::options::{SCORE_KEY, Use};
 
 const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
     Parameter::required("model_a"),
@@ -79,9 +79,7 @@ struct Request {
 
 impl Request {
     fn new(call: &Call<'_>) -> Result<Self> {
-        let text = optional_text("argument 'options'", call.arguments[3])?;
-        let options = options::parse(text.as_deref(), Use::Interleave)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.arguments[3], Use::Interleave)?;
         let impression = match options.get("seed") {
             Some(Value::String(text)) => Id::text(text),
             Some(number) => Id::Integer(number.as_i64().unwrap_or_default()),
@@ -300,9 +298,7 @@ pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
 
 fn result(call: &Call<'_>) -> Result<OutputRows> {
     let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
-    let options = optional_text("argument 'options'", call.arguments[1])?;
-    let options = options::parse(options.as_deref(), Use::InterleaveResult)?;
-    let limits = RunLimits::new(&options);
+    let (options, limits) = call_options(call.arguments[1], Use::InterleaveResult)?;
     let values = given_values(call, 2);
     let Votes { tally, warnings } = read_votes((call.connection, &text), (&options, &values), &limits)?;
     let target = Target {

@@ -18,13 +18,13 @@ use crate::base::{Error, Params, Reservation, Result, bytes_of};
 use crate::data::{Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
-    Call, Database, Output, OutputRows, Parameter, RunLimits, TableFunction, describe, id_of, interruptible,
-    optional_text, whole_of,
+    Call, Database, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of,
+    interruptible, whole_of,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
-use crate::train::options::{self, Use};
+use crate::train::options::Use;
 
 const MODEL: Parameter = Parameter::required("model");
 
@@ -48,8 +48,7 @@ pub const RECOMMEND: TableFunction = TableFunction::new(
 );
 
 fn recommend(call: &Call<'_>) -> Result<OutputRows> {
-    let (k, options) = arguments(call)?;
-    let limits = RunLimits::new(&options);
+    let (k, options, limits) = arguments(call)?;
     limits.run_here(call.connection, || recommend_rows(call, k, &options, &limits))
 }
 
@@ -204,19 +203,18 @@ fn candidates(
 }
 
 /// k and the options. Options may follow the user directly.
-fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
+fn arguments(call: &Call<'_>) -> Result<(usize, Params, RunLimits)> {
     let (k, options) = match (call.arguments[2], call.arguments[3]) {
         (Some(ValueRef::Text(text)), None) => (None, Some(ValueRef::Text(text))),
         (Some(ValueRef::Null), options) => (None, options),
         given => given,
     };
-    let options = optional_text("argument 'options'", options)?;
-    let options = options::parse(options.as_deref(), Use::Recommend)?;
+    let (options, limits) = call_options(options, Use::Recommend)?;
     let allowed = "a whole number from 1 on, once; options are a JSON text";
     match (k, options.count("k")) {
-        (None, k) => Ok((k.unwrap_or(DEFAULT_K), options)),
+        (None, k) => Ok((k.unwrap_or(DEFAULT_K), options, limits)),
         (Some(found), None) => match whole_of(found) {
-            Some(k) if k > 0 => Ok((k as usize, options)),
+            Some(k) if k > 0 => Ok((k as usize, options, limits)),
             _ => Err(Error::value("argument 'k'", describe(found), allowed)),
         },
         (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' besides", allowed)),

@@ -20,14 +20,13 @@ use crate::base::{Error, Params, Reservation, Result, shorten};
 use crate::data::{Dataset, RowOrder};
 use crate::model::{LinearPrior, Model};
 use crate::sqlite::glue::{
-    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State, optional_text, text_argument,
-    with_values,
+    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State, call_options, text_argument, with_values,
 };
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, Columns, Input};
-use crate::train::options::{self, Use};
+use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::{DataFacts, Finished, ReportLength, Summary, short_report};
 
@@ -269,9 +268,7 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
 impl<'a> Request<'a> {
     fn new(call: &'a ScalarCall<'_>, used: Use) -> Result<Self> {
         let (algorithm, source) = algorithm_and_source(call.argument(0), call.argument(1))?;
-        let options = optional_text("argument 'options'", call.argument(2))?;
-        let options = options::parse(options.as_deref(), used)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.argument(2), used)?;
         let training = Training::new(algorithm, options)?;
         let values = (3..).map_while(|index| call.argument(index)).collect();
         Ok(Self { training, source, values, limits, prior: None })

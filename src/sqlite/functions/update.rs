@@ -21,13 +21,13 @@ use crate::base::{Control, Error, Params, Result};
 use crate::data::{ListConstraint, RowOrder};
 use crate::model::{Key, Model, Ranker};
 use crate::sqlite::glue::{
-    ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, optional_text, text_argument,
+    ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, call_options, text_argument,
 };
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
-use crate::train::options::{self, OnConflict, Use};
+use crate::train::options::{OnConflict, Use};
 use crate::train::protocol::{self, Encoded, Rows};
 
 /// The definition of `ltr_update`.
@@ -56,9 +56,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
     let source = call
         .argument(1)
         .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
-    let options = optional_text("argument 'options'", call.argument(2))?;
-    let options = options::parse(options.as_deref(), Use::Update)?;
-    let limits = RunLimits::new(&options);
+    let (options, limits) = call_options(call.argument(2), Use::Update)?;
     let attempts = match options.choice("on_conflict")?.unwrap_or(OnConflict::Error) {
         OnConflict::Error => 1,
         OnConflict::Retry => MOST_ATTEMPTS,

@@ -7,13 +7,16 @@ use std::rc::Rc;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 use serde_json::Value;
 
 use super::probe::{Database, Probe, at_intervals};
+use super::value::text_argument;
 use crate::apply::Fit;
 use crate::base::{Control, Error, Memory, POLL_INTERVAL, Params, Result, cores, on_pool, stoppable};
 use crate::learn::space::Function;
+use crate::train::options::{self, Use};
 
 /// Bytes of the stack of a thread that are used.
 const BYTES_OF_THREAD: u64 = 32 << 10;
@@ -31,6 +34,18 @@ pub struct RunLimits {
     time_limit: Option<f64>,
     progress: bool,
     memory: Memory,
+}
+
+/// The options of a call, and its limits. The time starts now.
+///
+/// # Errors
+/// An argument that is neither NULL nor a JSON object with options of this use.
+pub fn call_options(argument: Option<ValueRef<'_>>, used: Use) -> Result<(Params, RunLimits)> {
+    let given = argument.filter(|value| *value != ValueRef::Null);
+    let text = given.map(|value| text_argument("argument 'options'", value)).transpose()?;
+    let options = options::parse(text.as_deref(), used)?;
+    let limits = RunLimits::new(&options);
+    Ok((options, limits))
 }
 
 /// Fits one function on all cores.

@@ -152,17 +152,6 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
     }
 }
 
-/// An optional text argument; `None` for NULL.
-///
-/// # Errors
-/// A value that is neither NULL nor TEXT in UTF-8.
-pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<String>> {
-    match value {
-        None | Some(ValueRef::Null) => Ok(None),
-        Some(value) => text_argument(what, value).map(Some),
-    }
-}
-
 /// A vector of finite numbers: a BLOB of little-endian `f32`, or a JSON array. The features of a model have its number, which
 /// is checked before more of them are copied, and missing ones count as in its training. Without a model they are NaN.
 ///

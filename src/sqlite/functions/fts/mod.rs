@@ -26,8 +26,8 @@ use crate::base::{Error, Result, Ticks, shorten};
 use crate::search::text::{Counts, Found, Hit, Statistics, feature_names, match_query};
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::{
-    Database, Output, Parameter, ScalarCall, ScalarFunction, State, from_host, interruptible, optional_text,
-    sql, text_argument,
+    Database, Output, Parameter, ScalarCall, ScalarFunction, State, from_host, interruptible, sql,
+    text_argument,
 };
 use crate::sqlite::source::{is_missing, name_forms, quote};
 use crate::train::options::{self, Use};
@@ -138,7 +138,8 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
         Some(ValueRef::Real(number)) => number.to_string(),
         Some(ValueRef::Null) | None => String::new(),
     };
-    let given = optional_text("options", call.argument(1))?;
+    let given = call.argument(1).filter(|value| *value != ValueRef::Null);
+    let given = given.map(|value| text_argument("options", value)).transpose()?;
     let options = options::parse(given.as_deref(), Use::FtsQuery)?;
     let words = options.choice("words")?.unwrap_or_default();
     // A lock at load time can have hidden FTS5; the statements that follow use it.

@@ -14,17 +14,15 @@ use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics, reser
 use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
-use crate::sqlite::glue::{Call, ModelHandle, Output, RunLimits, optional_text};
-use crate::train::options::{self, Use};
+use crate::sqlite::glue::{Call, ModelHandle, Output, call_options};
+use crate::train::options::Use;
 
 /// Most grades that are drawn one by one.
 const MOST_GRADES: usize = 8;
 
 /// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
 pub fn queries(call: &Call<'_>) -> Result<String> {
-    let options = optional_text("argument 'options'", call.arguments[3])?;
-    let options = options::parse(options.as_deref(), Use::Evaluate)?;
-    let limits = RunLimits::new(&options);
+    let (options, limits) = call_options(call.arguments[3], Use::Evaluate)?;
     let metric = metrics(&options)?.swap_remove(0);
     limits.run_here(call.connection, || {
         let mut measured: Vec<(Vec<Id>, Evaluation, String)> = Vec::new();
