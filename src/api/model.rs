@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Answer;
-use super::Control;
 use super::dataset::{Dataset, Needs};
+use super::{Answer, Control};
 use crate::apply::export::Format;
 use crate::apply::{
     self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,

@@ -5,9 +5,8 @@
 use super::bins::{Binned, Borders};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
-use super::leaves;
-use super::objective;
 use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
+use super::{leaves, objective};
 use crate::base::{Control, Error, Reservation, Result, bytes_of, grown_bytes, named, parallel};
 use crate::data::Matrix;
 use crate::math::Random;

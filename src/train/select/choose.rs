@@ -9,12 +9,10 @@
 //! So the value of the chosen candidate belongs to the model that the training returns, or would return on the training
 //! part.
 
-use super::argmax;
-use super::argmax_smoothed;
-use super::one_standard_error;
 use super::report::{Curve, Selection, Split};
 use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
+use super::{argmax, argmax_smoothed, one_standard_error};
 use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Id};

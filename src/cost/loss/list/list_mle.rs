@@ -17,8 +17,7 @@
 
 use std::sync::Arc;
 
-use super::differ;
-use super::with_scratch;
+use super::{differ, with_scratch};
 use crate::base::{Ticks, named};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;

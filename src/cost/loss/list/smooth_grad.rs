@@ -17,8 +17,7 @@
 use std::sync::Arc;
 
 use super::measure::{Measure, PositionWeights};
-use super::with_scratch;
-use super::{check_gains, measure, unknown_measure};
+use super::{check_gains, measure, unknown_measure, with_scratch};
 use crate::base::{Params, Result, checkpoint};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;

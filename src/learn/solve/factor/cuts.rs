@@ -5,8 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::Factorization;
-use super::{HalfStep, MOST_USER_PLANES, UserLoss};
+use super::{Factorization, HalfStep, MOST_USER_PLANES, UserLoss};
 use crate::base::parallel;
 use crate::math::{Objective, Planes, axpy, dot, sort_indices};
 

@@ -21,8 +21,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::in_range;
-use super::with_scratch;
+use super::{in_range, with_scratch};
 use crate::base::{Error, Params, Result, Ticks, shorten};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;
