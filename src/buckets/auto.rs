@@ -12,7 +12,7 @@ use crate::base::{Control, Error, Result};
 use crate::buckets::grid::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
-use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit, Writer};
+use crate::buckets::{Asking, BucketSums, Decoded, Part, Question, Reader, Replay, Unit, Writer};
 use crate::cost::metric::StandardError;
 use crate::data::{Dataset, position_names};
 use crate::learn::solve::{Gram, fits_single_precision};
@@ -50,7 +50,7 @@ impl Tried {
     /// Asks for the sample and tries candidates on it.
     fn ask(spec: &AutoSpec, asking: &Asking<'_>, names: &[String], control: &Control) -> Result<Self> {
         let question = Question { kind: FACTS, part: Part::All, numbers: Vec::new() };
-        let Sums { numbers, sample, .. } = asking.ask(question);
+        let BucketSums { numbers, sample, .. } = asking.ask(question);
         let facts = Facts::new(numbers)?;
         let [queries, judged] =
             [Count::Queries, Count::Informative].map(|count| facts.count(count, Part::All) as usize);
@@ -187,7 +187,7 @@ impl BucketTraining for AutoSpec {
         decoded: &Decoded,
         (bucket, mut data): (u32, Dataset),
         control: &Control,
-    ) -> Result<Vec<Sums>> {
+    ) -> Result<Vec<BucketSums>> {
         let questions = replay.questions();
         let columns = data.features.columns();
         if let [(_, Question { kind: FACTS, .. })] = questions {
@@ -217,7 +217,7 @@ impl BucketTraining for AutoSpec {
             let single = if fits_single_precision(&scaled) { space.single_map() } else { None };
             let mut numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
             numbers.push(total_weight(&data));
-            Ok(Sums { numbers, ..Sums::default() })
+            Ok(BucketSums { numbers, ..BucketSums::default() })
         };
         questions.iter().map(of_question).collect()
     }

@@ -31,7 +31,7 @@ use crate::train::report::DataFacts;
 pub use bytes::{Kind, Reader, Writer, check_bytes};
 pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay};
 pub use sample::{Sample, Unit};
-pub use sums::{Answer, Round, Sums};
+pub use sums::{Answer, BucketSums, Round};
 
 // Interface of training in buckets, and the algorithms that have it.
 
@@ -60,7 +60,7 @@ pub trait BucketTraining {
         decoded: &Decoded,
         bucket: (u32, Dataset),
         control: &Control,
-    ) -> Result<Vec<Sums>>;
+    ) -> Result<Vec<BucketSums>>;
 }
 
 /// A training in buckets in one process.

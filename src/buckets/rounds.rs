@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::{Control, Error, Params, Result};
 use crate::buckets::{
-    Answer, BucketTraining, Decoded, InProcess, Kind, Reader, Replay, Round, Sums, TrainedInBuckets, Writer,
-    in_process, in_rounds, pack,
+    Answer, BucketSums, BucketTraining, Decoded, InProcess, Kind, Reader, Replay, Round, TrainedInBuckets,
+    Writer, in_process, in_rounds, pack,
 };
 use crate::data::{Categories, position_names};
 use crate::model::{TrainingColumns, decode_header, encode_header};
@@ -193,7 +193,7 @@ impl State {
         }
         let mut sums = self.training()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
         if self.round.present.is_none() {
-            sums.push(Sums { counts: vec![(bucket, checksum)], ..Sums::default() });
+            sums.push(BucketSums { counts: vec![(bucket, checksum)], ..BucketSums::default() });
         }
         Answer::of_bucket(self.round.clone(), bucket, sums)
     }

@@ -190,7 +190,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buckets::{Answer, Round, Sums, pack};
+    use crate::buckets::{Answer, BucketSums, Round, pack};
     use crate::math::Random;
 
     /// 200 queries of 1 to 9 documents; ids of both classes.
@@ -214,7 +214,8 @@ mod tests {
         let round = Round { training: 1, number: 1, buckets, present: None };
         let of_pack = |(bucket, bytes): (u32, Vec<u8>)| {
             let sample = Sample::of(&pack::read(&bytes, bucket, buckets).unwrap(), unit, most, 3).unwrap();
-            Answer::of_bucket(round.clone(), bucket, vec![Sums { sample, ..Sums::default() }]).unwrap()
+            Answer::of_bucket(round.clone(), bucket, vec![BucketSums { sample, ..BucketSums::default() }])
+                .unwrap()
         };
         let mut answers: Vec<Answer> = pack::split(data, buckets).into_iter().map(of_pack).collect();
         while answers.len() > 1 {

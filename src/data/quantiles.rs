@@ -279,7 +279,7 @@ fn careful_scores<T: Element>(of: &[Quantiles], document: &[T], out: &mut [T]) {
 }
 
 /// Sums of a document in lanes, and zeros, which are NaN beside a value that is not finite: its score may be finite.
-type Sums = [Lanes; 2];
+type LaneSums = [Lanes; 2];
 
 /// Adds the terms of eight features.
 #[inline(always)]
@@ -287,7 +287,7 @@ fn add_terms<R: Registers, T: Element>(
     of: &[Quantiles; LANES],
     values: &[T; LANES],
     weights: &[f64; LANES],
-    [sums, zeros]: &mut Sums,
+    [sums, zeros]: &mut LaneSums,
 ) {
     let scores = scores::<R, T>(of, values);
     for lane in 0..LANES {
@@ -302,7 +302,7 @@ fn add_last_terms<R: Registers, T: Element>(
     of: &[Quantiles],
     values: &[T],
     weights: &[f64],
-    [sums, zeros]: &mut Sums,
+    [sums, zeros]: &mut LaneSums,
 ) {
     for lane in 0..of.len() {
         sums.0[lane] += T::from_f64(score::<R, T>(&of[lane], values[lane])).to_f64() * weights[lane];

@@ -144,16 +144,6 @@ impl Encoding {
             Self::Order(items) => items.len() <= MAX_ITEMS && items.is_sorted_by(|a, b| a < b),
         }
     }
-
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        match self {
-            Self::Number { .. } => 0,
-            Self::Category(ids) | Self::Order(ids) => {
-                ids.iter().map(|id| crate::base::memory::bytes_of::<Id>(1) + id.heap_bytes()).sum()
-            }
-        }
-    }
 }
 
 /// Adds the position of each known item among the listed ones. Unknown items take no position.

@@ -237,11 +237,6 @@ impl QueryFeatureRule {
         self.encodings.get(position).is_none_or(Encoding::is_number)
     }
 
-    /// Bytes that it takes besides names.
-    pub fn bytes(&self) -> u64 {
-        self.encodings.iter().map(Encoding::bytes).sum()
-    }
-
     /// Checks a rule that was read from bytes, for documents of `n_features` features.
     ///
     /// # Errors

@@ -181,11 +181,6 @@ impl Scaling {
         }
     }
 
-    /// One document scaled without the rest of its query.
-    pub fn document(&self, features: &[f64]) -> Vec<f64> {
-        features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
-    }
-
     /// The weighted sum of the scaled features of a document, which are rounded to the type of the source. Only for a scaling
     /// of single documents.
     #[inline]

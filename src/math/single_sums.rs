@@ -60,6 +60,7 @@ impl Panels {
     }
 
     /// An entry.
+    #[cfg(test)]
     pub fn get(&self, row: usize, column: usize) -> f32 {
         self.panel(column / PANEL)[row].values()[column % PANEL]
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Implicit;
-use crate::base::{Error, Result, Ticks, bytes_of, matrix_bytes, require};
+use crate::base::{Error, Result, Ticks, require};
 use crate::cost::loss::{Loss, Shape};
 use crate::data::{Id, ListConstraint};
 use crate::learn::solve::{Factors, HalfStep, Side, UserLoss, gather, no_solution};
@@ -358,14 +358,6 @@ impl Factored {
         keep_smallest(&mut scored, k);
         negate(&mut scored);
         Ok(scored)
-    }
-
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        let ids = self.users.iter().chain(&self.items);
-        let ids_bytes = ids.map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum::<u64>();
-        let rows = matrix_bytes(self.users.len() + self.items.len(), self.factors.rank + 2);
-        ids_bytes.saturating_add(rows).saturating_add(bytes_of::<u32>(self.rated.len()))
     }
 
     /// The name of the form in a stored model.

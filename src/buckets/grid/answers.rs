@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::facts::{FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
 use super::{FACTS_TASK, facts};
 use crate::base::{Control, Error, Result, matrix_bytes, parallel, unwind};
-use crate::buckets::{Asking, Decoded, Part, Question, Replay, Sums, Unit};
+use crate::buckets::{Asking, BucketSums, Decoded, Part, Question, Replay, Unit};
 use crate::cost::loss::Loss;
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ScalingKind};
@@ -33,7 +33,7 @@ pub(super) fn answer(
     (replay, decoded): (&Replay, &Decoded),
     (bucket, mut data): (u32, Dataset),
     control: &Control,
-) -> Result<Vec<Sums>> {
+) -> Result<Vec<BucketSums>> {
     let questions = replay.questions();
     let takes_part = |question: &Question| question.part.has(bucket);
     if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions {
@@ -46,7 +46,7 @@ pub(super) fn answer(
         return sums.map(|sums| vec![sums]);
     }
     if !questions.iter().any(|(_, question)| takes_part(question)) {
-        return Ok(vec![Sums::default(); questions.len()]);
+        return Ok(vec![BucketSums::default(); questions.len()]);
     }
     // 1. Documents as in the fit.
     let prepared = || Prepared::from_bytes(replay.result(FACTS_TASK).ok_or_else(wrong_length)?);
@@ -97,13 +97,13 @@ pub(super) fn answer(
             Question { kind: HINGE, numbers, .. } => hinge(dim, &queries, numbers, control)?,
             _ => return Err(wrong_length()),
         };
-        Ok(Sums { numbers, ..Sums::default() })
+        Ok(BucketSums { numbers, ..BucketSums::default() })
     };
     questions.iter().map(of_question).collect()
 }
 
 /// The answer to the first question.
-fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
+fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<BucketSums> {
     if matches!(spec.loss, Loss::Pair(..)) {
         checks::pairs_of_queries(spec, data)?;
     }

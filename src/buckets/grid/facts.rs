@@ -9,7 +9,7 @@ mod tests;
 
 use crate::base::{Control, Error, Result, Ticks};
 use crate::buckets::{
-    Asking, FOLDS, Part, Question, Reader, Sample, Sums, TrainedInBuckets, Unit, Writer, check_bytes,
+    Asking, BucketSums, FOLDS, Part, Question, Reader, Sample, TrainedInBuckets, Unit, Writer, check_bytes,
 };
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind, mean_and_factor_of};
@@ -205,7 +205,7 @@ impl Prepared {
     /// Asks the buckets for the facts, and fits scaling and space.
     pub fn ask(spec: &GridSpec, asking: &Asking<'_>, control: &Control) -> Result<Self> {
         let question = |kind, numbers| Question { kind, part: Part::All, numbers };
-        let Sums { numbers, counts, sample } = asking.ask(question(FACTS, Vec::new()));
+        let BucketSums { numbers, counts, sample } = asking.ask(question(FACTS, Vec::new()));
         let facts = Facts::new(numbers)?;
         check(spec, &facts)?;
         let fills = facts.fills(spec.missing);
@@ -344,7 +344,7 @@ impl First<'_> {
     ///
     /// # Errors
     /// Rows that the training cannot learn from.
-    pub fn answer(&self, bucket: u32, data: &Dataset) -> Result<Sums> {
+    pub fn answer(&self, bucket: u32, data: &Dataset) -> Result<BucketSums> {
         let dim = data.features.columns();
         if dim > usize::from(u16::MAX) {
             return Err(Error::Unsupported(format!(
@@ -387,7 +387,7 @@ impl First<'_> {
             Some((unit, most)) => Sample::of(data, unit, most, self.seed)?,
             None => Sample::default(),
         };
-        Ok(Sums { numbers, counts, sample })
+        Ok(BucketSums { numbers, counts, sample })
     }
 }
 
@@ -435,7 +435,7 @@ fn fill(data: &mut Dataset, fills: &[f64]) {
 }
 
 /// The answer of a bucket to [`VARIANCES`]: for each feature the sum of (x - center)^2.
-pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<Sums> {
+pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<BucketSums> {
     let dim = data.features.columns();
     if numbers.len() != 2 * dim {
         return Err(wrong_length());
@@ -451,5 +451,5 @@ pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<Sums> {
             *square += difference * difference;
         }
     }
-    Ok(Sums { numbers: squares, ..Sums::default() })
+    Ok(BucketSums { numbers: squares, ..BucketSums::default() })
 }

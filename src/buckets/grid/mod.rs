@@ -17,7 +17,7 @@ use serde_json::Map;
 
 use crate::base::{Control, Error, Result, matrix_bytes};
 use crate::buckets::{
-    BucketTraining, Decoded, FOLDS, Part, Question, Reader, Replay, Sums, TrainedInBuckets, Writer,
+    BucketSums, BucketTraining, Decoded, FOLDS, Part, Question, Reader, Replay, TrainedInBuckets, Writer,
 };
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::data::{Dataset, ListConstraint, ScalingKind};
@@ -152,7 +152,7 @@ impl BucketTraining for GridSpec {
         decoded: &Decoded,
         (bucket, data): (u32, Dataset),
         control: &Control,
-    ) -> Result<Vec<Sums>> {
+    ) -> Result<Vec<BucketSums>> {
         answers::answer(self, (replay, decoded), (bucket, data), control)
     }
 }

@@ -156,6 +156,11 @@ impl Loss {
         }
     }
 
+    /// Whether it is a listwise loss with a gradient everywhere; its Hessians are used, those of pairwise losses are not.
+    pub fn is_smooth_list(&self) -> bool {
+        matches!(self, Self::List(_)) && matches!(self.shape(), Shape::Quadratic | Shape::Smooth)
+    }
+
     /// True if a query with these labels influences a fit. `weights`: the weights of its documents; empty if all are 1.
     pub fn is_informative(&self, labels: &[f64], weights: &[f64]) -> bool {
         let weighted = || labels.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(y, _)| *y);

@@ -108,7 +108,7 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Penalty, Choice::Loss],
-        holds: |c| c.penalty.has_radius() && !is_smooth_list(c.loss),
+        holds: |c| c.penalty.has_radius() && !c.loss.is_smooth_list(),
         instead: |_| "penalty \"ridge\" or a smooth listwise loss such as \"list_net\"".to_owned(),
     },
     Conflict {
@@ -290,11 +290,6 @@ impl Combination<'_> {
         };
         format!("{} \"{value}\"", choice.name())
     }
-}
-
-/// Whether a loss is a listwise one with a gradient everywhere.
-fn is_smooth_list(loss: &Loss) -> bool {
-    matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
 }
 
 /// Whether a loss is least squares or the convex bound of `direct`.

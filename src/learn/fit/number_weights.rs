@@ -17,7 +17,7 @@
 use ndarray::{Array2, ArrayView2, s};
 
 use super::column_weights::preferences;
-use crate::base::{Control, Error, Result, Ticks, matrix_bytes, parallel};
+use crate::base::{Control, Error, Result, Ticks, parallel};
 use crate::cost::loss::pair_count;
 use crate::data::query_distance::Comparison;
 use crate::data::{Dataset, QueryDistance};
@@ -70,9 +70,6 @@ fn learn(
 ) -> Result<Option<Vec<f64>>> {
     let p = features.ncols();
     // 1. Queries whose grades differ, with their directions.
-    let bytes = matrix_bytes(MOST_QUERIES.min(data.n_queries()), p + data.features.columns());
-    let _memory =
-        control.reserve(bytes, "learning weights of query features", "use \"query_distance\": {}")?;
     let Some((error, units)) = HeldOutError::new(data, features, seed, control)? else { return Ok(None) };
     // 2. The best equal weights.
     let median = error.median_distance(&units);
@@ -238,11 +235,6 @@ impl Objective for HeldOutError {
             axpy(1.0 / self.total, &gradient, slopes);
         }
         value
-    }
-
-    /// Not used by L-BFGS.
-    fn hessian_times(&self, _: &[f64], v: &[f64]) -> Vec<f64> {
-        vec![0.0; v.len()]
     }
 }
 

@@ -63,14 +63,14 @@ pub struct PairQuery {
 }
 
 /// The matrix H of the candidates.
-struct Candidates<'a> {
+struct PivotPairs<'a> {
     kernel: &'a Kernel,
     /// The better document of each pair, and the worse one.
     better: (Vec<f64>, Points),
     worse: (Vec<f64>, Points),
 }
 
-impl<'a> Candidates<'a> {
+impl<'a> PivotPairs<'a> {
     fn new(kernel: &'a Kernel, features: &Matrix, pairs: &[(usize, usize)]) -> Self {
         let side = |rows: Vec<usize>| {
             let rows = features.select_rows(&rows).rows_f64(0..pairs.len());
@@ -88,7 +88,7 @@ fn row((rows, points): &(Vec<f64>, Points), i: usize) -> &[f64] {
     &rows[i * points.dim()..(i + 1) * points.dim()]
 }
 
-impl Gram for Candidates<'_> {
+impl Gram for PivotPairs<'_> {
     fn len(&self) -> usize {
         self.better.1.len()
     }
@@ -133,7 +133,7 @@ impl PairMap {
     ) -> Result<Self> {
         let chosen = sampled_pairs(offsets, labels, options);
         let _memory = reserve_candidates(4 * chosen.len(), features.columns(), control)?;
-        let candidates = Candidates::new(kernel, features, &chosen);
+        let candidates = PivotPairs::new(kernel, features, &chosen);
         check_diagonal(&candidates)?;
         let found = pivoted::factor(&candidates, options.limits(), control)?;
         let pivots: Vec<(usize, usize)> = found.pivots.iter().map(|&pivot| chosen[pivot]).collect();
@@ -266,6 +266,7 @@ impl PairMap {
     }
 
     /// As [`super::FeatureMap::negative`].
+    #[cfg(test)]
     pub fn negative(&self) -> f64 {
         self.negative
     }

@@ -152,6 +152,7 @@ impl Ranking {
     }
 
     /// Number of positions with a weight.
+    #[cfg(test)]
     pub fn positions(&self) -> usize {
         self.a.len()
     }

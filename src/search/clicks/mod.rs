@@ -27,7 +27,7 @@ pub use information::Influence;
 pub use judge::{
     Grading, HeldOut, Method, Prediction, Propensity, by_likelihood, fitted, grade, harvested, judgments,
 };
-pub use offline::{Changes, GROUPS, OfflineValue, Sums, Weights, group_of};
+pub use offline::{Changes, ClickSums, GROUPS, OfflineValue, Weights, group_of};
 
 /// A row of an impression.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -31,7 +31,7 @@ pub fn group_of(impression: &Id) -> usize {
 
 /// Sums over the clicks of a log.
 #[derive(Debug)]
-pub struct Sums {
+pub struct ClickSums {
     metrics: usize,
     /// Impressions by group.
     impressions: Vec<f64>,
@@ -79,7 +79,7 @@ pub struct OfflineValue {
     pub error: Option<f64>,
 }
 
-impl Sums {
+impl ClickSums {
     /// No impression yet.
     pub fn new(metrics: usize, memory: &Memory) -> Self {
         Self { metrics, impressions: vec![0.0; GROUPS], clicks: Vec::new(), memory: memory.nothing() }

@@ -214,7 +214,7 @@ fn metric(
     let Some(rows) = rows else { return Ok(no_value()) };
     let judged = scored_judged(call, request, rows)?;
     let mean = Mean::new(metric.def(), request.options.choice("undefined")?.unwrap_or_default());
-    let (evaluation, _memory) = evaluate_judged(call, request, &judged, &[metric])?;
+    let evaluation = evaluate_judged(call, request, &judged, &[metric])?;
     let value =
         |(query, values): (usize, &Vec<Option<f64>>)| mean.weighted(values[0], judged.data.labels(query));
     let values: Vec<(f64, f64)> = evaluation.values.iter().enumerate().filter_map(value).collect();

@@ -14,7 +14,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use crate::apply::{candidate_items, new_users, user_of_ratings};
-use crate::base::{Error, Params, Reservation, Result, bytes_of};
+use crate::base::{Error, Params, Reservation, Result};
 use crate::data::{Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
@@ -59,13 +59,6 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     // 1. The users, and the items to choose from.
     let (ids, ids_memory) = users(call.argument(1), factored, limits)?;
     let among = candidates(call, options, limits, &handle.model, &mut warnings)?;
-    let items = among.as_ref().map_or(factored.items.len(), Vec::len);
-    let bytes = bytes_of::<(usize, f64)>(items);
-    let memory = limits.memory().reserve(
-        bytes,
-        format_args!("scoring {items} items"),
-        "use a model of fewer items, or \"candidates\"",
-    )?;
     let (users, folded) = match ratings(call, options, limits, &handle.model)? {
         Some(_) if ids.len() > 1 => {
             let allowed = "one user; without ratings, an array of users";
@@ -90,7 +83,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     let rated = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
     let (database, limits) = (Database::from_connection(call.connection), limits.clone());
     let list = move |user_id: Id, index: Option<usize>| -> Result<OutputRows> {
-        let _counted = (&memory, &handle.memory, &ids_memory);
+        let _counted = (&handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
         let user = folded.clone().unwrap_or_else(|| factored.user(index));
         let is_new = i64::from(user.is_new);

@@ -9,11 +9,11 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::evaluate::{Judged, evaluate_judged, judged, metrics, reserve_drawing};
+use super::evaluate::{Judged, evaluate_judged, judged, metrics};
 use super::plot::{self, MODEL, OPTIONS, SOURCE, ranked};
 use super::ranking_call::RankingCall;
 use crate::apply::{Evaluation, METRIC_COST, evaluate};
-use crate::base::{Control, Error, Reservation, Result};
+use crate::base::{Control, Error, Result};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::Dataset;
 use crate::math::{compare, descending, sort_indices};
@@ -64,8 +64,6 @@ struct Subject<'a> {
 struct Measured {
     judged: Judged,
     evaluation: Evaluation,
-    /// The bytes of the evaluation.
-    _memory: Reservation,
 }
 
 impl Subject<'_> {
@@ -77,7 +75,6 @@ impl Subject<'_> {
 
 fn page(call: &Call<'_>, request: &RankingCall) -> Result<String> {
     let subject = subject(call, request)?;
-    let _memory = reserve_drawing(request, &subject.measured.judged)?;
     let mut page = Page::default();
     page.heading(1, &subject.name);
     summary(&mut page, &subject);
@@ -131,8 +128,8 @@ fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>>
 /// Reads, scores and measures the source.
 fn measured(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
     let judged = judged(call, request)?;
-    let (evaluation, memory) = evaluate_judged(call, request, &judged, metrics)?;
-    Ok(Measured { judged, evaluation, _memory: memory })
+    let evaluation = evaluate_judged(call, request, &judged, metrics)?;
+    Ok(Measured { judged, evaluation })
 }
 
 /// Plots of the model and its training; what has no plot is left out.

@@ -59,7 +59,7 @@ pub const FIT: ScalarFunction = ScalarFunction {
 };
 
 /// The checked arguments of a training.
-struct Request<'a> {
+struct TrainRequest<'a> {
     training: Training,
     source: String,
     /// Values for the statement of the source.
@@ -190,7 +190,7 @@ pub(super) struct Seconds {
 }
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
-    let mut request = Request::new(call, Use::Train)?;
+    let mut request = TrainRequest::new(call, Use::Train)?;
     let options = request.training.options().clone();
     let name = options.text("name").unwrap_or(request.training.algorithm().name).to_owned();
     check_name(&name)?;
@@ -255,7 +255,7 @@ pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
 }
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
-    let mut request = Request::new(call, Use::Fit)?;
+    let mut request = TrainRequest::new(call, Use::Fit)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
         request.read_prior(connection, call.state)?;
@@ -265,7 +265,7 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-impl<'a> Request<'a> {
+impl<'a> TrainRequest<'a> {
     fn new(call: &'a ScalarCall<'_>, used: Use) -> Result<Self> {
         let (algorithm, source) = algorithm_and_source(call.argument(0), call.argument(1))?;
         let (options, limits) = call_options(call.argument(2), used)?;

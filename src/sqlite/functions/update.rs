@@ -40,7 +40,7 @@ pub const UPDATE: ScalarFunction = ScalarFunction {
 };
 
 /// The checked arguments of an update.
-struct Request<'a> {
+struct UpdateRequest<'a> {
     model: &'a Model,
     algorithm: &'static AlgorithmDef,
     resume: ResumeFn,
@@ -106,7 +106,7 @@ fn update_once(
     })?;
     check_name(&name)?;
     // 3. The work.
-    let request = Request { model: &model, algorithm, resume, source, options, limits };
+    let request = UpdateRequest { model: &model, algorithm, resume, source, options, limits };
     let (model, training) = limits.run_here(connection, || request.execute(connection))?;
     let from = base
         .as_ref()
@@ -139,7 +139,7 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
     })
 }
 
-impl Request<'_> {
+impl UpdateRequest<'_> {
     /// Reads, fits and encodes: the bytes of the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
         // 1. Rows, in the order of the source.

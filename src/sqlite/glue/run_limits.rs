@@ -18,9 +18,6 @@ use crate::base::{Control, Error, Memory, POLL_INTERVAL, Params, Result, cores, 
 use crate::learn::space::Function;
 use crate::train::options::{self, Use};
 
-/// Bytes of the stack of a thread that are used.
-const BYTES_OF_THREAD: u64 = 32 << 10;
-
 /// Largest work in operations of about a nanosecond that stays on the calling thread. A pool of two threads halves 1 ms of
 /// work, and takes about as long to start.
 const SMALL: usize = 1_000_000;
@@ -123,11 +120,7 @@ impl RunLimits {
         work: impl FnOnce(&Control) -> Result<T> + Send,
     ) -> Result<T> {
         let probe = Probe::of(database)?;
-        // More threads than cores are few only if the caller says so.
         let threads = self.threads.unwrap_or_else(cores);
-        let bytes = if threads > cores() { threads as u64 * BYTES_OF_THREAD } else { 0 };
-        let what = format_args!("{threads} threads");
-        let _threads = self.memory.reserve(bytes, what, "use fewer threads")?;
         let mut progress = self.progress.then(Progress::start);
         let poll = |control: &Control| {
             progress.iter_mut().for_each(|progress| progress.show(control));
@@ -319,12 +312,12 @@ impl Drop for Finish<'_> {
 }
 
 /// The database, for a thread that interrupts it.
-struct Target(*mut ffi::sqlite3);
+struct WatchedDatabase(*mut ffi::sqlite3);
 
 // SAFETY: the only use is `sqlite3_interrupt`, which may be called from any thread while the database is open.
-unsafe impl Sync for Target {}
+unsafe impl Sync for WatchedDatabase {}
 
-impl Target {
+impl WatchedDatabase {
     fn interrupt(&self) {
         // SAFETY: the database is open: the thread ends before the call that it watches.
         unsafe { ffi::sqlite3_interrupt(self.0) };
@@ -343,7 +336,7 @@ pub fn within_time<T>(
 ) -> Result<T> {
     let Some(limit) = limits.time_limit() else { return read() };
     // SAFETY: the handle of an open connection. (rusqlite's own handle for interrupts does nothing in a callback.)
-    let target = Target(unsafe { connection.handle() });
+    let target = WatchedDatabase(unsafe { connection.handle() });
     let finished = Finished::default();
     let watch = || {
         let mut flag = finished.flag.lock().unwrap_or_else(PoisonError::into_inner);

@@ -278,9 +278,9 @@ pub struct Votes {
 
 /// Things that a warning counts, and the first of them.
 #[derive(Debug, Default)]
-struct Found(u64, String);
+struct Occurrences(u64, String);
 
-impl Found {
+impl Occurrences {
     fn add(&mut self, what: impl FnOnce() -> String) {
         if self.0 == 0 {
             self.1 = what();
@@ -303,9 +303,9 @@ struct Lists {
     is_repeated: bool,
     all_rows: u64,
     all_clicks: u64,
-    other_teams: Found,
-    repeated: Found,
-    uneven: Found,
+    other_teams: Occurrences,
+    repeated: Occurrences,
+    uneven: Occurrences,
 }
 
 impl Lists {
@@ -342,13 +342,13 @@ impl Lists {
         let Self { other_teams, repeated, uneven, .. } = self;
         let mut warnings = Vec::new();
         if other_teams.0 > 0 {
-            let Found(count, first) = other_teams;
+            let Occurrences(count, first) = other_teams;
             warnings.push(format!(
                 "rows with a team other than 'a' and 'b': {count} (the first: {first}); their clicks are not counted"
             ));
         }
         if repeated.0 > 0 {
-            let Found(count, first) = repeated;
+            let Occurrences(count, first) = repeated;
             warnings.push(format!(
                 "impressions with a position twice: {count} (the first: {first}), each counted as one list; give each list that is \
                  shown an id of its own, and log one row for a document, however often it is clicked"
@@ -360,7 +360,7 @@ impl Lists {
                     .to_owned(),
             );
         } else if uneven.0 > 0 {
-            let Found(count, first) = uneven;
+            let Occurrences(count, first) = uneven;
             warnings.push(format!(
                 "impressions with two or more documents more of one team than of the other: {count} (the first: {first}); team \
                  draft makes no such lists, so log all documents that are shown, and all from the top"

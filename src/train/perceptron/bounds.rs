@@ -411,10 +411,6 @@ impl Objective for LeastDifference<'_> {
         }
         (1.0 - difference).max(0.0)
     }
-
-    fn hessian_times(&self, _image: &[f64], v: &[f64]) -> Vec<f64> {
-        vec![0.0; v.len()]
-    }
 }
 
 #[cfg(test)]

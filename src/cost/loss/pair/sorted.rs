@@ -8,13 +8,13 @@ use crate::math::{MERGE_COST, descending, splits};
 
 /// Sums over documents: their number, their scores and squares of scores, less a center.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+struct ScoreSums {
     count: f64,
     first: f64,
     second: f64,
 }
 
-impl Sums {
+impl ScoreSums {
     fn add(&mut self, score: f64) {
         self.count += 1.0;
         self.first += score;
@@ -48,14 +48,14 @@ fn add(loss: PairLoss, high: &mut [Item], low: &mut [Item], threshold: f64, sign
     // Small numbers have small squares and small errors.
     let center = high[high.len() / 2].score;
     let mut ticks = Ticks::default();
-    let (mut value, mut from, mut sums) = (0.0, low.len(), Sums::default());
+    let (mut value, mut from, mut sums) = (0.0, low.len(), ScoreSums::default());
     for better in high.iter_mut().rev() {
         ticks.add(MERGE_COST);
         while from > 0 && better.score - low[from - 1].score < threshold {
             from -= 1;
             sums.add(low[from].score - center);
         }
-        let Sums { count, first, second } = sums;
+        let ScoreSums { count, first, second } = sums;
         let lacking = threshold - (better.score - center);
         if squared {
             value += (count * lacking + 2.0 * first) * lacking + second;
@@ -65,14 +65,14 @@ fn add(loss: PairLoss, high: &mut [Item], low: &mut [Item], threshold: f64, sign
             better.sum -= sign * count;
         }
     }
-    let (mut to, mut sums) = (0, Sums::default());
+    let (mut to, mut sums) = (0, ScoreSums::default());
     for worse in low {
         ticks.add(MERGE_COST);
         while to < high.len() && high[to].score - worse.score < threshold {
             sums.add(high[to].score - center);
             to += 1;
         }
-        let Sums { count, first, .. } = sums;
+        let ScoreSums { count, first, .. } = sums;
         let gained = threshold + (worse.score - center);
         worse.sum += if squared { 2.0 * (count * gained - first) } else { sign * count };
     }

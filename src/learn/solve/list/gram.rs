@@ -179,6 +179,7 @@ impl Gram {
     ///
     /// # Panics
     /// When they have another number of features.
+    #[cfg(test)]
     pub fn subtract(&mut self, other: &Self) {
         self.combine(other, |sum, value| *sum -= value);
     }

@@ -42,11 +42,11 @@ pub(super) fn difference_path(
     rule: &StopRule,
     control: &Control,
 ) -> Vec<Solution> {
-    solve_path(lambdas, |lambda, _| Search::new(problem, lambda, rule, control).run())
+    solve_path(lambdas, |lambda, _| LambdaFit::new(problem, lambda, rule, control).run())
 }
 
 /// The fit for one lambda.
-struct Search<'p, 'a> {
+struct LambdaFit<'p, 'a> {
     problem: &'p ListProblem<'a>,
     lambda: f64,
     rule: &'p StopRule,
@@ -69,7 +69,7 @@ struct Descent {
     began: Instant,
 }
 
-impl<'p, 'a> Search<'p, 'a> {
+impl<'p, 'a> LambdaFit<'p, 'a> {
     fn new(problem: &'p ListProblem<'a>, lambda: f64, rule: &'p StopRule, control: &'p Control) -> Self {
         Self { problem, lambda, rule, control, bundle: None, majorant: None, first: 0.0 }
     }

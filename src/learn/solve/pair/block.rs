@@ -149,6 +149,7 @@ impl PairBlock {
     }
 
     /// For each sorted document its position in the given order.
+    #[cfg(test)]
     pub fn order(&self) -> &[u32] {
         &self.order
     }

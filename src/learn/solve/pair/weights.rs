@@ -85,6 +85,9 @@ pub(super) struct Weights {
 
 /// Weights of eight pairs at a time.
 pub(super) trait EightWeights: Copy {
+    /// Whether all weights are 1.
+    const ARE_EQUAL: bool = false;
+
     /// Numbers of the pairs of document `a` and the documents of a block, times the weights of these pairs.
     fn times(self, a: usize, block: usize, values: Lanes) -> Lanes;
 }
@@ -94,6 +97,8 @@ pub(super) trait EightWeights: Copy {
 pub(super) struct Equal;
 
 impl EightWeights for Equal {
+    const ARE_EQUAL: bool = true;
+
     #[inline(always)]
     fn times(self, _: usize, _: usize, values: Lanes) -> Lanes {
         values

@@ -10,7 +10,7 @@ use crate::plot::{
     Bar, Bars, Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened,
 };
 use crate::sqlite::functions::compare::other_queries;
-use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics, reserve_drawing};
+use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics};
 use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
@@ -107,7 +107,6 @@ fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<Strin
     let request = RankingCall::new(call, Use::Evaluate)?;
     request.limits.run_here(call.connection, || {
         let judged = judged(call, &request)?;
-        let _memory = reserve_drawing(&request, &judged)?;
         draw(&judged, &model_name(call, call.argument(0), &request)?)
     })
 }

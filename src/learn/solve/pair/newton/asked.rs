@@ -5,7 +5,7 @@
 //! nothing. Its first step takes the Hessian at hand, whose zone is wider. Nothing is stored per pair, so there are no
 //! multipliers.
 
-use super::chunk::Sums;
+use super::chunk::PassSums;
 use super::hessian::Precision;
 use super::hinge::Hinge;
 use super::space::{HingeRows, Rows, Space, Totals};
@@ -63,7 +63,7 @@ pub fn hinge_sums(problem: &PairProblem<'_>, w: &[f64], widths: [f64; 2], contro
     space.set_point(&lanes::from_slice(w));
     let mut numbers = Vec::with_capacity(hinge_sums_len(w.len()));
     for width in widths {
-        let Sums { loss, alpha, g_scores, .. } = space.pass(0.0, width);
+        let PassSums { loss, alpha, g_scores, .. } = space.pass(0.0, width);
         numbers.extend([loss, alpha, g_scores]);
         numbers.extend(lanes::to_vec(&space.transpose_times(), w.len()));
     }
@@ -189,7 +189,7 @@ impl Rows for Asked<'_> {
 }
 
 impl HingeRows for Asked<'_> {
-    fn pass(&mut self, step: f64, width: f64) -> Sums {
+    fn pass(&mut self, step: f64, width: f64) -> PassSums {
         let mut point = self.accepted.clone();
         if step.abs() > 0.0 {
             lanes::axpy(step, &self.direction, &mut point);
@@ -206,7 +206,7 @@ impl HingeRows for Asked<'_> {
             .map(|(z, d)| z * d)
             .collect();
         let sums = &self.answer[self.last * (HEAD + self.totals.dim)..];
-        Sums {
+        PassSums {
             loss: sums[0],
             alpha: sums[1],
             g_scores: sums[2],

@@ -26,7 +26,7 @@
 //! The best w and the best alpha of all iterations are kept; alpha is also scaled by the theta that maximizes
 //! D(theta alpha).
 
-use super::chunk::Sums;
+use super::chunk::PassSums;
 use super::few::{ZonePair, add_scaled};
 use super::hessian::Precision;
 use super::space::{HingeRows, MANY_FEATURES, Totals};
@@ -234,7 +234,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
     }
 
     /// Gap and residual at w from the sums of a pass there.
-    fn evaluate(&mut self, sums: &Sums, is_fresh: bool) {
+    fn evaluate(&mut self, sums: &PassSums, is_fresh: bool) {
         let alpha_z = self.state.update(sums.loss, is_fresh);
         self.smoothing_gap = (sums.loss - (sums.alpha - sums.g_scores)).max(0.0);
         let State { penalty, best, .. } = &mut self.state;

@@ -4,7 +4,7 @@
 //! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
 //! bit. A small problem is one chunk and runs on the calling thread.
 
-use super::chunk::{Chunk, Sums};
+use super::chunk::{Chunk, PassSums};
 use super::curve::Curve;
 use super::few::{Documents, ZonePair};
 use super::hessian::Precision;
@@ -87,8 +87,8 @@ impl<'a> Space<'a> {
     }
 
     /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
-    pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> Sums {
-        Sums::total(&self.each(|chunk| curve::pass(chunk, curve, step)))
+    pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> PassSums {
+        PassSums::total(&self.each(|chunk| curve::pass(chunk, curve, step)))
     }
 
     /// Sum of c k z z' over all pairs at the accepted point, k the curvature; blocks on and above the diagonal.
@@ -157,8 +157,8 @@ impl Rows for Space<'_> {
 }
 
 impl HingeRows for Space<'_> {
-    fn pass(&mut self, step: f64, delta: f64) -> Sums {
-        Sums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
+    fn pass(&mut self, step: f64, delta: f64) -> PassSums {
+        PassSums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
     }
 
     fn hessian(&mut self, delta: f64, precision: Precision) -> (Vec<Lanes>, u64) {
@@ -249,7 +249,7 @@ pub(super) trait Rows {
 /// Rows with the smoothed hinge. The default methods are for rows that store nothing per pair.
 pub(super) trait HingeRows: Rows {
     /// Pass at (accepted point) + step * (direction) with the given width of the zone.
-    fn pass(&mut self, step: f64, delta: f64) -> Sums;
+    fn pass(&mut self, step: f64, delta: f64) -> PassSums;
 
     /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
     /// of pairs in the zone.

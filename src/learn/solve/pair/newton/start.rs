@@ -88,11 +88,4 @@ impl<R: HingeRows> Hinge<'_, R> {
         penalty.add_center_term(&mut right);
         regularized_solve(&moment, space.totals().dim, penalty.lambda, &right)
     }
-
-    /// Moves to w; returns P(w).
-    fn evaluate_at(&mut self, w: &[Lanes]) -> f64 {
-        self.state.w = w.to_vec();
-        self.refresh();
-        self.state.primal
-    }
 }
