@@ -1,5 +1,21 @@
 //! What every other module may use: errors, limits of memory, threads, cancellation, parameters, caches.
 
+/// The names of the definitions in a table, in its order.
+macro_rules! names_of {
+    ($table:expr) => {
+        &{
+            let mut names = [""; $table.len()];
+            let mut index = 0;
+            while index < names.len() {
+                names[index] = $table[index].name;
+                index += 1;
+            }
+            names
+        }
+    };
+}
+pub(crate) use names_of;
+
 pub mod cache;
 pub mod column_advice;
 pub mod control;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::{Error, Params, Result, shorten};
+use crate::base::{Error, Params, Result, names_of, shorten};
 use crate::data::ListConstraint;
 
 pub use def::{
@@ -41,15 +41,7 @@ pub const LOSSES: &[&LossDef] = &{
 const SEED: &str = "seed";
 
 /// Names of all losses, in the order of [`LOSSES`].
-pub const NAMES: &[&str] = &{
-    let mut names = [""; LOSSES.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = LOSSES[index].name;
-        index += 1;
-    }
-    names
-};
+pub const NAMES: &[&str] = names_of!(LOSSES);
 
 /// The loss of this name.
 ///

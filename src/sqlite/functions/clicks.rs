@@ -9,7 +9,6 @@
 //!   they are named.
 
 use rusqlite::Connection;
-use rusqlite::types::ValueRef;
 
 use crate::base::{Control, Error, Params, Result};
 use crate::data::Id;
@@ -94,7 +93,7 @@ struct Arguments {
 
 impl Arguments {
     fn new(call: &Call<'_>, used: Use) -> Result<Self> {
-        let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
+        let text = text_argument("argument 'log'", call.argument(0))?;
         let (options, limits) = call_options(call.arguments[1], used)?;
         Ok(Self { text, options, limits })
     }

@@ -299,7 +299,7 @@ pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
 );
 
 fn result(call: &Call<'_>) -> Result<OutputRows> {
-    let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
+    let text = text_argument("argument 'log'", call.argument(0))?;
     let (options, limits) = call_options(call.arguments[1], Use::InterleaveResult)?;
     let values = given_values(call, 2);
     let Votes { tally, warnings } = read_votes((call.connection, &text), (&options, &values), &limits)?;

@@ -1,9 +1,9 @@
 //! Laws of the solver on random and on ill-natured problems.
 
-mod asked;
 mod centered;
 mod psi;
 mod reduced;
+mod remote_rows;
 mod smooth;
 mod wide;
 

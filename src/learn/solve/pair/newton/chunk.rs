@@ -1,10 +1,10 @@
 //! A chunk: consecutive queries of a problem, processed by one thread.
 #![allow(clippy::inline_always)]
 
-use super::few::ZonePair;
 use super::hessian::{Precision, Products, add_long_zone};
-use super::long;
 use super::pass::{self, Center, Half, PAD, Stored, Update};
+use super::sorted_pass;
+use super::woodbury::ZonePair;
 use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
 use crate::math::{Lanes, lanes, simd};
@@ -228,8 +228,8 @@ simd! {
             g.fill(Lanes::ZERO);
             let (start, centers) = (part.block.start(), centers.get(part.pairs..).unwrap_or_default());
             let (hinge, alpha) = match part.block.weights() {
-                None if centers.is_empty() && long::is_long(part.block) => {
-                    let found = long::pass(part.block, scores, delta, g);
+                None if centers.is_empty() && sorted_pass::is_long(part.block) => {
+                    let found = sorted_pass::pass(part.block, scores, delta, g);
                     (found.hinge * inverse, found.total)
                 }
                 None => pass_query(start, (scaled, inverse), centers, Equal, rows, g),
@@ -288,7 +288,7 @@ simd! {
         let inverse = 1.0 / delta;
         let mut pairs = Vec::new();
         for part in parts.iter() {
-            if centers.is_empty() && long::is_long(part.block) {
+            if centers.is_empty() && sorted_pass::is_long(part.block) {
                 return None;
             }
             find_zone(part, (accepted, scaled), inverse, centers, zone);
@@ -313,7 +313,7 @@ simd! {
         *zone_pairs = 0;
         become_precise(products, parts, precision, inverse);
         for part in parts.iter() {
-            if centers.is_empty() && long::is_long(part.block) {
+            if centers.is_empty() && sorted_pass::is_long(part.block) {
                 *zone_pairs += add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
                 continue;
             }

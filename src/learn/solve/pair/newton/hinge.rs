@@ -27,10 +27,10 @@
 //! D(theta alpha).
 
 use super::chunk::PassSums;
-use super::few::{ZonePair, add_scaled};
 use super::hessian::Precision;
 use super::space::{HingeRows, MANY_FEATURES, Totals};
 use super::state::{Best, Newton, State};
+use super::woodbury::{ZonePair, add_scaled};
 use crate::math::{Lanes, lanes};
 
 /// A zone with fewer pairs than this factor times b makes a vertex problem.
@@ -99,7 +99,7 @@ impl Curvature {
     }
 }
 
-/// Whether a fit computes its steps from systems of pairs (`few`).
+/// Whether a fit computes its steps from systems of pairs (`woodbury`).
 #[derive(Debug, PartialEq, Eq)]
 enum PairSystems {
     Unused,

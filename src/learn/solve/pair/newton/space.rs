@@ -6,9 +6,9 @@
 
 use super::chunk::{Chunk, PassSums};
 use super::curve::Curve;
-use super::few::{Documents, ZonePair};
 use super::hessian::Precision;
-use super::{chunk, curve, few};
+use super::woodbury::{Documents, ZonePair};
+use super::{chunk, curve, woodbury};
 use crate::base::{Control, Reservation, parallel};
 use crate::learn::solve::{PairBlock, PairProblem};
 use crate::math::{Lanes, lanes};
@@ -174,7 +174,7 @@ impl HingeRows for Space<'_> {
     fn few_pairs(&mut self, delta: f64) -> Option<Vec<ZonePair>> {
         let parts = || self.chunks.iter().flat_map(|chunk| &chunk.parts);
         let documents = parts().map(|part| part.block.n_docs()).sum();
-        if !few::are_few(documents, self.totals.dim) {
+        if !woodbury::are_few(documents, self.totals.dim) {
             return None;
         }
         let most = self.totals.dim;
@@ -209,7 +209,7 @@ impl HingeRows for Space<'_> {
     }
 }
 
-// Interface of Newton's method to the rows of a problem: rows in memory (`space`), or rows elsewhere (`asked`).
+// Interface of Newton's method to the rows of a problem: rows in memory (`space`), or rows elsewhere (`remote_rows`).
 
 /// Facts of a problem that no point changes.
 pub(super) struct Totals {

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use super::chunk::{PassSums, search};
-use super::few::ZonePair;
 use super::hessian::{Penalty, regularized_solve};
 use super::space::{HingeRows, Rows};
+use super::woodbury::ZonePair;
 use crate::base::Control;
 use crate::learn::solve::pair::PairProblem;
 use crate::learn::solve::{Solution, SolveReport, Step, Stop, StopRule};

@@ -101,14 +101,14 @@ pub fn solve_hinge(
     let (head, moment) = origin.split_at(1 + dim);
     let (width, pair_sum) = (lanes::blocks_for(dim), lanes::from_slice(&head[1..]));
     let totals = Totals { width, dim, total_weight: head[0], pairs, pair_sum };
-    let asked = Asked::new(totals, ask, matrix_of(moment, dim));
+    let asked = RemoteRows::new(totals, ask, matrix_of(moment, dim));
     let mut state = State::new(&problem, *rule, asked, control);
     state.start = start.map(lanes::from_slice);
     Ok(run(&mut Hinge::new(state), lambda))
 }
 
 /// The rows as answers.
-struct Asked<'a> {
+struct RemoteRows<'a> {
     totals: Totals,
     ask: AskHinge<'a>,
     accepted: Vec<Lanes>,
@@ -126,7 +126,7 @@ struct Asked<'a> {
     moment: Vec<Lanes>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RemoteRows<'a> {
     fn new(totals: Totals, ask: AskHinge<'a>, moment: Vec<Lanes>) -> Self {
         let zero = vec![Lanes::ZERO; totals.width];
         Self {
@@ -162,7 +162,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Rows for Asked<'_> {
+impl Rows for RemoteRows<'_> {
     fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -188,7 +188,7 @@ impl Rows for Asked<'_> {
     }
 }
 
-impl HingeRows for Asked<'_> {
+impl HingeRows for RemoteRows<'_> {
     fn pass(&mut self, step: f64, width: f64) -> PassSums {
         let mut point = self.accepted.clone();
         if step.abs() > 0.0 {
