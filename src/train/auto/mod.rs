@@ -256,12 +256,8 @@ impl AutoSpec {
             None => (true, false),
         };
         let averaged = if with_kernels { self.effort.averaged } else { 0 };
-        let details = entries(&report(
-            self,
-            &trials,
-            (&order, averaged),
-            grown.as_ref().map(|(grown, _)| (grown, with_trees)),
-        ))?;
+        let details =
+            report(self, &trials, (&order, averaged), grown.as_ref().map(|(grown, _)| (grown, with_trees)));
         let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
         let mut best: Vec<Trial> =
             order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();

@@ -10,7 +10,6 @@ mod factors;
 mod implicit;
 mod select_lambda;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::algorithm::{
@@ -238,23 +237,14 @@ impl TrainingSpec for CofiRankSpec {
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {
-        #[derive(Serialize)]
-        struct Settings<'a> {
-            loss: &'a str,
-            target: &'a str,
-            factors: usize,
-            biases: bool,
-            max_rounds: usize,
-            tolerance: f64,
-        }
-        let mut settings = entries(&Settings {
-            loss: self.loss.def().name,
-            target: self.target.name(),
-            factors: self.rank,
-            biases: self.biases == UseBiases::Yes,
-            max_rounds: self.max_rounds,
-            tolerance: self.tolerance,
-        })?;
+        let mut settings = entries(&json!({
+            "loss": self.loss.def().name,
+            "target": self.target.name(),
+            "factors": self.rank,
+            "biases": self.biases == UseBiases::Yes,
+            "max_rounds": self.max_rounds,
+            "tolerance": self.tolerance,
+        }))?;
         settings.extend(self.loss_parameters.clone());
         settings.extend(self.validation.given.clone());
         settings.insert("seed".to_owned(), json!(self.seed));
@@ -282,23 +272,6 @@ impl Session<'_> {
 /// Users, items and ratings of the training.
 type Known = (Vec<Id>, Vec<Id>, Ratings);
 
-/// What training found.
-#[derive(Serialize)]
-struct Details {
-    users: usize,
-    items: usize,
-    ratings: usize,
-    bias_scale: f64,
-    norms: Norms,
-}
-
-/// Frobenius norms of U and V.
-#[derive(Serialize)]
-struct Norms {
-    users: f64,
-    items: f64,
-}
-
 /// The model of a fit, without warnings.
 fn factored_model(
     session: &Session<'_>,
@@ -312,13 +285,13 @@ fn factored_model(
     let fold_in = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
     let norm = |rows: &[f64]| dot(rows, rows).sqrt();
-    let details = entries(&Details {
-        users: users.len(),
-        items: items.len(),
-        ratings: ratings.len(),
-        bias_scale: fit.scale,
-        norms: Norms { users: norm(&fit.factors.users), items: norm(&fit.factors.items) },
-    })?;
+    let details = entries(&json!({
+        "users": users.len(),
+        "items": items.len(),
+        "ratings": ratings.len(),
+        "bias_scale": fit.scale,
+        "norms": { "users": norm(&fit.factors.users), "items": norm(&fit.factors.items) },
+    }))?;
     let factored = Factored {
         users,
         items,

@@ -18,7 +18,7 @@
 //! rounds that counted i. Corollary 6 is evaluated at the best known separator u (below). With gamma its margin, any s
 //! >= 1 / gamma gives f_t(s u / |u|) = 0; the best s is used.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::rounds::{Perceptron, ROW_COST};
 use crate::base::{Control, Result, Ticks, bytes_of, matrix_bytes, parallel};
@@ -58,39 +58,6 @@ impl Start {
     }
 }
 
-/// The bounds of the rounds of a call.
-#[derive(Debug, Serialize)]
-pub(super) struct Bounds {
-    rounds: u64,
-    cumulative_loss: f64,
-    cumulative_surrogate: f64,
-    comparator: &'static str,
-    regret: Bound,
-    theorem_5: Bound,
-    corollary_6: MarginBound,
-}
-
-/// A bound at the best scale of the comparator.
-#[derive(Debug, Serialize)]
-struct Bound {
-    formula: &'static str,
-    value: f64,
-    scale: f64,
-    proved: bool,
-}
-
-/// Corollary 6.
-#[derive(Debug, Serialize)]
-struct MarginBound {
-    formula: &'static str,
-    /// The margin of the separator; `None` without one.
-    gamma: Option<f64>,
-    value: Option<f64>,
-    /// Which weights separate, or why there is no value.
-    separator: &'static str,
-    proved: bool,
-}
-
 /// |c u - a w_1|^2 times a factor, as a function of c: square c^2 - 2 product c + constant.
 #[derive(Debug, Clone, Copy)]
 struct Parabola {
@@ -125,7 +92,7 @@ pub(super) fn report(
     data: &Dataset,
     counted: &[u32],
     control: &Control,
-) -> Result<Bounds> {
+) -> Result<Value> {
     let (rules, progress) = (perceptron.rules(), perceptron.progress());
     // 1. The comparator, and where the call started. Support documents of the call had the weight 0 before.
     let average = progress.average();
@@ -148,25 +115,25 @@ pub(super) fn report(
     let theorem = least(&terms, Parabola::new(0.5 * size, relative_rate, inner));
     let proved = rules.update_on == Active::Misorder;
     let margin = MarginSpec { first: &first, size, relative_rate, proved };
-    Ok(Bounds {
-        rounds: progress.rounds - start.rounds,
-        cumulative_loss: progress.cumulative_loss - start.loss,
-        cumulative_surrogate: progress.cumulative_surrogate - start.surrogate,
-        comparator: "averaged weights, best of scales",
-        regret: Bound {
-            formula: "sum f_t(u) + |u - w_1|^2 / (2 eta) + eta / 2 sum |z_t|^2",
-            value: regret.1 + 0.5 * eta * (progress.squared_steps - start.squared_steps),
-            scale: regret.0,
-            proved: true,
+    Ok(json!({
+        "rounds": progress.rounds - start.rounds,
+        "cumulative_loss": progress.cumulative_loss - start.loss,
+        "cumulative_surrogate": progress.cumulative_surrogate - start.surrogate,
+        "comparator": "averaged weights, best of scales",
+        "regret": {
+            "formula": "sum f_t(u) + |u - w_1|^2 / (2 eta) + eta / 2 sum |z_t|^2",
+            "value": regret.1 + 0.5 * eta * (progress.squared_steps - start.squared_steps),
+            "scale": regret.0,
+            "proved": true,
         },
-        theorem_5: Bound {
-            formula: "2 sum f_t(u) + 4 |u - a w_1|^2 m R_X^2 v_max",
-            value: 2.0 * theorem.1,
-            scale: theorem.0,
-            proved,
+        "theorem_5": {
+            "formula": "2 sum f_t(u) + 4 |u - a w_1|^2 m R_X^2 v_max",
+            "value": 2.0 * theorem.1,
+            "scale": theorem.0,
+            "proved": proved,
         },
-        corollary_6: margin.bound(perceptron, data, &average, control)?,
-    })
+        "corollary_6": margin.bound(perceptron, data, &average, control)?,
+    }))
 }
 
 /// What Corollary 6 needs besides a separator.
@@ -181,28 +148,28 @@ struct MarginSpec<'a> {
 }
 
 impl MarginSpec<'_> {
-    /// The bound of the best known separator, if there is one.
+    /// The bound of the best known separator, if there is one: its margin, and which weights separate or why there is no value.
     fn bound(
         &self,
         perceptron: &Perceptron,
         data: &Dataset,
         average: &[f64],
         control: &Control,
-    ) -> Result<MarginBound> {
+    ) -> Result<Value> {
         let formula = "4 |u - a w_1|^2 m R_X^2 v_max, u a separator with margin 1; 4 m R_X^2 v_max / gamma^2 if w_1 = 0";
+        let bound = |gamma: Option<f64>, value: Option<f64>, separator: &str, proved: bool| json!({ "formula": formula, "gamma": gamma, "value": value, "separator": separator, "proved": proved });
         let Some(Separator { name, weights, margin: gamma }) =
             best_separator(perceptron, data, average, control)?
         else {
             let separator =
                 "none: neither the averaged nor the last weights order all documents as the grades do";
-            return Ok(MarginBound { formula, gamma: None, value: None, separator, proved: false });
+            return Ok(bound(None, None, separator, false));
         };
         let [square, product, constant] = perceptron.inner_products(&weights, self.first);
         let length = square.sqrt();
         let parabola = Parabola::new(self.size, self.relative_rate, [1.0, product / length, constant]);
         let scale = (1.0 / gamma).max(self.relative_rate * product / length);
-        let value = Some(parabola.at(scale));
-        Ok(MarginBound { formula, gamma: Some(gamma), value, separator: name, proved: self.proved })
+        Ok(bound(Some(gamma), Some(parabola.at(scale)), name, self.proved))
     }
 }
 

@@ -107,6 +107,11 @@ impl ListBlock {
         self.n
     }
 
+    /// Number of features b.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
     pub(super) fn check_dim(&self, dim: usize) -> Result<()> {
         check_size("number of features of a query", self.dim, dim)
     }
