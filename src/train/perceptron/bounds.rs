@@ -114,7 +114,15 @@ pub(super) fn report(
     let regret = least(&terms, Parabola::new(0.5 / eta, 1.0, inner));
     let theorem = least(&terms, Parabola::new(0.5 * size, relative_rate, inner));
     let proved = rules.update_on == Active::Misorder;
-    let margin = MarginSpec { first: &first, size, relative_rate, proved };
+    // 3. The bound of the best known separator, if there is one.
+    let of_margin = best_separator(perceptron, data, &average, control)?.map(|separator| {
+        let [square, product, constant] = perceptron.inner_products(&separator.weights, &first);
+        let (gamma, length) = (separator.margin, square.sqrt());
+        let parabola = Parabola::new(size, relative_rate, [1.0, product / length, constant]);
+        let scale = (1.0 / gamma).max(relative_rate * product / length);
+        (gamma, parabola.at(scale), separator.name)
+    });
+    let none = "none: neither the averaged nor the last weights order all documents as the grades do";
     Ok(json!({
         "rounds": progress.rounds - start.rounds,
         "cumulative_loss": progress.cumulative_loss - start.loss,
@@ -132,45 +140,14 @@ pub(super) fn report(
             "scale": theorem.0,
             "proved": proved,
         },
-        "corollary_6": margin.bound(perceptron, data, &average, control)?,
+        "corollary_6": {
+            "formula": "4 |u - a w_1|^2 m R_X^2 v_max, u a separator with margin 1; 4 m R_X^2 v_max / gamma^2 if w_1 = 0",
+            "gamma": of_margin.map(|(gamma, ..)| gamma),
+            "value": of_margin.map(|(_, value, _)| value),
+            "separator": of_margin.map_or(none, |(.., name)| name),
+            "proved": proved && of_margin.is_some(),
+        },
     }))
-}
-
-/// What Corollary 6 needs besides a separator.
-struct MarginSpec<'a> {
-    /// w_1.
-    first: &'a [f64],
-    /// 4 m R_X^2 v_max.
-    size: f64,
-    /// a.
-    relative_rate: f64,
-    proved: bool,
-}
-
-impl MarginSpec<'_> {
-    /// The bound of the best known separator, if there is one: its margin, and which weights separate or why there is no value.
-    fn bound(
-        &self,
-        perceptron: &Perceptron,
-        data: &Dataset,
-        average: &[f64],
-        control: &Control,
-    ) -> Result<Value> {
-        let formula = "4 |u - a w_1|^2 m R_X^2 v_max, u a separator with margin 1; 4 m R_X^2 v_max / gamma^2 if w_1 = 0";
-        let bound = |gamma: Option<f64>, value: Option<f64>, separator: &str, proved: bool| json!({ "formula": formula, "gamma": gamma, "value": value, "separator": separator, "proved": proved });
-        let Some(Separator { name, weights, margin: gamma }) =
-            best_separator(perceptron, data, average, control)?
-        else {
-            let separator =
-                "none: neither the averaged nor the last weights order all documents as the grades do";
-            return Ok(bound(None, None, separator, false));
-        };
-        let [square, product, constant] = perceptron.inner_products(&weights, self.first);
-        let length = square.sqrt();
-        let parabola = Parabola::new(self.size, self.relative_rate, [1.0, product / length, constant]);
-        let scale = (1.0 / gamma).max(self.relative_rate * product / length);
-        Ok(bound(Some(gamma), Some(parabola.at(scale)), name, self.proved))
-    }
 }
 
 fn terms(

@@ -229,8 +229,8 @@ simd! {
             let (start, centers) = (part.block.start(), centers.get(part.pairs..).unwrap_or_default());
             let (hinge, alpha) = match part.block.weights() {
                 None if centers.is_empty() && sorted_pass::is_long(part.block) => {
-                    let found = sorted_pass::pass(part.block, scores, delta, g);
-                    (found.hinge * inverse, found.total)
+                    let (loss, total) = sorted_pass::pass(part.block, scores, delta, g);
+                    (loss * inverse, total)
                 }
                 None => pass_query(start, (scaled, inverse), centers, Equal, rows, g),
                 Some(weights) => pass_query(start, (scaled, inverse), centers, weights, rows, g),
