@@ -34,7 +34,9 @@ pub use error::{Error, Result, nearest, shorten};
 pub use memory::{
     FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
 };
+#[cfg(feature = "sqlite")]
+pub(crate) use param::LONGEST_VECTOR;
 pub use param::{Defaults, Params, Rule, stored_model};
-pub(crate) use param::{LONGEST_VECTOR, Strict, json_problem, named, numbers, whole_number};
+pub(crate) use param::{Strict, json_problem, named, numbers, whole_number};
 pub use run::{POLL_INTERVAL, cores, on_pool, unwound};
 pub use temporary_file::TemporaryFile;
