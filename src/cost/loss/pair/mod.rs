@@ -46,28 +46,25 @@ impl PairDef {
             }
             LossKind::Listwise(_) => None,
         };
-        let sum = sum.unwrap_or_else(|| self.sum_over_pairs((labels, |_, _| 1.0), scores, subgradient));
+        let sum = sum.unwrap_or_else(|| self.sum_over_pairs(labels, scores, subgradient));
         let weight = pair_normalizer(labels.len());
         subgradient.iter_mut().for_each(|slope| *slope *= weight);
         weight * sum
     }
 
-    /// The sum over all pairs, each times its weight by the numbers of the better and the worse document; adds the slopes.
-    pub fn sum_over_pairs(
-        &self,
-        (labels, weight): (&[f64], impl Fn(usize, usize) -> f64),
-        scores: &[f64],
-        subgradient: &mut [f64],
-    ) -> f64 {
+    /// The sum over all pairs, one after the other. Adds a subgradient to the last argument.
+    fn sum_over_pairs(&self, labels: &[f64], scores: &[f64], subgradient: &mut [f64]) -> f64 {
         let (mut value, mut ticks) = (0.0, Ticks::default());
-        for better in 0..labels.len() {
+        for j in 0..labels.len() {
             ticks.add(PAIR_COST * labels.len());
-            for worse in (0..labels.len()).filter(|worse| labels[better] > labels[*worse]) {
-                let (margin, weight) = (scores[better] - scores[worse], weight(better, worse));
-                value += weight * (self.value)(margin);
-                let slope = weight * (self.slope)(margin);
-                subgradient[better] += slope;
-                subgradient[worse] -= slope;
+            for l in 0..labels.len() {
+                if labels[j] > labels[l] {
+                    let margin = scores[j] - scores[l];
+                    value += (self.value)(margin);
+                    let slope = (self.slope)(margin);
+                    subgradient[j] += slope;
+                    subgradient[l] -= slope;
+                }
             }
         }
         value
@@ -259,7 +256,7 @@ mod tests {
                 let (mut found, mut expected) = (vec![0.0; n], vec![0.0; n]);
                 let value = loss.value_and_subgradient(&labels, &scores, &mut found);
                 let weight = pair_normalizer(n);
-                let sum = weight * loss.sum_over_pairs((&labels, |_, _| 1.0), &scores, &mut expected);
+                let sum = weight * loss.sum_over_pairs(&labels, &scores, &mut expected);
                 let name = loss.def.name;
                 assert!((value - sum).abs() <= 1e-12 * (1.0 + sum.abs()), "{name} {n}: {value} {sum}");
                 for (found, expected) in found.iter().zip(&expected) {
