@@ -13,7 +13,7 @@ const groups = {
     Start: ['README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'examples/shop/README.md', 'docs/guide/jobs.md',
         'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md'],
     Guide: ['text', 'hybrid', 'features', 'categories', 'clicks', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'explaining',
-        'plots', 'prior', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
+        'plots', 'query-dependent', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
         'recommendation'].map((name) => `docs/algorithms/${name}.md`),
     Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'rules']

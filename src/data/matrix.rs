@@ -132,6 +132,16 @@ impl Matrix {
         on_array!(self, array => array.iter().all(|value| value.is_finite()))
     }
 
+    /// The matrix with 0 in place of NaN.
+    #[must_use]
+    pub fn without_nan(mut self) -> Self {
+        match &mut self {
+            Self::F32(array) => array.mapv_inplace(|value| if value.is_nan() { 0.0 } else { value }),
+            Self::F64(array) => array.mapv_inplace(|value| if value.is_nan() { 0.0 } else { value }),
+        }
+        self
+    }
+
     /// Number of elements that are NaN.
     pub fn count_nan(&self) -> usize {
         on_array!(self, array => array.iter().filter(|value| value.to_f64().is_nan()).count())

@@ -245,7 +245,7 @@ impl Header {
         let fitted = self.objectives.len();
         let bandwidth_ok = match self.smoothing.bandwidth {
             Bandwidth::Median | Bandwidth::Rate => true,
-            Bandwidth::Fixed(h) => is_positive(h),
+            Bandwidth::Fixed(h) | Bandwidth::Scaled(h) => is_positive(h),
         };
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let with_block = self.documents.iter().filter(|size| **size > 0).count();

@@ -14,6 +14,7 @@ use super::ALGORITHMS;
 use super::averaged::BOTH_SCALES;
 use crate::base::{Control, Defaults, Error, Params, Reservation, Result};
 use crate::data::{ColumnSummary, Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
+use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
 use crate::train::select::{CandidatePath, Selection};
 
@@ -184,6 +185,8 @@ pub struct TrainingSet {
     pub validation: Option<Dataset>,
     /// Summary of each feature, including earlier trainings that are resumed.
     pub summaries: Vec<ColumnSummary>,
+    /// What named query features tell about differences between queries, if they were compared.
+    pub dependence: Option<QueryDependence>,
 }
 
 /// The result of a training.

@@ -9,7 +9,8 @@
 use serde_json::Value;
 
 use crate::base::{ColumnAdvice, Control, Error, Memory, Params, Reservation, Result};
-use crate::data::{Dataset, Fingerprint, ReadReport, RowOrder};
+use crate::data::{Dataset, Fingerprint, QueryFeatureKind, ReadReport, RowOrder};
+use crate::learn::fit::QueryDependence;
 use crate::model::{ENCODING, LinearPrior, Model, Ranker, SMALLER_MODEL, TrainingColumns};
 use crate::train::algorithm::{
     AlgorithmDef, Columns, Input, PreviousFit, ResumeFn, TrainingSet, TrainingSpec,
@@ -142,12 +143,20 @@ impl Training {
         let (names, categories) = (data.names.clone(), data.categories.clone());
         let columns = FeatureColumns { names, categories, means: read_report.means, roles };
         // 2. The fit.
-        let set = TrainingSet { data, validation, summaries: read_report.summaries };
-        let trained = spec.fit(set, control)?;
+        let has_query_features = !data.query_names.is_empty();
+        let compare = || QueryDependence::of(&data, Some(QueryFeatureKind::Named), control);
+        let dependence = if has_query_features { compare()? } else { None };
+        let set = TrainingSet { data, validation, summaries: read_report.summaries, dependence };
+        let mut trained = spec.fit(set, control)?;
+        if has_query_features {
+            let report = || QueryDependence::report(dependence.as_ref());
+            trained.details.entry(QueryDependence::KEY).or_insert_with(report);
+        }
         // 3. The model and the report.
         let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained)?;
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;
+        finished.dependence = dependence;
         finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
         Ok(finished)
     }
@@ -169,7 +178,7 @@ pub fn update(
     };
     let Rows { data, read_report, advice, .. } = rows;
     let added = DataFacts::of(&data);
-    let set = TrainingSet { data, validation: None, summaries: read_report.summaries };
+    let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
     let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
     let trained = resume(previous, set, control)?;
     let facts = added.added_to(&model.card.summary);

@@ -8,6 +8,7 @@ use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
 use crate::base::{ColumnAdvice, Result, named};
 use crate::cost::loss;
 use crate::data::{Categories, Dataset, ListConstraint, QueryFeatureRule};
+use crate::learn::fit::{Prior, QueryDependence};
 use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
 use crate::train::select::{Selection, SelectionReport, significant};
 
@@ -160,6 +161,8 @@ pub struct Finished {
     pub volatile: Map<String, Value>,
     /// Number of missing features that were replaced.
     pub missing_filled: usize,
+    /// What named query features tell about differences between queries.
+    pub dependence: Option<QueryDependence>,
     /// What the caller should know.
     pub warnings: Vec<String>,
     /// Seconds since training began of each entry of the model's log.
@@ -221,7 +224,15 @@ impl Finished {
         let warnings = fit_warnings(&trained);
         let log_seconds = trained.log.iter().map(|step| step.seconds).collect();
         let model = Model::new(card, trained.scaling, trained.ranker);
-        Ok(Self { model, summary, volatile: trained.volatile, missing_filled: 0, warnings, log_seconds })
+        Ok(Self {
+            model,
+            summary,
+            volatile: trained.volatile,
+            missing_filled: 0,
+            dependence: None,
+            warnings,
+            log_seconds,
+        })
     }
 }
 
@@ -248,8 +259,11 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     let is_chosen = |other: &AlgorithmDef| {
         axes.iter().all(|axis| other.defaults.iter().any(|(key, name)| key == axis && *name == chosen(axis)))
     };
-    let changed =
-        |key: &str| algorithm.defaults.iter().any(|(known, name)| *known == key && *name != chosen(key));
+    // What the rows decide is no other choice of the caller.
+    let changed = |key: &str| {
+        let is_default = |name: &str| name == chosen(key) || name == Prior::Auto.name();
+        algorithm.defaults.iter().any(|(known, name)| *known == key && !is_default(name))
+    };
     let other = ALGORITHMS.iter().find(|other| is_chosen(other)).filter(|_| !is_chosen(algorithm))?;
     let options: Vec<String> = axes
         .into_iter()

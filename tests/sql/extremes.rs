@@ -84,6 +84,9 @@ fn extremes(rule: Rule) -> Vec<Value> {
             let numbers = [low, 0.5 * (low + high), 1.0, high].into_iter();
             numbers.filter(|number| (low..=high).contains(number)).map(|number| json!(number)).collect()
         }
+        Rule::Bandwidth => {
+            positive.iter().map(|number| json!(number)).chain([json!("1e-300 median")]).collect()
+        }
         Rule::PositiveOr(_) => positive.iter().map(|number| json!(number)).collect(),
         Rule::PositivesOr(_) => {
             let list = json!([f64::MIN_POSITIVE, 1.0, f64::MAX]);

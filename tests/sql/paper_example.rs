@@ -66,6 +66,7 @@ fn with_the_files_lambdas_the_errors_are_the_files() {
         if algorithm != "rank_svm" {
             options["query_scale"] = json!("none");
             options["neighbors"] = json!(15);
+            options["prior"] = json!("zero");
         }
         let sql = "SELECT ltr_train(?1, 'train', ?2)";
         let _: String = value(&connection, sql, (algorithm, options.to_string()));
@@ -124,6 +125,7 @@ fn with_a_lambda_per_query_the_errors_are_the_files() {
         if algorithm != "indv_svm" {
             options["query_scale"] = json!("none");
             options["neighbors"] = json!(15);
+            options["prior"] = json!("zero");
         }
         let _: String =
             value(&connection, "SELECT ltr_train(?1, 'train', ?2)", (algorithm, options.to_string()));

@@ -17,7 +17,7 @@ pub(crate) use json::{Strict, json_problem, numbers};
 pub use rule::Named;
 pub(crate) use rule::named;
 pub(crate) use rule::whole_number;
-pub use rule::{Rule, stored_model};
+pub use rule::{Rule, median_factor, stored_model};
 
 use json::Entries;
 

@@ -51,6 +51,8 @@ pub enum Rule {
     Between(f64, f64),
     /// A number above 0, or one of these texts.
     PositiveOr(&'static [&'static str]),
+    /// A bandwidth: a number above 0, `rate`, or a multiple of the median ([`median_factor`]).
+    Bandwidth,
     /// A number above 0, an array of at most 1000 such numbers, or one of these texts.
     PositivesOr(&'static [&'static str]),
     /// An array of 1 to 1000 numbers in this range, both ends included.
@@ -59,6 +61,13 @@ pub enum Rule {
     FractionOrText,
     /// A value that obeys this rule, or an array of 1 to 1000 such values.
     OneOrSeveral(&'static Rule),
+}
+
+/// The factor of a multiple of the median: 1 of `median`, 0.5 of `0.5 median`; above 0.
+pub fn median_factor(text: &str) -> Option<f64> {
+    let factor = text.strip_suffix("median")?;
+    let factor = if factor.is_empty() { 1.0 } else { factor.strip_suffix(' ')?.parse().ok()? };
+    positive(factor).then_some(factor)
 }
 
 impl Rule {
@@ -93,6 +102,11 @@ impl Rule {
             }
             Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
             Self::PositiveOr(words) => number.is_some_and(positive) || word(words),
+            Self::Bandwidth => {
+                number.is_some_and(positive)
+                    || word(&["rate"])
+                    || value.as_str().and_then(median_factor).is_some()
+            }
             Self::PositivesOr(words) => {
                 number.is_some_and(positive) || numbers(value, positive) || word(words)
             }
@@ -251,6 +265,9 @@ impl fmt::Display for Rule {
             Self::Between(low, high) => write!(f, "a number from {low} to {high}"),
             Self::PositiveOr([]) => f.write_str("a number above 0"),
             Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),
+            Self::Bandwidth => f.write_str(
+                "a number above 0, \"median\", a multiple of it such as \"0.5 median\", or \"rate\"",
+            ),
             Self::NumbersBetween(low, high) => {
                 write!(f, "an array of up to {MAX_NUMBERS} numbers from {low} to {high}")
             }

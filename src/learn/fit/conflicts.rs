@@ -142,7 +142,10 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Prior, Choice::Smoothing],
-        holds: |c| c.prior == Prior::Global && c.smoothing == SmoothingKind::Uniform,
+        holds: |c| {
+            c.prior == Prior::Global && c.smoothing == SmoothingKind::Uniform
+                || c.prior == Prior::Auto && !c.smoothing.uses_distance()
+        },
         instead: |_| "prior \"zero\" or \"regression\"".to_owned(),
     },
     // The weights of a stored model belong to its own features.
@@ -378,9 +381,11 @@ pub enum Prior {
     Regression,
     /// The function of a stored model.
     Model,
+    /// `Global` if query features tell of no differences between queries, else `Zero`.
+    Auto,
 }
 
-named!(Prior { Zero = "zero", Global = "global", Regression = "regression", Model = "@name" });
+named!(Prior { Zero = "zero", Global = "global", Regression = "regression", Model = "@name", Auto = "auto" });
 
 /// When the functions of training queries are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,6 +8,7 @@ mod kept_sums;
 mod neighborhood;
 mod number_weights;
 mod problem;
+mod query_dependence;
 mod streamed;
 
 pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
@@ -16,4 +17,5 @@ pub use conflicts::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty,
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use number_weights::number_weights;
 pub use problem::FitSpec;
+pub use query_dependence::QueryDependence;
 pub use streamed::streamed_scores;

@@ -239,7 +239,7 @@ impl Objective for HeldOutError {
 }
 
 /// Standard deviation of each document feature within these queries (m).
-fn within_deviations(data: &Dataset, queries: &[usize]) -> Vec<f64> {
+pub(super) fn within_deviations(data: &Dataset, queries: &[usize]) -> Vec<f64> {
     let mut ticks = Ticks::default();
     let mut squares = vec![0.0; data.features.columns()];
     for rows in queries.iter().map(|query| data.rows(*query)) {

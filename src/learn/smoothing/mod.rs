@@ -15,7 +15,7 @@
 //! | `tricube` | 70/81 (1 - u^3)^3 for u <= 1 |
 //!
 //! Weights are not normalized, and not divided by h^p as those of the paper. The bandwidth h is a number, the median distance
-//! from q0 to all training queries, or that median times n^(-1 / (6 + 2p)) for n training queries and p query features: the
+//! from q0 to all training queries or a multiple of it, or that median times n^(-1 / (6 + 2p)) for n training queries and p query features: the
 //! rate of theorem 1, whose constant is the median.
 
 mod query_rows;
@@ -56,6 +56,8 @@ pub enum Bandwidth {
     Fixed(f64),
     /// The median times [`bandwidth_rate`].
     Rate,
+    /// The median times this factor, above 0.
+    Scaled(f64),
 }
 
 /// A query by what the training set has of it.
@@ -154,6 +156,7 @@ impl Smoothing {
             Bandwidth::Median => median(),
             Bandwidth::Fixed(h) => h,
             Bandwidth::Rate => median() * bandwidth_rate(n, p),
+            Bandwidth::Scaled(factor) => median() * factor,
         }
     }
 

@@ -367,7 +367,9 @@ mod tests {
             let weighted = plain.with_weights([(0, 0.7), (2, 0.0)]);
             for name in ["knn", "rectangular", "gaussian", "epanechnikov", "tricube"] {
                 let kind = SmoothingKind::parse(name).unwrap();
-                for bandwidth in [Bandwidth::Median, Bandwidth::Fixed(0.4), Bandwidth::Rate] {
+                for bandwidth in
+                    [Bandwidth::Median, Bandwidth::Fixed(0.4), Bandwidth::Rate, Bandwidth::Scaled(0.5)]
+                {
                     let smoothing = Smoothing::new(kind, count, bandwidth);
                     for (distance, query) in [(&plain, 0), (&weighted, queries - 1)] {
                         let own = rows.row(query).to_vec();

@@ -134,7 +134,7 @@ pub(super) struct TrainingReport {
 impl TrainingReport {
     /// The report of a finished training and its model.
     pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
-        let Finished { model, summary, volatile, missing_filled, warnings, log_seconds } = finished;
+        let Finished { model, summary, volatile, missing_filled, warnings, log_seconds, .. } = finished;
         let report = Self {
             algorithm: about.algorithm.name,
             source: about.source.to_owned(),
@@ -313,7 +313,7 @@ impl<'a> TrainRequest<'a> {
         let mut finished = finished.map_err(|problem| training.error(problem))?;
         // 3. The report and the model.
         let algorithm = training.algorithm();
-        fates.check_query_features(algorithm, &finished.model.ranker, (options, advice));
+        fates.check_query_features(algorithm, &finished, (options, advice));
         finished.warnings.extend(fates.warnings());
         let roles = roles.report(&ignored, &finished.model.card.categories);
         let columns = fates.report();

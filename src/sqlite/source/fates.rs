@@ -18,9 +18,10 @@ use crate::data::{
     ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature, is_date, is_like_date,
     is_like_number,
 };
-use crate::model::Ranker;
+use crate::learn::fit::QueryDependence;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
+use crate::train::report::Finished;
 
 /// Names of columns that say to which part of the data a row belongs.
 const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
@@ -67,11 +68,11 @@ impl Fates {
     pub fn check_query_features(
         &mut self,
         algorithm: &AlgorithmDef,
-        ranker: &Ranker,
+        finished: &Finished,
         (options, advice): (&Params, ColumnAdvice<'_>),
     ) {
         let is_chosen = (algorithm.reads)("query_columns") || options.has("query_features");
-        if is_chosen || !ranker.named_query_features().is_empty() {
+        if is_chosen || !finished.model.ranker.named_query_features().is_empty() {
             return;
         }
         let algorithm = algorithm.name;
@@ -82,10 +83,15 @@ impl Fates {
         for column in &mut unused {
             column.reason = Some(format!("query_features, which {algorithm} does not use"));
         }
-        if let Some(first) = unused.first_mut() {
+        // Query features that say nothing are no loss.
+        let differ = finished.dependence.filter(QueryDependence::differ);
+        let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
+        if let Some(first) = first {
+            let although = differ.map(|found| format!(", although they tell what queries prefer ({found})"));
             first.warning = Some(format!(
-                "{algorithm} does not use the query features \"{}\"; use an algorithm such as q_svm or boosted_trees, or {}",
+                "{algorithm} does not use the query features \"{}\"{}; use an algorithm such as q_svm or boosted_trees, or {}",
                 names.join("\", \""),
+                although.unwrap_or_default(),
                 advice.ignore(&names)
             ));
         }

@@ -153,7 +153,7 @@ impl GridSpec {
             Prior::Global => Some(self.loss.clone()),
             Prior::Regression => Some(Loss::List(least_squares())),
             Prior::Zero if self.starts_at_regression() => Some(Loss::List(least_squares())),
-            Prior::Zero | Prior::Model => None,
+            Prior::Zero | Prior::Model | Prior::Auto => None,
         }
     }
 

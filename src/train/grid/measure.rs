@@ -63,12 +63,12 @@ impl CandidatePath for GridSpec {
     ) -> Result<Vec<Values>> {
         checks::informative(self, &training)?;
         // 1. What is not given is chosen within the training data.
-        let mut spec = self.clone();
+        let (mut spec, _) = self.for_rows(&training, None, control)?;
         let mut given = candidates.to_vec();
         if candidates.is_empty() || spec.prior_lambda.is_none() && spec.fits_prior() {
-            let inner = self.held_out(&training, None);
+            let inner = spec.held_out(&training, None);
             if candidates.is_empty() {
-                let chosen = self.choose(&inner, control)?;
+                let chosen = spec.choose(&inner, control)?;
                 given.extend(chosen.lambdas.map(|lambdas| lambdas.all));
                 spec = chosen.spec;
             } else {

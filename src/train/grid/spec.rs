@@ -3,12 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii};
-use crate::base::{Error, Params, Result, Rule, named, stored_model};
+use crate::base::param::median_factor;
+use crate::base::{Control, Error, Params, Result, Rule, named, stored_model};
 use crate::cost::loss::{self, LOSSES, Loss, LossDef};
 use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::data::query_distance::Comparison;
 use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
-use crate::learn::fit::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
+use crate::learn::fit::{
+    Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior, QueryDependence,
+};
 use crate::learn::kernel::{self, MapOptions};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use crate::learn::solve::{self, SolverDef};
@@ -28,8 +31,9 @@ const OPTIONS: &[&str] = &[
 /// The option whose values validation compares.
 pub(super) const DECODER_POWER: &str = "decoder_power";
 
-/// Nearest training queries with a weight, by default.
+/// Nearest training queries with a weight if nothing tells how many: the number of Dai & Wang (2019) for 40 queries.
 const NEIGHBORS: usize = 15;
+const QUERIES_OF_THE_PAPER: f64 = 40.0;
 
 /// The text of the option `query_distance`.
 const LEARNED: &str = "learned";
@@ -67,6 +71,15 @@ pub enum Weighting {
 
 named!(Weighting { Queries = "queries", Documents = "documents", Pairs = "pairs" });
 
+/// Choices that the caller leaves to the rows ([`GridSpec::for_rows`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Open {
+    pub neighbors: bool,
+    pub novel_neighbors: bool,
+    /// The candidates of lambda follow the number of neighbors.
+    pub lambdas: bool,
+}
+
 /// The choices of one training.
 #[derive(Debug, Clone)]
 pub struct GridSpec {
@@ -99,6 +112,8 @@ pub struct GridSpec {
     /// Whether this is the training of a prior, which starts at 0.
     pub is_prior: bool,
     pub lambda: TunedValue,
+    /// What the rows decide.
+    pub open: Open,
     pub lambda_scope: LambdaScope,
     pub fit_at: FitAt,
     pub validation: ValidationSpec,
@@ -129,9 +144,16 @@ impl GridSpec {
         let given_kernel = params.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
         let kernel = kernel::KernelSpec::parse(&given_kernel)?;
         let penalty = parse_penalty(params)?;
-        let prior = parse_prior(params, penalty)?;
         let smoothing = parse_smoothing(params)?;
+        let prior = parse_prior(params, penalty, smoothing.kind)?;
         let lambda = parse_lambda(params, &loss, kernel.is_linear(), penalty, prior);
+        let open = Open {
+            neighbors: params.count("neighbors").is_none(),
+            novel_neighbors: params.count("novel_neighbors").is_none(),
+            lambdas: penalty == Penalty::Ridge
+                && params.get("lambda").is_none_or(|lambda| lambda == "auto")
+                && smoothing.kind.uses_distance(),
+        };
         let held_out =
             if smoothing.kind == SmoothingKind::Individual { HeldOut::Documents } else { HeldOut::Queries };
         let mut given = Map::from_iter([("kernel".to_owned(), given_kernel)]);
@@ -158,6 +180,7 @@ impl GridSpec {
             prior_lambda: None,
             is_prior: false,
             lambda,
+            open,
             lambda_scope: params.choice("lambda_scope")?.unwrap_or_default(),
             fit_at: params.choice("fit_at")?.unwrap_or_default(),
             validation,
@@ -176,6 +199,48 @@ impl GridSpec {
             return Err(Error::Unsupported(problem.to_owned()));
         }
         Ok(spec)
+    }
+
+    /// The choices for these rows: neighbors, prior and candidates of lambda that the caller leaves open. `known`: what named
+    /// query features tell. Returns what the query features that are used tell.
+    ///
+    /// # Errors
+    /// An interruption; [`Error::Memory`].
+    pub(super) fn for_rows(
+        &self,
+        data: &Dataset,
+        known: Option<QueryDependence>,
+        control: &Control,
+    ) -> Result<(Self, Option<QueryDependence>)> {
+        let mut spec = self.clone();
+        if !self.smoothing.kind.uses_distance() {
+            return Ok((spec, known));
+        }
+        let found = match known {
+            Some(known) if matches!(self.query_features, None | Some(QueryFeatureKind::Named)) => Some(known),
+            _ => QueryDependence::of(data, self.query_features, control)?,
+        };
+        // 1. Queries that do not differ are best with the function of all, from which few neighbors hardly depart.
+        let differ = found.filter(QueryDependence::differ);
+        if self.open.neighbors {
+            spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors());
+        }
+        if self.open.novel_neighbors {
+            spec.smoothing.novel_neighbors = spec.smoothing.neighbors;
+        }
+        if self.prior == Prior::Auto {
+            let shrinks = Self { prior: Prior::Global, ..self.clone() };
+            let can = found.is_some() && differ.is_none() && shrinks.combination().check().is_ok();
+            spec.prior = if can { Prior::Global } else { Prior::Zero };
+        }
+        // 2. The weights of K neighbors among n queries have the sum K / n, and lambda is relative to it.
+        if self.open.lambdas {
+            let share = spec.smoothing.neighbors as f64 / data.n_queries().max(1) as f64;
+            let factor = (share / (NEIGHBORS as f64 / QUERIES_OF_THE_PAPER)).min(1.0);
+            let lambdas = default_lambdas(&spec.loss, spec.kernel.is_linear(), spec.prior);
+            spec.lambda = TunedValue::Among(lambdas.into_iter().map(|lambda| factor * lambda).collect());
+        }
+        Ok((spec, found))
     }
 
     /// The choices with each loss among which validation chooses, and the value of `decoder_power`.
@@ -256,8 +321,8 @@ impl GridSpec {
         }
         if kind.uses_distance() {
             let Smoothing { neighbors, novel_neighbors, .. } = self.smoothing;
-            set("neighbors", json!(neighbors));
-            if novel_neighbors != neighbors {
+            set("neighbors", if self.open.neighbors { json!("auto") } else { json!(neighbors) });
+            if !self.open.novel_neighbors && (self.open.neighbors || novel_neighbors != neighbors) {
                 set("novel_neighbors", json!(novel_neighbors));
             }
             set("query_scale", json!(self.query_scale.name()));
@@ -275,6 +340,7 @@ impl GridSpec {
                 Bandwidth::Median => json!("median"),
                 Bandwidth::Fixed(h) => json!(h),
                 Bandwidth::Rate => json!("rate"),
+                Bandwidth::Scaled(factor) => json!(format!("{factor} median")),
             };
             set("bandwidth", bandwidth);
         }
@@ -350,7 +416,8 @@ fn parse_smoothing(params: &Params) -> Result<Smoothing> {
         bandwidth: match (params.number("bandwidth"), params.text("bandwidth")) {
             (Some(h), _) => Bandwidth::Fixed(h),
             (None, Some("rate")) => Bandwidth::Rate,
-            (None, _) => Bandwidth::Median,
+            (None, Some("median") | None) => Bandwidth::Median,
+            (None, Some(text)) => median_factor(text).map_or(Bandwidth::Median, Bandwidth::Scaled),
         },
     })
 }
@@ -411,13 +478,14 @@ fn parse_penalty(params: &Params) -> Result<Penalty> {
     })
 }
 
-/// The prior. The default of an algorithm holds with its own penalty, ridge.
-fn parse_prior(params: &Params, penalty: Penalty) -> Result<Prior> {
+/// The prior. The default of an algorithm holds with its own penalty, ridge, and with its own smoothing.
+fn parse_prior(params: &Params, penalty: Penalty, smoothing: SmoothingKind) -> Result<Prior> {
     if params.get("prior").is_some_and(|value| stored_model(value).is_some()) {
         return Ok(Prior::Model);
     }
     let prior = params.choice("prior")?.unwrap_or_default();
-    Ok(if penalty == Penalty::Ridge || params.has("prior") { prior } else { Prior::Zero })
+    let fits = penalty == Penalty::Ridge && (prior != Prior::Auto || smoothing.uses_distance());
+    Ok(if fits || params.has("prior") { prior } else { Prior::Zero })
 }
 
 /// Lambda, or what takes its place.

@@ -19,7 +19,7 @@ use super::spec::{DECODER_POWER, GridSpec};
 use crate::base::{Control, Result};
 use crate::cost::loss::Loss;
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
-use crate::learn::fit::{FitSpec, Penalty, Prior};
+use crate::learn::fit::{FitSpec, Penalty, Prior, QueryDependence};
 use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
 use crate::learn::solve::{SolveReport, Stop};
 use crate::learn::space::{Function, Scorer};
@@ -50,6 +50,54 @@ impl TrainingSpec for GridSpec {
     }
 
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
+        let (spec, found) = self.for_rows(&set.data, set.dependence, control)?;
+        let mut trained = spec.fit_rows(set, control)?;
+        if self.smoothing.kind.uses_distance() {
+            trained.warnings.extend(spec.dependence_warning(found.as_ref()));
+            let mut tell = |key: &str, value: Value| trained.details.insert(key.to_owned(), value);
+            tell(QueryDependence::KEY, QueryDependence::report(found.as_ref()));
+            if self.open.neighbors {
+                tell("neighbors", json!(spec.smoothing.neighbors));
+            }
+            if self.prior == Prior::Auto {
+                tell("prior", json!(spec.prior.name()));
+            }
+        }
+        Ok(trained)
+    }
+
+    fn settings(&self) -> Result<Map<String, Value>> {
+        Ok(self.settings())
+    }
+
+    fn fold_unit(&self) -> Result<FoldUnit> {
+        self.unit()
+    }
+
+    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
+        match &self.lambda {
+            TunedValue::Among(lambdas) if !self.open.lambdas => Some((self.candidate_option(), lambdas)),
+            // Default candidates follow the number of neighbors, which rows decide.
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> Option<&dyn CandidatePath> {
+        Some(self)
+    }
+
+    fn bytes_kept(&self, data: &Dataset) -> u64 {
+        self.bytes_kept(data)
+    }
+}
+
+/// How much larger than the tolerance the gap of the weights may be, because solvers of shorter problems end with that of
+/// their own weights.
+const GAP_SLACK: f64 = 10.0;
+
+impl GridSpec {
+    /// Chooses what validation chooses, and fits with these choices.
+    fn fit_rows(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let started = Instant::now();
         let mut warnings = checks::informative(self, &set.data)?;
         let TrainingSet { data, validation, .. } = set;
@@ -107,35 +155,17 @@ impl TrainingSpec for GridSpec {
         })
     }
 
-    fn settings(&self) -> Result<Map<String, Value>> {
-        Ok(self.settings())
+    /// A warning if a function per query has nothing to gain.
+    fn dependence_warning(&self, found: Option<&QueryDependence>) -> Option<String> {
+        let found = found.filter(|found| !found.differ())?;
+        let then = if self.prior == Prior::Global {
+            "so this model shrinks to one function of all queries; rank_svm is as good and faster"
+        } else {
+            "so a function per query hardly helps; use rank_svm, or \"prior\": \"global\""
+        };
+        Some(format!("the query features hardly tell what queries prefer ({found}), {then}"))
     }
 
-    fn fold_unit(&self) -> Result<FoldUnit> {
-        self.unit()
-    }
-
-    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
-        match &self.lambda {
-            TunedValue::Among(lambdas) => Some((self.candidate_option(), lambdas)),
-            TunedValue::Fixed(_) | TunedValue::Rate | TunedValue::Fractions(_) => None,
-        }
-    }
-
-    fn path(&self) -> Option<&dyn CandidatePath> {
-        Some(self)
-    }
-
-    fn bytes_kept(&self, data: &Dataset) -> u64 {
-        self.bytes_kept(data)
-    }
-}
-
-/// How much larger than the tolerance the gap of the weights may be, because solvers of shorter problems end with that of
-/// their own weights.
-const GAP_SLACK: f64 = 10.0;
-
-impl GridSpec {
     /// Whether a fit ended as its solver promises. Solvers stop too when an objective is tiny beside the weights of its
     /// queries, so the gap of a convex loss must be small in itself.
     pub fn has_converged(&self, report: &SolveReport) -> bool {

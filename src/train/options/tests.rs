@@ -31,7 +31,7 @@ fn a_call_without_the_option_columns_names_its_own_options() {
 fn a_wrong_value_names_key_value_and_what_is_allowed() {
     assert_eq!(
         message(r#"{"neighbors": 0}"#),
-        "option 'neighbors': got 0, allowed is a whole number from 1 to 1000000000"
+        "option 'neighbors': got 0, allowed is a whole number from 1 to 1000000000 or \"auto\""
     );
     assert_eq!(
         message(r#"{"missing": "drop"}"#),

@@ -110,6 +110,11 @@ pub struct Selection {
     pub error: Option<StandardError>,
 }
 
+/// Ten, less what rounding takes from candidates.
+const TEN: f64 = 10.0 * (1.0 - 1e-9);
+/// Paired differences of near candidates vary by about this part of the standard error of one value.
+const NOISE_OF_DIFFERENCES: f64 = 0.25;
+
 /// A selection in a report.
 #[derive(Debug, Clone, Serialize)]
 pub struct SelectionReport {
@@ -270,7 +275,22 @@ impl Selection {
         self.curve[index].1.is_some_and(|other| (other - value).abs() <= 0.0)
     }
 
-    /// A warning if the chosen candidate is the smallest or the largest of several, and better than the one beside it.
+    /// Whether the chosen candidate, at an end of the curve, is better than the one that is ten times as near to the middle, by
+    /// more than what paired differences of such candidates vary by.
+    fn end_matters(&self, chosen: usize) -> Option<bool> {
+        let value = self.curve[chosen].0;
+        let is_far = |(other, _): &&(f64, Option<f64>)| (other / value).max(value / other) >= TEN;
+        let (beside, inside) = if chosen == 0 {
+            (1, self.curve.iter().find(is_far))
+        } else {
+            (chosen - 1, self.curve.iter().rfind(is_far))
+        };
+        let other = inside.unwrap_or(&self.curve[beside]).1?;
+        let noise = self.error.map_or(0.0, |error| NOISE_OF_DIFFERENCES * error.error);
+        Some((self.value()? - other).abs() > noise)
+    }
+
+    /// A warning if the chosen candidate is the smallest or the largest of several, and better than others by more than noise.
     pub fn end_warning(&self, searched: &Searched) -> Option<String> {
         let Searched { name, advice, center, limits, .. } = searched;
         if self.is_perfect() && !self.split.is_of_ratings() {
@@ -278,15 +298,15 @@ impl Selection {
         }
         let (chosen, last) = (self.chosen?, self.curve.len().checked_sub(1).filter(|last| *last > 0)?);
         let (value, n) = (self.curve[chosen].0, last + 1);
-        let (end, other_end, beside, other, factor) = match chosen {
-            0 if value < limits.1 => ("largest", last, 1, "larger", 10.0),
-            chosen if chosen == last && value > limits.0 => ("smallest", 0, last - 1, "smaller", 0.1),
+        let (end, other_end, other, factor) = match chosen {
+            0 if value < limits.1 => ("largest", last, "larger", 10.0),
+            chosen if chosen == last && value > limits.0 => ("smallest", 0, "smaller", 0.1),
             _ => return None,
         };
         let meaning = match center {
             Some(center) if chosen == 0 => format!("no smaller one is clearly better than {center} alone"),
-            // The candidate beside it is as good: a value beyond it is hardly better.
-            _ if self.is_equal(beside, self.value()?) => return None,
+            // Others are as good: a value beyond it is hardly better.
+            _ if !self.end_matters(chosen)? => return None,
             _ => {
                 let candidates = || format!("set \"{name}\": [{}]", searched.from(value, factor));
                 let advice = advice.map_or_else(candidates, str::to_owned);
@@ -423,6 +443,12 @@ mod tests {
         assert_eq!(warning(1, Searched::new("lambda", 1.0)), None);
         let flat = selection(&[(100.0, 0.3), (10.0, 0.3), (1.0, 0.2)], 0);
         assert_eq!(flat.warning(&Searched::new("lambda", 100.0)), None);
+        let near = [(100.0, 0.3), (30.0, 0.29), (10.0, 0.28), (1.0, 0.2)];
+        let error = |error| Some(StandardError { error, factor: 1.0, queries: 9 });
+        let noisy = Selection { error: error(0.1), ..selection(&near, 0) };
+        assert_eq!(noisy.warning(&Searched::new("lambda", 100.0)), None);
+        let clear = Selection { error: error(0.05), ..selection(&near, 0) };
+        assert!(clear.warning(&Searched::new("lambda", 100.0)).is_some());
         let prior = Searched { center: Some("the prior"), ..Searched::new("lambda", 1000.0) };
         assert!(
             warning(0, prior).unwrap().ends_with("no smaller one is clearly better than the prior alone")

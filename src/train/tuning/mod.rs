@@ -287,7 +287,7 @@ impl Search {
     ) -> Result<Model> {
         let (facts, names, categories) = (DataFacts::of(&data), data.names.clone(), data.categories.clone());
         let means = summaries.iter().map(ColumnSummary::mean).collect();
-        let set = TrainingSet { data, validation: None, summaries: summaries.to_vec() };
+        let set = TrainingSet { data, validation: None, summaries: summaries.to_vec(), dependence: None };
         let trained = spec.fit(set, control)?;
         let columns = FeatureColumns { names, categories, means, roles: TrainingColumns::default() };
         Finished::new(self.algorithm, spec, facts, columns, trained).map(|finished| finished.model)
