@@ -2,7 +2,7 @@
 
 use super::dataset::{Dataset, Needs, check_length};
 use super::features::{CategoryValues, value_of};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::data::{DatasetBuilder, Id, not_a_value};
 
 impl Dataset {

@@ -3,11 +3,10 @@
 use ndarray::Array2;
 
 use super::features::{CategoryValues, Features};
-use crate::base::error::{Error, Result};
-use crate::data::arrange::ListConstraint;
+use crate::base::{Error, Result};
 use crate::data::{
-    self, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryFeatureKind, QueryValue, QueryValues,
-    ReadReport, RowOrder, TextColumns, is_weight,
+    self, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryFeatureKind, QueryValue,
+    QueryValues, ReadReport, RowOrder, TextColumns, is_weight,
 };
 use crate::model;
 

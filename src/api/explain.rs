@@ -3,9 +3,10 @@
 use super::Answer;
 use super::dataset::Dataset;
 use super::model::{Model, RankOptions, run};
-use crate::apply;
-use crate::apply::{Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind, explain_document};
-use crate::base::error::{Error, Result};
+use crate::apply::{
+    self, Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind, explain_document,
+};
+use crate::base::{Error, Result};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::{Matrix, QueryValue, shaped};
 

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::data::{CategoryValue, DatasetBuilder, Id, Seen};
 
 /// Feature values, one row per document.

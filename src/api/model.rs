@@ -4,22 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Answer;
-use super::Control;
 use super::dataset::{Dataset, Needs};
-use crate::apply;
-use crate::apply::export;
+use super::{Answer, Control};
 use crate::apply::export::Format;
 use crate::apply::{
-    FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step, constrained_scores,
-    function_for, function_weights, selected_rows,
+    self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,
+    constrained_scores, export, function_for, function_weights, selected_rows,
 };
-use crate::base::control;
-use crate::base::error::{Error, Result};
-use crate::base::run::{cores, on_pool};
+use crate::base::{Error, Result, control, cores, on_pool};
 use crate::cost::metric::{Metric, Undefined};
-use crate::data::arrange::ListConstraint;
-use crate::data::{self, Id, QueryValue, RowOrder};
+use crate::data::{self, Id, ListConstraint, QueryValue, RowOrder};
 use crate::learn::space::Function;
 use crate::model::{self, Key, read_key};
 use crate::train::algorithm;

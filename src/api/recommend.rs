@@ -3,7 +3,7 @@
 use super::Answer;
 use super::model::{Model, RankOptions, run};
 use crate::apply::{candidate_items, new_users, user_of_ratings};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::data::Id;
 use crate::model::{Candidates, Ranker};
 

@@ -7,23 +7,17 @@ use serde_json::{Map, Value};
 use super::Control;
 use super::dataset::{Dataset, Needs};
 use super::model::Model;
-use crate::base::column_advice::{ColumnAdvice, Origin};
-use crate::base::control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation, matrix_bytes};
-use crate::base::param::Params;
-use crate::base::run::{cores, on_pool};
+use crate::base::{
+    ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, cores, matrix_bytes, on_pool,
+};
 use crate::data::{self, ReadReport, RowOrder};
-use crate::model::LinearPrior;
-use crate::model::TrainingColumns;
-use crate::train::ALGORITHMS;
-use crate::train::algorithm;
+use crate::model::{LinearPrior, TrainingColumns};
 use crate::train::algorithm::{Columns, Input};
-use crate::train::options;
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::Finished;
 use crate::train::tuning::{Search, SearchRows};
+use crate::train::{ALGORITHMS, algorithm, options};
 
 /// Options that concern tables or the terminal.
 const SQL_ONLY: &[&str] = &[

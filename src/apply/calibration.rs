@@ -7,8 +7,8 @@
 //! of the scores.
 
 use super::paired::t_quantile;
-use crate::base::control::Ticks;
-use crate::math::order::{compare, sort_indices};
+use crate::base::Ticks;
+use crate::math::{compare, sort_indices};
 
 /// Number of bins.
 const BINS: usize = 10;
@@ -100,7 +100,7 @@ pub fn calibration(offsets: &[usize], scores: &[f64], grades: &[f64]) -> Vec<Cal
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// The share of intervals that cover the true mean grade, 0, in 400 data sets of 60 queries. Half of the variance of a
     /// grade belongs to its query, and scores of a query are close to each other.

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::base::cache::BoundedCache;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{BoundedCache, Control, Error, Result};
 use crate::data::{QueryFeatureKind, QueryValue};
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;

@@ -5,13 +5,10 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::export::{FindName, not_a_model, read_json};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::json_problem;
+use crate::base::{Control, Error, Result, json_problem, shorten};
 use crate::data::{Categories, Category, Missing, Scaling, repeated_name};
 use crate::learn::space::{AnySpace, Form, Function, Member, Space, SumSpace};
-use crate::model::imported;
-use crate::model::imported::{Feature, Format, ImportedModel, LinearModel, Source};
+use crate::model::imported::{self, Feature, Format, ImportedModel, LinearModel, Source};
 use crate::model::{Card, GeneralTrees, IMPORTED, Linear, Model, Ranker, TrainingColumns, TreeInput};
 use crate::trees::general::GeneralForest;
 use crate::trees::{Forest, Split};

@@ -6,15 +6,11 @@ use std::sync::Arc;
 use super::measure::METRIC_COST;
 use super::paired::{Comparison, PairedTest};
 use super::score::ScoringJob;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, bytes_of, matrix_bytes, parallel};
 use crate::cost::metric::{Metric, Undefined};
-use crate::data::arrange::{ListConstraint, RowGroup, push_down_unselected};
-use crate::data::{Dataset, Documents, InputColumn, Matrix};
+use crate::data::{Dataset, Documents, InputColumn, ListConstraint, Matrix, RowGroup, push_down_unselected};
 use crate::learn::space::{Function, Scorer};
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::Model;
 
 /// Permutations of a feature in a query. The loss of the query is their mean.

@@ -2,13 +2,10 @@
 
 use std::fmt;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, parallel};
 use crate::cost::metric::{Mean, Metric, Undefined};
-use crate::data::arrange::{ListConstraint, push_down};
-use crate::data::{Dataset, arrange};
-use crate::math::order::{compare, sort_indices};
+use crate::data::{Dataset, ListConstraint, arrange, push_down};
+use crate::math::{compare, sort_indices};
 
 /// Operations of about a nanosecond for a document and metric.
 pub const METRIC_COST: usize = 500;

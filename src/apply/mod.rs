@@ -18,15 +18,12 @@ mod score;
 #[cfg(feature = "plots")]
 pub use calibration::{CalibrationBin, calibration};
 pub use contributions::{Contribution, Explanation, Sampling, explain, explain_document};
-pub use function::FitCache;
-pub use function::{FeatureWeight, Fit, function_for, function_weights};
+pub use function::{FeatureWeight, Fit, FitCache, function_for, function_weights};
 pub use import::{IMPORT_FORMATS, ImportSpec, import};
 pub use importance::{ImportanceSpec, importance};
-pub use measure::{Evaluation, METRIC_COST, evaluate, without_relevant};
-pub use measure::{constrained_scores, selected_rows};
+pub use measure::{Evaluation, METRIC_COST, constrained_scores, evaluate, selected_rows, without_relevant};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
 pub use recommend::{candidate_items, new_users, user_of_ratings};
-pub use score::{RowScorer, check_scores};
-pub use score::{Scored, ScoringJob, Step};
+pub use score::{RowScorer, Scored, ScoringJob, Step, check_scores};

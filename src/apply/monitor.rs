@@ -30,8 +30,7 @@
 //!   has the factor for shared training queries, because one function ranks the later ones.
 
 use super::paired::{f_quantile, t_quantile};
-use crate::base::control::checkpoint;
-use crate::base::param::named;
+use crate::base::{checkpoint, named};
 use crate::cost::metric::{Better, StandardError};
 use crate::data::{Observed, Profile};
 

@@ -9,12 +9,8 @@ mod tests;
 
 use special::Beta;
 
-use crate::base::control::Ticks;
-use crate::base::memory::bytes_of;
-use crate::base::param::named;
-use crate::math::order::{compare, sort_ascending, sort_items};
-use crate::math::random;
-use crate::math::random::Random;
+use crate::base::{Ticks, bytes_of, named};
+use crate::math::{Random, compare, random, sort_ascending, sort_items};
 
 /// Sums that differ by less than this part of the sum of absolute values are equal. Rounding makes such differences.
 const TIE: f64 = 1e-12;

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::data::{Documents, Matrix, Missing, Scaling, shaped};
 use crate::learn::space::{Function, Scorer};
-use crate::math::dense::Element;
-use crate::math::simd::simd;
+use crate::math::{Element, simd};
 use crate::model::Model;
 
 /// A pointwise model with the function of one query, ready to score.

@@ -1,6 +1,6 @@
 //! Users and items of a recommendation, with what the caller should know about them.
 
-use crate::base::error::Result;
+use crate::base::Result;
 use crate::data::Id;
 use crate::model::{Factored, User};
 

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use super::function::FitCache;
-use crate::base::control::{Control, Ticks, each_in_memory};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{
+    Control, Error, Reservation, Result, Ticks, bytes_of, each_in_memory, matrix_bytes, parallel,
+};
 use crate::data::{Dataset, Documents, Scaling, VALUE_COST};
 use crate::learn::fit::BATCH;
 use crate::learn::space::{Function, Scorer};
@@ -33,10 +32,6 @@ pub(super) const TOO_LARGE: &str = "its features are too large for this model";
 pub struct Scored {
     /// One per document, in the order of the data set; higher is better.
     pub scores: Vec<f64>,
-    /// Queries whose function was stored in the model.
-    pub seen: usize,
-    /// Queries whose function was fitted in this call.
-    pub fitted: usize,
     /// Messages for the caller.
     pub warnings: Vec<String>,
     /// The function of each query; none for a model without features.
@@ -65,8 +60,6 @@ pub struct ScoringJob<'a> {
     features: Vec<Vec<f64>>,
     /// Known functions (`n_queries`).
     functions: Vec<Option<Arc<Function>>>,
-    seen: usize,
-    fitted: usize,
     warnings: Vec<String>,
     /// The bytes of the features and functions of queries.
     memory: Reservation,
@@ -103,21 +96,9 @@ impl<'a> ScoringJob<'a> {
     ) -> Result<Self> {
         model.check_width(data.features.columns())?;
         let n = data.n_queries();
-        let (seen, fitted, warnings) = (n, 0, data.repeated_rows().into_iter().collect());
+        let warnings = data.repeated_rows().into_iter().collect();
         let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);
-        let mut job = Self {
-            model,
-            key,
-            data,
-            cache,
-            features,
-            functions,
-            seen,
-            fitted,
-            warnings,
-            memory,
-            prepared: None,
-        };
+        let mut job = Self { model, key, data, cache, features, functions, warnings, memory, prepared: None };
         if let Some(ranker) = model.ranker.as_query_dependent() {
             job.find_functions(ranker)?;
         }
@@ -142,7 +123,7 @@ impl<'a> ScoringJob<'a> {
         self.features = rule.features(data)?.rows().into_iter().map(|row| row.to_vec()).collect();
         let queries = data.query_ids.iter().zip(&self.features);
         self.functions = queries.map(|(id, features)| ranker.stored(id, features)).collect();
-        self.seen = self.functions.iter().flatten().count();
+        let new = self.functions.iter().filter(|function| function.is_none()).count();
         // Functions of new queries: cached by an earlier call, or 0 if none can be fitted.
         let zero = (!ranker.fits_new_queries()).then(|| Arc::new(Function::zero(ranker.space().dim())));
         for ((function, features), id) in self.functions.iter_mut().zip(&self.features).zip(&data.query_ids) {
@@ -150,7 +131,6 @@ impl<'a> ScoringJob<'a> {
                 *function = zero.clone().or_else(|| cache.get(key, features, ranker.target(id, features)));
             }
         }
-        let new = data.n_queries() - self.seen;
         if zero.is_some() && new > 0 {
             let name = &self.model.card.algorithm;
             self.warnings.push(format!(
@@ -221,7 +201,6 @@ impl<'a> ScoringJob<'a> {
             Ok(function)
         };
         let functions: Vec<Arc<Function>> = each_in_memory(queries, fit)?;
-        self.fitted += functions.len();
         for (query, function) in queries.iter().zip(functions) {
             self.functions[*query] = Some(function);
         }
@@ -230,15 +209,14 @@ impl<'a> ScoringJob<'a> {
 
     /// Scores every document by the function of its query.
     fn finish(self, control: &Control) -> Result<Scored> {
-        let Self { model, data, functions, seen, fitted, mut warnings, memory, .. } = self;
+        let Self { model, data, functions, mut warnings, memory, .. } = self;
         warnings.extend(without_neighbors(model, &functions));
         let unknown = || Error::Internal("a query has no function".to_owned());
         let functions: Vec<Arc<Function>> =
             functions.into_iter().map(|function| function.ok_or_else(unknown)).collect::<Result<_>>()?;
         if model.scaling.pointwise() && model.scorer()?.pointwise() && model.scorer()?.is_linear() {
             let scores = weighted_sums(model, data, &functions, control)?;
-            return Scored { scores, seen, fitted, warnings, functions, _memory: memory }
-                .checked(data, TOO_LARGE);
+            return Scored { scores, warnings, functions, _memory: memory }.checked(data, TOO_LARGE);
         }
         let _scoring = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
         let scaled = match &model.scaling {
@@ -254,8 +232,7 @@ impl<'a> ScoringJob<'a> {
             scorer.scores(&documents, &functions[query].weights, control)
         };
         let scores: Vec<Vec<f64>> = parallel::try_map(functions.len(), score_query)?;
-        Scored { scores: scores.concat(), seen, fitted, warnings, functions, _memory: memory }
-            .checked(data, TOO_LARGE)
+        Scored { scores: scores.concat(), warnings, functions, _memory: memory }.checked(data, TOO_LARGE)
     }
 }
 
@@ -266,7 +243,6 @@ fn weighted_sums(
     functions: &[Arc<Function>],
     control: &Control,
 ) -> Result<Vec<f64>> {
-    let _scores = control.reserve(bytes_of::<[f64; 2]>(data.n_docs()), SCORING, FEWER_ROWS)?;
     let mut scores = vec![0.0; data.n_docs()];
     let operations = ScoringJob::operations_of_document(model);
     let score_chunk = |chunk: usize, scores: &mut [f64]| {
@@ -364,7 +340,7 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
         warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));
     }
     let memory = Reservation::default();
-    Scored { scores, seen, fitted: 0, warnings, functions: Vec::new(), _memory: memory }
+    Scored { scores, warnings, functions: Vec::new(), _memory: memory }
         .checked(data, "the factors of the model are too large")
 }
 

@@ -12,9 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation};
-use crate::base::parallel;
+use crate::base::{Error, Memory, Reservation, Result, parallel};
 
 /// Shared by the computing threads and the thread that waits for them.
 #[derive(Debug, Default)]

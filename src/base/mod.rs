@@ -1,5 +1,21 @@
 //! What every other module may use: errors, limits of memory, threads, cancellation, parameters, caches.
 
+/// The names of the definitions in a table, in its order.
+macro_rules! names_of {
+    ($table:expr) => {
+        &{
+            let mut names = [""; $table.len()];
+            let mut index = 0;
+            while index < names.len() {
+                names[index] = $table[index].name;
+                index += 1;
+            }
+            names
+        }
+    };
+}
+pub(crate) use names_of;
+
 pub mod cache;
 pub mod column_advice;
 pub mod control;
@@ -9,3 +25,18 @@ pub mod parallel;
 pub mod param;
 pub mod run;
 pub mod temporary_file;
+
+pub use cache::BoundedCache;
+pub use column_advice::{ColumnAdvice, Origin, columns_text};
+pub use control::{Control, Ticks, checkpoint, each_in_memory, stop_reason, stoppable, stopped, unwind};
+pub(crate) use error::require;
+pub use error::{Error, Result, nearest, shorten};
+pub use memory::{
+    FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
+};
+#[cfg(feature = "sqlite")]
+pub(crate) use param::LONGEST_VECTOR;
+pub use param::{Defaults, Params, Rule, stored_model};
+pub(crate) use param::{Strict, json_problem, named, numbers, whole_number};
+pub use run::{POLL_INTERVAL, cores, on_pool, unwound};
+pub use temporary_file::TemporaryFile;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::base::error::Result;
+use crate::base::Result;
 
 /// Number of threads that share the loops of the calling thread: 1 outside of a pool.
 pub fn threads() -> usize {
@@ -64,7 +64,7 @@ pub fn try_map<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::Error;
+    use crate::base::Error;
 
     #[test]
     fn results_have_the_order_of_indices() {

@@ -7,8 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use crate::base::control::{Control, stop_reason};
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result, stop_reason};
 
 /// Time between two polls.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);

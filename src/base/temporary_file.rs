@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// Names that are tried.
 const ATTEMPTS: usize = 16;

@@ -8,23 +8,20 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{BucketTraining, TrainedInBuckets};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::buckets::grid::{
     Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
 };
-use crate::buckets::{Asking, Decoded, Part, Question, Reader, Replay, Sums, Unit, Writer};
+use crate::buckets::{Asking, BucketSums, Decoded, Part, Question, Reader, Replay, Unit, Writer};
 use crate::cost::metric::StandardError;
 use crate::data::{Dataset, position_names};
 use crate::learn::solve::{Gram, fits_single_precision};
 use crate::learn::space::{Member, Scorer};
-use crate::math::dense::is_positive;
+use crate::math::is_positive;
 use crate::train::algorithm::scale;
 use crate::train::auto::folds::split;
-use crate::train::auto::prepared::Copies;
-use crate::train::auto::prepared::{are_judged, is_judged};
-use crate::train::auto::refit;
-use crate::train::auto::refit::solved;
+use crate::train::auto::prepared::{Copies, are_judged, is_judged};
+use crate::train::auto::refit::{self, solved};
 use crate::train::auto::trial::Trial;
 use crate::train::auto::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
 use crate::train::averaged::total_weight;
@@ -53,7 +50,7 @@ impl Tried {
     /// Asks for the sample and tries candidates on it.
     fn ask(spec: &AutoSpec, asking: &Asking<'_>, names: &[String], control: &Control) -> Result<Self> {
         let question = Question { kind: FACTS, part: Part::All, numbers: Vec::new() };
-        let Sums { numbers, sample, .. } = asking.ask(question);
+        let BucketSums { numbers, sample, .. } = asking.ask(question);
         let facts = Facts::new(numbers)?;
         let [queries, judged] =
             [Count::Queries, Count::Informative].map(|count| facts.count(count, Part::All) as usize);
@@ -190,7 +187,7 @@ impl BucketTraining for AutoSpec {
         decoded: &Decoded,
         (bucket, mut data): (u32, Dataset),
         control: &Control,
-    ) -> Result<Vec<Sums>> {
+    ) -> Result<Vec<BucketSums>> {
         let questions = replay.questions();
         let columns = data.features.columns();
         if let [(_, Question { kind: FACTS, .. })] = questions {
@@ -220,7 +217,7 @@ impl BucketTraining for AutoSpec {
             let single = if fits_single_precision(&scaled) { space.single_map() } else { None };
             let mut numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
             numbers.push(total_weight(&data));
-            Ok(Sums { numbers, ..Sums::default() })
+            Ok(BucketSums { numbers, ..BucketSums::default() })
         };
         questions.iter().map(of_question).collect()
     }

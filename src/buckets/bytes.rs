@@ -12,8 +12,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::data::Id;
 
 const VERSION: u64 = 1;

@@ -20,8 +20,7 @@ mod trees;
 use std::any::Any;
 use std::fmt;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::data::Dataset;
 use crate::train::algorithm::{Trained, TrainingSpec};
 use crate::train::auto::AutoSpec;
@@ -32,7 +31,7 @@ use crate::train::report::DataFacts;
 pub use bytes::{Kind, Reader, Writer, check_bytes};
 pub use replay::{Asking, Decoded, FOLDS, Part, Question, Replay};
 pub use sample::{Sample, Unit};
-pub use sums::{Answer, Round, Sums};
+pub use sums::{Answer, BucketSums, Round};
 
 // Interface of training in buckets, and the algorithms that have it.
 
@@ -61,7 +60,7 @@ pub trait BucketTraining {
         decoded: &Decoded,
         bucket: (u32, Dataset),
         control: &Control,
-    ) -> Result<Vec<Sums>>;
+    ) -> Result<Vec<BucketSums>>;
 }
 
 /// A training in buckets in one process.

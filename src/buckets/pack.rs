@@ -7,15 +7,12 @@
 use ndarray::Array2;
 
 use super::bytes::{Kind, Reader, Writer};
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::data::arrange::ListConstraint;
-use crate::data::id::bucket_of;
+use crate::base::{Error, Result, Ticks};
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, Matrix, Missing, QueryValue, RowOrder, TextColumns,
-    is_weight, shaped,
+    Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Matrix, Missing, QueryValue, RowOrder,
+    TextColumns, bucket_of, is_weight, shaped,
 };
-use crate::math::order::compare;
+use crate::math::compare;
 
 /// Operations, for [`Ticks`], of a query.
 const QUERY_COST: usize = 64;

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::bytes::{Reader, Writer, check_bytes};
-use super::sums::Sums;
-use crate::base::control::{stopped, unwind};
-use crate::base::error::{Error, Result};
+use super::sums::BucketSums;
+use crate::base::{Error, Result, stopped, unwind};
 
 /// Number of folds.
 pub const FOLDS: u32 = 5;
@@ -75,7 +74,7 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq)]
 enum Record {
     /// The answers to its questions so far.
-    Open(Vec<Sums>),
+    Open(Vec<BucketSums>),
     /// Its result.
     Done(Vec<u8>),
 }
@@ -93,7 +92,7 @@ pub struct Replay {
 /// The recorded answers of a task.
 #[derive(Debug)]
 pub struct Asking<'a> {
-    answers: &'a [Sums],
+    answers: &'a [BucketSums],
     used: AtomicUsize,
     lacking: Mutex<Option<Question>>,
     progress: Mutex<Option<(f64, f64)>>,
@@ -106,7 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Asking<'_> {
     /// The answer to the next question. Without one the work of the task ends, by unwinding. So a solver asks through the
     /// objective that it minimizes.
-    pub fn ask(&self, question: Question) -> Sums {
+    pub fn ask(&self, question: Question) -> BucketSums {
         if let Some(sums) = self.answers.get(self.used.fetch_add(1, Ordering::Relaxed)) {
             sums.clone()
         } else {
@@ -205,7 +204,7 @@ impl Replay {
     ///
     /// # Errors
     /// Another number of answers; too many bytes.
-    pub fn record(&mut self, answers: Vec<Sums>) -> Result<()> {
+    pub fn record(&mut self, answers: Vec<BucketSums>) -> Result<()> {
         let questions = std::mem::take(&mut self.questions);
         if answers.len() != questions.len() {
             return Err(Error::Data(
@@ -223,7 +222,7 @@ impl Replay {
     /// Refuses a state with too many bytes.
     fn check_bytes(&self) -> Result<()> {
         let bytes = |record: &Record| match record {
-            Record::Open(answers) => answers.iter().map(Sums::bytes).sum(),
+            Record::Open(answers) => answers.iter().map(BucketSums::bytes).sum(),
             Record::Done(result) => result.len(),
         };
         let bytes: usize = self.records.iter().map(bytes).sum();
@@ -262,7 +261,10 @@ impl Replay {
     /// Bytes that [`Self::write`] does not write.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let record = |reader: &mut Reader<'_>| match reader.count_to(1)? {
-            0 => (0..reader.length()?).map(|_| Sums::read(reader)).collect::<Result<_>>().map(Record::Open),
+            0 => (0..reader.length()?)
+                .map(|_| BucketSums::read(reader))
+                .collect::<Result<_>>()
+                .map(Record::Open),
             _ => Ok(Record::Done(reader.bytes()?.to_vec())),
         };
         let records: Vec<Record> = (0..reader.length()?).map(|_| record(reader)).collect::<Result<_>>()?;

@@ -6,18 +6,15 @@
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::buckets::{Answer, Decoded, Kind, Reader, Replay, Round, Sums, Writer, pack};
-use crate::buckets::{BucketTraining, InProcess, TrainedInBuckets, in_process, in_rounds};
-use crate::data::Categories;
-use crate::data::position_names;
+use crate::base::{Control, Error, Params, Result};
+use crate::buckets::{
+    Answer, BucketSums, BucketTraining, Decoded, InProcess, Kind, Reader, Replay, Round, TrainedInBuckets,
+    Writer, in_process, in_rounds, pack,
+};
+use crate::data::{Categories, position_names};
 use crate::model::{TrainingColumns, decode_header, encode_header};
-use crate::train::algorithm;
-use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::algorithm::{self, AlgorithmDef, TrainingSpec};
+use crate::train::options::{self, Use};
 use crate::train::report::{FeatureColumns, Finished};
 
 /// A training between two rounds.
@@ -196,7 +193,7 @@ impl State {
         }
         let mut sums = self.training()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
         if self.round.present.is_none() {
-            sums.push(Sums { counts: vec![(bucket, checksum)], ..Sums::default() });
+            sums.push(BucketSums { counts: vec![(bucket, checksum)], ..BucketSums::default() });
         }
         Answer::of_bucket(self.round.clone(), bucket, sums)
     }

@@ -7,11 +7,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::bytes::{Reader, Writer, check_bytes};
 use super::pack::judged;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::data::id::hash;
 use crate::data::{Dataset, Id, Matrix, shaped};
-use crate::math::order::{compare, sort_items};
+use crate::math::{compare, sort_items};
 
 /// Operations, for [`Ticks`], of a key.
 const ITEM_COST: usize = 64;
@@ -191,8 +190,8 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buckets::{Answer, Round, Sums, pack};
-    use crate::math::random::Random;
+    use crate::buckets::{Answer, BucketSums, Round, pack};
+    use crate::math::Random;
 
     /// 200 queries of 1 to 9 documents; ids of both classes.
     fn data() -> Dataset {
@@ -215,7 +214,8 @@ mod tests {
         let round = Round { training: 1, number: 1, buckets, present: None };
         let of_pack = |(bucket, bytes): (u32, Vec<u8>)| {
             let sample = Sample::of(&pack::read(&bytes, bucket, buckets).unwrap(), unit, most, 3).unwrap();
-            Answer::of_bucket(round.clone(), bucket, vec![Sums { sample, ..Sums::default() }]).unwrap()
+            Answer::of_bucket(round.clone(), bucket, vec![BucketSums { sample, ..BucketSums::default() }])
+                .unwrap()
         };
         let mut answers: Vec<Answer> = pack::split(data, buckets).into_iter().map(of_pack).collect();
         while answers.len() > 1 {

@@ -10,12 +10,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::{Kind, Reader, Writer};
 use super::sample::Sample;
-use crate::base::error::{Error, Result};
-use crate::data::id::MOST_BUCKETS;
+use crate::base::{Error, Result};
+use crate::data::MOST_BUCKETS;
 
 /// The answer of some buckets to a question.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sums {
+pub struct BucketSums {
     /// Numbers that are added one by one; none if the buckets take no part.
     pub numbers: Vec<f64>,
     /// Keys in ascending order, with counts that are added.
@@ -24,7 +24,7 @@ pub struct Sums {
     pub sample: Sample,
 }
 
-impl Sums {
+impl BucketSums {
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
         8 * self.numbers.len() + 12 * self.counts.len() + self.sample.bytes()
@@ -172,7 +172,7 @@ impl Round {
 struct Node {
     /// Number of leaves.
     width: u32,
-    sums: Vec<Sums>,
+    sums: Vec<BucketSums>,
 }
 
 /// The answers of some buckets to all questions of a round.
@@ -183,11 +183,11 @@ pub struct Answer {
     nodes: BTreeMap<u32, Node>,
 }
 
-fn join(left: Vec<Sums>, right: Vec<Sums>) -> Result<Vec<Sums>> {
+fn join(left: Vec<BucketSums>, right: Vec<BucketSums>) -> Result<Vec<BucketSums>> {
     if left.len() != right.len() {
         return Err(Error::Data("an answer of another training: it has another number of sums".to_owned()));
     }
-    let add = |(mut left, right): (Sums, Sums)| left.add(right).map(|()| left);
+    let add = |(mut left, right): (BucketSums, BucketSums)| left.add(right).map(|()| left);
     left.into_iter().zip(right).map(add).collect()
 }
 
@@ -196,7 +196,7 @@ impl Answer {
     ///
     /// # Errors
     /// A bucket that had no rows in the first round.
-    pub fn of_bucket(round: Round, bucket: u32, sums: Vec<Sums>) -> Result<Self> {
+    pub fn of_bucket(round: Round, bucket: u32, sums: Vec<BucketSums>) -> Result<Self> {
         round.check_rows(bucket, 1)?;
         let mut answer = Self { round, nodes: BTreeMap::new() };
         answer.insert(bucket, Node { width: 1, sums })?;
@@ -252,7 +252,7 @@ impl Answer {
     ///
     /// # Errors
     /// An answer of another round or training than `round`; a bucket that is missing.
-    pub fn total(mut self, round: &Round) -> Result<(Vec<Sums>, Vec<u32>)> {
+    pub fn total(mut self, round: &Round) -> Result<(Vec<BucketSums>, Vec<u32>)> {
         round.check_same(&self.round)?;
         if self.round.present.is_none() {
             // The first round: only buckets with rows have answers.
@@ -317,7 +317,7 @@ impl Answer {
                 return Err(reader.forged("subtrees of the tree of buckets"));
             }
             answer.round.check_rows(start, width)?;
-            let sums = (0..reader.length()?).map(|_| Sums::read(&mut reader)).collect::<Result<_>>()?;
+            let sums = (0..reader.length()?).map(|_| BucketSums::read(&mut reader)).collect::<Result<_>>()?;
             answer.insert(start, Node { width, sums })?;
         }
         reader.end()?;

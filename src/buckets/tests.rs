@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::base::error::Error;
+use crate::base::Error;
 use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};
 
 fn round(number: u64, present: Option<Vec<u32>>) -> Round {
@@ -12,8 +12,12 @@ fn round(number: u64, present: Option<Vec<u32>>) -> Round {
 fn leaf(round: &Round, bucket: u32) -> Answer {
     let x = f64::from(bucket);
     let numbers = vec![1.0 / (1.0 + x), 1e16 * (x - 7.0)];
-    let sums = Sums { numbers, counts: vec![(bucket / 3, 1), (100, u64::from(bucket))], ..Sums::default() };
-    let outside = Sums::default();
+    let sums = BucketSums {
+        numbers,
+        counts: vec![(bucket / 3, 1), (100, u64::from(bucket))],
+        ..BucketSums::default()
+    };
+    let outside = BucketSums::default();
     let sums = vec![sums.clone(), if bucket.is_multiple_of(2) { sums } else { outside }];
     Answer::of_bucket(round.clone(), bucket, sums).expect("no other bucket")
 }

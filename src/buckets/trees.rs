@@ -17,14 +17,11 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use ndarray::Array2;
 
 use super::{BucketTraining, InProcess, TrainedInBuckets};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation, bytes_of};
+use crate::base::{Control, Error, Memory, Reservation, Result, bytes_of};
 use crate::buckets::grid::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
-use crate::buckets::{Decoded, Part, Question, Reader, Replay, Sums};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Id, Matrix, Missing, QueryValue, Scaling, ScalingKind};
-use crate::math::order::sort_items;
+use crate::buckets::{BucketSums, Decoded, Part, Question, Reader, Replay};
+use crate::data::{Dataset, Id, ListConstraint, Matrix, Missing, QueryValue, Scaling, ScalingKind};
+use crate::math::sort_items;
 use crate::train::boosted_trees::early::MOST_TREES;
 use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;
@@ -170,7 +167,7 @@ impl BucketTraining for PackTrees {
         decoded: &Decoded,
         (bucket, mut data): (u32, Dataset),
         control: &Control,
-    ) -> Result<Vec<Sums>> {
+    ) -> Result<Vec<BucketSums>> {
         let stage = self.stage.read().unwrap_or_else(PoisonError::into_inner);
         if let Stage::Facts(judgments) = &*stage {
             let TreesSpec { missing, options, .. } = &self.spec;
@@ -197,7 +194,7 @@ impl BucketTraining for PackTrees {
             Stage::Bins(rows, bins) => bins.add(rows.of_bucket(bucket, &data)?, &data.features, control)?,
             Stage::Facts(_) | Stage::Done => return Err(Error::Internal("no question is left".to_owned())),
         }
-        Ok(vec![Sums::default()])
+        Ok(vec![BucketSums::default()])
     }
 }
 

@@ -3,7 +3,8 @@
 //! A constraint selects rows of a query by their scores. [`push_down_unselected`] lowers the scores of all other rows,
 //! so every metric can evaluate the constrained list.
 
-use crate::math::assignment::{Workspace, best, maximize};
+use crate::math::assignment::{Workspace, best};
+use crate::math::maximize;
 
 /// The selected rows of one query: all rows, at most `max_per_value` rows of each group, or one row per slot. The order
 /// is unspecified.
@@ -211,7 +212,7 @@ mod arrange_tests {
 #[cfg(test)]
 mod diversity_tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// The largest sum of c_p s_pi(p) over lists of k rows with few documents per group; every list is tried.
     fn best_of_all(scores: &[f64], groups: &[u32], c: &[f64], max_per_value: usize) -> f64 {
@@ -256,7 +257,7 @@ mod diversity_tests {
 #[cfg(test)]
 mod slots_tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     fn row_groups(cells: &[(u32, u32)]) -> Vec<RowGroup> {
         cells.iter().map(|&(document, group)| RowGroup { document, group }).collect()

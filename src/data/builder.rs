@@ -11,10 +11,8 @@ use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
 use super::query_columns::QueryValue;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::memory::{Memory, Reservation, bytes_of, grow, grown_bytes};
-use crate::base::param::numbers;
-use crate::math::order::compare;
+use crate::base::{Error, Memory, Reservation, Result, bytes_of, grow, grown_bytes, numbers, shorten};
+use crate::math::compare;
 
 /// What to do about rows that take too much memory.
 pub(super) const FEWER_ROWS: &str =

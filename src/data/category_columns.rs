@@ -6,9 +6,7 @@ use super::builder::{DatasetBuilder, FEWER_ROWS};
 use super::categories::{Categories, CategoryColumn, Codes, Learned, RowsOfCodes, learning_bytes};
 use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::base::memory::bytes_of;
+use crate::base::{Error, Result, Ticks, bytes_of};
 
 /// Probability below which rows without a known value are no accident.
 const RARELY: f64 = 0.01;

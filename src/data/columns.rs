@@ -9,11 +9,8 @@ use xxhash_rust::xxh64::xxh64;
 use super::dataset::Dataset;
 use super::matrix::Matrix;
 use super::missing::MissingRows;
-use crate::base::control::{Control, checkpoint};
-use crate::base::error::{Result, shorten};
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
-use crate::math::dense::Element;
+use crate::base::{Control, Result, bytes_of, checkpoint, parallel, shorten};
+use crate::math::Element;
 
 /// Columns that are gathered together, because they are on the same cache lines.
 const GATHERED: usize = 8;

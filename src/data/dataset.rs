@@ -10,10 +10,9 @@ use super::id::Id;
 use super::matrix::Matrix;
 use super::missing::Missing;
 use super::query_columns::QueryValue;
-use crate::base::control::Ticks;
-use crate::base::memory::{bytes_of, matrix_bytes};
-use crate::data::arrange::{ListConstraint, RowGroup};
-use crate::math::order::sort_items;
+use crate::base::{Ticks, bytes_of, matrix_bytes};
+use crate::data::{ListConstraint, RowGroup};
+use crate::math::sort_items;
 
 /// Documents grouped by query.
 ///

@@ -11,11 +11,9 @@ use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::missing::MissingValues;
 use super::query_columns::QueryValue;
-use crate::base::control::{Control, checkpoint};
-use crate::base::error::{Result, require};
 use crate::base::param::list;
-use crate::math::order::sort_singles;
-use crate::math::simd::simd;
+use crate::base::{Control, Result, checkpoint, require};
+use crate::math::{simd, sort_singles};
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
 const BINS: usize = 10;

@@ -12,16 +12,11 @@ use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
 use super::matrix::{ColumnGroup, Matrix, shaped};
-use super::missing::{ColumnSummary, FinishOptions, RowOrder, TextColumns};
-use super::missing::{Missing, MissingValues};
+use super::missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
 use super::query_columns::QueryValue;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::data::arrange::ListConstraint;
-use crate::math::dense::Element;
-use crate::math::order::{compare, sort_indices, sort_items};
-use crate::math::simd::simd;
+use crate::base::{Error, Reservation, Result, Ticks, bytes_of};
+use crate::data::ListConstraint;
+use crate::math::{Element, compare, simd, sort_indices, sort_items};
 
 /// What was found besides the data.
 #[derive(Debug, Default)]

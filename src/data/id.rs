@@ -10,8 +10,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh64::xxh64;
 
-use crate::base::error::{Error, Result, shorten};
-use crate::base::memory::heap_bytes;
+use crate::base::{Error, Result, heap_bytes, shorten};
 
 /// An identifier.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 
 use super::id::Id;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// Higher feature numbers are errors.
 const MAX_FEATURE: usize = 1_000_000;

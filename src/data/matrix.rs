@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use ndarray::{Array2, Axis, s};
 
-use crate::base::control::Ticks;
-use crate::math::dense::{Element, dot};
+use crate::base::Ticks;
+use crate::math::{Element, dot};
 
 /// A dense row-major matrix of documents by features: `f32` from BLOBs, `f64` from columns and JSON.
 #[derive(Debug, Clone, PartialEq)]

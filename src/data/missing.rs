@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::param::named;
-use crate::data::arrange::ListConstraint;
+use crate::base::named;
+use crate::data::ListConstraint;
 
 /// What a missing feature counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]

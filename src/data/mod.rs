@@ -20,24 +20,25 @@ mod query_features;
 mod ratings;
 mod scaling;
 
+pub use arrange::{ListConstraint, RowGroup, Slots, push_down, push_down_unselected, select_diverse};
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use categories::{
     Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, MOST_VALUES, Means,
     no_vector, not_a_value,
 };
-pub use columns::{ColumnFacts, Facts, Seen, facts_of_feature};
-pub use columns::{is_date, is_like_date, is_like_number, repeated_name};
+pub use columns::{
+    ColumnFacts, Facts, Seen, facts_of_feature, is_date, is_like_date, is_like_number, repeated_name,
+};
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{ReadReport, position_names};
-pub use id::{Id, text_number};
+pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets, text_number};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
-pub use missing::{ColumnSummary, FinishOptions, RowOrder, TextColumns};
-pub use missing::{Missing, MissingValues};
+pub use missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
 pub use quantiles::Quantiles;
 pub use query_columns::QueryValue;
+pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
-pub use ratings::Ratings;
-pub use ratings::negatives;
+pub use ratings::{Ratings, negatives};
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};

@@ -6,13 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::control::Ticks;
-use crate::math::dense::{Element, are_bounded, dot_by};
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::order::{compare, sort_ascending};
-use crate::math::random;
-use crate::math::select::{Search, single_at_least};
-use crate::math::simd::{Registers, simd};
+use crate::base::Ticks;
+use crate::math::select::Search;
+use crate::math::{
+    Element, LANES, Lanes, Registers, are_bounded, compare, dot_by, random, simd, single_at_least,
+    sort_ascending,
+};
 
 /// Operations, for [`Ticks`], of a quantile of the normal distribution.
 const NORMAL_COST: usize = 64;
@@ -280,7 +279,7 @@ fn careful_scores<T: Element>(of: &[Quantiles], document: &[T], out: &mut [T]) {
 }
 
 /// Sums of a document in lanes, and zeros, which are NaN beside a value that is not finite: its score may be finite.
-type Sums = [Lanes; 2];
+type LaneSums = [Lanes; 2];
 
 /// Adds the terms of eight features.
 #[inline(always)]
@@ -288,7 +287,7 @@ fn add_terms<R: Registers, T: Element>(
     of: &[Quantiles; LANES],
     values: &[T; LANES],
     weights: &[f64; LANES],
-    [sums, zeros]: &mut Sums,
+    [sums, zeros]: &mut LaneSums,
 ) {
     let scores = scores::<R, T>(of, values);
     for lane in 0..LANES {
@@ -303,7 +302,7 @@ fn add_last_terms<R: Registers, T: Element>(
     of: &[Quantiles],
     values: &[T],
     weights: &[f64],
-    [sums, zeros]: &mut Sums,
+    [sums, zeros]: &mut LaneSums,
 ) {
     for lane in 0..of.len() {
         sums.0[lane] += T::from_f64(score::<R, T>(&of[lane], values[lane])).to_f64() * weights[lane];
@@ -355,7 +354,7 @@ simd! {
 #[cfg(test)]
 mod quantiles_tests {
     use super::*;
-    use crate::math::simd::Baseline;
+    use crate::math::Baseline;
 
     #[test]
     fn scores_are_symmetric_monotone_and_constant_outside() {

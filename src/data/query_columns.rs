@@ -7,11 +7,9 @@ use serde_json::Value;
 
 use super::id::{Id, text_number};
 use super::missing::Missing;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, Ticks, shorten};
 use crate::data::query_distance::Comparison;
-use crate::math::dense::are_bounded;
-use crate::math::order::sort_items;
+use crate::math::{are_bounded, sort_items};
 
 /// Largest number of different items in the orders of one query feature: each takes a number of an encoded row.
 pub const MAX_ITEMS: usize = 256;
@@ -144,16 +142,6 @@ impl Encoding {
             }
             Self::Category(ids) => ids.is_sorted_by(|a, b| a < b),
             Self::Order(items) => items.len() <= MAX_ITEMS && items.is_sorted_by(|a, b| a < b),
-        }
-    }
-
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        match self {
-            Self::Number { .. } => 0,
-            Self::Category(ids) | Self::Order(ids) => {
-                ids.iter().map(|id| crate::base::memory::bytes_of::<Id>(1) + id.heap_bytes()).sum()
-            }
         }
     }
 }

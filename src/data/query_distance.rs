@@ -23,10 +23,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::error::{Result, require};
-use crate::base::param::named;
-use crate::math::dense::distance;
-use crate::math::order::compare;
+use crate::base::{Result, named, require};
+use crate::math::{compare, distance};
 
 /// How the values of one query feature are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

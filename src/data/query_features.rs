@@ -14,14 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use super::matrix::shaped;
 use super::missing::Missing;
-use super::query_columns::{Cell, QueryValue};
-use super::query_columns::{Encoding, READING, Refused, refuse_value};
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, require};
-use crate::base::param::named;
-use crate::data::query_distance::{ColumnDistance, Comparison, QueryDistance};
-use crate::math::dense::are_bounded;
-use crate::math::order::{compare, sort_ascending};
+use super::query_columns::{Cell, Encoding, QueryValue, READING, Refused, refuse_value};
+use crate::base::{Error, Result, Ticks, named, require};
+use crate::data::query_distance::Comparison;
+use crate::data::{ColumnDistance, QueryDistance};
+use crate::math::{are_bounded, compare, sort_ascending};
 
 /// Where query features come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,11 +235,6 @@ impl QueryFeatureRule {
     /// Whether the query feature at this position is a number; true beyond the last position.
     pub fn is_number(&self, position: usize) -> bool {
         self.encodings.get(position).is_none_or(Encoding::is_number)
-    }
-
-    /// Bytes that it takes besides names.
-    pub fn bytes(&self) -> u64 {
-        self.encodings.iter().map(Encoding::bytes).sum()
     }
 
     /// Checks a rule that was read from bytes, for documents of `n_features` features.

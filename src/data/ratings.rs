@@ -5,10 +5,8 @@ use std::ops::Range;
 
 use super::dataset::Dataset;
 use super::id::Id;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::math::order::sort_items;
-use crate::math::random::Random;
+use crate::base::{Error, Result, Ticks};
+use crate::math::{Random, sort_items};
 
 /// Operations, for [`Ticks`], of finding an id.
 const SEARCH_COST: usize = 512;

@@ -18,15 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::matrix::{Matrix, Slice, shaped};
-use super::quantiles::Quantiles;
-use super::quantiles::{all_weighted_scores, normal_scores, weighted_scores};
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result, require};
-use crate::base::parallel;
-use crate::base::param::named;
-use crate::math::dense::{Element, dot, dot_by};
-use crate::math::dense::{LARGEST, is_positive};
-use crate::math::simd::simd;
+use super::quantiles::{Quantiles, all_weighted_scores, normal_scores, weighted_scores};
+use crate::base::{Control, Error, Result, Ticks, named, parallel, require};
+use crate::math::{Element, LARGEST, dot, dot_by, is_positive, simd};
 
 /// The kinds of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,11 +179,6 @@ impl Scaling {
             Self::MaxNorm(factor) => x * factor,
             Self::None | Self::QueryMinmax => x,
         }
-    }
-
-    /// One document scaled without the rest of its query.
-    pub fn document(&self, features: &[f64]) -> Vec<f64> {
-        features.iter().enumerate().map(|(feature, x)| self.value(feature, *x)).collect()
     }
 
     /// The weighted sum of the scaled features of a document, which are rounded to the type of the source. Only for a scaling

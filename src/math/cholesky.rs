@@ -8,7 +8,7 @@
 use super::dense::dot;
 use super::lanes::{self, LANES, Lanes, Tile};
 use super::simd::simd;
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 
 /// Operations, for [`Ticks`], of the product of two blocks.
 const TILE_COST: usize = 64;

@@ -12,10 +12,8 @@
 
 use super::dense::dot;
 use super::simd::simd;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
-use crate::math::order::sort_indices;
+use crate::base::{Control, Error, Result, parallel};
+use crate::math::sort_indices;
 
 /// QL steps for one eigenvalue; it takes two or three.
 const MOST_STEPS: usize = 60;

@@ -4,7 +4,7 @@
 
 use super::lanes::{LANES, Lanes};
 use super::simd::simd;
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 
 /// Operations, for [`Ticks`], of a row in a product of two columns of blocks.
 const ROW_COST: usize = 8;

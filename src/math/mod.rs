@@ -29,3 +29,31 @@ pub mod single;
 pub mod single_factor;
 pub mod single_sums;
 pub mod splits;
+
+pub use assignment::{BlockRanking, Ranking, maximize, sort_documents};
+pub use cholesky::factor_and_solve;
+pub use dense::{BOUNDED, Element, LARGEST, are_bounded, distance, dot, dot_by, is_positive};
+pub use eigen::Eigen;
+pub use lanes::{LANES, Lanes, TILE, Tile, tiles_for};
+pub use optim::cutting_planes::l1::sum_of_absolutes;
+pub use optim::cutting_planes::{Bundle, Planes};
+pub use optim::objective::{axpy, difference, moved, norm};
+pub use optim::{
+    Best, Method, Objective, Point, Ridge, Solution, SolveReport, Step, Stop, StopRule, cutting_planes,
+    iterate, lbfgs, newton_cg, projected_gradient, several_starts, solve_path,
+};
+#[cfg(test)]
+pub use order::all_orders;
+pub use order::{
+    COMPARISON, compare, descending, descending_then, keep_smallest, median, sort_ascending, sort_indices,
+    sort_items, sort_singles,
+};
+pub use pivoted::Gram;
+pub use random::Random;
+pub use select::{candidates, single_above, single_at_least};
+pub(crate) use simd::simd;
+pub use simd::{BYTES, Baseline, PART, Registers, SimdTask, dispatch};
+pub use single::{PANEL, Row, SingleProducts, add_differences, add_product, decay, panels_for, rows_times};
+pub use single_factor::solve_last_column;
+pub use single_sums::{Panels, SingleSums};
+pub use splits::MERGE_COST;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::base::control::{Ticks, checkpoint};
+use crate::base::{Ticks, checkpoint};
 
 /// Operations, for [`Ticks`], of a comparison.
 pub const COMPARISON: usize = 8;
@@ -301,7 +301,7 @@ mod order_tests {
 #[cfg(test)]
 mod radix_tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     #[test]
     fn numbers_are_sorted_as_by_comparisons() {

@@ -21,10 +21,7 @@ use std::ops::Range;
 
 use super::lanes::{TILE, Tile, tiles_for};
 use super::simd::simd;
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::{FEWER_LANDMARKS, grown_bytes};
-use crate::base::parallel;
+use crate::base::{Control, FEWER_LANDMARKS, Result, grown_bytes, parallel};
 
 /// Largest square of an entry of L, in largest diagonals.
 const LONGEST: f64 = 2.0;
@@ -227,7 +224,7 @@ pub fn factor(gram: &impl Gram, limits: Limits, control: &Control) -> Result<Piv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::Error;
+    use crate::base::Error;
     use crate::math::cholesky;
 
     struct Dense(Vec<Vec<f64>>);

@@ -242,7 +242,7 @@ pub fn single_above(x: f64) -> f32 {
 #[cfg(test)]
 mod select_tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     #[test]
     fn candidates_have_the_numbers_of_their_ranks() {
@@ -287,7 +287,7 @@ mod select_tests {
 #[cfg(test)]
 mod search_tests {
     use super::*;
-    use crate::math::simd::Baseline;
+    use crate::math::Baseline;
 
     #[test]
     fn keys_that_are_at_most_a_number_are_counted() {

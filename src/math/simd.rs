@@ -299,7 +299,7 @@ pub(crate) use simd;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::lanes::{self, Lanes};
+    use crate::math::{Lanes, lanes};
 
     struct Sums<'a>(&'a [Lanes]);
 

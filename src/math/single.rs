@@ -14,8 +14,7 @@
 
 use super::lanes::{self, Lanes};
 use super::simd::{has_many_registers, simd};
-use crate::base::control::checkpoint;
-use crate::base::memory::bytes_of;
+use crate::base::{bytes_of, checkpoint};
 
 /// Columns of a panel.
 pub const PANEL: usize = 48;

@@ -9,7 +9,7 @@
 use super::simd::simd;
 use super::single::{PANEL, Row, add_product, panels_for};
 use super::single_sums::{Panels, SingleSums};
-use crate::base::control::checkpoint;
+use crate::base::checkpoint;
 
 /// A pivot below this multiple of its diagonal entry is rounding.
 const SMALLEST_PIVOT: f64 = 1e-6;

@@ -8,8 +8,7 @@
 
 use super::dense::dot;
 use super::single::{PANEL, Row, SLAB, add_product, panels_for};
-use crate::base::control::checkpoint;
-use crate::base::parallel;
+use crate::base::{checkpoint, parallel};
 
 /// Tiles of a task: they share a panel.
 const TASK_TILES: usize = 4;
@@ -61,6 +60,7 @@ impl Panels {
     }
 
     /// An entry.
+    #[cfg(test)]
     pub fn get(&self, row: usize, column: usize) -> f32 {
         self.panel(column / PANEL)[row].values()[column % PANEL]
     }

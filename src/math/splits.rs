@@ -6,8 +6,7 @@
 //! linear SVMs in linear time", for two grades).
 
 use super::order::compare;
-use crate::base::control::Ticks;
-use crate::base::parallel;
+use crate::base::{Ticks, parallel};
 
 /// Operations, for [`Ticks`], of a document in a merge, and of a comparison.
 pub const MERGE_COST: usize = 16;

@@ -7,7 +7,7 @@ use bincode::serde::Compat;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// Bytes that bincode reads and allocates at most for a header. The only limit, for a second one would compile each decoder
 /// again.

@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::codec::{Block, byte_string, decode_header, encode_header};
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, checkpoint};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
 /// The format version of models without categories and without trees of other libraries, which is the oldest that is read, too.

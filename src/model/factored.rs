@@ -17,16 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Implicit;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, require};
-use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::base::{Error, Result, Ticks, require};
 use crate::cost::loss::{Loss, Shape};
-use crate::data::Id;
-use crate::data::arrange::ListConstraint;
+use crate::data::{Id, ListConstraint};
 use crate::learn::solve::{Factors, HalfStep, Side, UserLoss, gather, no_solution};
-use crate::math::dense::dot;
-use crate::math::dense::{BOUNDED, are_bounded, is_positive};
-use crate::math::order::{keep_smallest, sort_items};
+use crate::math::{BOUNDED, are_bounded, dot, is_positive, keep_smallest, sort_items};
 
 pub(super) const TAG: &str = "factor";
 
@@ -363,14 +358,6 @@ impl Factored {
         keep_smallest(&mut scored, k);
         negate(&mut scored);
         Ok(scored)
-    }
-
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        let ids = self.users.iter().chain(&self.items);
-        let ids_bytes = ids.map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum::<u64>();
-        let rows = matrix_bytes(self.users.len() + self.items.len(), self.factors.rank + 2);
-        ids_bytes.saturating_add(rows).saturating_add(bytes_of::<u32>(self.rated.len()))
     }
 
     /// The name of the form in a stored model.

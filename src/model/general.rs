@@ -9,14 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Card;
 use super::codec::{decode_header, encode_header};
-use crate::base::control::Control;
-use crate::base::error::{Result, require};
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
+use crate::base::{Control, Result, parallel, require};
 use crate::data::{Categories, Documents, Slice};
-use crate::learn::kernel::Kernel;
-use crate::learn::space::{Function, Scorer, Summand};
-use crate::math::dense::Element;
+use crate::learn::space::{Function, Scorer};
+use crate::math::Element;
 use crate::model::imported::Feature;
 use crate::trees::general::{GeneralForest, Node};
 
@@ -161,16 +157,6 @@ impl GeneralTrees {
             .collect()
     }
 
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        let codes = |input: &TreeInput| match input {
-            TreeInput::Number(_) => 0,
-            TreeInput::Category { codes, .. } => bytes_of::<u32>(codes.len()),
-        };
-        let inputs: u64 = self.inputs.iter().map(codes).sum();
-        self.forest.bytes() + bytes_of::<TreeInput>(self.inputs.len()) + inputs
-    }
-
     /// Checks that a model has these features.
     pub(super) fn check_features(&self, features: usize, categories: &Categories) -> Result<()> {
         let mut inputs: Vec<&TreeInput> = self.inputs.iter().collect();
@@ -239,20 +225,8 @@ impl Scorer for GeneralTrees {
         0
     }
 
-    fn bytes(&self) -> u64 {
-        Self::bytes(self)
-    }
-
     fn pointwise(&self) -> bool {
         true
-    }
-
-    fn is_linear(&self) -> bool {
-        false
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        None
     }
 
     fn validate(&self) -> Result<()> {
@@ -278,10 +252,5 @@ impl Scorer for GeneralTrees {
         };
         parallel::try_each_of(scores.chunks_mut(DOCUMENTS).collect(), chunk)?;
         Ok(scores)
-    }
-
-    /// None: trees of any shape are explained by their training weights.
-    fn summands<'a>(&'a self, _: &'a [f64]) -> Vec<Summand<'a>> {
-        Vec::new()
     }
 }

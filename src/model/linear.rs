@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
-use crate::base::error::{Error, Result, require};
+use crate::base::{Error, Result, require};
 use crate::data::negatives;
 use crate::learn::space::{AnySpace, Function, Scorer};
-use crate::math::dense::BOUNDED;
-use crate::math::random::Random;
+use crate::math::{BOUNDED, Random};
 
 pub(super) const TAG: &str = "linear";
 

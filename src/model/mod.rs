@@ -35,18 +35,16 @@ mod ranker;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::error::{Error, Result, require, shorten};
+use crate::base::{Error, Reservation, Result, bytes_of, require, shorten};
 use crate::data::{Categories, ColumnSummary, Fingerprint, Missing, Scaling, position_names};
 use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 
-pub use codec::TrainingColumns;
-pub use codec::{Block, Encoded, decode_header, encode_header};
+pub use codec::{Block, Encoded, TrainingColumns, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use general::{GeneralTrees, TreeInput};
-pub use linear::Linear;
-pub use linear::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
+pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{QueryDependent, TrainingQueries};
 pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};
@@ -56,6 +54,11 @@ use envelope::BlobSpan;
 
 /// The algorithm of models that another library trained.
 pub const IMPORTED: &str = "imported";
+
+/// What takes memory when a model is encoded.
+pub const ENCODING: &str = "encoding the model";
+/// What to do if it is too much.
+pub const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
 
 /// What is known about a model besides its ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -205,8 +208,19 @@ impl Model {
     /// # Errors
     /// A header that is too long; values that [`Model::from_bytes`] would refuse.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.encode(&mut Reservation::default())
+    }
+
+    /// The BLOB. `memory`: counts the model, its bytes twice, and what is read from them again; of the blocks only their bytes.
+    ///
+    /// # Errors
+    /// As [`Self::to_bytes`]; too much memory.
+    pub fn encode(&self, memory: &mut Reservation) -> Result<Vec<u8>> {
         self.validate().map_err(|error| self.cannot_be_stored(&error))?;
+        let of_blocks = 2 * self.ranker.as_query_dependent().map_or(0, QueryDependent::block_bytes);
+        memory.resize(of_blocks, ENCODING, SMALLER_MODEL)?;
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
+        memory.resize(of_blocks + bytes_of::<[u8; 5]>(ranker.len()), ENCODING, SMALLER_MODEL)?;
         let tag = self.ranker.tag().to_owned();
         let (card, scaling) = (self.card.clone(), self.scaling.clone());
         let header = Header { card, scaling, tag, ranker, fingerprint: self.fingerprint.clone() };
@@ -236,14 +250,6 @@ impl Model {
     pub fn check(&self) -> Result<()> {
         self.validate()?;
         Ranker::decode(self.ranker.tag(), &self.ranker.encode()?.header, 0, Loading::All).map(drop)
-    }
-
-    /// Bytes that are in use during [`Self::to_bytes`]: the model, its bytes twice, and what is read from them again; of
-    /// the blocks only their bytes.
-    pub fn encoding_bytes(&self) -> u64 {
-        let blocks = self.ranker.as_query_dependent().map_or(0, QueryDependent::block_bytes);
-        let others = self.ranker.bytes().saturating_add(self.card.categories.bytes());
-        others.saturating_mul(5).saturating_add(blocks.saturating_mul(2))
     }
 
     fn cannot_be_stored(&self, error: &Error) -> Error {

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
-use crate::base::error::{Error, Result, require};
+use crate::base::{Error, Result, require};
 use crate::cost::loss::list::{Active, Bounded, LabelTies, Slam, SlamWeights};
 use crate::cost::metric::Metric;
 use crate::data::ColumnSummary;
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{Form, Function, Space};
-use crate::math::dense::{BOUNDED, are_bounded, is_positive};
+use crate::math::{BOUNDED, are_bounded, is_positive};
 
 pub(super) const TAG: &str = "online";
 

@@ -15,15 +15,12 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Block, Encoded, decode_header, encode_header};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, require};
-use crate::base::memory::{Memory, Reservation, bytes_of, matrix_bytes};
-use crate::data::query_distance::QueryDistance;
-use crate::data::{Id, QueryFeatureRule};
+use crate::base::{Control, Error, Memory, Reservation, Result, require};
+use crate::data::{Id, QueryDistance, QueryFeatureRule};
 use crate::learn::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
 use crate::learn::space::{Function, Scorer, Space};
-use crate::math::dense::{are_bounded, is_positive};
+use crate::math::{are_bounded, is_positive};
 
 pub(super) const TAG: &str = "query_dependent";
 
@@ -66,21 +63,6 @@ impl QueryDependent {
     /// How query features are computed.
     pub fn query_rule(&self) -> &QueryFeatureRule {
         &self.training.rule
-    }
-
-    /// Bytes that it takes, without blocks.
-    pub fn bytes(&self) -> u64 {
-        let TrainingQueries { ids, functions, .. } = &self.training;
-        let ids_bytes = ids.iter().map(|id| bytes_of::<[Id; 2]>(1) + 2 * id.heap_bytes()).sum::<u64>();
-        // Rows, and their numbers in single precision with two more.
-        let features =
-            matrix_bytes(self.neighborhood.features.nrows(), 2 * self.neighborhood.features.ncols() + 1);
-        let rule = self.training.rule.bytes();
-        self.space().bytes()
-            + matrix_bytes(functions.len(), self.space().dim() + 8)
-            + features
-            + ids_bytes
-            + rule
     }
 
     /// Bytes of all blocks.

@@ -7,13 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
-use crate::base::control::Control;
-use crate::base::error::{Result, require};
-use crate::base::memory::bytes_of;
+use crate::base::{Control, Result, require};
 use crate::data::{Documents, Matrix, QueryFeatureRule, shaped};
-use crate::learn::kernel::Kernel;
-use crate::learn::space::{Function, Member, Scorer, Space, SumSpace, Summand};
-use crate::math::dense::{BOUNDED, are_bounded};
+use crate::learn::space::{Function, Member, Scorer, Space, SumSpace};
+use crate::math::{BOUNDED, are_bounded};
 use crate::trees::{Forest, Split};
 
 pub(super) const TAG: &str = "query_trees";
@@ -79,17 +76,6 @@ impl QueryTrees {
     /// The function of a query with these encoded features.
     pub fn function(features: Vec<f64>) -> Function {
         Function { weights: features, objective: 0.0, gap: 0.0 }
-    }
-
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        let of = |parts: u64, weights: &[f64], rule: &QueryFeatureRule| {
-            parts + bytes_of::<f64>(weights.len()) + rule.bytes()
-        };
-        match self {
-            Self::One(one) => of(one.forest.bytes(), &one.values, &one.rule),
-            Self::Sum(sum) => of(sum.space.bytes(), &sum.weights, &sum.rule),
-        }
     }
 
     /// The functions of documents for a query with these encoded features.
@@ -192,23 +178,11 @@ impl Scorer for QueryTrees {
         self.query_rule().width()
     }
 
-    fn bytes(&self) -> u64 {
-        Self::bytes(self)
-    }
-
     fn pointwise(&self) -> bool {
         match self {
             Self::One(_) => true,
             Self::Sum(sum) => sum.space.pointwise(),
         }
-    }
-
-    fn is_linear(&self) -> bool {
-        false
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        None
     }
 
     fn validate(&self) -> Result<()> {
@@ -254,10 +228,5 @@ impl Scorer for QueryTrees {
                 })
             }
         }
-    }
-
-    /// None: [`Self::for_query`] has the functions of documents.
-    fn summands<'a>(&'a self, _: &'a [f64]) -> Vec<Summand<'a>> {
-        Vec::new()
     }
 }

@@ -7,13 +7,10 @@ use super::codec::Encoded;
 use super::factored::{self, Factored};
 use super::general::{self, GeneralTrees};
 use super::linear::{self, Linear};
-use super::online::{self, Online, RoundRecord};
+use super::online::{self, Online};
 use super::query_dependent::{self, QueryDependent};
 use super::query_trees::{self, QueryTrees};
-use crate::base::column_advice::columns_text;
-use crate::base::error::shorten;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::base::{Error, Result, columns_text, shorten};
 use crate::data::{Categories, QueryFeatureKind, QueryFeatureRule, Scaling};
 use crate::learn::fit::Loading;
 use crate::learn::space::{Function, Scorer};
@@ -103,24 +100,6 @@ impl Ranker {
             Self::QueryTrees(trees) => Some(&**trees),
             Self::GeneralTrees(trees) => Some(&**trees),
             Self::Factored(_) => None,
-        }
-    }
-
-    /// Bytes that it takes, without blocks.
-    pub fn bytes(&self) -> u64 {
-        let functions =
-            |count: usize, scorer: &dyn Scorer| scorer.bytes() + matrix_bytes(count, scorer.dim() + 8);
-        match self {
-            Self::Linear(linear) => functions(1, linear.scorer()),
-            // The state has the documents of a kernel too.
-            Self::Online(online) => {
-                let scorer = online.linear().scorer();
-                functions(4, scorer) + scorer.bytes() + bytes_of::<RoundRecord>(online.state().record.len())
-            }
-            Self::QueryDependent(ranker) => ranker.bytes(),
-            Self::QueryTrees(trees) => trees.bytes(),
-            Self::GeneralTrees(trees) => trees.bytes(),
-            Self::Factored(factored) => factored.bytes(),
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::canvas::{Anchor, Canvas, Mark, WIDTH, counted, decimal, number, short_names, text_width};
 use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
-use crate::base::error::Result;
-use crate::math::order::{sort_ascending, sort_indices};
+use crate::base::Result;
+use crate::math::{sort_ascending, sort_indices};
 
 // Bar charts: a horizontal bar for each name. They show weights, importance and baselines.
 

@@ -7,9 +7,8 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
 use plotters::style::{IntoTextStyle, RGBColor, TRANSPARENT};
 
-use super::canvas::{Anchor, Canvas, Spot, WIDTH, text_width};
-use super::canvas::{decimal, number};
-use crate::base::error::{Error, Result};
+use super::canvas::{Anchor, Canvas, Spot, WIDTH, decimal, number, text_width};
+use crate::base::{Error, Result};
 
 /// Colors by their number among the classes of the canvas.
 const AXIS: RGBColor = RGBColor(0, 0, 0);

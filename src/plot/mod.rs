@@ -9,9 +9,6 @@ mod frame;
 mod page;
 
 pub use canvas::{counted, decimal, number, shortened};
-pub use charts::Scatter;
-pub use charts::{Bar, Bars};
-pub use charts::{Curve, Joined, Series};
-pub use charts::{Group, Ridges};
+pub use charts::{Bar, Bars, Curve, Group, Joined, Ridges, Scatter, Series};
 pub use frame::Scale;
 pub use page::{Align, Page};

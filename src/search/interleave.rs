@@ -8,7 +8,7 @@ mod tests;
 
 use xxhash_rust::xxh64::xxh64;
 
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 use crate::data::Id;
 use crate::math::random;
 

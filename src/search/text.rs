@@ -15,8 +15,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-use crate::base::control::Ticks;
-use crate::base::param::named;
+use crate::base::{Ticks, named};
 
 /// The features of a column, in their order. The name of a feature is the name of its column, `_`, and one of these.
 pub const COLUMN_FEATURES: [&str; 7] = ["bm25", "hits", "coverage", "first", "window", "phrase", "length"];
@@ -313,7 +312,7 @@ pub const MAX_WORDS: usize = 1000;
 const NOTHING: &str = "\"\"";
 
 /// A string of FTS5, and whether it may be the beginning of a word.
-type Part = (String, bool);
+type PhrasePart = (String, bool);
 
 /// The FTS5 query of a text. Every word becomes a string of FTS5, so that no character is an operator. Text in quotes is a
 /// phrase, if the first quote begins a word: others are marks such as inches. FTS5 makes a phrase of a word with punctuation, as
@@ -336,13 +335,13 @@ pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
     strings.retain(|(string, _)| !string.chars().all(is_punctuation));
     // 2. Their strings, each once. Only the last word can go on.
     let last = strings.len();
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<PhrasePart> = Vec::new();
     for (number, (string, is_phrase)) in (1..).zip(strings) {
         let goes_on = prefix && number == last && !is_phrase;
         let is_split = words == Words::Any && !is_phrase;
         let mut pieces = if is_split { parts_of(&string) } else { Vec::new() };
         let last_piece = pieces.pop().map(|piece| (piece.to_owned(), goes_on));
-        let pieces: Vec<Part> = pieces.into_iter().map(|piece| (piece.to_owned(), false)).collect();
+        let pieces: Vec<PhrasePart> = pieces.into_iter().map(|piece| (piece.to_owned(), false)).collect();
         parts.extend(std::iter::once((string, goes_on)).chain(pieces).chain(last_piece));
     }
     let mut known = HashSet::new();
@@ -352,7 +351,7 @@ pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
     if parts.is_empty() {
         return NOTHING.to_owned();
     }
-    let quoted = |(string, goes_on): Part| format!("\"{string}\"{}", if goes_on { "*" } else { "" });
+    let quoted = |(string, goes_on): PhrasePart| format!("\"{string}\"{}", if goes_on { "*" } else { "" });
     let separator = match words {
         Words::Any => " OR ",
         Words::All => " ",

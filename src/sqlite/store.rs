@@ -16,15 +16,12 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::quote;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation};
+use crate::base::{Error, Memory, Reservation, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::run_limits::retry_busy;
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::state::{BlobLocation, ModelHandle, State};
-use crate::sqlite::glue::statements::{Statements, Ticket};
-use crate::sqlite::glue::value::{describe, from_host, message};
+use crate::sqlite::glue::{
+    BlobLocation, ModelHandle, RunLimits, State, Statements, Ticket, describe, from_host, message,
+    retry_busy, sql,
+};
 use crate::train::algorithm;
 
 pub use self::write::{Activation, BaseVersion, NewVersion};

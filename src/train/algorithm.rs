@@ -12,12 +12,8 @@ use serde_json::{Map, Value};
 
 use super::ALGORITHMS;
 use super::averaged::BOTH_SCALES;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
-use crate::base::param::{Defaults, Params};
-use crate::data::arrange::ListConstraint;
-use crate::data::{ColumnSummary, Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::base::{Control, Defaults, Error, Params, Reservation, Result};
+use crate::data::{ColumnSummary, Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
 use crate::train::select::{CandidatePath, Selection};

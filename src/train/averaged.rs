@@ -1,9 +1,7 @@
 //! Averages of functions: each is divided by the standard deviation of its scores within the training queries, so that none
 //! counts more because of its units.
 
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::parallel;
+use crate::base::{Control, Result, parallel};
 use crate::data::{Dataset, QueryFeatureRule, Scaling};
 use crate::learn::space::{Function, Member, Space, SumSpace};
 use crate::model::{Linear, QueryTrees, Ranker, fill};

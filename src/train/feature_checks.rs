@@ -11,12 +11,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::column_advice::ColumnAdvice;
-use crate::base::control::{Control, checkpoint};
-use crate::base::error::Result;
-use crate::base::parallel;
+use crate::base::{ColumnAdvice, Control, Result, checkpoint, parallel};
 use crate::data::{ADVICE_ON_64_BITS, Dataset, ScalingKind, Slice, are_64_bits};
-use crate::math::order::sort_indices;
+use crate::math::sort_indices;
 use crate::train::select::significant;
 
 /// Numbers that increase in fewer rows may do so by chance.
@@ -340,9 +337,8 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::base::column_advice::Origin;
-    use crate::data::arrange::ListConstraint;
-    use crate::data::{Id, Matrix};
+    use crate::base::Origin;
+    use crate::data::{Id, ListConstraint, Matrix};
 
     /// Three queries of four documents, in the order of their rows.
     fn signs(columns: &[(&str, [f64; 12])]) -> Vec<(String, Sign)> {

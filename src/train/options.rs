@@ -4,13 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::averaged::BOTH_SCALES;
 use crate::apply::{IMPORT_FORMATS, TestKind};
-use crate::base::column_advice::columns_text;
-use crate::base::error::{Error, Result};
-use crate::base::param::{Params, Rule, named};
-use crate::cost::loss;
-use crate::cost::loss::PairWeights;
-use crate::cost::loss::list;
+use crate::base::{Error, Params, Result, Rule, columns_text, named};
 use crate::cost::loss::list::{Active, Bound, Centering, LabelOrder, LabelTies, Target};
+use crate::cost::loss::{self, PairWeights, list};
 use crate::cost::metric::{Gain, Ties, Undefined};
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::learn::fit::{FitAt, LambdaScope, PenaltyKind, Prior};

@@ -8,14 +8,10 @@
 
 use serde_json::Value;
 
-use crate::base::column_advice::ColumnAdvice;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation};
-use crate::base::param::Params;
+use crate::base::{ColumnAdvice, Control, Error, Memory, Params, Reservation, Result};
 use crate::data::{Dataset, Fingerprint, QueryFeatureKind, ReadReport, RowOrder};
 use crate::learn::fit::QueryDependence;
-use crate::model::{LinearPrior, Model, Ranker, TrainingColumns};
+use crate::model::{ENCODING, LinearPrior, Model, Ranker, SMALLER_MODEL, TrainingColumns};
 use crate::train::algorithm::{
     AlgorithmDef, Columns, Input, PreviousFit, ResumeFn, TrainingSet, TrainingSpec,
 };
@@ -237,9 +233,6 @@ pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(
     if data.n_docs() == 0 { Err("0 rows; training needs judged documents") } else { Ok(()) }
 }
 
-/// What to do about a model that takes too much memory.
-const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
-
 /// A model as it is stored.
 #[derive(Debug)]
 pub struct Encoded {
@@ -255,11 +248,10 @@ impl Encoded {
     /// # Errors
     /// Errors of [`Model::to_bytes`]; too much memory; too many bytes.
     pub fn new(model: Model, most_bytes: u64, memory: &Memory) -> Result<Self> {
-        let what = "encoding the model";
-        let mut memory = memory.reserve(model.encoding_bytes(), what, SMALLER_MODEL)?;
-        let bytes = model.to_bytes()?;
+        let mut memory = memory.nothing();
+        let bytes = model.encode(&mut memory)?;
         drop(model);
-        memory.resize(bytes.len() as u64, what, SMALLER_MODEL)?;
+        memory.resize(bytes.len() as u64, ENCODING, SMALLER_MODEL)?;
         check_bytes(bytes.len() as u64, most_bytes)?;
         Ok(Self { bytes, _memory: memory })
     }

@@ -5,12 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
-use crate::base::column_advice::ColumnAdvice;
-use crate::base::error::Result;
-use crate::base::param::named;
+use crate::base::{ColumnAdvice, Result, named};
 use crate::cost::loss;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Categories, Dataset, QueryFeatureRule};
+use crate::data::{Categories, Dataset, ListConstraint, QueryFeatureRule};
 use crate::learn::fit::{Prior, QueryDependence};
 use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
 use crate::train::select::{Selection, SelectionReport, significant};

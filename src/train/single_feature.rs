@@ -4,12 +4,9 @@
 
 use serde_json::json;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, parallel};
 use crate::cost::metric::{Mean, Metric, Undefined};
-use crate::data::Dataset;
-use crate::data::arrange::{ListConstraint, push_down_unselected};
+use crate::data::{Dataset, ListConstraint, push_down_unselected};
 use crate::train::select::{Selection, ValidationSpec, argmax};
 
 /// Queries that judge.
@@ -213,7 +210,7 @@ mod tests {
     use crate::data::{
         DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
     };
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     const FEATURES: usize = 30;
     const QUERIES: usize = 40;

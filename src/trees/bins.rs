@@ -8,15 +8,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::{bytes_of, grow};
-use crate::base::parallel;
-use crate::base::temporary_file::TemporaryFile;
+use crate::base::{Control, Result, TemporaryFile, bytes_of, grow, parallel};
 use crate::data::{Matrix, Slice};
-use crate::math::dense::Element;
-use crate::math::order::sort_ascending;
-use crate::math::random::Random;
+use crate::math::{Element, Random, sort_ascending};
 
 /// Largest number of bins of a feature, that of missing values included: a bin is a byte.
 pub const MAX_BINS: usize = 255;

@@ -5,16 +5,11 @@
 use super::bins::{Binned, Borders};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
-use super::leaves;
-use super::objective;
 use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of, grown_bytes};
-use crate::base::parallel;
-use crate::base::param::named;
+use super::{leaves, objective};
+use crate::base::{Control, Error, Reservation, Result, bytes_of, grown_bytes, named, parallel};
 use crate::data::Matrix;
-use crate::math::random::Random;
+use crate::math::Random;
 
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;

@@ -7,9 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::dense::Element;
-use crate::math::select::{Search, single_above};
-use crate::math::simd::{BYTES, PART, Registers, simd};
+use crate::math::select::Search;
+use crate::math::{BYTES, Element, PART, Registers, simd, single_above};
 
 /// Values of a feature whose bins are found together.
 pub const BLOCK: usize = 64;
@@ -162,7 +161,7 @@ pub fn levels(depth: usize, columns: usize, splits: &[(u32, u8)]) -> Vec<LevelSp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::simd::Baseline;
+    use crate::math::Baseline;
 
     #[test]
     fn a_bin_is_the_number_of_borders_below() {

@@ -5,10 +5,8 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::columns::{Column, LevelSplits, MAX_DEPTH, levels};
-use crate::base::control::Ticks;
-use crate::base::error::{Result, require};
-use crate::base::memory::bytes_of;
-use crate::math::order::{compare, sort_items};
+use crate::base::{Result, Ticks, bytes_of, require};
+use crate::math::{compare, sort_items};
 
 /// Largest number of different borders of a column.
 const MOST_BORDERS: usize = 255;

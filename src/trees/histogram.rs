@@ -11,11 +11,8 @@ use std::borrow::Cow;
 use super::bins::{BinColumn, Binned, Borders, MISSING};
 use super::forest::Split;
 use super::rows::{Packing, Shard};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
-use crate::math::simd::simd;
+use crate::base::{Control, Error, Result, bytes_of, parallel};
+use crate::math::simd;
 
 /// Features whose histograms a thread makes together.
 const BLOCK: usize = 4;

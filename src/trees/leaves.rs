@@ -8,17 +8,14 @@
 //! count.
 
 use super::rows::Shard;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
-use crate::math::cholesky::factor_and_solve;
-use crate::math::lanes::{self, LANES, Lanes};
+use crate::base::{Control, Error, Result, parallel};
+use crate::math::{LANES, Lanes, factor_and_solve, lanes};
 
 /// Largest number of partial sums.
 const PARTS: usize = 16;
 
 /// Partial sums.
-struct Part {
+struct LeafSums {
     /// Upper triangle, row-major (leaves, leaves).
     matrix: Vec<f64>,
     right: Vec<f64>,
@@ -37,14 +34,14 @@ pub fn values(shards: &[Shard], leaves: usize, ridge: f64, control: &Control) ->
     // 1. Sums over queries. The parts do not depend on the number of threads.
     let size = shards.len().div_ceil(PARTS).max(1);
     let sum = |part: usize| {
-        let mut sums = Part { matrix: vec![0.0; leaves * leaves], right: vec![0.0; leaves] };
+        let mut sums = LeafSums { matrix: vec![0.0; leaves * leaves], right: vec![0.0; leaves] };
         for shard in &shards[part * size..shards.len().min((part + 1) * size)] {
             control.check()?;
             sums.add(shard, leaves);
         }
         Ok(sums)
     };
-    let parts: Vec<Part> = parallel::try_map(shards.len().div_ceil(size), sum)?;
+    let parts: Vec<LeafSums> = parallel::try_map(shards.len().div_ceil(size), sum)?;
     // 2. The system.
     let width = lanes::blocks_for(leaves);
     let mut matrix = vec![Lanes::ZERO; width * LANES * width];
@@ -72,7 +69,7 @@ pub fn values(shards: &[Shard], leaves: usize, ridge: f64, control: &Control) ->
     ))
 }
 
-impl Part {
+impl LeafSums {
     fn add(&mut self, shard: &Shard, leaves: usize) {
         let mut of_query = vec![0.0; leaves];
         let mut used: Vec<usize> = Vec::with_capacity(leaves);

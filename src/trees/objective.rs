@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 use crate::cost::loss::{Loss, PairDef, PairWeights, QueryLoss, pair_normalizer};
 
 /// Operations, for [`Ticks`], of a pair.
@@ -141,7 +141,7 @@ pub fn step(derivative: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::param::Params;
+    use crate::base::Params;
     use crate::cost::loss;
 
     #[test]

@@ -12,13 +12,9 @@ use ndarray::Array2;
 
 use super::bins::{self, BinColumn, Binned, Borders, FeatureBorders, Sample};
 use super::boost::{Prepared, WAY_OUT};
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of, grow};
-use crate::base::parallel;
-use crate::base::temporary_file::TemporaryFile;
+use crate::base::{Control, Error, Reservation, Result, TemporaryFile, Ticks, bytes_of, grow, parallel};
 use crate::data::{Matrix, Slice, shaped};
-use crate::math::dense::Element;
+use crate::math::Element;
 
 /// The row numbers of a part: for each query those of its documents, which the part has one after the other.
 pub type RowNumbers = [Range<usize>];
@@ -209,8 +205,8 @@ mod tests {
     use super::super::boost::{Boosting, Fitted, RowWeights, TreeOptions};
     use super::super::rows::Judged;
     use super::*;
-    use crate::base::memory::Memory;
-    use crate::math::random::Random;
+    use crate::base::Memory;
+    use crate::math::Random;
 
     /// More rows than a sample has, in two parts of alternating queries.
     #[test]

@@ -9,9 +9,9 @@
 use std::ops::Range;
 
 use super::objective::QueryObjective;
-use crate::base::control::checkpoint;
+use crate::base::checkpoint;
 use crate::cost::loss::Loss;
-use crate::math::random::Random;
+use crate::math::Random;
 
 /// Rows of a shard, but for long queries.
 const SHARD: usize = 1 << 13;

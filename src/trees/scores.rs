@@ -4,11 +4,9 @@ use std::ops::Range;
 
 use super::Forest;
 use super::columns::{BLOCK, Column, Keyed, LevelSplits, MOST_COLUMNS, find_bins};
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::data::{Matrix, Slice};
-use crate::math::dense::Element;
-use crate::math::simd::{BYTES, PART, simd};
+use crate::math::{BYTES, Element, PART, simd};
 
 impl Forest {
     /// Sums of the values of the leaves of documents. `values`: those of the leaves, tree by tree.

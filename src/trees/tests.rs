@@ -3,11 +3,9 @@
 use super::histogram::{Cut, Histograms, Level};
 use super::rows::{Packing, RandomWeights, Shard, shards};
 use super::*;
-use crate::base::control::Control;
-use crate::base::error::Error;
-use crate::base::memory::Memory;
+use crate::base::{Control, Error, Memory};
 use crate::data::{Matrix, shaped};
-use crate::math::random::Random;
+use crate::math::Random;
 
 const N: usize = 300;
 const WIDTH: usize = 5;

@@ -19,18 +19,14 @@ use std::sync::Arc;
 
 use super::point::check_features;
 use super::score::ScoringJob;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, Ticks, matrix_bytes, parallel};
 use crate::data::{Dataset, Id, InputColumn, Matrix};
 use crate::learn::space::{Function, Scorer, Summand};
 use crate::model::{Factored, GeneralTrees, Model, Ranker};
 
 pub use shapley::Sampling;
 
-use shapley::MOST_ENUMERATED;
-use shapley::Parts;
+use shapley::{MOST_ENUMERATED, Parts};
 
 /// The contribution of one feature.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

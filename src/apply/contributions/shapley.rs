@@ -9,14 +9,11 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::base::control::{Control, Ticks};
-use crate::base::error::Result;
-use crate::base::memory::{Reservation, bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{Control, Result, Ticks, parallel};
 use crate::data::{Documents, Matrix, shaped};
 use crate::learn::kernel::Replacements;
 use crate::learn::space::{Opponents, Scorer, Space, WeightsOf};
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::Model;
 
 /// Most players whose coalitions are all evaluated.
@@ -81,20 +78,10 @@ fn together(game: &dyn Game) -> usize {
     (CHUNK / game.numbers().max(1)).clamp(4, 1024)
 }
 
-/// Reserves the bytes of the chunks that all threads evaluate, and of `numbers` numbers.
-fn reserve(game: &dyn Game, numbers: usize, control: &Control) -> Result<Reservation> {
-    let chunk =
-        matrix_bytes(together(game), game.numbers() + 1) + bytes_of::<bool>(together(game) * game.players());
-    let bytes = chunk.saturating_mul(parallel::threads() as u64).saturating_add(bytes_of::<f64>(numbers));
-    let what = format_args!("the contributions of {} features", game.players());
-    control.reserve(bytes, what, "explain with fewer 'samples' or 'threads'")
-}
-
 /// Exact values: v of all 2^n coalitions.
 pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Shapley>> {
     let n = game.players();
     let (coalitions, together) = (1_usize << n, together(game));
-    let _memory = reserve(game, coalitions, control)?;
     // 1. The values. Player i is in coalition c if bit i of c is set.
     let chunk = |number: usize| {
         let chunk = number * together..((number + 1) * together).min(coalitions);
@@ -125,7 +112,6 @@ pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) ->
     let (n, pairs) = (game.players(), sampling.pairs.max(2));
     let each = pairs.div_ceil(MOST_BATCHES);
     let batches = pairs.div_ceil(each);
-    let _memory = reserve(game, n.saturating_mul(3 * (batches + parallel::threads()) + 4), control)?;
     // 1. What each player adds, as the mean of an order and its reverse: its moments over each batch of pairs.
     let ends: Vec<bool> = [false, true].into_iter().flat_map(|is_member| vec![is_member; n]).collect();
     let ends = game.values(&ends, control)?;

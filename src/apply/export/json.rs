@@ -4,9 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::Term;
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::{Strict, json_problem, list};
+use crate::base::param::list;
+use crate::base::{Error, Result, Strict, checkpoint, json_problem, shorten};
 use crate::data::{Categories, Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};

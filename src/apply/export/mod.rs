@@ -13,8 +13,7 @@ mod trees;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::named;
+use crate::base::{Error, Result, named, shorten};
 use crate::data::{Missing, Scaling, ScalingKind};
 use crate::learn::space::{AnySpace, Form, Space, WeightsOf};
 use crate::model::{GeneralTrees, Model};

@@ -5,8 +5,7 @@
 use std::fmt::{Arguments, Write as _};
 
 use super::Term;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::data::{Category, CategoryValue, Missing, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
@@ -258,7 +257,8 @@ impl Sql {
         let number = format!("({number})");
         match term.scaling {
             Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-                let lines: Vec<Line> = quantiles[summand.index].lines().map(Line::from).collect();
+                let lines: Vec<QuantilePiece> =
+                    quantiles[summand.index].lines().map(QuantilePiece::from).collect();
                 if !centered {
                     return self.normal_score(&number, &lines);
                 }
@@ -290,7 +290,7 @@ impl Sql {
     }
 
     /// The score of a value: linear between the quantiles, constant outside.
-    fn normal_score(&mut self, x: &str, lines: &[Line]) -> Result<()> {
+    fn normal_score(&mut self, x: &str, lines: &[QuantilePiece]) -> Result<()> {
         let first = lines[0];
         self.push(format_args!(
             "CASE WHEN {x} IS NULL THEN NULL WHEN {x} < {:?} THEN {:?}",
@@ -308,7 +308,7 @@ impl Sql {
     }
 
     /// The score of a value that is not below the first of these quantiles, and below those that follow them.
-    fn in_group(&mut self, x: &str, lines: &[Line]) -> Result<()> {
+    fn in_group(&mut self, x: &str, lines: &[QuantilePiece]) -> Result<()> {
         if let [line] = lines {
             return self.on_line(x, line);
         }
@@ -322,8 +322,8 @@ impl Sql {
         self.push(format_args!(" END"))
     }
 
-    fn on_line(&mut self, x: &str, line: &Line) -> Result<()> {
-        let Line { value, score, slope } = *line;
+    fn on_line(&mut self, x: &str, line: &QuantilePiece) -> Result<()> {
+        let QuantilePiece { value, score, slope } = *line;
         self.push(format_args!("{score:?}"))?;
         if slope.abs() <= 0.0 {
             return Ok(());
@@ -336,13 +336,13 @@ impl Sql {
 
 /// A stored quantile: from this value on the score is `score + slope (x - value)`.
 #[derive(Clone, Copy)]
-struct Line {
+struct QuantilePiece {
     value: f64,
     score: f64,
     slope: f64,
 }
 
-impl From<(f64, f64, f64)> for Line {
+impl From<(f64, f64, f64)> for QuantilePiece {
     fn from((value, score, slope): (f64, f64, f64)) -> Self {
         Self { value, score, slope }
     }

@@ -1,7 +1,7 @@
 //! Against brute force, and the duality of interval and p-value.
 
 use super::*;
-use crate::math::random::Random;
+use crate::math::Random;
 
 fn test(kind: TestKind) -> PairedTest {
     PairedTest { kind, ..PairedTest::default() }

@@ -7,8 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::base::control::Ticks;
-use crate::base::error::shorten;
+use crate::base::{Ticks, shorten};
 
 /// Operations, for [`Ticks`], of a value in JSON.
 pub(super) const VALUE_COST: usize = 64;

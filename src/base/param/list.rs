@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::json::VALUE_COST;
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 
 pub fn serialize<S: Serializer, T: Serialize>(list: &[T], to: S) -> Result<S::Ok, S::Error> {
     let mut ticks = Ticks::default();

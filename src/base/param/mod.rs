@@ -9,7 +9,7 @@ pub(crate) mod rule;
 
 use serde_json::{Map, Value};
 
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 
 #[cfg(feature = "sqlite")]
 pub(crate) use json::LONGEST_VECTOR;

@@ -4,24 +4,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::facts::{FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
 use super::{FACTS_TASK, facts};
-use crate::base::control::{Control, unwind};
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
-use crate::buckets::{Asking, Decoded, Part, Question, Replay, Sums, Unit};
+use crate::base::{Control, Error, Result, matrix_bytes, parallel, unwind};
+use crate::buckets::{Asking, BucketSums, Decoded, Part, Question, Replay, Unit};
 use crate::cost::loss::Loss;
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ScalingKind};
 use crate::learn::fit::TrainingBlocks;
-use crate::learn::solve::ListBlock;
 use crate::learn::solve::{
-    Gram, ListProblem, PairProblem, QueryBlock, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len,
-    hinge_sums_pairs,
+    Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_origin, hinge_origin_len, hinge_sums,
+    hinge_sums_len, hinge_sums_pairs,
 };
 use crate::learn::space::{Form, Scorer, Space};
-use crate::math::dense::{BOUNDED, are_bounded, dot};
-use crate::math::optim::Objective;
-use crate::math::optim::objective::axpy;
+use crate::math::{BOUNDED, Objective, are_bounded, axpy, dot};
 use crate::train::algorithm::scale;
 use crate::train::grid::checks;
 use crate::train::grid::session::{map_options, relative_weight};
@@ -39,7 +33,7 @@ pub(super) fn answer(
     (replay, decoded): (&Replay, &Decoded),
     (bucket, mut data): (u32, Dataset),
     control: &Control,
-) -> Result<Vec<Sums>> {
+) -> Result<Vec<BucketSums>> {
     let questions = replay.questions();
     let takes_part = |question: &Question| question.part.has(bucket);
     if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions {
@@ -52,7 +46,7 @@ pub(super) fn answer(
         return sums.map(|sums| vec![sums]);
     }
     if !questions.iter().any(|(_, question)| takes_part(question)) {
-        return Ok(vec![Sums::default(); questions.len()]);
+        return Ok(vec![BucketSums::default(); questions.len()]);
     }
     // 1. Documents as in the fit.
     let prepared = || Prepared::from_bytes(replay.result(FACTS_TASK).ok_or_else(wrong_length)?);
@@ -103,13 +97,13 @@ pub(super) fn answer(
             Question { kind: HINGE, numbers, .. } => hinge(dim, &queries, numbers, control)?,
             _ => return Err(wrong_length()),
         };
-        Ok(Sums { numbers, ..Sums::default() })
+        Ok(BucketSums { numbers, ..BucketSums::default() })
     };
     questions.iter().map(of_question).collect()
 }
 
 /// The answer to the first question.
-fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<Sums> {
+fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<BucketSums> {
     if matches!(spec.loss, Loss::Pair(..)) {
         checks::pairs_of_queries(spec, data)?;
     }

@@ -7,13 +7,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::buckets::TrainedInBuckets;
-use crate::buckets::{Asking, FOLDS, Part, Question, Reader, Sample, Sums, Unit, Writer, check_bytes};
+use crate::base::{Control, Error, Result, Ticks};
+use crate::buckets::{
+    Asking, BucketSums, FOLDS, Part, Question, Reader, Sample, TrainedInBuckets, Unit, Writer, check_bytes,
+};
 use crate::cost::loss;
-use crate::data::mean_and_factor_of;
-use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind};
+use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind, mean_and_factor_of};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};
 use crate::model::Linear;
 use crate::train::algorithm::{Trained, scale};
@@ -206,7 +205,7 @@ impl Prepared {
     /// Asks the buckets for the facts, and fits scaling and space.
     pub fn ask(spec: &GridSpec, asking: &Asking<'_>, control: &Control) -> Result<Self> {
         let question = |kind, numbers| Question { kind, part: Part::All, numbers };
-        let Sums { numbers, counts, sample } = asking.ask(question(FACTS, Vec::new()));
+        let BucketSums { numbers, counts, sample } = asking.ask(question(FACTS, Vec::new()));
         let facts = Facts::new(numbers)?;
         check(spec, &facts)?;
         let fills = facts.fills(spec.missing);
@@ -345,7 +344,7 @@ impl First<'_> {
     ///
     /// # Errors
     /// Rows that the training cannot learn from.
-    pub fn answer(&self, bucket: u32, data: &Dataset) -> Result<Sums> {
+    pub fn answer(&self, bucket: u32, data: &Dataset) -> Result<BucketSums> {
         let dim = data.features.columns();
         if dim > usize::from(u16::MAX) {
             return Err(Error::Unsupported(format!(
@@ -388,7 +387,7 @@ impl First<'_> {
             Some((unit, most)) => Sample::of(data, unit, most, self.seed)?,
             None => Sample::default(),
         };
-        Ok(Sums { numbers, counts, sample })
+        Ok(BucketSums { numbers, counts, sample })
     }
 }
 
@@ -436,7 +435,7 @@ fn fill(data: &mut Dataset, fills: &[f64]) {
 }
 
 /// The answer of a bucket to [`VARIANCES`]: for each feature the sum of (x - center)^2.
-pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<Sums> {
+pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<BucketSums> {
     let dim = data.features.columns();
     if numbers.len() != 2 * dim {
         return Err(wrong_length());
@@ -452,5 +451,5 @@ pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<Sums> {
             *square += difference * difference;
         }
     }
-    Ok(Sums { numbers: squares, ..Sums::default() })
+    Ok(BucketSums { numbers: squares, ..BucketSums::default() })
 }

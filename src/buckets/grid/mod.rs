@@ -15,25 +15,21 @@ mod facts;
 
 use serde_json::Map;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::buckets::{BucketTraining, TrainedInBuckets};
-use crate::buckets::{Decoded, FOLDS, Part, Question, Reader, Replay, Sums, Writer};
+use crate::base::{Control, Error, Result, matrix_bytes};
+use crate::buckets::{
+    BucketSums, BucketTraining, Decoded, FOLDS, Part, Question, Reader, Replay, TrainedInBuckets, Writer,
+};
 use crate::cost::loss::{Loss, PairLoss, Shape};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, ScalingKind};
+use crate::data::{Dataset, ListConstraint, ScalingKind};
 use crate::learn::fit::{Penalty, Prior};
 use crate::learn::smoothing::{SmoothingKind, lambda_rate};
-use crate::learn::solve;
-use crate::learn::solve::{Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
+use crate::learn::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::learn::space::{Form, Function, Scorer};
-use crate::math::optim::{Ridge, newton_cg};
+use crate::math::{Ridge, newton_cg};
 use crate::model::{Linear, Ranker};
 use crate::train::algorithm::Trained;
 use crate::train::grid::choose::FALLBACK_LAMBDA;
-use crate::train::grid::fits;
-use crate::train::grid::fits::{Fit, log};
+use crate::train::grid::fits::{self, Fit, log};
 use crate::train::grid::measure::selection_tolerance;
 use crate::train::grid::spec::GridSpec;
 use crate::train::grid::train::{penalty_report, penalty_warning};
@@ -41,8 +37,7 @@ use crate::train::select::{Curve, Searched, Selection, Split, TunedValue, argmax
 
 pub(in crate::buckets) use facts::{Count, FACTS, Facts, First, read_spaces, write_spaces, wrong_length};
 
-use answers::AskedRisk;
-use answers::{GRAM, VALUES};
+use answers::{AskedRisk, GRAM, VALUES};
 use facts::{Prepared, answer_bytes};
 
 /// Numbers of tasks. Fits of folds come after the last.
@@ -157,7 +152,7 @@ impl BucketTraining for GridSpec {
         decoded: &Decoded,
         (bucket, data): (u32, Dataset),
         control: &Control,
-    ) -> Result<Vec<Sums>> {
+    ) -> Result<Vec<BucketSums>> {
         answers::answer(self, (replay, decoded), (bucket, data), control)
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};
-use crate::math::random::Random;
+use crate::math::Random;
 
 /// Random judged documents of 40 queries, three features.
 fn data() -> Dataset {

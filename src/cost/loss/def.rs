@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::base::error::Result;
-use crate::base::param::Params;
-use crate::data::arrange::{ListConstraint, RowGroup};
+use crate::base::{Params, Result};
+use crate::data::{ListConstraint, RowGroup};
 
 /// The declaration of one loss.
 #[derive(Debug)]

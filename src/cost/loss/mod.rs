@@ -15,9 +15,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Error, Params, Result, names_of, shorten};
+use crate::data::ListConstraint;
 
 pub use def::{
     ListwiseLoss, LossDef, LossKind, MakeListwise, PairDef, PairLoss, Quadratic, QueryLoss, Shape,
@@ -42,15 +41,7 @@ pub const LOSSES: &[&LossDef] = &{
 const SEED: &str = "seed";
 
 /// Names of all losses, in the order of [`LOSSES`].
-pub const NAMES: &[&str] = &{
-    let mut names = [""; LOSSES.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = LOSSES[index].name;
-        index += 1;
-    }
-    names
-};
+pub const NAMES: &[&str] = names_of!(LOSSES);
 
 /// The loss of this name.
 ///
@@ -155,6 +146,11 @@ impl Loss {
             Self::Pair(..) => self.def().shape,
             Self::List(loss) => loss.shape(),
         }
+    }
+
+    /// Whether it is a listwise loss with a gradient everywhere; its Hessians are used, those of pairwise losses are not.
+    pub fn is_smooth_list(&self) -> bool {
+        matches!(self, Self::List(_)) && matches!(self.shape(), Shape::Quadratic | Shape::Smooth)
     }
 
     /// True if a query with these labels influences a fit. `weights`: the weights of its documents; empty if all are 1.

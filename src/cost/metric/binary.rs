@@ -2,7 +2,7 @@
 
 use super::ranked::Ranked;
 use super::{MetricDef, ScoredList};
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 
 /// A group of positions whose inner order is not determined (one position, or a tie under the expected rule).
 pub(super) struct Tie {

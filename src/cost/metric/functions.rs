@@ -4,21 +4,13 @@
 //! documents from the top that count (`10`, or `None` for all). Higher scores rank first. A tie gives the exact mean
 //! over its orders. The result is `None` where the metric is undefined. [`Metric`] has other options.
 
-use super::binary::MAP;
-use super::binary::MRR;
-use super::binary::PRECISION;
-use super::binary::RECALL;
-use super::binary::WTA;
+use super::binary::{MAP, MRR, PRECISION, RECALL, WTA};
 use super::err::ERR;
 use super::named::{Metric, SubtopicMetric};
-use super::ndcg::DCG;
-use super::ndcg::NDCG;
-use super::pairs::KENDALL_TAU;
-use super::pairs::MRE;
+use super::ndcg::{DCG, NDCG};
+use super::pairs::{KENDALL_TAU, MRE};
 use super::ranked::MetricOptions;
-use super::subtopics::ALPHA_NDCG;
-use super::subtopics::SUBTOPIC_RECALL;
-use super::subtopics::Subtopics;
+use super::subtopics::{ALPHA_NDCG, SUBTOPIC_RECALL, Subtopics};
 use super::{MetricDef, SubtopicDef};
 
 #[expect(clippy::expect_used, reason = "documented panic")]

@@ -1,7 +1,7 @@
 //! The mean of a metric over queries.
 
 use super::MetricDef;
-use crate::base::param::named;
+use crate::base::named;
 
 /// Value used in the mean for a query whose metric is undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

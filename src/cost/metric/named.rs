@@ -3,7 +3,7 @@
 use super::ranked::MetricOptions;
 use super::subtopics::Subtopics;
 use super::{METRICS, MetricDef, SUBTOPIC_METRICS, ScoredList, SubtopicDef};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 pub use super::ranked::Ties;
 

@@ -8,8 +8,7 @@
 
 use std::ops::Range;
 
-use super::ranked::Gain;
-use super::ranked::Ranked;
+use super::ranked::{Gain, Ranked};
 use super::{MetricDef, ScoredList};
 
 /// The declaration.
@@ -118,8 +117,7 @@ fn scaled(relevance: &[f64], gain: Gain, shift: f64) -> Vec<f64> {
 #[cfg(test)]
 mod ndcg_tests {
     use super::*;
-    use crate::cost::metric::Gain;
-    use crate::cost::metric::MetricOptions;
+    use crate::cost::metric::{Gain, MetricOptions};
 
     fn value(relevance: &[f64], scores: &[f64], options: &MetricOptions) -> Option<f64> {
         ndcg(&ScoredList { labels: relevance, scores, cutoff: None, options })

@@ -1,10 +1,9 @@
 //! Counting pairs of documents in O(n log n): the tool of the pairwise metrics.
 
-use super::ranked::Ties;
-use super::ranked::{Ranked, ends_of_runs};
+use super::ranked::{Ranked, Ties, ends_of_runs};
 use super::{Better, MetricDef, ScoredList};
-use crate::base::control::Ticks;
-use crate::math::order::{COMPARISON, compare, sort_ascending};
+use crate::base::Ticks;
+use crate::math::{COMPARISON, compare, sort_ascending};
 
 /// Number of pairs among n documents.
 pub(super) fn pairs(n: usize) -> u64 {

@@ -6,10 +6,8 @@
 
 use std::ops::Range;
 
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::base::param::named;
-use crate::math::order::{compare, descending, descending_then};
+use crate::base::{Error, Params, Result, named};
+use crate::math::{compare, descending, descending_then};
 
 /// Documents from the best score to the worst, in groups of equal rank.
 pub(super) struct Ranked {

@@ -6,11 +6,10 @@ use std::ops::Range;
 
 use super::binary::expected_products;
 use super::ndcg::logarithmic;
-use super::ranked::MetricOptions;
-use super::ranked::Ranked;
+use super::ranked::{MetricOptions, Ranked};
 use super::{ScoredList, SubtopicDef};
-use crate::base::control::Ticks;
-use crate::math::order::compare;
+use crate::base::Ticks;
+use crate::math::compare;
 
 /// Operations, for [`Ticks`], of finding a name.
 const NAME_COST: usize = 128;

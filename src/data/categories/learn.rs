@@ -17,10 +17,9 @@ use std::sync::Arc;
 
 use super::means::{self, Means};
 use super::{Category, LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
-use crate::base::control::Ticks;
-use crate::base::memory::{bytes_of, grown_bytes};
-use crate::data::columns::{ColumnFacts, is_date, is_like_date, is_like_number};
-use crate::math::order::sort_items;
+use crate::base::{Ticks, bytes_of, grown_bytes};
+use crate::data::{ColumnFacts, is_date, is_like_date, is_like_number};
+use crate::math::sort_items;
 
 /// Most values of a category that have a feature of their own.
 pub const MOST_VALUES: usize = 100;

@@ -11,8 +11,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
-use crate::base::control::Ticks;
-use crate::math::order::{sort_ascending, sort_items};
+use crate::base::Ticks;
+use crate::math::{sort_ascending, sort_items};
 
 /// Rows of relevance 0 that each mean has besides its own.
 const SMOOTHING: f64 = 5.0;
@@ -50,11 +50,6 @@ impl Means {
         self.values.iter().zip(self.means.iter().copied())
     }
 
-    /// The texts of the values.
-    pub(super) fn values(&self) -> &[String] {
-        &self.values
-    }
-
     /// Whether values that were read from bytes are possible.
     pub(super) fn is_valid(&self) -> bool {
         self.values.len() == self.means.len()
@@ -70,7 +65,7 @@ impl Means {
     pub(super) fn learn(codes: &[u32], texts: &[&str], rows: RowsOfCodes<'_>) -> (Self, Vec<f64>) {
         let folds: Vec<usize> =
             rows.query_ids.iter().map(|id| (id.xxh64(SEED) % FOLDS as u64) as usize).collect();
-        let sums = Sums::new(codes, texts.len() + 1, &folds, rows);
+        let sums = MeanSums::new(codes, texts.len() + 1, &folds, rows);
         let kept = (0..texts.len()).filter(|value| sums.rows(*value) >= FEWEST_ROWS);
         let mut kept: Vec<(&str, f64)> = kept.map(|value| (texts[value], sums.mean(value, None))).collect();
         sort_items(&mut kept, |a, b| a.0.cmp(b.0));
@@ -86,9 +81,9 @@ impl Means {
 }
 
 /// For each value and fold the number of rows, and the sum of relevance less that of the query.
-struct Sums(Vec<[(u32, f64); FOLDS]>);
+struct MeanSums(Vec<[(u32, f64); FOLDS]>);
 
-impl Sums {
+impl MeanSums {
     fn new(codes: &[u32], values: usize, folds: &[usize], rows: RowsOfCodes<'_>) -> Self {
         // 1. Means of queries.
         let mut ticks = Ticks::default();

@@ -22,8 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::repeated_name;
 use super::id::Id;
-use crate::base::error::{Error, Result, require, shorten};
-use crate::base::memory::bytes_of;
+use crate::base::{Error, Result, require, shorten};
 
 pub use learn::MOST_VALUES;
 pub(super) use learn::{CategoryColumn, Codes, Learned, learning_bytes};
@@ -156,15 +155,6 @@ impl Category {
         };
         format!("{}={value}", self.name)
     }
-
-    /// Bytes on the heap.
-    fn bytes(&self) -> u64 {
-        let of_means = self.means().map_or(&[][..], Means::values);
-        let texts: usize = self.values.iter().chain(of_means).map(String::len).sum();
-        bytes_of::<String>(self.values.len())
-            + bytes_of::<(String, f64)>(of_means.len())
-            + (texts + self.name.len()) as u64
-    }
 }
 
 /// The categories of a data set or a model, in the order of their names. A clone is cheap.
@@ -266,11 +256,6 @@ impl Categories {
     /// Whether a feature with this number, among `features`, belongs to a category.
     pub fn contains(&self, feature: usize, features: usize) -> bool {
         feature >= self.numbers(features)
-    }
-
-    /// Bytes on the heap.
-    pub fn bytes(&self) -> u64 {
-        self.iter().map(|category| bytes_of::<Category>(1) + category.bytes()).sum()
     }
 
     /// Refuses features whose names do not differ: ranking finds columns by name, without case. Values differ in case.

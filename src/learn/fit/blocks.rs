@@ -6,20 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::judgments::{BlockLayout, Judged, Judgments};
 use super::kept_sums::KeptSums;
-use crate::base::cache::BoundedCache;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation, matrix_bytes};
-use crate::base::parallel;
-use crate::cost::loss;
-use crate::cost::loss::{ListLoss, Loss, PairWeights};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Matrix};
+use crate::base::{BoundedCache, Control, Error, Memory, Reservation, Result, matrix_bytes, parallel};
+use crate::cost::loss::{self, ListLoss, Loss, PairWeights};
+use crate::data::{Dataset, ListConstraint, Matrix};
 use crate::learn::kernel::SingleMap;
-use crate::learn::solve::ListBlock;
-use crate::learn::solve::{PairWeighting, QueryBlock, Rows};
+use crate::learn::solve::{ListBlock, PairWeighting, QueryBlock, Rows};
 use crate::learn::space::{Form, Scorer, Space};
-use crate::math::lanes::LANES;
+use crate::math::LANES;
 
 /// Largest number of weights for which pair moments are computed. They take 8 dim^2 bytes per query.
 const MAX_DIM_WITH_MOMENT: usize = 200;

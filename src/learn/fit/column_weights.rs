@@ -15,14 +15,11 @@
 use ndarray::Array2;
 
 use super::neighborhood::Neighborhood;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::Result;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
-use crate::data::Dataset;
-use crate::data::query_distance::{Comparison, QueryDistance, Separation};
+use crate::base::{Control, Result, Ticks, matrix_bytes, parallel};
+use crate::data::query_distance::Comparison;
+use crate::data::{Dataset, QueryDistance, Separation};
 use crate::learn::smoothing::{COMPARISON, Target};
-use crate::math::order::{compare, sort_ascending};
+use crate::math::{compare, sort_ascending};
 
 /// Candidates for -log K of two queries that differ as two queries of the training set do on average.
 const STRENGTHS: &[f64] = &[0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];

@@ -5,12 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::error::{Error, Result};
-use crate::base::param::named;
-use crate::cost::loss;
+use crate::base::{Error, Result, named};
 use crate::cost::loss::list::DIRECT;
-use crate::cost::loss::{Loss, LossDef, Shape};
-use crate::data::arrange::ListConstraint;
+use crate::cost::loss::{self, Loss, LossDef, Shape};
+use crate::data::ListConstraint;
 use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve::{SOLVERS, SolverDef};
@@ -110,7 +108,7 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Penalty, Choice::Loss],
-        holds: |c| c.penalty.has_radius() && !is_smooth_list(c.loss),
+        holds: |c| c.penalty.has_radius() && !c.loss.is_smooth_list(),
         instead: |_| "penalty \"ridge\" or a smooth listwise loss such as \"list_net\"".to_owned(),
     },
     Conflict {
@@ -295,11 +293,6 @@ impl Combination<'_> {
         };
         format!("{} \"{value}\"", choice.name())
     }
-}
-
-/// Whether a loss is a listwise one with a gradient everywhere.
-fn is_smooth_list(loss: &Loss) -> bool {
-    matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
 }
 
 /// Whether a loss is least squares or the convex bound of `direct`.

@@ -5,9 +5,8 @@ use std::ops::Range;
 
 use ndarray::s;
 
-use crate::base::error::{Error, Result, require};
-use crate::data::arrange::RowGroup;
-use crate::data::{Matrix, is_weight, shaped};
+use crate::base::{Error, Result, require};
+use crate::data::{Matrix, RowGroup, is_weight, shaped};
 
 /// Bytes of a row group: two numbers of 4 bytes.
 const ROW_GROUP_BYTES: usize = 8;

@@ -1,7 +1,7 @@
 //! Sums of least squares that one fit leaves to the next.
 
-use crate::base::memory::Reservation;
-use crate::math::single_sums::SingleSums;
+use crate::base::Reservation;
+use crate::math::SingleSums;
 
 /// The sums of least squares over some queries. The choice of lambda leaves them to the last fit, so that documents pass once.
 #[derive(Debug)]

@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use super::blocks::TrainingBlocks;
 use super::problem::FitSpec;
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::{Memory, Reservation};
-use crate::base::parallel;
+use crate::base::{Control, Memory, Reservation, Result, parallel};
 use crate::cost::loss::Loss;
-use crate::data::query_distance::QueryDistance;
+use crate::data::QueryDistance;
 use crate::learn::smoothing::{BATCH, QueryRole, QueryRows, Smoothing, SmoothingKind, Target};
 use crate::learn::solve::{QueryBlock, SolveReport};
 use crate::learn::space::Function;
-use crate::math::order::sort_indices;
+use crate::math::sort_indices;
 
 /// A training query that is used for another query.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,18 +17,11 @@
 use ndarray::{Array2, ArrayView2, s};
 
 use super::column_weights::preferences;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, Ticks, parallel};
 use crate::cost::loss::pair_count;
-use crate::data::Dataset;
-use crate::data::query_distance::{Comparison, QueryDistance};
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
-use crate::math::optim::{Objective, Ridge, Stop, StopRule, lbfgs};
-use crate::math::order::median;
-use crate::math::random::Random;
+use crate::data::query_distance::Comparison;
+use crate::data::{Dataset, QueryDistance};
+use crate::math::{Objective, Random, Ridge, Stop, StopRule, axpy, dot, lbfgs, median};
 
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 500;
@@ -77,9 +70,6 @@ fn learn(
 ) -> Result<Option<Vec<f64>>> {
     let p = features.ncols();
     // 1. Queries whose grades differ, with their directions.
-    let bytes = matrix_bytes(MOST_QUERIES.min(data.n_queries()), p + data.features.columns());
-    let _memory =
-        control.reserve(bytes, "learning weights of query features", "use \"query_distance\": {}")?;
     let Some((error, units)) = HeldOutError::new(data, features, seed, control)? else { return Ok(None) };
     // 2. The best equal weights.
     let median = error.median_distance(&units);
@@ -245,11 +235,6 @@ impl Objective for HeldOutError {
             axpy(1.0 / self.total, &gradient, slopes);
         }
         value
-    }
-
-    /// Not used by L-BFGS.
-    fn hessian_times(&self, _: &[f64], v: &[f64]) -> Vec<f64> {
-        vec![0.0; v.len()]
     }
 }
 

@@ -4,22 +4,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::Combination;
-use super::conflicts::{FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, Prior};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, require};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use super::conflicts::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, Prior};
+use crate::base::{Control, Error, Result, matrix_bytes, parallel, require};
 use crate::cost::loss::{ListLoss, Loss, PairLoss, Shape};
-use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;
-use crate::learn::solve;
 use crate::learn::solve::{
     Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
 use crate::learn::space::{Function, Scorer, Space, WeightsOf};
-use crate::math::dense::{are_bounded, is_positive};
-use crate::math::lanes::LANES;
+use crate::learn::{kernel, solve};
+use crate::math::{LANES, are_bounded, is_positive};
 
 /// Landmarks of functions among which validation chooses. A map with fewer landmarks is the first part of one with more.
 pub const CHOICE_LANDMARKS: usize = 500;

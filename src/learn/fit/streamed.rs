@@ -7,18 +7,16 @@ use super::kept_sums::KeptSums;
 use super::neighborhood::{Neighbor, Neighborhood};
 use super::problem::FitSpec;
 use super::{Penalty, TrainingBlocks};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, matrix_bytes, parallel};
 use crate::cost::loss::{Loss, QueryLoss, Shape};
 use crate::data::Dataset;
 use crate::learn::kernel::SingleMap;
 use crate::learn::smoothing::SmoothingKind;
-use crate::learn::solve;
-use crate::learn::solve::{Gram, Slabs, Solution, SolveReport, Stop, check_lambda, fits_single_precision};
+use crate::learn::solve::{
+    self, Gram, Slabs, Solution, SolveReport, Stop, check_lambda, fits_single_precision,
+};
 use crate::learn::space::{Form, Function, Scorer};
-use crate::math::single_sums::SingleSums;
+use crate::math::SingleSums;
 
 /// With fewer documents double precision takes little time.
 const FEWEST_DOCUMENTS: usize = 5_000;

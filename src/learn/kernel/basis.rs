@@ -9,16 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::kernel::Kernel;
 use super::landmarks::{Compared, Points, sample};
 use super::{MapOptions, coefficients, not_finite};
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{grow, zeros};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, Ticks, grow, parallel, zeros};
 use crate::data::Matrix;
-use crate::math::cholesky;
-use crate::math::dense::{add_products, are_bounded, dot};
-use crate::math::lanes::{Lanes, TILE, Tile};
-use crate::math::order::sort_indices;
-use crate::math::simd::simd;
+use crate::math::dense::add_products;
+use crate::math::{Lanes, TILE, Tile, are_bounded, cholesky, dot, simd, sort_indices};
 
 /// A model with more scaled features is damaged.
 const MOST_FEATURES: usize = 2_000_000;
@@ -396,7 +390,7 @@ pub(super) fn is_valid_factor(factor: &[f64], r: usize) -> bool {
 mod tests {
     use super::*;
     use crate::learn::kernel::Kernel;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// A Gaussian kernel and random documents with three features.
     fn example(count: usize) -> (Basis, Vec<Vec<f64>>) {

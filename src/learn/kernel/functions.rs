@@ -1,7 +1,7 @@
 //! The kernels: one definition each, for the table [`super::KERNELS`].
 
 use super::{Fallback, KernelDef, ParameterDef};
-use crate::base::param::Rule;
+use crate::base::Rule;
 use crate::math::lanes::decays;
 
 // Polynomial kernel.

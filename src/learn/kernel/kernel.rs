@@ -5,9 +5,7 @@ use serde_json::{Map, Value};
 
 use super::landmarks::{Points, median_distance, total_variance};
 use super::{Fallback, KERNELS, KernelDef, ParameterDef, find};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::Rule;
+use crate::base::{Control, Error, Result, Rule, shorten};
 use crate::data::Matrix;
 
 /// A kernel with the numbers of its parameters, all inside their ranges.

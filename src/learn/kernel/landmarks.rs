@@ -6,14 +6,10 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::functions::Inner;
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, Result, matrix_bytes, parallel};
 use crate::data::Matrix;
-use crate::math::lanes::{BLOCKS, LANES, TILE, Tile, tiles_for};
-use crate::math::order::median;
-use crate::math::simd::{Registers, SimdTask, dispatch, simd};
+use crate::math::lanes::BLOCKS;
+use crate::math::{LANES, Registers, SimdTask, TILE, Tile, dispatch, median, simd, tiles_for};
 
 // Typical distances of documents: the units of the parameters of kernels.
 

@@ -25,11 +25,9 @@ use super::basis::{Basis, check_width, in_blocks, is_valid_factor, shifted, solv
 use super::kernel::Kernel;
 use super::landmarks::{Points, sample};
 use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::data::Matrix;
-use crate::math::pivoted;
-use crate::math::pivoted::Gram;
+use crate::math::{Gram, pivoted};
 
 /// A feature map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,19 +39,19 @@ pub struct FeatureMap {
 }
 
 /// The Gram matrix of the candidates.
-struct Candidates<'a> {
+struct PivotDocuments<'a> {
     kernel: &'a Kernel,
     rows: Vec<f64>,
     points: Points,
 }
 
-impl Candidates<'_> {
+impl PivotDocuments<'_> {
     fn row(&self, i: usize) -> &[f64] {
         &self.rows[i * self.points.dim()..(i + 1) * self.points.dim()]
     }
 }
 
-impl Gram for Candidates<'_> {
+impl Gram for PivotDocuments<'_> {
     fn len(&self) -> usize {
         self.points.len()
     }
@@ -78,7 +76,7 @@ impl FeatureMap {
         let _memory = reserve_candidates(2 * chosen.len(), features.columns(), control)?;
         let rows = features.select_rows(&chosen).rows_f64(0..chosen.len());
         let dim = features.columns();
-        let candidates = Candidates { kernel, points: Points::new(&rows, chosen.len(), dim), rows };
+        let candidates = PivotDocuments { kernel, points: Points::new(&rows, chosen.len(), dim), rows };
         check_diagonal(&candidates)?;
         let found = pivoted::factor(&candidates, options.limits(), control)?;
         let rows: Vec<f64> = found.pivots.iter().flat_map(|&i| candidates.row(i)).copied().collect();
@@ -132,6 +130,7 @@ impl FeatureMap {
     /// How far the kernel is from positive semidefinite on the candidates: the largest amount by which the
     /// diagonal of the map exceeds K(x, x), in largest K(x, x). At least 0, and only rounding where the
     /// kernel is.
+    #[cfg(test)]
     pub fn negative(&self) -> f64 {
         self.negative
     }

@@ -26,12 +26,9 @@ mod tests;
 
 use std::fmt;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{FEWER_LANDMARKS, Reservation, matrix_bytes};
-use crate::base::param::Rule;
-use crate::math::cholesky;
-use crate::math::pivoted::{Gram, Limits};
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, Rule, matrix_bytes, names_of};
+use crate::math::pivoted::Limits;
+use crate::math::{Gram, cholesky};
 
 pub use basis::{Basis, SpanFactor};
 pub use functions::Inner;
@@ -55,15 +52,7 @@ pub const KERNELS: &[&KernelDef] = &[
 ];
 
 /// Names of all kernels, in the order of [`KERNELS`].
-pub const NAMES: &[&str] = &{
-    let mut names = [""; KERNELS.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = KERNELS[index].name;
-        index += 1;
-    }
-    names
-};
+pub const NAMES: &[&str] = names_of!(KERNELS);
 
 /// The kernel of this name.
 ///

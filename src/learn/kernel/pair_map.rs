@@ -32,21 +32,14 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::basis::Basis;
-use super::basis::{check_coefficients, check_width, in_blocks, is_valid_factor, solve_rows};
+use super::basis::{Basis, check_coefficients, check_width, in_blocks, is_valid_factor, solve_rows};
 use super::kernel::Kernel;
-use super::landmarks::Points;
-use super::landmarks::sample;
+use super::landmarks::{Points, sample};
 use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, parallel};
 use crate::cost::loss::pair_count;
 use crate::data::{Documents, Matrix};
-use crate::math::dense::dot;
-use crate::math::lanes::TILE;
-use crate::math::pivoted;
-use crate::math::pivoted::Gram;
+use crate::math::{Gram, TILE, dot, pivoted};
 
 /// A feature map of pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,14 +63,14 @@ pub struct PairQuery {
 }
 
 /// The matrix H of the candidates.
-struct Candidates<'a> {
+struct PivotPairs<'a> {
     kernel: &'a Kernel,
     /// The better document of each pair, and the worse one.
     better: (Vec<f64>, Points),
     worse: (Vec<f64>, Points),
 }
 
-impl<'a> Candidates<'a> {
+impl<'a> PivotPairs<'a> {
     fn new(kernel: &'a Kernel, features: &Matrix, pairs: &[(usize, usize)]) -> Self {
         let side = |rows: Vec<usize>| {
             let rows = features.select_rows(&rows).rows_f64(0..pairs.len());
@@ -95,7 +88,7 @@ fn row((rows, points): &(Vec<f64>, Points), i: usize) -> &[f64] {
     &rows[i * points.dim()..(i + 1) * points.dim()]
 }
 
-impl Gram for Candidates<'_> {
+impl Gram for PivotPairs<'_> {
     fn len(&self) -> usize {
         self.better.1.len()
     }
@@ -140,7 +133,7 @@ impl PairMap {
     ) -> Result<Self> {
         let chosen = sampled_pairs(offsets, labels, options);
         let _memory = reserve_candidates(4 * chosen.len(), features.columns(), control)?;
-        let candidates = Candidates::new(kernel, features, &chosen);
+        let candidates = PivotPairs::new(kernel, features, &chosen);
         check_diagonal(&candidates)?;
         let found = pivoted::factor(&candidates, options.limits(), control)?;
         let pivots: Vec<(usize, usize)> = found.pivots.iter().map(|&pivot| chosen[pivot]).collect();
@@ -273,6 +266,7 @@ impl PairMap {
     }
 
     /// As [`super::FeatureMap::negative`].
+    #[cfg(test)]
     pub fn negative(&self) -> f64 {
         self.negative
     }

@@ -12,17 +12,11 @@ use std::ops::RangeInclusive;
 
 use super::functions::Inner;
 use super::map::FeatureMap;
-use crate::base::control::{Control, checkpoint};
-use crate::base::error::Result;
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
+use crate::base::{Control, Result, bytes_of, checkpoint, parallel};
 use crate::data::{Matrix, Slice};
-use crate::math::cholesky;
-use crate::math::dense::Element;
-use crate::math::lanes::{TILE, Tile};
-use crate::math::simd::simd;
-use crate::math::single::{PANEL, Row, add_differences, add_product, decay, panels_for};
-use crate::math::single_sums::Panels;
+use crate::math::{
+    Element, PANEL, Panels, Row, TILE, Tile, add_differences, add_product, cholesky, decay, panels_for, simd,
+};
 
 /// Smallest diagonal entry of L, as a fraction of the largest.
 const SMALLEST_PIVOT: f64 = 1e-3;
@@ -279,7 +273,7 @@ mod tests {
     use super::*;
     use crate::data::shaped;
     use crate::learn::kernel::{KernelSpec, MapOptions};
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     #[test]
     fn features_and_scores_are_those_of_double_precision_up_to_a_constant() {

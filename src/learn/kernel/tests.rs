@@ -4,10 +4,9 @@ use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::base::control::Control;
-use crate::base::error::Error;
+use crate::base::{Control, Error};
 use crate::data::{Matrix, shaped};
-use crate::math::dense::dot;
+use crate::math::dot;
 
 /// `n` documents with `dim` features that look random.
 fn documents(n: usize, dim: usize) -> Matrix {

@@ -22,9 +22,9 @@ mod query_rows;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::param::named;
-use crate::data::query_distance::Separation;
-use crate::math::order::{keep_smallest, median};
+use crate::base::named;
+use crate::data::Separation;
+use crate::math::{keep_smallest, median};
 
 pub use query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
 
@@ -196,7 +196,8 @@ impl Smoothing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::query_distance::{ColumnDistance, Comparison, QueryDistance};
+    use crate::data::query_distance::Comparison;
+    use crate::data::{ColumnDistance, QueryDistance};
 
     #[test]
     fn names_and_kinds_agree() {

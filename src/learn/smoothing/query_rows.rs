@@ -12,13 +12,10 @@ use std::sync::OnceLock;
 use ndarray::Array2;
 
 use super::{Smoothing, SmoothingKind, Target};
-use crate::base::control::Ticks;
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
-use crate::data::query_distance::{QueryDistance, Separation};
-use crate::math::order::{compare, keep_smallest};
-use crate::math::select::{Candidates, candidates};
-use crate::math::single::{PANEL, Row, add_product, panels_for};
+use crate::base::{Ticks, bytes_of, parallel};
+use crate::data::{QueryDistance, Separation};
+use crate::math::select::Candidates;
+use crate::math::{PANEL, Row, add_product, candidates, compare, keep_smallest, panels_for};
 
 /// Encoded features of queries, one row each, and the panels of their numbers once they are used.
 #[derive(Debug, Default)]
@@ -341,9 +338,10 @@ fn weights(distance: &QueryDistance) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::query_distance::{ColumnDistance, Comparison};
+    use crate::data::ColumnDistance;
+    use crate::data::query_distance::Comparison;
     use crate::learn::smoothing::Bandwidth;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     fn numbers(count: usize) -> QueryDistance {
         let column =

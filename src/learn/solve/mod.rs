@@ -5,11 +5,9 @@ mod factor;
 pub mod list;
 pub mod pair;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{bytes_of, matrix_bytes};
+use crate::base::{Control, Error, Result, bytes_of, matrix_bytes, names_of};
 use crate::cost::loss::{Loss, PairLoss, Shape};
-use crate::math::lanes::LANES;
+use crate::math::LANES;
 
 pub use crate::math::optim::{Solution, SolveReport, Step, Stop, StopRule};
 pub use factor::{
@@ -167,15 +165,7 @@ pub const SOLVERS: &[&SolverDef] = &[
 const REMOVED: &str = "dual_descent";
 
 /// Names of all solvers, in the order of [`SOLVERS`].
-pub const NAMES: &[&str] = &{
-    let mut names = [""; SOLVERS.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = SOLVERS[index].name;
-        index += 1;
-    }
-    names
-};
+pub const NAMES: &[&str] = names_of!(SOLVERS);
 
 /// The solver that a stored model names. `dual_descent`, which was removed, is the default (docs/adr/0023-dual-descent.md).
 ///

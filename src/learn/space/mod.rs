@@ -16,18 +16,12 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{FEWER_LANDMARKS, Reservation};
-use crate::base::param::named;
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes, named};
 use crate::cost::loss::PairWeights;
 use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
-use crate::learn::kernel;
-use crate::learn::kernel::{Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
+use crate::learn::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
 use crate::learn::solve::{PairBlock, PairWeighting};
-use crate::math::dense::are_bounded;
-use crate::math::dense::dot;
-use crate::math::order::sort_indices;
+use crate::math::{TILE, are_bounded, dot, sort_indices};
 use crate::trees::Forest;
 
 pub use scorer::{Member, SumSpace};
@@ -74,17 +68,18 @@ pub trait Scorer: Sync {
     /// Number of weights of a function.
     fn dim(&self) -> usize;
 
-    /// Bytes that it takes: of a kernel its documents, and the factor of their matrix.
-    fn bytes(&self) -> u64;
-
     /// Whether one document can be scored without the other documents of its query.
     fn pointwise(&self) -> bool;
 
     /// Whether a score is a weighted sum of the features.
-    fn is_linear(&self) -> bool;
+    fn is_linear(&self) -> bool {
+        false
+    }
 
     /// The kernel; none for linear functions and sums.
-    fn kernel(&self) -> Option<&Kernel>;
+    fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
 
     /// The trees whose leaves the weights belong to; none for other functions.
     fn trees(&self) -> Option<&Forest> {
@@ -104,7 +99,9 @@ pub trait Scorer: Sync {
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
 
     /// The functions of single spaces that a function is the sum of.
-    fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>>;
+    fn summands<'a>(&'a self, _weights: &'a [f64]) -> Vec<Summand<'a>> {
+        Vec::new()
+    }
 }
 
 /// A function of one space that is a summand of a score.
@@ -306,7 +303,14 @@ impl Space {
     /// [`Error::Memory`].
     pub fn reserve(&self, control: &Control) -> Result<Reservation> {
         let what = format_args!("a kernel space of {} landmarks", self.dim());
-        control.reserve(self.bytes(), what, FEWER_LANDMARKS)
+        let documents = |basis: &Basis| matrix_bytes(basis.points().len() + TILE, basis.points().dim());
+        let bytes = match &self.map {
+            Map::Linear | Map::Leaves(_) => 0,
+            Map::Documents(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
+            Map::Fitted(basis) => documents(basis),
+            Map::Pairs(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
+        };
+        control.reserve(bytes, what, FEWER_LANDMARKS)
     }
 
     /// Whether functions of pairs of documents can be fitted in it.

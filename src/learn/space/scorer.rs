@@ -3,12 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Map, Scorer, Space, Summand, WeightsOf};
-use crate::base::control::Control;
-use crate::base::error::{Result, require};
-use crate::base::memory::matrix_bytes;
+use crate::base::{Control, Result, require};
 use crate::data::{Documents, Matrix, Scaling};
-use crate::learn::kernel::{Basis, Kernel};
-use crate::math::lanes::TILE;
+use crate::learn::kernel::Kernel;
 use crate::trees::Forest;
 
 impl Scorer for Space {
@@ -23,17 +20,6 @@ impl Scorer for Space {
             Map::Fitted(basis) => basis.points().len(),
             Map::Pairs(map) => map.dim(),
             Map::Leaves(forest) => forest.leaves(),
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        let documents = |basis: &Basis| matrix_bytes(basis.points().len() + TILE, basis.points().dim());
-        match &self.map {
-            Map::Linear => 0,
-            Map::Documents(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
-            Map::Fitted(basis) => documents(basis),
-            Map::Pairs(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
-            Map::Leaves(forest) => forest.bytes(),
         }
     }
 
@@ -198,20 +184,8 @@ impl Scorer for SumSpace {
         self.members.iter().fold(0, |dim: usize, member| dim.saturating_add(member.space.dim()))
     }
 
-    fn bytes(&self) -> u64 {
-        self.members.iter().map(|member| member.space.bytes()).sum()
-    }
-
     fn pointwise(&self) -> bool {
         self.members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
-    }
-
-    fn is_linear(&self) -> bool {
-        false
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        None
     }
 
     fn validate(&self) -> Result<()> {

@@ -8,7 +8,7 @@
 use super::paths::{NONE, maximize};
 use super::tournament::Groups;
 use super::{Workspace, order, padded, support, write_profits};
-use crate::base::control::checkpoint;
+use crate::base::checkpoint;
 
 /// Documents grouped by b.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ pub fn maximize_in_blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// The maximum over all lists.
     fn best_of_all(profits: &[f64], positions: usize, groups: &[u32], list: &mut Vec<usize>) -> f64 {

@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 
 use super::super::order::{COMPARISON, compare};
 use super::paths::{NONE, reassign};
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 
 /// Operations, for [`Ticks`], of a column in a step of a search.
 const COLUMN_COST: usize = 8;

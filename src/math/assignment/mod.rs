@@ -25,7 +25,7 @@ mod tests;
 mod tournament;
 
 use super::order;
-use crate::base::control::checkpoint;
+use crate::base::checkpoint;
 
 pub use levels::{BlockRanking, maximize_in_blocks};
 pub use line::{best, sort_documents};
@@ -152,6 +152,7 @@ impl Ranking {
     }
 
     /// Number of positions with a weight.
+    #[cfg(test)]
     pub fn positions(&self) -> usize {
         self.a.len()
     }

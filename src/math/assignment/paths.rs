@@ -6,7 +6,7 @@
 //! (Dijkstra, dense form). Ties go to the column with the lowest number.
 
 use super::Workspace;
-use crate::base::control::{Ticks, checkpoint};
+use crate::base::{Ticks, checkpoint};
 
 /// Operations, for [`Ticks`], of a column in a step of the search.
 const COLUMN_COST: usize = 2;

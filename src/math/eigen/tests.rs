@@ -1,5 +1,5 @@
 use super::*;
-use crate::math::random::Random;
+use crate::math::Random;
 
 fn check(matrix: &[f64], n: usize) -> Eigen {
     let eigen = symmetric(matrix.to_vec(), n, &Control::default()).unwrap();

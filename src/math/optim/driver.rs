@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Solution, SolveReport, Step, Stop, StopRule};
-use crate::base::control::Control;
+use crate::base::Control;
 
 /// An iterative method at its current point.
 pub trait Method {

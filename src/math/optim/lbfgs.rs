@@ -10,11 +10,10 @@
 
 use std::collections::VecDeque;
 
-use super::objective::bisect;
-use super::objective::{axpy, difference, norm};
+use super::objective::{axpy, bisect, difference, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
-use crate::base::control::Control;
-use crate::math::dense::dot;
+use crate::base::Control;
+use crate::math::dot;
 
 /// Steps that are remembered.
 const MEMORY: usize = 20;

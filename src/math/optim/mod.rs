@@ -85,20 +85,6 @@ pub enum Stop {
     Empty,
 }
 
-impl Stop {
-    /// The reason in words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Converged => "converged",
-            Self::Stationary => "a stationary point",
-            Self::IterationLimit => "the limit on iterations was reached",
-            Self::Stalled => "no further progress in double precision",
-            Self::Interrupted => "interrupted",
-            Self::Empty => "no pair of documents with different labels",
-        }
-    }
-}
-
 /// When a run may stop.
 #[derive(Debug, Clone, Copy)]
 pub struct StopRule {

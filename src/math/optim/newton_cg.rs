@@ -6,11 +6,10 @@
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
 
-use super::objective::backtrack;
-use super::objective::{axpy, norm};
+use super::objective::{axpy, backtrack, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
-use crate::base::control::Control;
-use crate::math::dense::dot;
+use crate::base::Control;
+use crate::math::dot;
 
 /// Most Hessian products of one step.
 const MOST_PRODUCTS: usize = 250;

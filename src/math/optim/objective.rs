@@ -10,7 +10,7 @@
 //! elsewhere may use X = I: then the image of w is w, and each call is one round of requests.
 
 use super::Best;
-use crate::math::dense::dot;
+use crate::math::dot;
 
 /// A risk R.
 pub trait Objective: Sync {
@@ -51,8 +51,10 @@ pub trait Objective: Sync {
         value
     }
 
-    /// The Hessian of R at the point with this image, times v. Only for smooth risks.
-    fn hessian_times(&self, image: &[f64], v: &[f64]) -> Vec<f64>;
+    /// The Hessian of R at the point with this image, times v; for smooth risks.
+    fn hessian_times(&self, _image: &[f64], v: &[f64]) -> Vec<f64> {
+        vec![0.0; v.len()]
+    }
 }
 
 /// A point with the value and a subgradient of a function.
@@ -170,7 +172,7 @@ const MOST_HALVINGS: u32 = 30;
 const MOST_BISECTIONS: u32 = 50;
 
 /// The start of a search.
-struct Line<'a> {
+struct SearchStart<'a> {
     objective: &'a Ridge<'a>,
     from: &'a Point,
     d: &'a [f64],
@@ -178,7 +180,7 @@ struct Line<'a> {
     slope: f64,
 }
 
-impl Line<'_> {
+impl SearchStart<'_> {
     fn at(&self, t: f64) -> Point {
         self.objective.at(moved(&self.from.w, t, self.d))
     }
@@ -194,7 +196,7 @@ impl Line<'_> {
 
 /// Halves t from 1 to the first sufficient decrease, or to an equal value with a shorter gradient.
 pub(super) fn backtrack(objective: &Ridge<'_>, from: &Point, d: &[f64]) -> Option<Point> {
-    let line = Line { objective, from, d, slope: dot(d, &from.gradient) };
+    let line = SearchStart { objective, from, d, slope: dot(d, &from.gradient) };
     let size = dot(&from.gradient, &from.gradient);
     let mut t = 1.0;
     for _ in 0..MOST_HALVINGS {
@@ -211,7 +213,7 @@ pub(super) fn backtrack(objective: &Ridge<'_>, from: &Point, d: &[f64]) -> Optio
 /// Bisects from `t` to a step with sufficient decrease and curvature (Lewis & Overton 2013). An equal value counts as
 /// sufficient if its slope is at most (2e-4 - 1) g.d (Hager & Zhang 2005).
 pub(super) fn bisect(objective: &Ridge<'_>, from: &Point, d: &[f64], mut t: f64) -> Option<Point> {
-    let line = Line { objective, from, d, slope: dot(d, &from.gradient) };
+    let line = SearchStart { objective, from, d, slope: dot(d, &from.gradient) };
     if line.slope >= 0.0 {
         return None;
     }

@@ -13,8 +13,8 @@
 
 use super::objective::{difference, moved, norm};
 use super::{Best, Method, Objective, Point, Solution, Stop, StopRule, iterate, solve_path};
-use crate::base::control::Control;
-use crate::math::dense::dot;
+use crate::base::Control;
+use crate::math::dot;
 
 /// Factor of L before a step.
 const RELAXATION: f64 = 0.9;
@@ -31,11 +31,11 @@ pub fn minimize_path(
     let zero = Point::of_risk(risk, vec![0.0; risk.dim()]);
     solve_path(radii, |radius, previous| {
         let start = previous.map_or(&zero.w, |solution| &solution.w).clone();
-        iterate(rule, control, || Search::new(risk, radius, start, zero.value))
+        iterate(rule, control, || StepSearch::new(risk, radius, start, zero.value))
     })
 }
 
-struct Search<'a> {
+struct StepSearch<'a> {
     risk: &'a dyn Objective,
     radius: f64,
     /// R(0)
@@ -52,7 +52,7 @@ struct Search<'a> {
     bound: f64,
 }
 
-impl<'a> Search<'a> {
+impl<'a> StepSearch<'a> {
     fn new(risk: &'a dyn Objective, radius: f64, mut start: Vec<f64>, scale: f64) -> Self {
         project(radius, &mut start);
         let last = Point::of_risk(risk, start);
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
     }
 }
 
-impl Method for Search<'_> {
+impl Method for StepSearch<'_> {
     const PATIENCE: usize = 299;
 
     fn best(&self) -> Best<'_> {

@@ -2,7 +2,7 @@
 
 use super::super::Ranker;
 use super::*;
-use crate::base::param::Params;
+use crate::base::Params;
 use crate::cost::loss::find;
 use crate::learn::fit::Loading;
 

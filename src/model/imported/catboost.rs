@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::format::{Format, parse_json};
 use super::lightgbm_text::check_outputs;
 use super::{Feature, Function, ImportedModel, Source, check_width};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::trees::general::{
     Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Test, at_most_single, oblivious_nodes,
 };
@@ -36,16 +36,17 @@ enum Bias {
 
 #[derive(Deserialize)]
 struct FeaturesInfo {
-    float_features: Option<Vec<FloatFeature>>,
-    categorical_features: Option<Vec<CategoryFeature>>,
+    float_features: Option<Vec<InputFeature>>,
+    categorical_features: Option<Vec<InputFeature>>,
     cat_features_hash: Option<Vec<HashText>>,
     ctrs: Option<IgnoredAny>,
     text_features: Option<IgnoredAny>,
     embedding_features: Option<IgnoredAny>,
 }
 
+/// A number or a category.
 #[derive(Deserialize)]
-struct FloatFeature {
+struct InputFeature {
     feature_index: usize,
     flat_feature_index: usize,
     #[serde(default)]
@@ -54,16 +55,6 @@ struct FloatFeature {
     feature_name: String,
     #[serde(default)]
     nan_value_treatment: String,
-}
-
-#[derive(Deserialize)]
-struct CategoryFeature {
-    feature_index: usize,
-    flat_feature_index: usize,
-    #[serde(default)]
-    feature_id: String,
-    #[serde(default)]
-    feature_name: String,
     /// Hashes of the texts that splits ask for.
     #[serde(default)]
     values: Vec<i64>,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::format::{Format, parse_json};
 use super::xgboost_dump::{self, Node as DumpNode};
 use super::{Function, ImportedModel, LinearModel, Names, Source, Term};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
 
 /// What Solr adds to thresholds.

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// A format of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

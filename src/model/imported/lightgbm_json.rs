@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::format::{Format, parse_json};
 use super::lightgbm_text::{Missing, add_categories, check_outputs, check_version};
 use super::{Feature, Function, ImportedModel, Source, check_width};
-use crate::base::error::{Result, shorten};
+use crate::base::{Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test};
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::format::{Format, parse_json};
 use super::{Feature, Function, ImportedModel, Source, category_text, check_width};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, RawNode, RawSplit, Test};
 
 /// Versions of the format whose rules are known.

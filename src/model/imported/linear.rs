@@ -1,6 +1,6 @@
 //! Linear models.
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// A weighted sum of features. Missing features count as 0 before they are scaled, as in the search engines.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,7 +21,7 @@ pub use format::Format;
 pub use linear::{LinearModel, Term};
 pub use read::{read, recognize};
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::data::CategoryValue;
 use crate::trees::general::GeneralForest;
 

@@ -5,8 +5,7 @@ use serde::de::IgnoredAny;
 
 use super::format::{Format, parse_json};
 use super::{ImportedModel, catboost, engines, lightgbm_json, lightgbm_text, ranklib, xgboost, xgboost_dump};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Control, Error, Result, shorten};
 
 /// Bytes that reading takes at most for each byte of a text.
 const BYTES_PER_BYTE: u64 = 24;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::format::{Format, parse_json};
 use super::lightgbm_text::check_outputs;
 use super::{Feature, Function, ImportedModel, Source, check_width};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, RawNode, RawSplit, Test, below_single};
 
 /// The latest major version whose rules are known.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::format::{Format, parse_json};
 use super::{Function, ImportedModel, Names, Source};
-use crate::base::error::{Result, shorten};
+use crate::base::{Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, below_single};
 
 /// A node.

@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::{ClickModel, MOST_POSITIONS, Shown};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation, bytes_of};
-use crate::data::Id;
-use crate::data::id::bucket_of;
-use crate::math::order::sort_items;
+use crate::base::{Error, Memory, Reservation, Result, bytes_of};
+use crate::data::{Id, bucket_of};
+use crate::math::sort_items;
 
 /// Rows and clicks of a pair in a context.
 #[derive(Debug, Clone, Copy, PartialEq)]

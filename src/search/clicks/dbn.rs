@@ -16,15 +16,10 @@
 //! Only sums by pair are kept, so memory does not grow with rows.
 
 use super::counts::{Counted, Finder, TakesImpressions, is_held_out};
-use super::estimate::Passes;
-use super::estimate::Point;
-use super::estimate::within;
-use super::estimate::{Estimate, PRIOR, prior_information};
+use super::estimate::{Estimate, PRIOR, Passes, Point, prior_information, within};
 use super::information::Information;
 use super::{Fitted, Shown};
-use crate::base::control::Ticks;
-use crate::base::error::Result;
-use crate::base::memory::{Memory, Reservation, bytes_of};
+use crate::base::{Memory, Reservation, Result, Ticks, bytes_of};
 use crate::data::Id;
 
 /// Largest number of passes of expectation maximization.

@@ -14,11 +14,8 @@ use std::convert::Infallible;
 
 use super::Cell;
 use super::counts::{Numbers, number_of};
-use crate::base::control::Ticks;
-use crate::math::cholesky;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::order::sort_items;
+use crate::base::Ticks;
+use crate::math::{LANES, Lanes, cholesky, lanes, sort_items};
 
 /// Strength of the prior of a pair, in rows with the mean rate.
 pub const PRIOR: f64 = 2.0;

@@ -10,10 +10,8 @@ use std::ops::Range;
 use super::Cell;
 use super::counts::Counted;
 use super::estimate::{no_click, solved};
-use crate::base::control::Ticks;
-use crate::base::memory::bytes_of;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::{cholesky, lanes};
+use crate::base::{Ticks, bytes_of};
+use crate::math::{LANES, Lanes, cholesky, lanes};
 
 /// Largest number of documents of a query with one block.
 const MOST_DOCS: usize = 50;

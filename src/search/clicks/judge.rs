@@ -3,11 +3,9 @@
 use super::counts::{Counted, Finder, Numbers, Seen, TakesImpressions, is_held_out, number_of};
 use super::estimate::{Estimate, PRIOR, fit};
 use super::{Cell, ClickModel, Fitted, Shown};
-use crate::base::error::Result;
-use crate::base::param::named;
+use crate::base::{Result, named};
 use crate::data::Id;
-use crate::math::order::{sort_ascending, sort_items};
-use crate::math::random;
+use crate::math::{random, sort_ascending, sort_items};
 
 /// Probabilities of held-out clicks are kept this far from 0 and 1.
 const MARGIN: f64 = 1e-6;

@@ -18,7 +18,7 @@ mod offline;
 #[cfg(test)]
 mod tests;
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 pub use counts::{Cell, Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
 pub use dbn::Network;
@@ -27,7 +27,7 @@ pub use information::Influence;
 pub use judge::{
     Grading, HeldOut, Method, Prediction, Propensity, by_likelihood, fitted, grade, harvested, judgments,
 };
-pub use offline::{Changes, GROUPS, OfflineValue, Sums, Weights, group_of};
+pub use offline::{Changes, ClickSums, GROUPS, OfflineValue, Weights, group_of};
 
 /// A row of an impression.
 #[derive(Debug, Clone, Copy, PartialEq)]

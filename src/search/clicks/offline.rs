@@ -18,10 +18,8 @@
 //! Sources: Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 8;
 //! Swaminathan & Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015, equation 7.
 
-use crate::base::error::Result;
-use crate::base::memory::{Memory, Reservation, bytes_of};
-use crate::data::Id;
-use crate::data::id::bucket_of;
+use crate::base::{Memory, Reservation, Result, bytes_of};
+use crate::data::{Id, bucket_of};
 
 /// Number of groups of impressions.
 pub const GROUPS: usize = 256;
@@ -33,7 +31,7 @@ pub fn group_of(impression: &Id) -> usize {
 
 /// Sums over the clicks of a log.
 #[derive(Debug)]
-pub struct Sums {
+pub struct ClickSums {
     metrics: usize,
     /// Impressions by group.
     impressions: Vec<f64>,
@@ -81,7 +79,7 @@ pub struct OfflineValue {
     pub error: Option<f64>,
 }
 
-impl Sums {
+impl ClickSums {
     /// No impression yet.
     pub fn new(metrics: usize, memory: &Memory) -> Self {
         Self { metrics, impressions: vec![0.0; GROUPS], clicks: Vec::new(), memory: memory.nothing() }

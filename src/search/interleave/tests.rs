@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::Id;
-use crate::math::random::Random;
+use crate::math::Random;
 
 fn ranking(random: &mut Random, documents: usize) -> Vec<u32> {
     let mut all: Vec<u32> = (0..documents as u32).collect();

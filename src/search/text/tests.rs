@@ -1,9 +1,8 @@
 //! Features against formulas over all places; queries against a table of meanings.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use super::MAX_WORDS;
-use super::*;
-use crate::math::random::Random;
+use super::{MAX_WORDS, *};
+use crate::math::Random;
 
 /// Rows of random tokens with the places of random terms: per row and column the tokens.
 struct Table {

@@ -9,23 +9,19 @@
 //!   they are named.
 
 use rusqlite::Connection;
-use rusqlite::types::ValueRef;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result};
 use crate::data::Id;
-use crate::search::clicks;
 use crate::search::clicks::{
-    CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
+    self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
     Propensity, Seen,
 };
 use crate::sqlite::functions::ranking_call::given_values;
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
+    with_values,
+};
 use crate::sqlite::source::log::LogSource;
-use crate::train::options;
 use crate::train::options::Use;
 
 const PARAMETERS: &[Parameter] =
@@ -97,10 +93,8 @@ struct Arguments {
 
 impl Arguments {
     fn new(call: &Call<'_>, used: Use) -> Result<Self> {
-        let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
-        let options = optional_text("argument 'options'", call.arguments[1])?;
-        let options = options::parse(options.as_deref(), used)?;
-        let limits = RunLimits::new(&options);
+        let text = text_argument("argument 'log'", call.argument(0))?;
+        let (options, limits) = call_options(call.arguments[1], used)?;
         Ok(Self { text, options, limits })
     }
 

@@ -17,19 +17,13 @@ use serde_json::json;
 use super::evaluate::{Measured, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
-use crate::base::parallel;
-use crate::base::param::Params;
+use crate::base::{Error, Params, Reservation, Result, parallel};
 use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
 use crate::data::Id;
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::State;
-use crate::sqlite::glue::usage;
-use crate::sqlite::glue::value::{Output, describe, number_of, optional_text};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
-use crate::train::options;
+use crate::sqlite::glue::{
+    Call, Database, Output, OutputRows, Parameter, RunLimits, State, TableFunction, call_options, describe,
+    interruptible, number_of, ready, usage, with_values,
+};
 use crate::train::options::Use;
 
 /// The definition of `ltr_compare`.
@@ -65,7 +59,7 @@ const USAGE: &str = "ltr_compare(model_a, model_b, source [, options] [, value1,
 const MOST_MODELS: usize = 100;
 
 /// The checked arguments of a call.
-struct Request {
+struct CompareRequest {
     /// Names in an array; empty if the models are the first two arguments.
     names: Vec<String>,
     /// The number of the argument after the options.
@@ -76,16 +70,15 @@ struct Request {
     limits: RunLimits,
 }
 
-impl Request {
+impl CompareRequest {
     fn new(call: &Call<'_>) -> Result<Self> {
         let names = names(call.argument(0))?;
         let source = if names.is_empty() { 2 } else { 1 };
         if call.arguments[source].is_none() {
             return Err(Error::Unsupported(format!("argument 'source' is missing; call {USAGE}")));
         }
-        let options = optional_text("argument 'options'", call.arguments[source + 1])?;
-        let options = options::parse(options.as_deref(), Use::Compare)?;
-        let (metrics, test, limits) = (query_metrics(&options)?, test(&options)?, RunLimits::new(&options));
+        let (options, limits) = call_options(call.arguments[source + 1], Use::Compare)?;
+        let (metrics, test) = (query_metrics(&options)?, test(&options)?);
         Ok(Self { names, first_value: source + 2, options, metrics, test, limits })
     }
 
@@ -114,11 +107,11 @@ fn names(argument: ValueRef<'_>) -> Result<Vec<String>> {
 }
 
 fn compare(call: &Call<'_>) -> Result<OutputRows> {
-    let request = Request::new(call)?;
+    let request = CompareRequest::new(call)?;
     request.limits.run_here(call.connection, || compare_models(call, &request))
 }
 
-fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
+fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRows> {
     let (models, source) = request.models(call);
     // 1. The values of each model. Only they stay: rows and scores are freed before the next model.
     let (mut evaluations, mut warnings, mut held) = (Vec::new(), Vec::new(), Vec::new());
@@ -132,17 +125,16 @@ fn compare_models(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
             request.options.clone(),
             request.limits.clone(),
         )?;
-        let Measured { query_ids, evaluation, warnings: found, memory: (ids, values) } =
+        let Measured { query_ids, evaluation, warnings: found, memory } =
             measure(call, &ranking, &request.metrics)?;
         match &queries {
             None => {
-                held.push(ids);
+                held.push(memory);
                 queries = Some(query_ids);
             }
             Some(first) if *first != query_ids => return Err(other_queries(&ranking)),
             Some(_) => {}
         }
-        held.push(values);
         evaluations.push(evaluation);
         warnings.extend(found);
     }
@@ -172,7 +164,7 @@ fn pairs(models: usize) -> Vec<(usize, usize)> {
 }
 
 /// Tests every pair of models by every metric.
-fn tests(call: &Call<'_>, request: &Request, evaluations: &[Evaluation]) -> Result<Vec<Comparison>> {
+fn tests(call: &Call<'_>, request: &CompareRequest, evaluations: &[Evaluation]) -> Result<Vec<Comparison>> {
     let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
     let (pairs, metrics) = (pairs(evaluations.len()), request.metrics.len());
     let (count, n) = (pairs.len() * metrics, evaluations.first().map_or(0, |first| first.values.len()));
@@ -267,7 +259,7 @@ pub(super) fn test(options: &Params) -> Result<PairedTest> {
 struct Test(Arc<State>);
 
 /// The rows of a group.
-struct Rows {
+struct CompareRows {
     test: PairedTest,
     undefined: Undefined,
     /// The options of the first row.
@@ -280,12 +272,11 @@ struct Rows {
     memory: Reservation,
 }
 
-impl Rows {
+impl CompareRows {
     /// No row yet, with the options of the first row.
     fn new(context: &Context<'_>) -> Result<Self> {
         let options = options_of(context);
-        let text = optional_text("argument 'options'", Some(options))?;
-        let params = options::parse(text.as_deref(), Use::PairedTest)?;
+        let (params, limits) = call_options(Some(options), Use::PairedTest)?;
         Ok(Self {
             test: test(&params)?,
             undefined: params.choice("undefined")?.unwrap_or_default(),
@@ -294,7 +285,7 @@ impl Rows {
             b: Vec::new(),
             entered: 0,
             database: Database::of(context),
-            memory: RunLimits::new(&params).memory().nothing(),
+            memory: limits.memory().nothing(),
         })
     }
 
@@ -361,16 +352,16 @@ fn number(value: ValueRef<'_>, argument: &str, row: usize) -> Result<Option<f64>
     number.map(Some).ok_or_else(|| Error::value(in_row(argument, row), describe(value), allowed()))
 }
 
-impl Aggregate<Rows, Option<String>> for Test {
-    fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<Rows> {
-        self.0.guard(NAME, || Rows::new(context))
+impl Aggregate<CompareRows, Option<String>> for Test {
+    fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<CompareRows> {
+        self.0.guard(NAME, || CompareRows::new(context))
     }
 
-    fn step(&self, context: &mut Context<'_>, rows: &mut Rows) -> rusqlite::Result<()> {
+    fn step(&self, context: &mut Context<'_>, rows: &mut CompareRows) -> rusqlite::Result<()> {
         self.0.guard(NAME, || rows.push(context))
     }
 
-    fn finalize(&self, _: &mut Context<'_>, rows: Option<Rows>) -> rusqlite::Result<Option<String>> {
+    fn finalize(&self, _: &mut Context<'_>, rows: Option<CompareRows>) -> rusqlite::Result<Option<String>> {
         self.0.guard(NAME, || rows.map(|rows| rows.result()).transpose())
     }
 }

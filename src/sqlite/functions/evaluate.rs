@@ -11,23 +11,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::aggregate::metric_options;
-use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall, given_values};
+use super::ranking_call::{PARAMETERS, RankingCall, given_values};
 use super::train::{self, algorithm_and_source, stored_prior};
 use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric};
 use crate::data::{Dataset, Fingerprint, Id};
 use crate::model::Model;
-use crate::sqlite::glue::probe::Database;
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text};
-use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
+use crate::sqlite::glue::{Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-use crate::train::options;
 use crate::train::options::Use;
 use crate::train::tuning::{Score, Search, SearchRows};
 
@@ -48,8 +41,8 @@ pub(super) struct Measured {
     pub(super) evaluation: Evaluation,
     /// Messages about the scores.
     pub(super) warnings: Vec<String>,
-    /// The bytes of the ids and of the values.
-    pub(super) memory: (Reservation, Reservation),
+    /// The bytes of the ids.
+    pub(super) memory: Reservation,
 }
 
 /// The judged documents of a source and their scores.
@@ -134,37 +127,26 @@ pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: Source
     })
 }
 
-/// Reserves what plots of judged documents need: orders, and copies of their scores.
-#[cfg(feature = "plots")]
-pub(super) fn reserve_drawing(request: &RankingCall, judged: &Judged) -> Result<Reservation> {
-    let rows = judged.scores.len();
-    let what = format_args!("drawing {rows} documents");
-    request.limits.memory().reserve(bytes_of::<[f64; 4]>(rows), what, FEWER_RANKED)
-}
-
 /// Measures judged documents.
 pub(super) fn evaluate_judged(
     call: &Call<'_>,
     request: &RankingCall,
     judged: &Judged,
     metrics: &[Metric],
-) -> Result<(Evaluation, Reservation)> {
+) -> Result<Evaluation> {
     let undefined = request.options.choice("undefined")?.unwrap_or_default();
     let Judged { data, scores, .. } = judged;
-    let bytes = bytes_of::<Option<f64>>(metrics.len() + 3).saturating_mul(data.n_queries() as u64);
-    let what = format_args!("measuring {} queries", data.n_queries());
-    let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
     let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
     let work = |control: &Control| evaluate(data, scores, metrics, undefined, control);
-    Ok((request.limits.run_sized(call.connection, operations, work)?, memory))
+    request.limits.run_sized(call.connection, operations, work)
 }
 
 /// Reads and scores the source of a call, and measures its queries.
 pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
     let judged = judged(call, request)?;
-    let (evaluation, values) = evaluate_judged(call, request, &judged, metrics)?;
+    let evaluation = evaluate_judged(call, request, &judged, metrics)?;
     let Judged { data, warnings, memory, .. } = judged;
-    Ok(Measured { query_ids: data.query_ids, evaluation, warnings, memory: (memory, values) })
+    Ok(Measured { query_ids: data.query_ids, evaluation, warnings, memory })
 }
 
 fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
@@ -229,10 +211,8 @@ pub const CROSS_VALIDATE: TableFunction = TableFunction::new(
 
 fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     let (algorithm, source) = algorithm_and_source(call.arguments[0], call.arguments[1])?;
-    let options = optional_text("argument 'options'", call.arguments[2])?;
-    let options = options::parse(options.as_deref(), Use::CrossValidate)?;
+    let (options, limits) = call_options(call.arguments[2], Use::CrossValidate)?;
     let values = given_values(call, 3);
-    let limits = RunLimits::new(&options);
     let mut search = Search::of_validation(algorithm, &options)?;
     // The source must not start a training. Nothing is read later.
     let _mark = call.state.begin_training()?;

@@ -17,27 +17,21 @@ use super::evaluate::metrics;
 use super::ranking_call::{RankingCall, given_values};
 use super::score;
 use crate::apply::t_quantile;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result, Ticks};
 use crate::cost::metric::{Metric, logarithmic};
-use crate::data::Id;
-use crate::data::arrange::ListConstraint;
-use crate::math::order::{compare, sort_indices};
+use crate::data::{Id, ListConstraint};
+use crate::math::{compare, sort_indices};
 use crate::model::TrainingColumns;
-use crate::search::clicks;
 use crate::search::clicks::{
-    Changes, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown, Sums,
+    self, Changes, ClickSums, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown,
     TakesImpressions, Weights, group_of,
 };
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, TableFunction, call_options, ready, text_argument, with_values,
+};
 use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
-use crate::train::options;
 use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
 
 /// The definition of `ltr_evaluate_clicks`.
@@ -71,7 +65,7 @@ const GIVE_PROPENSITIES: &str = "give them with the option 'propensities', as an
 type Gain = Box<dyn Fn(usize) -> f64>;
 
 /// The checked arguments of a call.
-struct Request {
+struct ClickRequest {
     /// For the log: the option `columns` has its keys.
     log_options: Params,
     /// The column that a NULL model ranks by.
@@ -84,7 +78,7 @@ struct Request {
 }
 
 fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
-    let request = Request::new(call)?;
+    let request = ClickRequest::new(call)?;
     let limits = request.ranking.limits.clone();
     limits.run_here(call.connection, || {
         rows(call, &request).map_err(|error| {
@@ -96,11 +90,9 @@ fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
     })
 }
 
-impl Request {
+impl ClickRequest {
     fn new(call: &Call<'_>) -> Result<Self> {
-        let text = optional_text("argument 'options'", call.arguments[2])?;
-        let options = options::parse(text.as_deref(), Use::EvaluateClicks)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.arguments[2], Use::EvaluateClicks)?;
         let metrics =
             if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(DEFAULT_METRIC)?] };
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
@@ -177,7 +169,7 @@ fn gain(metric: &Metric) -> Result<Gain> {
     }
 }
 
-fn rows(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
+fn rows(call: &Call<'_>, request: &ClickRequest) -> Result<OutputRows> {
     let log = request.log(call)?;
     // 1. Propensities.
     let propensities = propensities(call, request, &log)?;
@@ -234,11 +226,10 @@ struct Propensities {
 struct Estimated {
     counted: Counted,
     influence: Influence,
-    _memory: Reservation,
 }
 
 /// The propensities of the option, or those of the log.
-fn propensities(call: &Call<'_>, request: &Request, log: &LogSource<'_>) -> Result<Propensities> {
+fn propensities(call: &Call<'_>, request: &ClickRequest, log: &LogSource<'_>) -> Result<Propensities> {
     let limits = &request.ranking.limits;
     if let Some(given) = request.ranking.options.get("propensities") {
         let known = given_propensities((call.connection, given), limits)?;
@@ -248,10 +239,6 @@ fn propensities(call: &Call<'_>, request: &Request, log: &LogSource<'_>) -> Resu
     log.read(&mut counts)?;
     let counted = counts.finish();
     let cells = counted.cells(0, true);
-    let what = format_args!("propensities of {} pairs of query and document", counted.pairs.len());
-    let bytes = bytes_of::<[f64; 8]>(cells.len() + counted.pairs.len());
-    let memory =
-        limits.memory().reserve(bytes, what, "read fewer queries at a time, or give 'propensities'")?;
     let pairs = counted.pairs.len();
     let influence = limits.run(call.connection, |_: &Control| Ok(Influence::of(&cells, pairs)))?;
     let Some(influence) = influence else {
@@ -261,13 +248,13 @@ fn propensities(call: &Call<'_>, request: &Request, log: &LogSource<'_>) -> Resu
         )));
     };
     let known = influence.propensities().collect();
-    Ok(Propensities { known, estimated: Some(Estimated { counted, influence, _memory: memory }) })
+    Ok(Propensities { known, estimated: Some(Estimated { counted, influence }) })
 }
 
 /// The impressions of a log while they are ranked.
 struct Evaluation<'a> {
     call: &'a Call<'a>,
-    request: &'a Request,
+    request: &'a ClickRequest,
     propensities: &'a Propensities,
     /// Finds the pairs of estimated propensities.
     finder: Option<Finder<'a>>,
@@ -280,7 +267,7 @@ struct Evaluation<'a> {
     /// Their queries, if the model needs all documents of a query.
     queries: HashSet<Id>,
     needs_queries: bool,
-    sums: Sums,
+    sums: ClickSums,
     /// By group: slopes of the likelihood by propensity.
     slopes: Vec<Vec<f64>>,
     warnings: Vec<String>,
@@ -289,7 +276,7 @@ struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    fn new(call: &'a Call<'a>, request: &'a Request, propensities: &'a Propensities) -> Self {
+    fn new(call: &'a Call<'a>, request: &'a ClickRequest, propensities: &'a Propensities) -> Self {
         let capabilities = request.ranking.handle.model.capabilities();
         let finder = propensities.estimated.as_ref().map(|estimated| Finder::new(&estimated.counted));
         Self {
@@ -302,7 +289,7 @@ impl<'a> Evaluation<'a> {
             closed_rows: 0,
             queries: HashSet::new(),
             needs_queries: !capabilities.pointwise || capabilities.query_dependent,
-            sums: Sums::new(request.gains.len(), request.ranking.limits.memory()),
+            sums: ClickSums::new(request.gains.len(), request.ranking.limits.memory()),
             slopes: vec![vec![0.0; propensities.known.len()]; GROUPS],
             warnings: Vec::new(),
             kinds: HashSet::new(),
@@ -393,7 +380,7 @@ fn changes(influence: &Influence, slopes: &[Vec<f64>]) -> Changes {
 }
 
 /// A warning about propensities below `clip`.
-fn clipped(sums: &Sums, weights: &Weights, clip: f64) -> Option<String> {
+fn clipped(sums: &ClickSums, weights: &Weights, clip: f64) -> Option<String> {
     let is_clipped = |position: usize| weights.at(position).is_some_and(|[_, slope]| slope >= 0.0);
     let [all, found] = sums.clicks().fold([0.0; 2], |[all, found], (position, clicks)| {
         [all + clicks, found + if is_clipped(position) { clicks } else { 0.0 }]
@@ -410,7 +397,12 @@ fn without_digits(text: &str) -> String {
 }
 
 /// The rows.
-fn output(request: &Request, sums: &Sums, weights: &Weights, changes: Option<&Changes>) -> Vec<Vec<Output>> {
+fn output(
+    request: &ClickRequest,
+    sums: &ClickSums,
+    weights: &Weights,
+    changes: Option<&Changes>,
+) -> Vec<Vec<Output>> {
     let [weight, squares] = sums.weight(weights);
     let clicks: f64 = sums.clicks().map(|(_, clicks)| clicks).sum();
     let half = t_quantile(1.0 - request.confidence, (sums.groups() - 1.0).max(1.0));

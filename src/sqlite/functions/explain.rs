@@ -16,17 +16,15 @@ use crate::apply::{
     Comparison, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain, explain_document,
     importance, selected_rows,
 };
-use crate::base::control::Control;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result, shorten};
 use crate::cost::metric::Metric;
 use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
 use crate::model::Model;
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, vector_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of, ready,
+    vector_argument, with_values,
+};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-use crate::train::options;
 use crate::train::options::Use;
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
@@ -148,9 +146,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let after_documents = 3 + parameters.len();
-    let options = optional_text("argument 'options'", call.arguments[after_documents])?;
-    let options = options::parse(options.as_deref(), Use::Explain)?;
-    let limits = RunLimits::new(&options);
+    let (options, limits) = call_options(call.arguments[after_documents], Use::Explain)?;
     let request =
         RankingCall::of(call, call.argument(0), call.argument(1), after_documents + 1, options, limits)?;
     request.limits.run_here(call.connection, || explain_rows(call, &request, parameters))

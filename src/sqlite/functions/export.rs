@@ -11,20 +11,17 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::train::most_bytes;
-use crate::apply::export;
-use crate::apply::export::Format;
+use crate::apply::export::{self, Format};
 use crate::apply::{ImportSpec, import as import_text};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::model::Card;
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, optional_text, text_argument};
-use crate::sqlite::glue::vtab::Parameter;
+use crate::sqlite::glue::{
+    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, call_options, describe, text_argument,
+};
 use crate::sqlite::store::{Activation, NewVersion, Store, check_name, model};
+use crate::train::algorithm;
 use crate::train::options::Use;
 use crate::train::protocol::Encoded;
-use crate::train::{algorithm, options};
 
 /// The definition of `ltr_export`.
 pub const EXPORT: ScalarFunction = ScalarFunction {
@@ -63,8 +60,7 @@ fn export(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 fn import(call: &ScalarCall<'_>) -> Result<Output> {
-    let options = optional_text("argument 'options'", call.argument(1))?;
-    let options = options::parse(options.as_deref(), Use::Import)?;
+    let (options, limits) = call_options(call.argument(1), Use::Import)?;
     let text = match call.context.get_raw(0) {
         ValueRef::Text(text) | ValueRef::Blob(text) => text,
         other => {
@@ -76,7 +72,6 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         format: options.text("format").map(str::to_owned),
         names: options.get("names").and_then(Value::as_object).cloned().unwrap_or_default(),
     };
-    let limits = RunLimits::new(&options);
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
         // 1. What could not be stored is refused first.

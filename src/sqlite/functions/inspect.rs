@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[cfg(feature = "buckets")]
 use super::buckets;
 use crate::apply::{FeatureWeight, Fit, function_for, function_weights};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::data::QueryValue;
 use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
@@ -17,11 +17,10 @@ use crate::learn::space::Function;
 use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 #[cfg(feature = "search")]
 use crate::sqlite::functions::fts;
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, describe, query_values, text_argument, whole_of};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready};
+use crate::sqlite::glue::{
+    Call, ModelHandle, Output, OutputRows, Parameter, RunLimits, ScalarCall, ScalarFunction, TableFunction,
+    describe, query_values, ready, run_fit, text_argument, whole_of,
+};
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
 

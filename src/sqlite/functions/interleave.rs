@@ -17,21 +17,17 @@ use super::compare::other_queries;
 use super::ranking_call::{FEWER_RANKED, RankingCall, given_values};
 use super::score;
 use crate::apply::selected_rows;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Id};
-use crate::math::order::sort_items;
+use crate::base::{Error, Params, Reservation, Result, Ticks, bytes_of};
+use crate::data::{Dataset, Id, ListConstraint};
+use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+use crate::sqlite::glue::{
+    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
+    with_values,
+};
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
-use crate::train::options;
 use crate::train::options::{SCORE_KEY, Use};
 
 const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
@@ -71,7 +67,7 @@ fn row_id(row: &[Output]) -> Option<i64> {
 }
 
 /// The checked options of a call.
-struct Request {
+struct InterleaveRequest {
     /// Without `score`.
     options: Params,
     /// The column that a NULL model ranks by, if the options name it.
@@ -81,11 +77,9 @@ struct Request {
     limits: RunLimits,
 }
 
-impl Request {
+impl InterleaveRequest {
     fn new(call: &Call<'_>) -> Result<Self> {
-        let text = optional_text("argument 'options'", call.arguments[3])?;
-        let options = options::parse(text.as_deref(), Use::Interleave)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.arguments[3], Use::Interleave)?;
         let impression = match options.get("seed") {
             Some(Value::String(text)) => Id::text(text),
             Some(number) => Id::Integer(number.as_i64().unwrap_or_default()),
@@ -102,7 +96,7 @@ impl Request {
 }
 
 fn interleave(call: &Call<'_>) -> Result<OutputRows> {
-    let request = Request::new(call)?;
+    let request = InterleaveRequest::new(call)?;
     request.limits.run_here(call.connection, || lists(call, &request))
 }
 
@@ -116,7 +110,7 @@ struct Ranked {
     memory: [Reservation; 2],
 }
 
-fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
+fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
     let models = [call.argument(0), call.argument(1)];
     if models == [ValueRef::Null; 2] {
         let problem = "both models are NULL, which means the column 'score' for both; name a model";
@@ -151,14 +145,11 @@ fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
     call.state.set_warnings(seen);
     // 3. The lists.
     let data = a.data;
-    let bytes = bytes_of::<[u64; 4]>(data.n_docs());
-    let what = format_args!("lists of {} documents", data.n_docs());
-    let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
     let mut rows = drafted(&data, [&a.best, &b.best], request);
     if call.order == Some(BY_RANK) {
         sort_items(&mut rows, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
     }
-    let (memory, impression) = ((memory, a.memory), request.impression.clone());
+    let (memory, impression) = (a.memory, request.impression.clone());
     Ok(Box::new(rows.into_iter().map(move |row| {
         let _counted = &memory;
         Ok(vec![
@@ -172,7 +163,7 @@ fn lists(call: &Call<'_>, request: &Request) -> Result<OutputRows> {
 }
 
 /// The call of `ltr_rank` with this model.
-fn by_model(call: &Call<'_>, request: &Request, model: ValueRef<'_>) -> Result<RankingCall> {
+fn by_model(call: &Call<'_>, request: &InterleaveRequest, model: ValueRef<'_>) -> Result<RankingCall> {
     let (source, options) = (call.argument(2), request.options.clone());
     let ranking = RankingCall::of(call, model, source, FIRST_VALUE, options, request.limits.clone())?;
     if ranking.handle.model.card.slots {
@@ -183,7 +174,7 @@ fn by_model(call: &Call<'_>, request: &Request, model: ValueRef<'_>) -> Result<R
 }
 
 /// The ranking by a column.
-fn by_column(call: &Call<'_>, request: &Request, other: Option<&Model>) -> Result<Ranked> {
+fn by_column(call: &Call<'_>, request: &InterleaveRequest, other: Option<&Model>) -> Result<Ranked> {
     let ticket = call.statements.begin();
     let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
@@ -220,7 +211,12 @@ fn ranked(call: &Call<'_>, ranking: &RankingCall) -> Result<Ranked> {
 }
 
 /// Refuses rankings of different documents.
-fn check_same(call: &Call<'_>, request: &Request, [a, b]: [&Dataset; 2], is_model: bool) -> Result<()> {
+fn check_same(
+    call: &Call<'_>,
+    request: &InterleaveRequest,
+    [a, b]: [&Dataset; 2],
+    is_model: bool,
+) -> Result<()> {
     if a.query_ids != b.query_ids {
         let model = call.argument(usize::from(is_model));
         return Err(other_queries(&by_model(call, request, model)?));
@@ -245,7 +241,7 @@ struct Row {
 }
 
 /// The lists of all queries.
-fn drafted(data: &Dataset, best: [&[u32]; 2], request: &Request) -> Vec<Row> {
+fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest) -> Vec<Row> {
     let (mut rows, mut ticks) = (Vec::new(), Ticks::default());
     for query in 0..data.n_queries() {
         let range = data.rows(query);
@@ -303,10 +299,8 @@ pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
 );
 
 fn result(call: &Call<'_>) -> Result<OutputRows> {
-    let text = text_argument("argument 'log'", call.arguments[0].unwrap_or(ValueRef::Null))?;
-    let options = optional_text("argument 'options'", call.arguments[1])?;
-    let options = options::parse(options.as_deref(), Use::InterleaveResult)?;
-    let limits = RunLimits::new(&options);
+    let text = text_argument("argument 'log'", call.argument(0))?;
+    let (options, limits) = call_options(call.arguments[1], Use::InterleaveResult)?;
     let values = given_values(call, 2);
     let Votes { tally, warnings } = read_votes((call.connection, &text), (&options, &values), &limits)?;
     let target = Target {

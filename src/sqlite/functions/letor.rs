@@ -12,13 +12,10 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::BufReader;
 
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, checkpoint};
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
-use crate::train::options;
+use crate::sqlite::glue::{Call, Output, OutputRows, Parameter, TableFunction, call_options, text_argument};
 use crate::train::options::Use;
 
 /// The definition of `ltr_letor`.
@@ -34,8 +31,7 @@ pub const LETOR: TableFunction = TableFunction {
 
 fn letor(call: &Call<'_>) -> Result<OutputRows> {
     let path = text_argument("argument 'path'", call.argument(0))?;
-    let options = optional_text("argument 'options'", call.arguments[1])?;
-    let options = options::parse(options.as_deref(), Use::Letor)?;
+    let (options, _) = call_options(call.arguments[1], Use::Letor)?;
     let first = options.count("first_feature").unwrap_or(1);
     let width = if let Some(width) = options.count("feature_count") { width } else { width(&path, first)? };
     if width == 0 {

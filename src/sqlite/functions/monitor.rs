@@ -11,17 +11,15 @@ use super::aggregate::metric_options;
 use super::evaluate::{evaluate_judged, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{Finding, Status, drift, feature_findings};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
 use crate::data::{Dataset, Fingerprint, Missing};
 use crate::model::{Card, Factored, IMPORTED, Model, Ranker};
-use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::sqlite::source::roles::Roles;
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 use crate::train::select::SelectionReport;
 
 /// The definition of `ltr_monitor`.
@@ -216,7 +214,7 @@ fn metric(
     let Some(rows) = rows else { return Ok(no_value()) };
     let judged = scored_judged(call, request, rows)?;
     let mean = Mean::new(metric.def(), request.options.choice("undefined")?.unwrap_or_default());
-    let (evaluation, _memory) = evaluate_judged(call, request, &judged, &[metric])?;
+    let evaluation = evaluate_judged(call, request, &judged, &[metric])?;
     let value =
         |(query, values): (usize, &Vec<Option<f64>>)| mean.weighted(values[0], judged.data.labels(query));
     let values: Vec<(f64, f64)> = evaluation.values.iter().enumerate().filter_map(value).collect();

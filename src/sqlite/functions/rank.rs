@@ -14,15 +14,10 @@ use serde_json::{Value, json};
 
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::apply::{RowScorer, check_scores, selected_rows};
-use crate::base::column_advice::columns_text;
-use crate::base::error::{Error, Result};
-use crate::base::memory::bytes_of;
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Id};
-use crate::math::order::sort_items;
-use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction};
+use crate::base::{Error, Params, Result, bytes_of, columns_text};
+use crate::data::{Dataset, Id, ListConstraint};
+use crate::math::sort_items;
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::Use;
 

@@ -6,22 +6,17 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::apply::{Scored, ScoringJob, Step};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::data::Dataset;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Control, Error, Params, Result};
+use crate::data::{Dataset, ListConstraint};
 use crate::model::Key;
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::statements::{Ticket, is_first_version};
-use crate::sqlite::glue::value::{optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Call, Parameter, with_values};
+use crate::sqlite::glue::{
+    Call, ModelHandle, Parameter, RunLimits, Ticket, call_options, is_first_version, text_argument,
+    with_values,
+};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};
-use crate::train::options;
 use crate::train::options::Use;
 
 /// Their parameters.
@@ -93,9 +88,7 @@ impl RankingCall {
     /// # Errors
     /// Options, a model or a source that do not exist or are not valid.
     pub fn new(call: &Call<'_>, used: Use) -> Result<Self> {
-        let options = optional_text("argument 'options'", call.arguments[2])?;
-        let options = options::parse(options.as_deref(), used)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.arguments[2], used)?;
         Self::of(call, call.argument(0), call.argument(1), 3, options, limits)
     }
 

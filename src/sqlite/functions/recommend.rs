@@ -14,20 +14,16 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use crate::apply::{candidate_items, new_users, user_of_ratings};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::param::Params;
-use crate::data::Id;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Error, Params, Reservation, Result};
+use crate::data::{Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::value::{Output, describe, id_of, optional_text, whole_of};
-use crate::sqlite::glue::vtab::{Call, OutputRows, Parameter, TableFunction};
+use crate::sqlite::glue::{
+    Call, Database, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of,
+    interruptible, whole_of,
+};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
-use crate::train::options;
 use crate::train::options::Use;
 
 const MODEL: Parameter = Parameter::required("model");
@@ -52,8 +48,7 @@ pub const RECOMMEND: TableFunction = TableFunction::new(
 );
 
 fn recommend(call: &Call<'_>) -> Result<OutputRows> {
-    let (k, options) = arguments(call)?;
-    let limits = RunLimits::new(&options);
+    let (k, options, limits) = arguments(call)?;
     limits.run_here(call.connection, || recommend_rows(call, k, &options, &limits))
 }
 
@@ -64,13 +59,6 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     // 1. The users, and the items to choose from.
     let (ids, ids_memory) = users(call.argument(1), factored, limits)?;
     let among = candidates(call, options, limits, &handle.model, &mut warnings)?;
-    let items = among.as_ref().map_or(factored.items.len(), Vec::len);
-    let bytes = bytes_of::<(usize, f64)>(items);
-    let memory = limits.memory().reserve(
-        bytes,
-        format_args!("scoring {items} items"),
-        "use a model of fewer items, or \"candidates\"",
-    )?;
     let (users, folded) = match ratings(call, options, limits, &handle.model)? {
         Some(_) if ids.len() > 1 => {
             let allowed = "one user; without ratings, an array of users";
@@ -95,7 +83,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     let rated = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
     let (database, limits) = (Database::from_connection(call.connection), limits.clone());
     let list = move |user_id: Id, index: Option<usize>| -> Result<OutputRows> {
-        let _counted = (&memory, &handle.memory, &ids_memory);
+        let _counted = (&handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
         let user = folded.clone().unwrap_or_else(|| factored.user(index));
         let is_new = i64::from(user.is_new);
@@ -208,19 +196,18 @@ fn candidates(
 }
 
 /// k and the options. Options may follow the user directly.
-fn arguments(call: &Call<'_>) -> Result<(usize, Params)> {
+fn arguments(call: &Call<'_>) -> Result<(usize, Params, RunLimits)> {
     let (k, options) = match (call.arguments[2], call.arguments[3]) {
         (Some(ValueRef::Text(text)), None) => (None, Some(ValueRef::Text(text))),
         (Some(ValueRef::Null), options) => (None, options),
         given => given,
     };
-    let options = optional_text("argument 'options'", options)?;
-    let options = options::parse(options.as_deref(), Use::Recommend)?;
+    let (options, limits) = call_options(options, Use::Recommend)?;
     let allowed = "a whole number from 1 on, once; options are a JSON text";
     match (k, options.count("k")) {
-        (None, k) => Ok((k.unwrap_or(DEFAULT_K), options)),
+        (None, k) => Ok((k.unwrap_or(DEFAULT_K), options, limits)),
         (Some(found), None) => match whole_of(found) {
-            Some(k) if k > 0 => Ok((k as usize, options)),
+            Some(k) if k > 0 => Ok((k as usize, options, limits)),
             _ => Err(Error::value("argument 'k'", describe(found), allowed)),
         },
         (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' besides", allowed)),

@@ -9,24 +9,19 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::evaluate::{Judged, evaluate_judged, judged, metrics, reserve_drawing};
-use super::plot;
-use super::plot::{MODEL, OPTIONS, SOURCE, ranked};
+use super::evaluate::{Judged, evaluate_judged, judged, metrics};
+use super::plot::{self, MODEL, OPTIONS, SOURCE, ranked};
 use super::ranking_call::RankingCall;
 use crate::apply::{Evaluation, METRIC_COST, evaluate};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
+use crate::base::{Control, Error, Result};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::Dataset;
-use crate::math::order::{compare, descending, sort_indices};
+use crate::math::{compare, descending, sort_indices};
 use crate::plot::{Align, Bar, Bars, Page, counted, decimal, number, shortened};
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::plot::ranked::{draw_pair, grade_groups, label};
 use crate::sqlite::functions::ranking_call::NO_VALUES;
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::Call;
+use crate::sqlite::glue::{Call, Output, ScalarCall, ScalarFunction};
 use crate::sqlite::store::Store;
 use crate::train::options::Use;
 use crate::train::select::fold_numbers;
@@ -69,8 +64,6 @@ struct Subject<'a> {
 struct Measured {
     judged: Judged,
     evaluation: Evaluation,
-    /// The bytes of the evaluation.
-    _memory: Reservation,
 }
 
 impl Subject<'_> {
@@ -82,7 +75,6 @@ impl Subject<'_> {
 
 fn page(call: &Call<'_>, request: &RankingCall) -> Result<String> {
     let subject = subject(call, request)?;
-    let _memory = reserve_drawing(request, &subject.measured.judged)?;
     let mut page = Page::default();
     page.heading(1, &subject.name);
     summary(&mut page, &subject);
@@ -136,8 +128,8 @@ fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>>
 /// Reads, scores and measures the source.
 fn measured(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
     let judged = judged(call, request)?;
-    let (evaluation, memory) = evaluate_judged(call, request, &judged, metrics)?;
-    Ok(Measured { judged, evaluation, _memory: memory })
+    let evaluation = evaluate_judged(call, request, &judged, metrics)?;
+    Ok(Measured { judged, evaluation })
 }
 
 /// Plots of the model and its training; what has no plot is left out.

@@ -16,16 +16,14 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::ranking_call::RankingCall;
 use crate::apply::{Fit, PairScorer, PointScorer, function_for};
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Error, Params, Result};
 use crate::data::{Categories, Missing, QueryValue, Scaling};
 use crate::learn::space::{Form, Function, Space};
 use crate::model::{Card, Key, Linear, Model, Ranker, TrainingColumns};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::{RunLimits, run_fit};
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, query_values, vector_argument};
-use crate::sqlite::glue::vtab::{Call, Parameter};
+use crate::sqlite::glue::{
+    Call, ModelHandle, Output, Parameter, RunLimits, ScalarCall, ScalarFunction, query_values, run_fit,
+    vector_argument,
+};
 use crate::sqlite::store::model;
 use crate::train::options::SCORE_KEY;
 

@@ -4,10 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::base::error::Result;
+use crate::base::Result;
 use crate::cost::metric::{Better, METRICS, SUBTOPIC_METRICS};
-use crate::sqlite::glue::value::Output;
-use crate::sqlite::glue::vtab::{Call, OutputRows, TableFunction, ready};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready};
 use crate::train::ALGORITHMS;
 use crate::train::options::{OPTIONS, OptionDef};
 

@@ -16,26 +16,19 @@ use serde_json::{Map, Value, json};
 
 #[cfg(feature = "buckets")]
 use super::buckets;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::memory::Reservation;
-use crate::base::param::Params;
+use crate::base::{Error, Params, Reservation, Result, shorten};
 use crate::data::{Dataset, RowOrder};
 use crate::model::{LinearPrior, Model};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::State;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
-use crate::sqlite::glue::vtab::{Parameter, with_values};
+use crate::sqlite::glue::{
+    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State, call_options, text_argument, with_values,
+};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
-use crate::train::algorithm;
-use crate::train::algorithm::{AlgorithmDef, Columns, Input};
-use crate::train::options;
+use crate::train::algorithm::{self, AlgorithmDef, Columns, Input};
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
-use crate::train::report::{DataFacts, Finished, Summary};
-use crate::train::report::{ReportLength, short_report};
+use crate::train::report::{DataFacts, Finished, ReportLength, Summary, short_report};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &[Parameter] = &with_values::<3, 11>([
@@ -66,7 +59,7 @@ pub const FIT: ScalarFunction = ScalarFunction {
 };
 
 /// The checked arguments of a training.
-struct Request<'a> {
+struct TrainRequest<'a> {
     training: Training,
     source: String,
     /// Values for the statement of the source.
@@ -197,7 +190,7 @@ pub(super) struct Seconds {
 }
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
-    let mut request = Request::new(call, Use::Train)?;
+    let mut request = TrainRequest::new(call, Use::Train)?;
     let options = request.training.options().clone();
     let name = options.text("name").unwrap_or(request.training.algorithm().name).to_owned();
     check_name(&name)?;
@@ -262,7 +255,7 @@ pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
 }
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
-    let mut request = Request::new(call, Use::Fit)?;
+    let mut request = TrainRequest::new(call, Use::Fit)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
         request.read_prior(connection, call.state)?;
@@ -272,12 +265,10 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-impl<'a> Request<'a> {
+impl<'a> TrainRequest<'a> {
     fn new(call: &'a ScalarCall<'_>, used: Use) -> Result<Self> {
         let (algorithm, source) = algorithm_and_source(call.argument(0), call.argument(1))?;
-        let options = optional_text("argument 'options'", call.argument(2))?;
-        let options = options::parse(options.as_deref(), used)?;
-        let limits = RunLimits::new(&options);
+        let (options, limits) = call_options(call.argument(2), used)?;
         let training = Training::new(algorithm, options)?;
         let values = (3..).map_while(|index| call.argument(index)).collect();
         Ok(Self { training, source, values, limits, prior: None })

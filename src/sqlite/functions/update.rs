@@ -17,25 +17,18 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::data::RowOrder;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Control, Error, Params, Result};
+use crate::data::{ListConstraint, RowOrder};
 use crate::model::{Key, Model, Ranker};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, optional_text, text_argument};
+use crate::sqlite::glue::{
+    ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, call_options, text_argument,
+};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, Store, check_name, model};
-use crate::train::algorithm;
-use crate::train::algorithm::{AlgorithmDef, DocWeights, ResumeFn};
-use crate::train::options;
+use crate::train::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
 use crate::train::options::{OnConflict, Use};
-use crate::train::protocol;
-use crate::train::protocol::{Encoded, Rows};
+use crate::train::protocol::{self, Encoded, Rows};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction {
@@ -47,7 +40,7 @@ pub const UPDATE: ScalarFunction = ScalarFunction {
 };
 
 /// The checked arguments of an update.
-struct Request<'a> {
+struct UpdateRequest<'a> {
     model: &'a Model,
     algorithm: &'static AlgorithmDef,
     resume: ResumeFn,
@@ -63,9 +56,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
     let source = call
         .argument(1)
         .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
-    let options = optional_text("argument 'options'", call.argument(2))?;
-    let options = options::parse(options.as_deref(), Use::Update)?;
-    let limits = RunLimits::new(&options);
+    let (options, limits) = call_options(call.argument(2), Use::Update)?;
     let attempts = match options.choice("on_conflict")?.unwrap_or(OnConflict::Error) {
         OnConflict::Error => 1,
         OnConflict::Retry => MOST_ATTEMPTS,
@@ -115,7 +106,7 @@ fn update_once(
     })?;
     check_name(&name)?;
     // 3. The work.
-    let request = Request { model: &model, algorithm, resume, source, options, limits };
+    let request = UpdateRequest { model: &model, algorithm, resume, source, options, limits };
     let (model, training) = limits.run_here(connection, || request.execute(connection))?;
     let from = base
         .as_ref()
@@ -148,7 +139,7 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
     })
 }
 
-impl Request<'_> {
+impl UpdateRequest<'_> {
     /// Reads, fits and encodes: the bytes of the model, and the report.
     fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
         // 1. Rows, in the order of the source.

@@ -7,11 +7,10 @@
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::value::{Output, describe, number_of, vector_argument};
-use crate::sqlite::glue::vtab::Parameter;
+use crate::base::{Error, Result, Ticks};
+use crate::sqlite::glue::{
+    Output, Parameter, ScalarCall, ScalarFunction, describe, number_of, vector_argument,
+};
 
 const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
 

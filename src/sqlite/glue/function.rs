@@ -10,7 +10,7 @@ use super::probe::{Database, interruptible};
 use super::signature::Parameter;
 use super::state::State;
 use super::value::Output;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// One scalar function.
 pub struct ScalarFunction {

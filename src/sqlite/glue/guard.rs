@@ -4,8 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, ffi};
 
-use crate::base::error::{Error, Result};
-use crate::base::run::unwound;
+use crate::base::{Error, Result, unwound};
 
 /// Runs the body of the SQL function `name`; panics and errors become SQL errors that begin with the name.
 pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {

@@ -17,9 +17,7 @@ use rusqlite::functions::Context;
 use rusqlite::{Connection, ffi};
 
 use super::sql;
-use crate::base::control::stoppable;
-use crate::base::error::{Error, Result};
-use crate::base::run::POLL_INTERVAL;
+use crate::base::{Error, POLL_INTERVAL, Result, stoppable};
 
 /// Steps of the virtual machine in a check. Progress handlers, which hosts use as time-outs, are called after a number of
 /// steps; those of a prepared statement add up over its runs.
@@ -86,9 +84,7 @@ pub mod fault {
     use std::cell::{Cell, RefCell};
     use std::time::Instant;
 
-    use crate::base::control::Control;
-    use crate::base::error::{Error, Result};
-    use crate::base::run::POLL_INTERVAL;
+    use crate::base::{Control, Error, POLL_INTERVAL, Result};
 
     thread_local! {
         static CONTROL: RefCell<Option<Control>> = const { RefCell::new(None) };

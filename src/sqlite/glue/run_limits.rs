@@ -7,20 +7,16 @@ use std::rc::Rc;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 use serde_json::Value;
 
 use super::probe::{Database, Probe, at_intervals};
+use super::value::text_argument;
 use crate::apply::Fit;
-use crate::base::control::{Control, stoppable};
-use crate::base::error::{Error, Result};
-use crate::base::memory::Memory;
-use crate::base::param::Params;
-use crate::base::run::{POLL_INTERVAL, cores, on_pool};
+use crate::base::{Control, Error, Memory, POLL_INTERVAL, Params, Result, cores, on_pool, stoppable};
 use crate::learn::space::Function;
-
-/// Bytes of the stack of a thread that are used.
-const BYTES_OF_THREAD: u64 = 32 << 10;
+use crate::train::options::{self, Use};
 
 /// Largest work in operations of about a nanosecond that stays on the calling thread. A pool of two threads halves 1 ms of
 /// work, and takes about as long to start.
@@ -35,6 +31,18 @@ pub struct RunLimits {
     time_limit: Option<f64>,
     progress: bool,
     memory: Memory,
+}
+
+/// The options of a call, and its limits. The time starts now.
+///
+/// # Errors
+/// An argument that is neither NULL nor a JSON object with options of this use.
+pub fn call_options(argument: Option<ValueRef<'_>>, used: Use) -> Result<(Params, RunLimits)> {
+    let given = argument.filter(|value| *value != ValueRef::Null);
+    let text = given.map(|value| text_argument("argument 'options'", value)).transpose()?;
+    let options = options::parse(text.as_deref(), used)?;
+    let limits = RunLimits::new(&options);
+    Ok((options, limits))
 }
 
 /// Fits one function on all cores.
@@ -112,11 +120,7 @@ impl RunLimits {
         work: impl FnOnce(&Control) -> Result<T> + Send,
     ) -> Result<T> {
         let probe = Probe::of(database)?;
-        // More threads than cores are few only if the caller says so.
         let threads = self.threads.unwrap_or_else(cores);
-        let bytes = if threads > cores() { threads as u64 * BYTES_OF_THREAD } else { 0 };
-        let what = format_args!("{threads} threads");
-        let _threads = self.memory.reserve(bytes, what, "use fewer threads")?;
         let mut progress = self.progress.then(Progress::start);
         let poll = |control: &Control| {
             progress.iter_mut().for_each(|progress| progress.show(control));
@@ -308,12 +312,12 @@ impl Drop for Finish<'_> {
 }
 
 /// The database, for a thread that interrupts it.
-struct Target(*mut ffi::sqlite3);
+struct WatchedDatabase(*mut ffi::sqlite3);
 
 // SAFETY: the only use is `sqlite3_interrupt`, which may be called from any thread while the database is open.
-unsafe impl Sync for Target {}
+unsafe impl Sync for WatchedDatabase {}
 
-impl Target {
+impl WatchedDatabase {
     fn interrupt(&self) {
         // SAFETY: the database is open: the thread ends before the call that it watches.
         unsafe { ffi::sqlite3_interrupt(self.0) };
@@ -332,7 +336,7 @@ pub fn within_time<T>(
 ) -> Result<T> {
     let Some(limit) = limits.time_limit() else { return read() };
     // SAFETY: the handle of an open connection. (rusqlite's own handle for interrupts does nothing in a callback.)
-    let target = Target(unsafe { connection.handle() });
+    let target = WatchedDatabase(unsafe { connection.handle() });
     let finished = Finished::default();
     let watch = || {
         let mut flag = finished.flag.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,9 +8,7 @@ use rusqlite::Connection;
 use super::guard::guard;
 use super::probe::Database;
 use crate::apply::FitCache;
-use crate::base::cache::BoundedCache;
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
+use crate::base::{BoundedCache, Error, Reservation, Result};
 #[cfg(feature = "buckets")]
 use crate::buckets::rounds;
 use crate::model::{Key, Model};

@@ -21,7 +21,7 @@ use rusqlite::{Connection, Statement, StatementStatus, ffi};
 
 use super::sql::prepare;
 use super::state::State;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// Largest number of statements.
 const MOST_STATEMENTS: usize = 16;

@@ -11,7 +11,7 @@ use super::function::ScalarFunction;
 use super::guard::guard;
 use super::signature::{Parameter, usage};
 use super::vtab::TableFunction;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 
 /// Nothing happens in a call of a wrong form.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8

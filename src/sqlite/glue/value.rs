@@ -3,8 +3,7 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::{LONGEST_VECTOR, json_problem, numbers, whole_number};
+use crate::base::{Error, LONGEST_VECTOR, Result, json_problem, numbers, shorten, whole_number};
 use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, no_vector, text_number};
 use crate::model::Model;
 
@@ -150,17 +149,6 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
         ValueRef::Text(bytes) => String::from_utf8(bytes.to_vec())
             .map_err(|_| Error::value(what, "text that is not UTF-8", "text in UTF-8")),
         other => Err(Error::value(what, describe(other), "text")),
-    }
-}
-
-/// An optional text argument; `None` for NULL.
-///
-/// # Errors
-/// A value that is neither NULL nor TEXT in UTF-8.
-pub fn optional_text(what: &str, value: Option<ValueRef<'_>>) -> Result<Option<String>> {
-    match value {
-        None | Some(ValueRef::Null) => Ok(None),
-        Some(value) => text_argument(what, value).map(Some),
     }
 }
 

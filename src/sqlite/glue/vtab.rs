@@ -28,7 +28,7 @@ use super::signature::usage;
 use super::state::State;
 use super::statements::Statements;
 use super::value::{Output, id_of};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::data::Id;
 
 pub use super::signature::{Parameter, with_values};

@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use super::column_choice::is_like_id;
 use super::read_spec::FeatureColumns;
 use super::roles::Roles;
-use crate::base::column_advice::ColumnAdvice;
-use crate::base::param::Params;
+use crate::base::{ColumnAdvice, Params};
 use crate::data::{
     ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature, is_date, is_like_date,
     is_like_number,

@@ -12,14 +12,11 @@ use serde_json::Value;
 use super::column_choice::{InterleavedColumns, LogColumns};
 use super::read_spec::bind;
 use super::{Source, quote};
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Error, Params, Result};
 use crate::data::{Id, repeated_name};
 use crate::search::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::search::interleave::{Tally, Team};
-use crate::sqlite::glue::run_limits::{RunLimits, retry_busy, within_time};
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::value::{describe, id_of, number_of};
+use crate::sqlite::glue::{RunLimits, describe, id_of, number_of, retry_busy, sql, within_time};
 use crate::train::options::LOG_KEYS;
 
 /// Runs a statement over a source, and passes each row to `take`.
@@ -281,9 +278,9 @@ pub struct Votes {
 
 /// Things that a warning counts, and the first of them.
 #[derive(Debug, Default)]
-struct Found(u64, String);
+struct Occurrences(u64, String);
 
-impl Found {
+impl Occurrences {
     fn add(&mut self, what: impl FnOnce() -> String) {
         if self.0 == 0 {
             self.1 = what();
@@ -306,9 +303,9 @@ struct Lists {
     is_repeated: bool,
     all_rows: u64,
     all_clicks: u64,
-    other_teams: Found,
-    repeated: Found,
-    uneven: Found,
+    other_teams: Occurrences,
+    repeated: Occurrences,
+    uneven: Occurrences,
 }
 
 impl Lists {
@@ -345,13 +342,13 @@ impl Lists {
         let Self { other_teams, repeated, uneven, .. } = self;
         let mut warnings = Vec::new();
         if other_teams.0 > 0 {
-            let Found(count, first) = other_teams;
+            let Occurrences(count, first) = other_teams;
             warnings.push(format!(
                 "rows with a team other than 'a' and 'b': {count} (the first: {first}); their clicks are not counted"
             ));
         }
         if repeated.0 > 0 {
-            let Found(count, first) = repeated;
+            let Occurrences(count, first) = repeated;
             warnings.push(format!(
                 "impressions with a position twice: {count} (the first: {first}), each counted as one list; give each list that is \
                  shown an id of its own, and log one row for a document, however often it is clicked"
@@ -363,7 +360,7 @@ impl Lists {
                     .to_owned(),
             );
         } else if uneven.0 > 0 {
-            let Found(count, first) = uneven;
+            let Occurrences(count, first) = uneven;
             warnings.push(format!(
                 "impressions with two or more documents more of one team than of the other: {count} (the first: {first}); team \
                  draft makes no such lists, so log all documents that are shown, and all from the top"

@@ -16,11 +16,8 @@ pub mod roles;
 use rusqlite::Connection;
 use rusqlite::fallible_iterator::FallibleIterator;
 
-use crate::base::error::{Error, Result, nearest, shorten};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::run_limits::retry_busy;
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::value::{from_host, message};
+use crate::base::{Error, Result, nearest, shorten};
+use crate::sqlite::glue::{RunLimits, from_host, message, retry_busy, sql};
 
 #[cfg(feature = "buckets")]
 pub use column_choice::is_default_name;

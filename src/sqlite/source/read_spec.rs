@@ -6,12 +6,10 @@ use serde_json::Value;
 
 use super::{QUERY_PARAMETER, Source};
 use crate::apply::RowScorer;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Categories, ColumnSummary, Id, Missing, RowOrder};
+use crate::base::{Error, Params, Result};
+use crate::data::{Categories, ColumnSummary, Id, ListConstraint, Missing, RowOrder};
 use crate::model::Model;
-use crate::sqlite::glue::value::id_value;
+use crate::sqlite::glue::id_value;
 use crate::train::algorithm::DocWeights;
 
 /// Where features come from; column numbers.

@@ -13,23 +13,18 @@ use rusqlite::{Connection, Row, Statement};
 use serde_json::{Value, json};
 
 use super::fates::is_named_otherwise;
-use super::read_spec::FeatureColumns;
-use super::read_spec::bind;
+use super::read_spec::{FeatureColumns, bind};
 use super::roles::Roles;
 use super::{Source, quote};
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
+use crate::base::{Error, Params, Result, matrix_bytes};
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValue, QueryValues, ReadReport, Seen,
-    TextColumns, is_weight, not_a_value,
+    Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryValue, QueryValues,
+    ReadReport, Seen, TextColumns, is_weight, not_a_value,
 };
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::run_limits::retry_busy;
-use crate::sqlite::glue::run_limits::within_time;
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::value::{category_value, describe, id_of, number_of, query_value, query_values};
+use crate::sqlite::glue::{
+    RunLimits, category_value, describe, id_of, number_of, query_value, query_values, retry_busy, sql,
+    within_time,
+};
 
 pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 

@@ -12,11 +12,8 @@ use serde_json::{Map, Value, json};
 use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
-use crate::base::column_advice::{ColumnAdvice, Origin, columns_text};
-use crate::base::error::Result;
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Categories, ReadReport};
+use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
+use crate::data::{Categories, ListConstraint, ReadReport};
 use crate::model::TrainingColumns;
 
 /// The roles of a source's columns.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rusqlite::{Connection, Statement};
 
 use super::host;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::sqlite::glue::sql;
 
 /// Number of the next savepoint. A name is used once: an interrupt can leave a savepoint open.

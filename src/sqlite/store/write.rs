@@ -5,12 +5,9 @@ use serde_json::Value;
 
 use super::transaction::StoreTransaction;
 use super::{Store, host, open_blob, read_at, split_version};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::run_limits::retry_busy;
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::state::BlobLocation;
+use crate::sqlite::glue::{BlobLocation, RunLimits, retry_busy, sql};
 use crate::sqlite::source::quote;
 
 /// Statement templates; `{schema}` is replaced.

@@ -5,21 +5,13 @@
 
 use std::ops::Range;
 
-use super::prepared::FEWER;
-use super::prepared::Prepared;
-use super::prepared::block;
-use super::prepared::doc_weights;
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::{Reservation, matrix_bytes};
-use crate::base::parallel;
+use super::prepared::{FEWER, Prepared, block, doc_weights};
+use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{QueryLoss, least_squares};
 use crate::data::Dataset;
 use crate::learn::solve::{Gram, ListBlock, Slabs};
 use crate::learn::space::Scorer;
-use crate::math::single::{PANEL, Row, panels_for, rows_times};
-use crate::math::single_factor::solve_last_column;
-use crate::math::single_sums::{Panels, SingleSums};
+use crate::math::{PANEL, Panels, Row, SingleSums, panels_for, rows_times, solve_last_column};
 use crate::train::averaged::weight;
 
 pub use super::prepared::reserve_blocks;
@@ -41,7 +33,7 @@ pub(super) struct Part {
 }
 
 /// Sums over some parts.
-pub(super) enum Sums {
+pub(super) enum FoldSums {
     Single(SingleSums),
     Double(Gram),
 }
@@ -101,20 +93,20 @@ impl Parts {
     }
 
     /// The sums over each part.
-    pub fn sums(&self, dim: usize, control: &Control) -> Result<Vec<Sums>> {
+    pub fn sums(&self, dim: usize, control: &Control) -> Result<Vec<FoldSums>> {
         match self {
             Self::Single(parts) => parallel::try_map(parts.len(), |number| {
                 control.check()?;
                 let mut sums = SingleSums::zero(dim + 1);
                 sums.add(&parts[number].slabs.iter().map(|(slab, _)| slab).collect::<Vec<&Panels>>());
-                Ok(Sums::Single(sums))
+                Ok(FoldSums::Single(sums))
             }),
             Self::Double(blocks, parts) => {
                 let gram = |queries: &Vec<usize>| {
                     let queries: Vec<(&ListBlock, f64)> =
                         queries.iter().map(|query| (&blocks[*query].0, blocks[*query].1)).collect();
                     control.check()?;
-                    Gram::of(dim, &queries).map(Sums::Double)
+                    Gram::of(dim, &queries).map(FoldSums::Double)
                 };
                 parts.iter().map(gram).collect()
             }
@@ -170,7 +162,7 @@ fn in_panels(w: &[f64]) -> Vec<Row> {
     w.chunks(PANEL).map(row).collect()
 }
 
-impl Sums {
+impl FoldSums {
     /// Adds the sums over other parts, in the same precision.
     pub fn add(&mut self, other: &Self) {
         match (self, other) {

@@ -36,67 +36,34 @@ const DEFAULT: usize = 3;
 
 /// The levels from 1 to 5. The page of `auto` has the same table.
 const LEVELS: [Effort; 5] = [
-    Effort {
-        level: 1,
-        gaussian: &[2],
-        laplace_l1: &[4],
-        partitions: 1,
-        trial_landmarks: 300,
-        landmarks: 600,
-        averaged: 2,
-        tree_folds: 3,
-        ensembles: 1,
-        trees: 120,
-    },
-    Effort {
-        level: 2,
-        gaussian: &[4, 2],
-        laplace_l1: &[8, 4],
-        partitions: 1,
-        trial_landmarks: 400,
-        landmarks: 1000,
-        averaged: 3,
-        tree_folds: 5,
-        ensembles: 1,
-        trees: 160,
-    },
-    Effort {
-        level: 3,
-        gaussian: &[4, 2, 1],
-        laplace_l1: &[8, 4, 2],
-        partitions: 2,
-        trial_landmarks: 600,
-        landmarks: 1000,
-        averaged: 3,
-        tree_folds: 5,
-        ensembles: 1,
-        trees: 240,
-    },
-    Effort {
-        level: 4,
-        gaussian: &[4, 2, 1],
-        laplace_l1: &[8, 4, 2],
-        partitions: 2,
-        trial_landmarks: 600,
-        landmarks: 1500,
-        averaged: 4,
-        tree_folds: 5,
-        ensembles: 2,
-        trees: 240,
-    },
-    Effort {
-        level: 5,
-        gaussian: &[8, 4, 2, 1],
-        laplace_l1: &[16, 8, 4, 2],
-        partitions: 4,
-        trial_landmarks: 1000,
-        landmarks: 2000,
-        averaged: 6,
-        tree_folds: 5,
-        ensembles: 4,
-        trees: 480,
-    },
+    // Level, kernels; partitions, trial landmarks, landmarks, averaged; tree folds, ensembles, trees.
+    level(1, &[2], &[4], [1, 300, 600, 2], [3, 1, 120]),
+    level(2, &[4, 2], &[8, 4], [1, 400, 1000, 3], [5, 1, 160]),
+    level(3, &[4, 2, 1], &[8, 4, 2], [2, 600, 1000, 3], [5, 1, 240]),
+    level(4, &[4, 2, 1], &[8, 4, 2], [2, 600, 1500, 4], [5, 2, 240]),
+    level(5, &[8, 4, 2, 1], &[16, 8, 4, 2], [4, 1000, 2000, 6], [5, 4, 480]),
 ];
+
+const fn level(
+    level: usize,
+    gaussian: &'static [u32],
+    laplace_l1: &'static [u32],
+    [partitions, trial_landmarks, landmarks, averaged]: [usize; 4],
+    [tree_folds, ensembles, trees]: [usize; 3],
+) -> Effort {
+    Effort {
+        level,
+        gaussian,
+        laplace_l1,
+        partitions,
+        trial_landmarks,
+        landmarks,
+        averaged,
+        tree_folds,
+        ensembles,
+        trees,
+    }
+}
 
 impl Effort {
     /// A level from 1 to 5.

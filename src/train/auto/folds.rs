@@ -2,12 +2,9 @@
 
 use std::ops::Range;
 
-use super::documents::{Parts, Sums};
+use super::documents::{FoldSums, Parts};
 use super::{AutoSpec, MOST_TRIED, TRIED, judged_queries};
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::Reservation;
-use crate::base::parallel;
+use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
 use crate::data::Dataset;
 use crate::train::averaged::weight;
@@ -25,7 +22,7 @@ pub(super) struct FoldRun<'a> {
     pub parts: &'a Parts,
     pub cells: &'a Cells,
     /// Of each cell.
-    pub sums: &'a [Sums],
+    pub sums: &'a [FoldSums],
     pub lambdas: &'a [f64],
     pub control: &'a Control,
 }
@@ -34,10 +31,10 @@ impl FoldRun<'_> {
     /// The values of each fold of a partition for some of the lambdas.
     pub fn partition(&self, dim: usize, partition: usize, tried: Range<usize>) -> Result<Vec<FoldValues>> {
         // 1. The sums of each fold, and of the queries that are never held out.
-        let sum = |fold: usize| -> Result<Option<Sums>> {
+        let sum = |fold: usize| -> Result<Option<FoldSums>> {
             self.control.check()?;
             let mut cells = self.cells.of_fold(partition, fold).map(|cell| &self.sums[cell]);
-            let mut sums = cells.next().map(Sums::copied);
+            let mut sums = cells.next().map(FoldSums::copied);
             for cell in cells {
                 sums.iter_mut().for_each(|sums| sums.add(cell));
             }
@@ -53,13 +50,13 @@ impl FoldRun<'_> {
         &self,
         dim: usize,
         (partition, fold): (usize, usize),
-        sums: &[Option<Sums>],
+        sums: &[Option<FoldSums>],
         tried: Range<usize>,
     ) -> Result<FoldValues> {
         // 1. The sums of the other folds.
         let mut others =
             sums.iter().enumerate().filter(|(other, _)| *other != fold).filter_map(|(_, sums)| sums.as_ref());
-        let mut training = others.next().map(Sums::copied);
+        let mut training = others.next().map(FoldSums::copied);
         for sums in others {
             training.iter_mut().for_each(|training| training.add(sums));
         }

@@ -31,22 +31,17 @@ use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
 use super::grid;
-use super::single_feature;
-use super::single_feature::Judge;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Missing, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
+use super::single_feature::{self, Judge};
+use crate::base::{Control, Error, Params, Result};
+use crate::data::{Dataset, ListConstraint, Missing, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::learn::kernel;
-use crate::math::order::sort_indices;
+use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
 use crate::train::select::{Searched, Selection, ValidationSpec, is_below};
 
 use effort::Effort;
-use folds::Partitions;
-use folds::Sample;
+use folds::{Partitions, Sample};
 use prepared::Copies;
 use report::{Grown, report};
 use trial::{CLEARLY, Trial};
@@ -261,12 +256,8 @@ impl AutoSpec {
             None => (true, false),
         };
         let averaged = if with_kernels { self.effort.averaged } else { 0 };
-        let details = entries(&report(
-            self,
-            &trials,
-            (&order, averaged),
-            grown.as_ref().map(|(grown, _)| (grown, with_trees)),
-        ))?;
+        let details =
+            report(self, &trials, (&order, averaged), grown.as_ref().map(|(grown, _)| (grown, with_trees)));
         let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
         let mut best: Vec<Trial> =
             order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();

@@ -6,22 +6,13 @@ use serde_json::Value;
 
 use super::AutoSpec;
 use super::effort::Candidate;
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::Reservation;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
-use crate::cost::loss::least_squares;
-use crate::cost::loss::pair_count;
+use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
+use crate::cost::loss::{least_squares, pair_count};
 use crate::data::{Dataset, Matrix, Scaling, ScalingKind, shaped};
-use crate::learn::kernel;
-use crate::learn::kernel::{FeatureMap, KernelSpec, MapOptions, SingleMap};
-use crate::learn::solve::ListBlock;
-use crate::learn::solve::Rows;
-use crate::learn::solve::fits_single_precision;
-use crate::learn::solve::least_squares_bytes;
+use crate::learn::kernel::{self, FeatureMap, KernelSpec, MapOptions, SingleMap};
+use crate::learn::solve::{ListBlock, Rows, fits_single_precision, least_squares_bytes};
 use crate::learn::space::{Form, Scorer, Space};
-use crate::math::lanes::LANES;
+use crate::math::LANES;
 use crate::train::algorithm::scale;
 use crate::train::averaged::weight;
 

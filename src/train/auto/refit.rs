@@ -4,12 +4,9 @@ use std::sync::Arc;
 
 use super::AutoSpec;
 use super::documents::{queries, query_loss, reserve_blocks};
-use super::prepared::Scaled;
-use super::prepared::block;
+use super::prepared::{Scaled, block};
 use super::trial::Trial;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, parallel};
 use crate::data::{Dataset, Scaling};
 use crate::learn::kernel::SingleMap;
 use crate::learn::solve::{Gram, ListBlock, Slabs};

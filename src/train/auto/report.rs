@@ -1,7 +1,6 @@
 //! What `auto` reports about its candidates.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::trial::Trial;
 use super::{AutoSpec, is_better};
@@ -9,12 +8,6 @@ use crate::data::QueryFeatureRule;
 use crate::train::algorithm::BOOSTED_TREES;
 use crate::train::averaged::Fitted;
 use crate::train::select::Selection;
-
-/// What training found.
-#[derive(Serialize)]
-pub(super) struct Details<'a> {
-    candidates: Vec<CandidateReport<'a>>,
-}
 
 /// Trained trees with their validated value.
 pub struct Grown {
@@ -40,60 +33,40 @@ pub struct Grown {
     pub fitted: Vec<Fitted>,
 }
 
-/// One candidate with its value.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum CandidateReport<'a> {
-    Kernel {
-        scale: &'a str,
-        kernel: &'a Value,
-        lambda: f64,
-        value: Option<f64>,
-        averaged: bool,
-    },
-    Trees {
-        algorithm: &'a str,
-        scale: &'a str,
-        trees: usize,
-        ensembles: usize,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        query_columns: Option<bool>,
-        value: Option<f64>,
-        averaged: bool,
-    },
-}
-
 /// Every candidate, the best first. The best `averaged` kernels are averaged. `grown`: the trees, and whether they are
 /// averaged.
-pub(super) fn report<'a>(
+pub(super) fn report(
     spec: &AutoSpec,
-    trials: &'a [Trial],
+    trials: &[Trial],
     (order, averaged): (&[usize], usize),
-    grown: Option<(&'a Grown, bool)>,
-) -> Details<'a> {
+    grown: Option<(&Grown, bool)>,
+) -> Map<String, Value> {
     let line = |(rank, index): (usize, &usize)| {
         let trial = &trials[*index];
-        CandidateReport::Kernel {
-            scale: trial.candidate.scale.name(),
-            kernel: &trial.candidate.kernel,
-            lambda: trial.lambda(),
-            value: trial.value,
-            averaged: rank < averaged,
-        }
+        json!({
+            "scale": trial.candidate.scale.name(),
+            "kernel": trial.candidate.kernel,
+            "lambda": trial.lambda(),
+            "value": trial.value,
+            "averaged": rank < averaged,
+        })
     };
-    let mut candidates: Vec<CandidateReport<'_>> = order.iter().enumerate().map(line).collect();
+    let mut candidates: Vec<Value> = order.iter().enumerate().map(line).collect();
     if let Some((grown, averaged)) = grown {
         let is_behind = |index: &usize| is_better(spec, trials[*index].value, grown.value);
-        let line = CandidateReport::Trees {
-            algorithm: BOOSTED_TREES,
-            scale: grown.scale,
-            trees: grown.trees,
-            ensembles: grown.ensembles,
-            query_columns: grown.query_columns,
-            value: grown.value,
-            averaged,
-        };
+        let mut line = json!({
+            "algorithm": BOOSTED_TREES,
+            "scale": grown.scale,
+            "trees": grown.trees,
+            "ensembles": grown.ensembles,
+            "query_columns": grown.query_columns,
+            "value": grown.value,
+            "averaged": averaged,
+        });
+        if let (None, Some(line)) = (grown.query_columns, line.as_object_mut()) {
+            line.shift_remove("query_columns");
+        }
         candidates.insert(order.iter().take_while(|index| is_behind(index)).count(), line);
     }
-    Details { candidates }
+    Map::from_iter([("candidates".to_owned(), Value::Array(candidates))])
 }

@@ -11,10 +11,7 @@ use super::AutoSpec;
 use super::folds::Sample;
 use super::prepared::Copies;
 use super::report::Grown;
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::bytes_of;
-use crate::base::parallel;
+use crate::base::{Control, Result};
 use crate::data::{Dataset, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES};
 use crate::train::boosted_trees::early::{
@@ -22,8 +19,7 @@ use crate::train::boosted_trees::early::{
 };
 use crate::train::boosted_trees::{QueryColumns, Use};
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
-use crate::trees;
-use crate::trees::{Boosting, Judged, Prepared, RowWeights, TreeOptions};
+use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
 /// Trees between two measurements of the ensembles.
 const INTERVAL: usize = 10;
@@ -184,9 +180,6 @@ fn boost(
     if prepared.borders.varying().is_empty() {
         return Ok(None);
     }
-    let bytes =
-        bytes_of::<f64>(data.n_docs()).saturating_mul(1 + folds.count.min(parallel::threads()) as u64);
-    let _memory = control.reserve(bytes, "scores of trees", "use fewer threads or rows")?;
     let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };
     let mut trainings = Vec::with_capacity(folds.count * ensembles);
     for number in 0..folds.count * ensembles {

@@ -9,11 +9,9 @@
 use super::AutoSpec;
 use super::documents::Parts;
 use super::effort::Candidate;
-use super::folds::{FOLDS, Partitions};
-use super::folds::{FoldRun, chosen, curve, means, of_queries};
+use super::folds::{FOLDS, FoldRun, Partitions, chosen, curve, means, of_queries};
 use super::prepared::Scaled;
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::cost::loss::{Loss, least_squares};
 use crate::data::Dataset;
 use crate::learn::fit::Prior;

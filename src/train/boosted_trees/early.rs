@@ -4,13 +4,9 @@
 
 use super::settings::QueryColumns;
 use super::{DEFAULT_TREES, TreeCount, TreesSpec, single_feature};
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::{Reservation, bytes_of};
-use crate::base::parallel;
+use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
-use crate::data::Dataset;
-use crate::data::arrange::ListConstraint;
+use crate::data::{Dataset, ListConstraint};
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{Curve, Folds, Searched, Selection, Split, Validation, ValidationSpec};
 use crate::train::single_feature::Judge;

@@ -8,22 +8,15 @@ mod settings;
 
 use serde_json::{Map, Value};
 
-use super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, Input, Trained, TrainingSet, TrainingSpec, entries, scale,
-};
+use super::algorithm::{AlgorithmDef, Columns, DocWeights, Input, Trained, TrainingSet, TrainingSpec, scale};
 use super::averaged::BOTH_SCALES;
 use super::{averaged, grid, single_feature};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
-use crate::base::param::Params;
-use crate::cost::loss;
-use crate::cost::loss::{Loss, Shape};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::base::{Control, Error, Params, Result, parallel};
+use crate::cost::loss::{self, Loss, Shape};
+use crate::data::{Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::learn::space::{Function, Space};
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
 use crate::train::select::{Validation, ValidationSpec};
 use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
@@ -31,7 +24,7 @@ use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 pub use settings::{QueryColumns, Use};
 
 use early::{Found, Held};
-use settings::{BothDetails, Details};
+use settings::{details, details_of_both, trees_of};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -347,15 +340,14 @@ impl TreesSpec {
             parts.push((scale, boosted));
         }
         // 2. What validation tells about their sum.
-        let details = BothDetails::new(&parts);
+        let (details, trees) = (details_of_both(&parts)?, trees_of(&parts));
         let found: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
         let (selection, warnings) = match <[Found; 2]>::try_from(found) {
-            Ok(found) => early::of_sum(self, (data, validation), found, details.trees, control)?,
+            Ok(found) => early::of_sum(self, (data, validation), found, trees, control)?,
             Err(_) => (None, Vec::new()),
         };
         // 3. The sum.
         let ranker = averaged::sum(data.features.columns(), summands, rule);
-        let details = entries(&details)?;
         Ok(Trained { selection, warnings, details, ..Trained::new(ranker, Scaling::None) })
     }
 }
@@ -376,7 +368,7 @@ pub struct Boosted {
 impl Boosted {
     /// The result of a training with one scale.
     pub fn trained(self, scaling: Scaling) -> Result<Trained> {
-        let details = entries(&Details::new(&self))?;
+        let details = details(&self)?;
         let Self { fitted, objective, found, joined, width, .. } = self;
         let ranker = if let Some((columns, true)) = joined {
             Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, (fitted.forest, fitted.values))))

@@ -1,93 +1,54 @@
 //! The choices of a training in reports, and what it found.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Boosted, TreeCount, TreesSpec};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result, matrix_bytes};
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, QueryFeatureKind, QueryFeatureRule, QueryScale, ScalingKind, shaped};
 use crate::train::algorithm::entries;
 use crate::trees::{Prepared, TreeOptions};
 
-/// The choices in reports.
-#[derive(Serialize)]
-struct Settings<'a> {
-    /// A number, or "auto".
-    trees: Value,
-    depth: usize,
-    /// None: by the numbers of documents and trees.
-    learning_rate: Option<f64>,
-    /// None: by the number of documents.
-    feature_fraction: Option<f64>,
-    loss: &'a str,
-    row_weights: &'a str,
-    seeds: usize,
-    bins: usize,
-    query_columns: Value,
-    scale: &'a str,
-    seed: u64,
-}
-
-/// What training found.
-#[derive(Serialize)]
-pub(super) struct Details {
-    pub trees: usize,
-    pub depth: usize,
-    pub learning_rate: f64,
-    pub features_used: usize,
-    /// Whether query features are columns of the trees; none without query features.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub query_columns: Option<bool>,
-    /// Half the mean squared error of the training documents, less the means of the query.
-    pub training_loss: f64,
-}
-
-impl Details {
-    pub fn new(boosted: &Boosted) -> Self {
-        let forest = &boosted.fitted.forest;
-        Self {
-            trees: forest.trees(),
-            depth: forest.depth(),
-            learning_rate: boosted.learning_rate,
-            features_used: forest.features().len(),
-            query_columns: boosted.joined.as_ref().map(|(_, joined)| *joined),
-            training_loss: boosted.objective,
-        }
+/// What training found. `query_columns`: whether query features are columns of the trees; left out without query features.
+/// `training_loss`: half the mean squared error of the training documents, less the means of the query.
+///
+/// # Errors
+/// As [`entries`].
+pub(super) fn details(boosted: &Boosted) -> Result<Map<String, Value>> {
+    let forest = &boosted.fitted.forest;
+    let joined = boosted.joined.as_ref().map(|(_, joined)| *joined);
+    let mut details = entries(&json!({
+        "trees": forest.trees(),
+        "depth": forest.depth(),
+        "learning_rate": boosted.learning_rate,
+        "features_used": forest.features().len(),
+        "query_columns": joined,
+        "training_loss": boosted.objective,
+    }))?;
+    if joined.is_none() {
+        details.shift_remove("query_columns");
     }
+    Ok(details)
 }
 
-/// What a training with both scales found.
-#[derive(Serialize)]
-pub(super) struct BothDetails {
-    /// The number of trees with both scales.
-    pub trees: usize,
-    scales: Vec<OfScale>,
+/// What a training with both scales found: for each the validated value of its ensemble alone, and its details.
+///
+/// # Errors
+/// As [`entries`].
+pub(super) fn details_of_both(parts: &[(ScalingKind, Boosted)]) -> Result<Map<String, Value>> {
+    let of_scale = |(scale, boosted): &(ScalingKind, Boosted)| {
+        let value = boosted.found.as_ref().and_then(|found| found.selection.value());
+        let mut of_scale = entries(&json!({ "scale": scale.name(), "value": value }))?;
+        of_scale.extend(details(boosted)?);
+        Ok(of_scale)
+    };
+    let scales = parts.iter().map(of_scale).collect::<Result<Vec<_>>>()?;
+    entries(&json!({ "trees": trees_of(parts), "scales": scales }))
 }
 
-/// What it found for one scale.
-#[derive(Serialize)]
-struct OfScale {
-    scale: &'static str,
-    /// Validated value of this ensemble alone.
-    value: Option<f64>,
-    #[serde(flatten)]
-    details: Details,
-}
-
-impl BothDetails {
-    pub fn new(parts: &[(ScalingKind, Boosted)]) -> Self {
-        let of_scale = |(scale, boosted): &(ScalingKind, Boosted)| OfScale {
-            scale: scale.name(),
-            value: boosted.found.as_ref().and_then(|found| found.selection.value()),
-            details: Details::new(boosted),
-        };
-        let scales: Vec<OfScale> = parts.iter().map(of_scale).collect();
-        Self { trees: scales.iter().map(|part| part.details.trees).sum(), scales }
-    }
+/// The number of trees with both scales.
+pub(super) fn trees_of(parts: &[(ScalingKind, Boosted)]) -> usize {
+    parts.iter().map(|(_, boosted)| boosted.fitted.forest.trees()).sum()
 }
 
 /// The choices of a training.
@@ -101,19 +62,19 @@ pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
         TreeCount::Fixed(trees) => Value::from(trees),
         TreeCount::Auto => Value::from("auto"),
     };
-    let mut settings = entries(&Settings {
-        trees,
-        depth,
-        learning_rate,
-        feature_fraction,
-        loss: spec.loss.as_ref().map_or(loss::list::SQUARED.name, |loss| loss.def().name),
-        row_weights: row_weights.name(),
-        seeds: spec.seeds,
-        bins,
-        query_columns: spec.query_columns.to_json(),
-        scale: spec.scale_name(),
-        seed,
-    })?;
+    let mut settings = entries(&json!({
+        "trees": trees,
+        "depth": depth,
+        "learning_rate": learning_rate,
+        "feature_fraction": feature_fraction,
+        "loss": spec.loss.as_ref().map_or(loss::list::SQUARED.name, |loss| loss.def().name),
+        "row_weights": row_weights.name(),
+        "seeds": spec.seeds,
+        "bins": bins,
+        "query_columns": spec.query_columns.to_json(),
+        "scale": spec.scale_name(),
+        "seed": seed,
+    }))?;
     settings.extend(spec.loss_settings.clone());
     settings.extend(spec.validation.given.clone());
     Ok(settings)

@@ -18,7 +18,7 @@
 //! Items are ranked by b_i, a lower confidence bound of q_i. Without it, items with few ratings and a high mean by chance
 //! would lead the lists (docs/adr/0013).
 
-use crate::base::control::checkpoint;
+use crate::base::checkpoint;
 use crate::data::Ratings;
 
 /// Rounds of solving the equations in turn.

@@ -10,13 +10,11 @@ use std::time::Instant;
 
 use super::biases::Biases;
 use super::{Session, UseBiases};
-use crate::base::error::Result;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Result, matrix_bytes, parallel};
 use crate::cost::loss::Shape;
 use crate::data::Ratings;
 use crate::learn::solve::{Factorization, Factors, HalfStep, KEPT_EVALUATIONS, kept_planes};
-use crate::math::dense::dot;
+use crate::math::dot;
 use crate::model::{FoldIn, MAX_STEPS};
 use crate::train::algorithm::LogStep;
 

@@ -10,25 +10,18 @@ mod factors;
 mod implicit;
 mod select_lambda;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, entries,
 };
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
-use crate::base::column_advice::columns_text;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::matrix_bytes;
-use crate::base::param::{Params, named};
-use crate::cost::loss;
+use crate::base::{Control, Error, Params, Result, columns_text, matrix_bytes, named};
 use crate::cost::loss::list::Target;
-use crate::cost::loss::{Loss, LossDef, Shape};
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Id, Missing, Ratings, RowOrder, Scaling};
+use crate::cost::loss::{self, Loss, LossDef, Shape};
+use crate::data::{Dataset, Id, ListConstraint, Missing, Ratings, RowOrder, Scaling};
 use crate::learn::fit::HeldOut;
-use crate::math::dense::dot;
+use crate::math::dot;
 use crate::model::{Factored, FoldIn, Implicit, Ranker, RatingTransform};
 use crate::train::select::{Searched, Selection, TunedValue, ValidationSpec};
 
@@ -244,23 +237,14 @@ impl TrainingSpec for CofiRankSpec {
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {
-        #[derive(Serialize)]
-        struct Settings<'a> {
-            loss: &'a str,
-            target: &'a str,
-            factors: usize,
-            biases: bool,
-            max_rounds: usize,
-            tolerance: f64,
-        }
-        let mut settings = entries(&Settings {
-            loss: self.loss.def().name,
-            target: self.target.name(),
-            factors: self.rank,
-            biases: self.biases == UseBiases::Yes,
-            max_rounds: self.max_rounds,
-            tolerance: self.tolerance,
-        })?;
+        let mut settings = entries(&json!({
+            "loss": self.loss.def().name,
+            "target": self.target.name(),
+            "factors": self.rank,
+            "biases": self.biases == UseBiases::Yes,
+            "max_rounds": self.max_rounds,
+            "tolerance": self.tolerance,
+        }))?;
         settings.extend(self.loss_parameters.clone());
         settings.extend(self.validation.given.clone());
         settings.insert("seed".to_owned(), json!(self.seed));
@@ -288,23 +272,6 @@ impl Session<'_> {
 /// Users, items and ratings of the training.
 type Known = (Vec<Id>, Vec<Id>, Ratings);
 
-/// What training found.
-#[derive(Serialize)]
-struct Details {
-    users: usize,
-    items: usize,
-    ratings: usize,
-    bias_scale: f64,
-    norms: Norms,
-}
-
-/// Frobenius norms of U and V.
-#[derive(Serialize)]
-struct Norms {
-    users: f64,
-    items: f64,
-}
-
 /// The model of a fit, without warnings.
 fn factored_model(
     session: &Session<'_>,
@@ -318,13 +285,13 @@ fn factored_model(
     let fold_in = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
     let norm = |rows: &[f64]| dot(rows, rows).sqrt();
-    let details = entries(&Details {
-        users: users.len(),
-        items: items.len(),
-        ratings: ratings.len(),
-        bias_scale: fit.scale,
-        norms: Norms { users: norm(&fit.factors.users), items: norm(&fit.factors.items) },
-    })?;
+    let details = entries(&json!({
+        "users": users.len(),
+        "items": items.len(),
+        "ratings": ratings.len(),
+        "bias_scale": fit.scale,
+        "norms": { "users": norm(&fit.factors.users), "items": norm(&fit.factors.items) },
+    }))?;
     let factored = Factored {
         users,
         items,

@@ -7,15 +7,12 @@ use std::ops::Range;
 
 use super::factors::{Fit, Purpose};
 use super::{CofiRankSpec, Session, no_rate};
-use crate::base::control::checkpoint;
-use crate::base::error::Result;
-use crate::base::parallel;
+use crate::base::{Result, checkpoint, parallel};
 use crate::cost::loss::Shape;
 use crate::cost::metric::Better;
 use crate::data::{Dataset, Id, Ratings};
-use crate::math::random::Random;
-use crate::train::select::{Rule, Selection, Split, Values, is_below, rating_folds};
-use crate::train::select::{TunedValue, Validation};
+use crate::math::Random;
+use crate::train::select::{Rule, Selection, Split, TunedValue, Validation, Values, is_below, rating_folds};
 
 /// At each lambda, smallest first, the metric of each list; `None` if it is undefined. No lists at lambdas that were left out.
 type ListValues = Vec<Vec<Option<f64>>>;

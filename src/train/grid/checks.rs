@@ -1,11 +1,8 @@
 //! Data that training refuses, and warnings about query features.
 
 use super::spec::GridSpec;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, matrix_bytes};
-use crate::cost::loss;
-use crate::cost::loss::{Loss, PairLoss, PairWeights};
+use crate::base::{Control, Error, Reservation, Result, matrix_bytes};
+use crate::cost::loss::{self, Loss, PairLoss, PairWeights};
 use crate::data::query_distance::Comparison;
 use crate::data::{Dataset, QueryValue};
 use crate::learn::fit::{Neighborhood, Prior};

@@ -6,20 +6,18 @@ use serde_json::Value;
 use super::lambdas::default_lambdas;
 use super::session::Session;
 use super::spec::{DECODER_POWER, GridSpec};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result};
 use crate::cost::loss::{Loss, Shape, least_squares};
 use crate::cost::metric::Better;
 use crate::data::{Dataset, Id};
 use crate::learn::fit::{FitAt, LambdaScope, Penalty, Prior};
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
-use crate::math::order::descending;
+use crate::math::descending;
 use crate::train::select::{
     Candidates, Choice, Curve, HeldOut, Precision, Rule, Searched, Selection, TunedValue, argmax, choose,
 };
-use crate::train::single_feature;
-use crate::train::single_feature::Judge;
+use crate::train::single_feature::{self, Judge};
 
 /// Lambda if no judged query can be held out to choose it.
 pub const FALLBACK_LAMBDA: f64 = 0.01;

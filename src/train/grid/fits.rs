@@ -5,14 +5,12 @@ use std::time::Instant;
 
 use super::session::Session;
 use super::spec::GridSpec;
-use crate::base::control::each_in_memory;
-use crate::base::error::Result;
+use crate::base::{Result, each_in_memory};
 use crate::cost::loss::{Loss, Shape};
-use crate::data::arrange::ListConstraint;
+use crate::data::ListConstraint;
 use crate::learn::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior};
 use crate::learn::smoothing::{SmoothingKind, Target, lambda_rate};
-use crate::learn::solve;
-use crate::learn::solve::{STOCHASTIC, SolveReport, Step};
+use crate::learn::solve::{self, STOCHASTIC, SolveReport, Step};
 use crate::learn::space::{Function, Space};
 use crate::train::algorithm::LogStep;
 use crate::train::select::significant;

@@ -13,31 +13,15 @@
 //! lambda = 2 L_2 / (B sqrt(n) sqrt(1/2 + 4/n)), which is O(1 / sqrt(n)), minimizes the last bound of the proof,
 //! lambda B^2 / 2 + 4 (lambda B + L_2)^2 / (lambda n).
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::cost::loss::ListLoss;
 use crate::data::Dataset;
-use crate::math::dense::dot;
+use crate::math::dot;
 
-/// The bound with what it is made of.
-#[derive(Debug, Serialize)]
-pub(super) struct Generalization {
-    formula: &'static str,
-    /// L_2.
-    lipschitz: f64,
-    /// B.
-    radius: f64,
-    /// n.
-    queries: usize,
-    /// 2 L_2 B (8 / n + sqrt(2 / n)).
-    value: f64,
-    /// The lambda of the proof; `None` if B = 0.
-    lambda: Option<f64>,
-}
-
-/// The bound for a function with these weights on scaled documents; `None` if the loss has no Lipschitz constant.
+/// The bound for a function with these weights on scaled documents, with what it is made of: L_2, B, n, and the lambda of the
+/// proof, null if B = 0. `None` if the loss has no Lipschitz constant.
 ///
 /// # Errors
 /// An interruption.
@@ -46,7 +30,7 @@ pub(super) fn bound(
     data: &Dataset,
     (w, center): (&[f64], Option<&[f64]>),
     control: &Control,
-) -> Result<Option<Generalization>> {
+) -> Result<Option<Value>> {
     let mut lipschitz = 0.0_f64;
     let mut largest_square = 0.0_f64;
     for query in 0..data.n_queries() {
@@ -62,14 +46,15 @@ pub(super) fn bound(
     let from_center: Vec<f64> = w.iter().enumerate().map(difference).collect();
     let radius = dot(&from_center, &from_center).sqrt();
     let (n, lipschitz) = (data.n_queries() as f64, lipschitz * largest_square.sqrt());
-    Ok(Some(Generalization {
-        formula: "2 L_2 B (8 / n + sqrt(2 / n))",
-        lipschitz,
-        radius,
-        queries: data.n_queries(),
-        value: 2.0 * lipschitz * radius * (8.0 / n + (2.0 / n).sqrt()),
-        lambda: (radius > 0.0).then(|| 2.0 * lipschitz / (radius * n.sqrt() * (0.5 + 4.0 / n).sqrt())),
-    }))
+    let lambda = (radius > 0.0).then(|| 2.0 * lipschitz / (radius * n.sqrt() * (0.5 + 4.0 / n).sqrt()));
+    Ok(Some(json!({
+        "formula": "2 L_2 B (8 / n + sqrt(2 / n))",
+        "lipschitz": lipschitz,
+        "radius": radius,
+        "queries": data.n_queries(),
+        "value": 2.0 * lipschitz * radius * (8.0 / n + (2.0 / n).sqrt()),
+        "lambda": lambda,
+    })))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The presets: names for points of the grid.
 
-use super::spec;
-use super::spec::GridSpec;
+use super::spec::{self, GridSpec};
 use crate::data::ScalingKind;
 use crate::learn::fit::{PenaltyKind, Prior};
 use crate::learn::kernel;

@@ -6,12 +6,9 @@ use ndarray::Array2;
 
 use super::checks;
 use super::spec::{DistanceChoice, GridSpec, Weighting};
-use crate::base::control::Control;
-use crate::base::error::Result;
-use crate::base::memory::{Reservation, matrix_bytes};
+use crate::base::{Control, Reservation, Result, matrix_bytes};
 use crate::cost::loss::Loss;
-use crate::data::query_distance::QueryDistance;
-use crate::data::{Dataset, QueryFeatureRule, Scaling};
+use crate::data::{Dataset, QueryDistance, QueryFeatureRule, Scaling};
 use crate::learn::fit::{Neighborhood, Penalty, TrainingBlocks, column_weights, number_weights};
 use crate::learn::kernel::MapOptions;
 use crate::learn::smoothing::SmoothingKind;

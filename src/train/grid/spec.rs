@@ -2,26 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::lambdas::default_components;
-use super::lambdas::default_l1_fractions;
-use super::lambdas::default_lambdas;
-use super::lambdas::default_radii;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::{Params, Rule, median_factor, named, stored_model};
-use crate::cost::loss;
-use crate::cost::loss::{LOSSES, Loss, LossDef};
+use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii};
+use crate::base::param::median_factor;
+use crate::base::{Control, Error, Params, Result, Rule, named, stored_model};
+use crate::cost::loss::{self, LOSSES, Loss, LossDef};
 use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::data::query_distance::Comparison;
 use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::learn::fit::{
     Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior, QueryDependence,
 };
-use crate::learn::kernel;
-use crate::learn::kernel::MapOptions;
+use crate::learn::kernel::{self, MapOptions};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind};
-use crate::learn::solve;
-use crate::learn::solve::SolverDef;
+use crate::learn::solve::{self, SolverDef};
 use crate::learn::space::Form;
 use crate::model::LinearPrior;
 use crate::train::select::{TunedValue, ValidationSpec};

@@ -11,15 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::checks;
 use super::choose::Lambdas;
-use super::fits;
-use super::fits::{Fit, log};
+use super::fits::{self, Fit, log};
 use super::generalization;
-use super::generalization::Generalization;
 use super::lambdas::default_components;
 use super::session::{Session, encode_queries};
 use super::spec::{DECODER_POWER, GridSpec};
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::cost::loss::Loss;
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
 use crate::learn::fit::{FitSpec, Penalty, Prior, QueryDependence};
@@ -27,9 +24,7 @@ use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
 use crate::learn::solve::{SolveReport, Stop};
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
-use crate::train::algorithm::{
-    Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, entries,
-};
+use crate::train::algorithm::{Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
 use crate::train::select::{CandidatePath, Searched, Split, TunedValue};
 
 impl TrainingSpec for GridSpec {
@@ -143,9 +138,7 @@ impl GridSpec {
         let generalization = session.generalization(&spec, &fits)?;
         let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
         details.extend(bandwidth);
-        if let Some(bound) = generalization {
-            details.insert("generalization".to_owned(), Value::Object(entries(&bound)?));
-        }
+        details.extend(generalization.map(|bound| ("generalization".to_owned(), bound)));
         details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
         details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
         details.extend(learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
@@ -219,7 +212,7 @@ impl Session<'_> {
     }
 
     /// The bound of Theorem 8, if the model has one linear function, every query the same weight, and the loss is convex.
-    fn generalization(&self, spec: &FitSpec, fits: &[Fit]) -> Result<Option<Generalization>> {
+    fn generalization(&self, spec: &FitSpec, fits: &[Fit]) -> Result<Option<Value>> {
         let (Loss::List(loss), [fit], None) = (&spec.loss, fits, &self.rule) else { return Ok(None) };
         let equal = self.neighborhood.weights.iter().all(|weight| weight.total_cmp(&1.0).is_eq());
         if !equal || !self.space().is_linear() || !loss.shape().is_convex() || spec.penalty != Penalty::Ridge

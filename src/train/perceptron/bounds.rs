@@ -18,17 +18,13 @@
 //! rounds that counted i. Corollary 6 is evaluated at the best known separator u (below). With gamma its margin, any s
 //! >= 1 / gamma gives f_t(s u / |u|) = 0; the best s is used.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::rounds::{Perceptron, ROW_COST};
-use crate::base::control::{Control, Ticks};
-use crate::base::error::Result;
-use crate::base::memory::{bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{Control, Result, Ticks, bytes_of, matrix_bytes, parallel};
 use crate::cost::loss::list::{Active, SlamQuery};
 use crate::data::Dataset;
-use crate::math::optim::{Objective, StopRule, cutting_planes};
-use crate::math::order::descending;
+use crate::math::{Objective, StopRule, cutting_planes, descending};
 
 /// One term n v max(0, 1 - c g).
 #[derive(Debug, Clone, Copy)]
@@ -60,39 +56,6 @@ impl Start {
             squared_steps: progress.squared_steps,
         }
     }
-}
-
-/// The bounds of the rounds of a call.
-#[derive(Debug, Serialize)]
-pub(super) struct Bounds {
-    rounds: u64,
-    cumulative_loss: f64,
-    cumulative_surrogate: f64,
-    comparator: &'static str,
-    regret: Bound,
-    theorem_5: Bound,
-    corollary_6: MarginBound,
-}
-
-/// A bound at the best scale of the comparator.
-#[derive(Debug, Serialize)]
-struct Bound {
-    formula: &'static str,
-    value: f64,
-    scale: f64,
-    proved: bool,
-}
-
-/// Corollary 6.
-#[derive(Debug, Serialize)]
-struct MarginBound {
-    formula: &'static str,
-    /// The margin of the separator; `None` without one.
-    gamma: Option<f64>,
-    value: Option<f64>,
-    /// Which weights separate, or why there is no value.
-    separator: &'static str,
-    proved: bool,
 }
 
 /// |c u - a w_1|^2 times a factor, as a function of c: square c^2 - 2 product c + constant.
@@ -129,7 +92,7 @@ pub(super) fn report(
     data: &Dataset,
     counted: &[u32],
     control: &Control,
-) -> Result<Bounds> {
+) -> Result<Value> {
     let (rules, progress) = (perceptron.rules(), perceptron.progress());
     // 1. The comparator, and where the call started. Support documents of the call had the weight 0 before.
     let average = progress.average();
@@ -151,63 +114,40 @@ pub(super) fn report(
     let regret = least(&terms, Parabola::new(0.5 / eta, 1.0, inner));
     let theorem = least(&terms, Parabola::new(0.5 * size, relative_rate, inner));
     let proved = rules.update_on == Active::Misorder;
-    let margin = MarginSpec { first: &first, size, relative_rate, proved };
-    Ok(Bounds {
-        rounds: progress.rounds - start.rounds,
-        cumulative_loss: progress.cumulative_loss - start.loss,
-        cumulative_surrogate: progress.cumulative_surrogate - start.surrogate,
-        comparator: "averaged weights, best of scales",
-        regret: Bound {
-            formula: "sum f_t(u) + |u - w_1|^2 / (2 eta) + eta / 2 sum |z_t|^2",
-            value: regret.1 + 0.5 * eta * (progress.squared_steps - start.squared_steps),
-            scale: regret.0,
-            proved: true,
+    // 3. The bound of the best known separator, if there is one.
+    let of_margin = best_separator(perceptron, data, &average, control)?.map(|separator| {
+        let [square, product, constant] = perceptron.inner_products(&separator.weights, &first);
+        let (gamma, length) = (separator.margin, square.sqrt());
+        let parabola = Parabola::new(size, relative_rate, [1.0, product / length, constant]);
+        let scale = (1.0 / gamma).max(relative_rate * product / length);
+        (gamma, parabola.at(scale), separator.name)
+    });
+    let none = "none: neither the averaged nor the last weights order all documents as the grades do";
+    Ok(json!({
+        "rounds": progress.rounds - start.rounds,
+        "cumulative_loss": progress.cumulative_loss - start.loss,
+        "cumulative_surrogate": progress.cumulative_surrogate - start.surrogate,
+        "comparator": "averaged weights, best of scales",
+        "regret": {
+            "formula": "sum f_t(u) + |u - w_1|^2 / (2 eta) + eta / 2 sum |z_t|^2",
+            "value": regret.1 + 0.5 * eta * (progress.squared_steps - start.squared_steps),
+            "scale": regret.0,
+            "proved": true,
         },
-        theorem_5: Bound {
-            formula: "2 sum f_t(u) + 4 |u - a w_1|^2 m R_X^2 v_max",
-            value: 2.0 * theorem.1,
-            scale: theorem.0,
-            proved,
+        "theorem_5": {
+            "formula": "2 sum f_t(u) + 4 |u - a w_1|^2 m R_X^2 v_max",
+            "value": 2.0 * theorem.1,
+            "scale": theorem.0,
+            "proved": proved,
         },
-        corollary_6: margin.bound(perceptron, data, &average, control)?,
-    })
-}
-
-/// What Corollary 6 needs besides a separator.
-struct MarginSpec<'a> {
-    /// w_1.
-    first: &'a [f64],
-    /// 4 m R_X^2 v_max.
-    size: f64,
-    /// a.
-    relative_rate: f64,
-    proved: bool,
-}
-
-impl MarginSpec<'_> {
-    /// The bound of the best known separator, if there is one.
-    fn bound(
-        &self,
-        perceptron: &Perceptron,
-        data: &Dataset,
-        average: &[f64],
-        control: &Control,
-    ) -> Result<MarginBound> {
-        let formula = "4 |u - a w_1|^2 m R_X^2 v_max, u a separator with margin 1; 4 m R_X^2 v_max / gamma^2 if w_1 = 0";
-        let Some(Separator { name, weights, margin: gamma }) =
-            best_separator(perceptron, data, average, control)?
-        else {
-            let separator =
-                "none: neither the averaged nor the last weights order all documents as the grades do";
-            return Ok(MarginBound { formula, gamma: None, value: None, separator, proved: false });
-        };
-        let [square, product, constant] = perceptron.inner_products(&weights, self.first);
-        let length = square.sqrt();
-        let parabola = Parabola::new(self.size, self.relative_rate, [1.0, product / length, constant]);
-        let scale = (1.0 / gamma).max(self.relative_rate * product / length);
-        let value = Some(parabola.at(scale));
-        Ok(MarginBound { formula, gamma: Some(gamma), value, separator: name, proved: self.proved })
-    }
+        "corollary_6": {
+            "formula": "4 |u - a w_1|^2 m R_X^2 v_max, u a separator with margin 1; 4 m R_X^2 v_max / gamma^2 if w_1 = 0",
+            "gamma": of_margin.map(|(gamma, ..)| gamma),
+            "value": of_margin.map(|(_, value, _)| value),
+            "separator": of_margin.map_or(none, |(.., name)| name),
+            "proved": proved && of_margin.is_some(),
+        },
+    }))
 }
 
 fn terms(
@@ -415,16 +355,12 @@ impl Objective for LeastDifference<'_> {
         }
         (1.0 - difference).max(0.0)
     }
-
-    fn hessian_times(&self, _image: &[f64], v: &[f64]) -> Vec<f64> {
-        vec![0.0; v.len()]
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::dense::dot;
+    use crate::math::dot;
 
     #[test]
     fn the_least_value_is_that_of_a_fine_search() {

@@ -13,28 +13,22 @@
 mod bounds;
 mod rounds;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
 };
-use crate::base::column_advice::columns_text;
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Reservation, Result, columns_text};
 use crate::cost::loss::list::{Active, LabelTies};
 use crate::cost::metric::Ties;
-use crate::data::arrange::ListConstraint;
-use crate::data::{Dataset, Missing, RowOrder, Scaling, ScalingKind};
+use crate::data::{Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::kernel::KernelSpec;
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::{Online, OnlineRules, OnlineState, Ranker};
 
 pub use rounds::Perceptron;
 
-use bounds::{Bounds, Start};
+use bounds::Start;
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -89,25 +83,6 @@ enum EpochOrder {
     Rows,
     /// A random order, another one in each epoch.
     Random,
-}
-
-/// The choices in reports.
-#[derive(Serialize)]
-struct Settings<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    budget: Option<usize>,
-    measure: &'a str,
-    learning_rate: f64,
-    update_on: &'a str,
-    label_ties: &'a str,
-    average: bool,
-    epochs: usize,
-    shuffle: bool,
-    scale: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seed: Option<u64>,
 }
 
 impl PerceptronSpec {
@@ -187,26 +162,27 @@ impl TrainingSpec for PerceptronSpec {
         }
         // 3. Bounds of the losses.
         let bounds = bounds::report(&perceptron, &start, &data, &counted, control)?;
-        trained(perceptron, scaling, &bounds)
+        trained(perceptron, scaling, bounds)
     }
 
     fn settings(&self) -> Result<Map<String, Value>> {
         let OnlineRules { measure, learning_rate, update_on, label_ties, average, budget } = &self.rules;
         let shuffle = self.order == EpochOrder::Random;
-        let settings = Settings {
-            kernel: self.given_kernel.as_ref(),
-            budget: *budget,
-            measure,
-            learning_rate: *learning_rate,
-            update_on: update_on.name(),
-            label_ties: label_ties.name(),
-            average: *average,
-            epochs: self.epochs,
-            shuffle,
-            scale: self.scale.name(),
-            seed: shuffle.then_some(self.seed),
-        };
-        entries(&settings)
+        let mut settings = entries(&json!({
+            "kernel": self.given_kernel,
+            "budget": budget,
+            "measure": measure,
+            "learning_rate": learning_rate,
+            "update_on": update_on.name(),
+            "label_ties": label_ties.name(),
+            "average": average,
+            "epochs": self.epochs,
+            "shuffle": shuffle,
+            "scale": self.scale.name(),
+            "seed": shuffle.then_some(self.seed),
+        }))?;
+        settings.retain(|_, value| !value.is_null());
+        Ok(settings)
     }
 }
 
@@ -229,7 +205,7 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
     let mut counted = vec![0; data.n_docs()];
     learn(&mut perceptron, &data, &order, &mut counted, (&mut memory, control))?;
     let bounds = bounds::report(&perceptron, &start, &data, &counted, control)?;
-    trained(perceptron, scaling, &bounds)
+    trained(perceptron, scaling, bounds)
 }
 
 /// One round for each query of `order`. `counted`: number of rounds that used each document. `memory`: the bytes of support
@@ -258,36 +234,23 @@ fn learn(
     Ok(())
 }
 
-/// What training found.
-#[derive(Serialize)]
-struct Details {
-    rounds: u64,
-    updates: u64,
-    cumulative_loss: f64,
-    cumulative_surrogate: f64,
-    largest_norm: f64,
-    largest_weight_ratio: f64,
-    most_weighted_documents: u64,
-}
-
-fn trained(perceptron: Perceptron, scaling: Scaling, bounds: &Bounds) -> Result<Trained> {
+fn trained(perceptron: Perceptron, scaling: Scaling, bounds: Value) -> Result<Trained> {
     let (rules, progress) = perceptron.into_parts();
     let mut warnings = Vec::new();
     if progress.updates == 0 {
         let rounds = progress.rounds;
         warnings.push(format!("no query has a loss, so all scores are 0 (rounds: {rounds})"));
     }
-    let details = Details {
-        rounds: progress.rounds,
-        updates: progress.updates,
-        cumulative_loss: progress.cumulative_loss,
-        cumulative_surrogate: progress.cumulative_surrogate,
-        largest_norm: progress.largest_norm,
-        largest_weight_ratio: progress.largest_ratio,
-        most_weighted_documents: progress.most_weighted,
-    };
-    let details = entries(&details)?;
-    let volatile = Map::from_iter([("bounds".to_owned(), Value::Object(entries(bounds)?))]);
+    let details = entries(&json!({
+        "rounds": progress.rounds,
+        "updates": progress.updates,
+        "cumulative_loss": progress.cumulative_loss,
+        "cumulative_surrogate": progress.cumulative_surrogate,
+        "largest_norm": progress.largest_norm,
+        "largest_weight_ratio": progress.largest_ratio,
+        "most_weighted_documents": progress.most_weighted,
+    }))?;
+    let volatile = Map::from_iter([("bounds".to_owned(), bounds)]);
     Ok(Trained {
         warnings,
         details,

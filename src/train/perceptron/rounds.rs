@@ -9,16 +9,13 @@
 //! RML puts the less relevant of equal scores first. At w = 0 all scores are equal; in input order a file sorted by relevance
 //! would never cause an update. Not 0 means above 1e-12.
 
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, matrix_bytes};
+use crate::base::{Control, Error, Reservation, Result, Ticks, matrix_bytes};
 use crate::cost::loss::QueryLoss;
 use crate::cost::loss::list::Slam;
 use crate::cost::metric::{Metric, MetricOptions, Ties};
 use crate::data::{Documents, Matrix};
 use crate::learn::kernel::{Basis, SpanFactor};
-use crate::math::dense::{Element, dot};
-use crate::math::lanes::TILE;
+use crate::math::{Element, TILE, dot};
 use crate::model::{OnlineRules, OnlineState, RoundRecord};
 
 /// Operations, for [`Ticks`], of a row beside those of its features.

@@ -9,17 +9,11 @@
 //! So the value of the chosen candidate belongs to the model that the training returns, or would return on the training
 //! part.
 
-use super::argmax;
-use super::argmax_smoothed;
-use super::one_standard_error;
-use super::report::Curve;
-use super::report::{Selection, Split};
+use super::report::{Curve, Selection, Split};
 use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
-use crate::base::control::{Control, each_in_memory, stopped};
-use crate::base::error::{Error, Result};
-use crate::base::memory::Reservation;
-use crate::base::parallel;
+use super::{argmax, argmax_smoothed, one_standard_error};
+use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Id};
 

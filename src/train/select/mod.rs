@@ -7,7 +7,7 @@ mod split;
 mod validation;
 
 use crate::cost::metric::Better;
-use crate::math::order::compare;
+use crate::math::compare;
 
 pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, Prepared, Rule, Values, choose};
 pub use report::{Curve, Searched, Selection, SelectionReport, Split, significant};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::validation::ValidationSpec;
-use crate::base::error::{Result, require};
+use crate::base::{Result, require};
 use crate::cost::metric::{Better, Metric, StandardError};
 
 /// Largest standard error, factor and number of queries in a report: products of their squares are finite.
@@ -362,7 +362,7 @@ pub fn significant(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::Error;
+    use crate::base::Error;
 
     fn selection(curve: &[(f64, f64)], chosen: usize) -> Selection {
         let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });

@@ -2,9 +2,9 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::base::control::{Ticks, checkpoint};
+use crate::base::{Ticks, checkpoint};
 use crate::data::{Dataset, Id};
-use crate::math::order::sort_items;
+use crate::math::sort_items;
 
 /// Up to this number of judged queries, or of numbers, all queries are held out in turn. With more, the validated value
 /// has a smaller error, and the fits take longer (docs/adr/0024).

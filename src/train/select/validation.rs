@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Error, Params, Result};
 use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, Undefined};
 use crate::learn::fit::HeldOut;
-use crate::math::order::sort_ascending;
+use crate::math::sort_ascending;
 
 /// Fraction of the queries that validation holds out by default.
 const HELD_OUT_QUERIES: f64 = 0.2;

@@ -10,8 +10,7 @@
 
 use serde_json::Value;
 
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Error, Params, Result};
 use crate::cost::loss::pair_count;
 use crate::data::{Dataset, Id};
 use crate::train::algorithm::FoldUnit;

@@ -15,20 +15,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::apply::{FitCache, ScoringJob, Step, constrained_scores, evaluate};
-use crate::base::control::{Control, each_in_memory};
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result, each_in_memory};
 use crate::cost::metric::{Mean, Metric, Undefined};
 use crate::data::{ColumnSummary, Dataset, Id};
-use crate::math::order::sort_items;
+use crate::math::sort_items;
 use crate::model::{Key, LinearPrior, Model, TrainingColumns};
 use crate::train::algorithm::{AlgorithmDef, Input, TrainingSet, TrainingSpec};
 use crate::train::report::{DataFacts, FeatureColumns, Finished};
 use crate::train::select::{CandidatePath, metric};
 
 pub use folds::Folds;
-pub use settings::Choice;
-pub use settings::{Group, Setting};
+pub use settings::{Choice, Group, Setting};
 
 use settings::Lambdas;
 

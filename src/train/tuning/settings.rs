@@ -3,11 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{Search, SearchRows};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::{Params, stored_model};
+use crate::base::{Control, Error, Params, Result, stored_model};
 use crate::cost::metric::{METRIC_ARGUMENTS, StandardError};
-use crate::math::order::compare;
+use crate::math::compare;
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::train::options::OPTIONS;
 use crate::train::select::{Curve, Searched, Selection, SelectionReport, Split, argmax};
@@ -232,7 +230,7 @@ pub struct Choice {
 }
 
 /// A setting with its values.
-struct Line<'a> {
+struct SettingLine<'a> {
     setting: &'a Setting,
     /// The value of each fold.
     folds: Vec<Option<f64>>,
@@ -279,7 +277,7 @@ impl Search {
                 "held_out": held_out,
                 "setting": best.setting.values,
                 "value": best.mean,
-                "settings": lines.iter().map(Line::report).collect::<Vec<Value>>(),
+                "settings": lines.iter().map(SettingLine::report).collect::<Vec<Value>>(),
             }),
             validation,
             spec,
@@ -288,7 +286,7 @@ impl Search {
     }
 
     /// The values of all settings.
-    fn lines(&self, rows: &SearchRows, control: &Control) -> Result<Vec<Line<'_>>> {
+    fn lines(&self, rows: &SearchRows, control: &Control) -> Result<Vec<SettingLine<'_>>> {
         let mut lines = Vec::new();
         for (number, group) in self.groups().iter().enumerate() {
             let scores = self.scores(rows, number, control)?;
@@ -297,7 +295,7 @@ impl Search {
                 let queries: Vec<(f64, f64)> =
                     scores.iter().flat_map(|score| &score.queries).copied().collect();
                 let error = StandardError::of(&queries).filter(|_| rows.folds.are_of_queries());
-                lines.push(Line { setting, mean: mean(&folds), folds, error });
+                lines.push(SettingLine { setting, mean: mean(&folds), folds, error });
             }
         }
         Ok(lines)
@@ -308,7 +306,7 @@ impl Search {
         &self,
         option: &'static str,
         curve: &Curve,
-        best: &Line<'_>,
+        best: &SettingLine<'_>,
         center: Option<&'static str>,
     ) -> Option<String> {
         let used = best.number(option)?;
@@ -334,7 +332,7 @@ impl Search {
     }
 }
 
-impl Line<'_> {
+impl SettingLine<'_> {
     /// The value of an option, if it is a number.
     fn number(&self, option: &str) -> Option<f64> {
         self.setting.values.get(option)?.as_f64()
@@ -359,7 +357,7 @@ impl Line<'_> {
 
 /// For each option with several numbers the means along them, largest first; the other options have the best values. Lambda, or
 /// what takes its place, comes first.
-fn curves(lines: &[Line<'_>], best: &Line<'_>) -> Vec<(&'static str, Curve)> {
+fn curves(lines: &[SettingLine<'_>], best: &SettingLine<'_>) -> Vec<(&'static str, Curve)> {
     let others = OPTIONS.iter().filter(|def| def.searchable && !PATHS.contains(&def.key)).map(|def| def.key);
     let keys = PATHS.iter().copied().chain(others).filter(|key| best.number(key).is_some());
     let curve = |key: &'static str| {

@@ -4,8 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::columns::{Column, Kind, ZERO};
 use super::forest::{GeneralForest, MAX_DEPTH, Root, Step};
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, checkpoint};
 
 /// A node of a tree in a file.
 #[derive(Debug, Clone)]

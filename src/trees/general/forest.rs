@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::columns::{Column, Kind, LEFT};
-use crate::base::memory::bytes_of;
 
 /// Longest path from the root of a tree to a leaf.
 pub const MAX_DEPTH: usize = 512;
@@ -149,15 +148,6 @@ impl GeneralForest {
     pub fn magnitude(&self) -> f64 {
         let trees = (0..self.trees()).map(|tree| &self.values[self.nodes_of(tree)]);
         trees.map(|values| values.iter().fold(0.0, |most: f64, value| most.max(value.abs()))).sum()
-    }
-
-    /// Bytes that it takes.
-    pub fn bytes(&self) -> u64 {
-        bytes_of::<Column>(self.columns.len())
-            + bytes_of::<(Step, [f64; 3])>(self.steps.len())
-            + bytes_of::<u32>(self.members.len())
-            + bytes_of::<usize>(self.set_starts.len())
-            + bytes_of::<Root>(self.roots.len())
     }
 
     pub(super) fn is_leaf(&self, node: usize) -> bool {

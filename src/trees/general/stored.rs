@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::build::{Builder, RawNode, RawSplit, Test};
 use super::forest::{GeneralForest, Node};
-use crate::base::error::{Error, Result};
 use crate::base::param::list;
+use crate::base::{Error, Result};
 
 /// Trees.
 #[derive(Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 //! Walking one document after the other, with a branch at each split, takes 2 to 4 times as long (see the bench).
 
 use super::forest::{GeneralForest, Root, Step};
-use crate::base::control::checkpoint;
+use crate::base::checkpoint;
 
 /// Documents of a block. Their values stay in the first two caches while all trees pass.
 const BLOCK: usize = 64;

@@ -6,8 +6,7 @@
 //! rounds its score after each tree.
 
 use super::forest::GeneralForest;
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, checkpoint};
 
 /// A feature on the path to a node.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{SingleSplit, Trees, quoted};
-use crate::base::error::Result;
+use crate::base::Result;
 use crate::model::imported::SOLR_SLACK;
 use crate::trees::general::{Node, Split, single_at_most};
 

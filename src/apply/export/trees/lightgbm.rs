@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Trees, joined, quoted};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::model::imported::Feature;
 use crate::trees::general::{Node, Split};
 

@@ -13,13 +13,12 @@ pub(super) use sql::expression;
 use serde_json::Value;
 
 use super::{Format, Term};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::data::{Missing, Scaling};
 use crate::learn::space::WeightsOf;
-use crate::math::select::single_above;
-use crate::model;
-use crate::model::GeneralTrees;
+use crate::math::single_above;
 use crate::model::imported::Feature;
+use crate::model::{self, GeneralTrees};
 use crate::trees::general::{Builder, GeneralForest, ObliviousTree, Question, Split, Test, oblivious_nodes};
 
 /// Most codes of a category: XGBoost's limit.

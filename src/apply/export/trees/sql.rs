@@ -1,7 +1,7 @@
 //! Trees of any shape as an expression of SQL: a `CASE` with a `CASE` in each branch.
 
 use super::super::sql::{Columns, LONGEST_SUM, Sql};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::model::{GeneralTrees, Model, TreeInput};
 use crate::trees::general::{LIGHTGBM_ZERO, Node, Split};
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{SingleSplit, Trees};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::model::imported::Feature;
 use crate::trees::general::{Node, Split};
 

@@ -17,14 +17,11 @@
 
 use std::sync::Arc;
 
-use super::differ;
-use super::with_scratch;
-use crate::base::control::Ticks;
-use crate::base::param::named;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::data::arrange::RowGroup;
-use crate::math::order::{compare, sort_indices};
-use crate::math::random::Random;
+use super::{differ, with_scratch};
+use crate::base::{Ticks, named};
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::data::RowGroup;
+use crate::math::{Random, compare, sort_indices};
 
 /// The declaration.
 pub const LIST_MLE: LossDef = LossDef {

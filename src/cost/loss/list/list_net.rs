@@ -11,10 +11,9 @@
 use std::sync::Arc;
 
 use super::check_gains;
-use crate::base::error::Result;
-use crate::base::param::named;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::data::arrange::RowGroup;
+use crate::base::{Result, named};
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::data::RowGroup;
 
 /// The declaration.
 pub const LIST_NET: LossDef = LossDef {

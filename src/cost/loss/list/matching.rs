@@ -17,11 +17,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::Params;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::data::arrange::{ListConstraint, RowGroup, Slots};
+use crate::base::{Error, Params, Result, Ticks, shorten};
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::data::{ListConstraint, RowGroup, Slots};
 use crate::math::assignment::Workspace;
 
 /// The declaration.
@@ -203,7 +201,7 @@ impl QueryLoss for MatchingQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// A query of `documents` documents and `slots` slots. A document is relevant at the slot with its number.
     fn query(documents: u32, slots: u32) -> (Vec<f64>, Vec<RowGroup>) {

@@ -14,10 +14,9 @@
 //! form. Grades below 0 gain 0.
 
 use super::{RELEVANT, in_range};
-use crate::base::error::{Error, Result};
-use crate::cost::metric::Gain;
-use crate::cost::metric::{Metric, gains, gains_for_ratios, logarithmic};
-use crate::math::order::{descending, sort_ascending};
+use crate::base::{Error, Result};
+use crate::cost::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
+use crate::math::{descending, sort_ascending};
 
 /// A measure that losses follow; cutoffs are numbers of positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -201,7 +200,7 @@ impl PositionWeights {
 mod tests {
     use super::*;
     use crate::cost::metric::MetricOptions;
-    use crate::math::order::compare;
+    use crate::math::compare;
 
     const NAMES: &[&str] =
         &["dcg", "dcg@2", "ndcg", "ndcg@2", "ndcg@9", "precision@2", "precision@9", "wta", "eru", "neru"];

@@ -18,10 +18,9 @@ mod svm_map;
 use std::cell::RefCell;
 
 use super::def::LossDef;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Error, Params, Result};
 use crate::cost::metric::{Metric, logarithmic};
-use crate::math::order::compare;
+use crate::math::compare;
 
 pub use super::def::{ListwiseLoss, QueryLoss};
 pub use cs_list_mle::CS_LIST_MLE;
@@ -118,8 +117,8 @@ pub(super) fn with_scratch<T>(len: usize, work: impl FnOnce(&mut [f64]) -> T) ->
 #[cfg(test)]
 mod list_tests {
     use crate::cost::loss::{LOSSES, ListLoss, Loss, LossDef, Shape};
-    use crate::data::arrange::{ListConstraint, RowGroup};
-    use crate::math::dense::dot;
+    use crate::data::{ListConstraint, RowGroup};
+    use crate::math::dot;
 
     /// Parameters other than the defaults.
     const OTHERS: &[(&str, &str)] = &[

@@ -32,14 +32,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::{Params, named};
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::cost::metric::Gain;
-use crate::cost::metric::{Metric, gains_for_ratios, logarithmic};
-use crate::data::arrange::RowGroup;
-use crate::math::order::{compare, descending, sort_indices};
+use crate::base::{Error, Params, Result, checkpoint, named, shorten};
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::cost::metric::{Gain, Metric, gains_for_ratios, logarithmic};
+use crate::data::RowGroup;
+use crate::math::{compare, descending, sort_indices};
 
 /// Largest number of the option `position_weights`.
 const MOST_WEIGHT: f64 = 1e9;

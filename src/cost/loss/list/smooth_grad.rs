@@ -17,14 +17,11 @@
 use std::sync::Arc;
 
 use super::measure::{Measure, PositionWeights};
-use super::with_scratch;
-use super::{check_gains, measure, unknown_measure};
-use crate::base::control::checkpoint;
-use crate::base::error::Result;
-use crate::base::param::Params;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::data::arrange::RowGroup;
-use crate::math::order::descending;
+use super::{check_gains, measure, unknown_measure, with_scratch};
+use crate::base::{Params, Result, checkpoint};
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::data::RowGroup;
+use crate::math::descending;
 
 /// The declaration.
 pub const SMOOTH_GRAD: LossDef = LossDef {

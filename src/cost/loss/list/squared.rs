@@ -11,9 +11,9 @@
 
 use std::sync::Arc;
 
-use crate::base::param::named;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, Quadratic, QueryLoss, Shape};
-use crate::data::arrange::RowGroup;
+use crate::base::named;
+use crate::cost::loss::{ListwiseLoss, LossDef, Quadratic, QueryLoss, Shape};
+use crate::data::RowGroup;
 
 /// The declaration.
 pub const SQUARED: LossDef = LossDef {

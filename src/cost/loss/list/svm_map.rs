@@ -26,11 +26,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::RELEVANT;
-use crate::base::control::Ticks;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::data::arrange::RowGroup;
-use crate::math::dense::dot;
-use crate::math::order::{compare, sort_indices};
+use crate::base::Ticks;
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::data::RowGroup;
+use crate::math::{compare, dot, sort_indices};
 
 /// The declaration.
 pub const SVM_MAP: LossDef = LossDef {
@@ -82,7 +81,7 @@ impl QueryLoss for SvmMapQuery {
             documents
         });
         let at = |documents: &[usize]| documents.iter().map(|&document| scores[document]).collect();
-        let above = Search::new(at(&relevant), at(&others)).relevant_above();
+        let above = WorstRanking::new(at(&relevant), at(&others)).relevant_above();
         // 2. Its linear function: each misordered pair moves F by -2 (s_k - s_j) / (r m).
         let (r, m) = (relevant.len(), others.len());
         let slope = 2.0 / (r as f64 * m as f64);
@@ -100,7 +99,7 @@ impl QueryLoss for SvmMapQuery {
 }
 
 /// The search for the most violated ranking.
-struct Search {
+struct WorstRanking {
     /// Scores of relevant documents, decreasing.
     relevant: Vec<f64>,
     /// Scores of others, decreasing.
@@ -110,7 +109,7 @@ struct Search {
     ticks: Ticks,
 }
 
-impl Search {
+impl WorstRanking {
     fn new(relevant: Vec<f64>, others: Vec<f64>) -> Self {
         let above = vec![0; others.len()];
         Self { relevant, others, above, ticks: Ticks::default() }
@@ -155,9 +154,9 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::param::Params;
+    use crate::base::Params;
     use crate::cost::metric::{Metric, MetricOptions, Ties};
-    use crate::math::order::descending;
+    use crate::math::descending;
 
     /// 1 - AP of a ranking of relevant (true) and other documents.
     fn lost(ranking: &[bool]) -> f64 {
@@ -250,7 +249,7 @@ mod tests {
             // The choice of each document on its own, without the search.
             let relevant: Vec<f64> = descending(&scores).into_iter().filter(|i| labels[*i] >= 1.0).map(|i| scores[i]).collect();
             let others: Vec<f64> = descending(&scores).into_iter().filter(|i| labels[*i] < 1.0).map(|i| scores[i]).collect();
-            let search = Search::new(relevant.clone(), others.clone());
+            let search = WorstRanking::new(relevant.clone(), others.clone());
             let alone = |j: usize| {
                 let mut sums = vec![0.0];
                 (0..relevant.len()).rev().for_each(|k| sums.push(sums[sums.len() - 1] + search.gain(k, j)));

@@ -7,10 +7,8 @@
 
 #![allow(clippy::inline_always, reason = "compiled again for wider registers")]
 
-use crate::base::control::Ticks;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::order::descending;
-use crate::math::simd::simd;
+use crate::base::Ticks;
+use crate::math::{LANES, Lanes, descending, simd};
 
 /// Operations, for [`Ticks`], of eight pairs.
 const TILE_COST: usize = 8;

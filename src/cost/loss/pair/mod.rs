@@ -9,10 +9,9 @@ mod logistic_tiles;
 mod sorted;
 
 use super::def::{LossKind, PairDef, PairLoss};
-use crate::base::control::{Ticks, checkpoint};
-use crate::base::param::named;
-use crate::cost::loss::def::{LossDef, Shape};
-use crate::math::order::{compare, sort_ascending};
+use crate::base::{Ticks, checkpoint, named};
+use crate::cost::loss::{LossDef, Shape};
+use crate::math::{compare, sort_ascending};
 
 /// Documents from which on sorting them takes less time than all pairs.
 const MANY: usize = 24;
@@ -187,7 +186,7 @@ fn slope(margin: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::dense::dot;
+    use crate::math::dot;
 
     const LOSSES: [PairDef; 4] = [HINGE, PSI, LOGISTIC, SQUARED_HINGE];
 

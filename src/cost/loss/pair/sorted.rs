@@ -1,21 +1,20 @@
 //! Sums over all pairs of a query of losses that are polynomials up to a threshold, in O(n log n): [`splits`] gives the pairs
 //! as ranges of sorted lists, and sums of 1, s and s^2 over a range are all that a document needs.
 
-use crate::base::control::Ticks;
-use crate::cost::loss::def::PairLoss;
-use crate::math::order::descending;
-use crate::math::splits;
-use crate::math::splits::{Item, MERGE_COST};
+use crate::base::Ticks;
+use crate::cost::loss::PairLoss;
+use crate::math::splits::Item;
+use crate::math::{MERGE_COST, descending, splits};
 
 /// Sums over documents: their number, their scores and squares of scores, less a center.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+struct ScoreSums {
     count: f64,
     first: f64,
     second: f64,
 }
 
-impl Sums {
+impl ScoreSums {
     fn add(&mut self, score: f64) {
         self.count += 1.0;
         self.first += score;
@@ -49,14 +48,14 @@ fn add(loss: PairLoss, high: &mut [Item], low: &mut [Item], threshold: f64, sign
     // Small numbers have small squares and small errors.
     let center = high[high.len() / 2].score;
     let mut ticks = Ticks::default();
-    let (mut value, mut from, mut sums) = (0.0, low.len(), Sums::default());
+    let (mut value, mut from, mut sums) = (0.0, low.len(), ScoreSums::default());
     for better in high.iter_mut().rev() {
         ticks.add(MERGE_COST);
         while from > 0 && better.score - low[from - 1].score < threshold {
             from -= 1;
             sums.add(low[from].score - center);
         }
-        let Sums { count, first, second } = sums;
+        let ScoreSums { count, first, second } = sums;
         let lacking = threshold - (better.score - center);
         if squared {
             value += (count * lacking + 2.0 * first) * lacking + second;
@@ -66,14 +65,14 @@ fn add(loss: PairLoss, high: &mut [Item], low: &mut [Item], threshold: f64, sign
             better.sum -= sign * count;
         }
     }
-    let (mut to, mut sums) = (0, Sums::default());
+    let (mut to, mut sums) = (0, ScoreSums::default());
     for worse in low {
         ticks.add(MERGE_COST);
         while to < high.len() && high[to].score - worse.score < threshold {
             sums.add(high[to].score - center);
             to += 1;
         }
-        let Sums { count, first, .. } = sums;
+        let ScoreSums { count, first, .. } = sums;
         let gained = threshold + (worse.score - center);
         worse.sum += if squared { 2.0 * (count * gained - first) } else { sign * count };
     }

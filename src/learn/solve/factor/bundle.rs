@@ -22,10 +22,8 @@
 
 use super::cuts::Cuts;
 use super::{Factorization, HalfStep};
-use crate::base::control::Control;
-use crate::base::parallel;
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
+use crate::base::{Control, parallel};
+use crate::math::{axpy, dot};
 
 /// Position of the next planes between the best V and V(a).
 const STEP: f64 = 0.4;
@@ -35,7 +33,7 @@ const MOST_SWEEPS: usize = 5;
 const MODEL_ACCURACY: f64 = 0.5;
 
 /// The search for V at fixed U.
-pub(super) struct Search<'a, 'p> {
+pub(super) struct ItemSearch<'a, 'p> {
     pub(super) problem: &'a Factorization<'p>,
     /// Planes and weights of each user.
     pub(super) cuts: &'a mut [Cuts],
@@ -46,15 +44,15 @@ pub(super) struct Search<'a, 'p> {
 }
 
 /// The best V.
-pub(super) struct Found {
+pub(super) struct BestItems {
     pub(super) items: Vec<f64>,
     /// P(V) - min P is at most this fraction of P(V).
     pub(super) relative_gap: f64,
 }
 
-impl Search<'_, '_> {
+impl ItemSearch<'_, '_> {
     /// The best V, not above `start`.
-    pub(super) fn run(&mut self, start: &[f64], control: &Control) -> Found {
+    pub(super) fn run(&mut self, start: &[f64], control: &Control) -> BestItems {
         // 1. V(a) of the weights of the last half step.
         let (mut dual, mut bound) = self.restart();
         let mut best = start.to_vec();
@@ -80,7 +78,7 @@ impl Search<'_, '_> {
             _ if least.is_finite() => ((least - bound) / least).max(0.0),
             _ => 1.0,
         };
-        Found { items: best, relative_gap }
+        BestItems { items: best, relative_gap }
     }
 
     fn penalty(&self, items: &[f64]) -> f64 {

@@ -5,14 +5,9 @@
 
 use std::collections::VecDeque;
 
-use super::Factorization;
-use super::{HalfStep, MOST_USER_PLANES, UserLoss};
+use super::{Factorization, HalfStep, MOST_USER_PLANES, UserLoss};
 use crate::base::parallel;
-use crate::math::dense::dot;
-use crate::math::optim::Objective;
-use crate::math::optim::cutting_planes::Planes;
-use crate::math::optim::objective::axpy;
-use crate::math::order::sort_indices;
+use crate::math::{Objective, Planes, axpy, dot, sort_indices};
 
 /// Accuracy of the minimum of the model, relative to the requested gap.
 const MODEL_ACCURACY: f64 = 0.1;

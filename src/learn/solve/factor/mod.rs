@@ -21,24 +21,16 @@ mod weighted;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::control::{Control, checkpoint};
-use crate::base::error::Result;
-use crate::base::memory::grow;
-use crate::base::parallel;
-use crate::cost::loss::{Loss, PairDef, QueryLoss, Shape};
+use crate::base::{Control, Result, checkpoint, grow, parallel};
+use crate::cost::loss::{Loss, PairDef, QueryLoss};
 use crate::data::Ratings;
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
-use crate::math::optim::{Objective, Ridge, newton_cg};
-use crate::math::random::Random;
+use crate::math::{Objective, Random, Ridge, axpy, dot, newton_cg};
 
 pub use cuts::KEPT_EVALUATIONS;
 pub use weighted::{Side, WeightedSquares, no_solution};
 
-use bundle::{Found, Search};
-use cuts::Cuts;
-use cuts::OfItems;
-use cuts::OfUser;
+use bundle::{BestItems, ItemSearch};
+use cuts::{Cuts, OfItems, OfUser};
 
 /// U and V, row by row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,7 +84,7 @@ const KEPT: [usize; 2] = [12, 250];
 
 /// Most kept planes of a user; 0 for smooth losses.
 pub fn kept_planes(loss: &Loss, ratings: &Ratings) -> usize {
-    if is_smooth(loss) {
+    if loss.is_smooth_list() {
         return 0;
     }
     let by_products = (KEPT_NUMBERS / ratings.n_users().max(1)).isqrt();
@@ -108,11 +100,6 @@ pub struct HalfStep {
     pub tolerance: f64,
     /// Most planes or iterations.
     pub most: usize,
-}
-
-/// Whether the loss has Hessians that are used. Hessians of pairwise losses are not.
-fn is_smooth(loss: &Loss) -> bool {
-    matches!(loss, Loss::List(_)) && matches!(loss.shape(), Shape::Quadratic | Shape::Smooth)
 }
 
 /// The loss of one user with its weight.
@@ -134,7 +121,7 @@ impl UserLoss {
             Loss::Pair(pair, _) => Box::new(Ordinal { def: pair.def(), ratings: ratings.to_vec() }),
         };
         let weight = query.quadratic().map_or(1.0, |quadratic| 1.0 / quadratic.factor);
-        Some(Self { loss: query, weight, smooth: is_smooth(loss) })
+        Some(Self { loss: query, weight, smooth: loss.is_smooth_list() })
     }
 
     /// Value at these scores; writes a subgradient.
@@ -219,7 +206,7 @@ impl<'a> Factorization<'a> {
             offsets,
             by_item,
             item_offsets,
-            smooth: is_smooth(loss),
+            smooth: loss.is_smooth_list(),
             cuts: vec![Cuts::new(kept_planes(loss, ratings).max(KEPT[0])); ratings.n_users()],
         }
     }
@@ -316,8 +303,8 @@ impl<'a> Factorization<'a> {
             return control.check().map(|()| None);
         }
         let mut cuts = std::mem::take(&mut self.cuts);
-        let mut search = Search { problem: self, cuts: &mut cuts, users, rank, step };
-        let Found { items: found, relative_gap } = search.run(items, control);
+        let mut search = ItemSearch { problem: self, cuts: &mut cuts, users, rank, step };
+        let BestItems { items: found, relative_gap } = search.run(items, control);
         self.cuts = cuts;
         *items = found;
         control.check().map(|()| Some(relative_gap))

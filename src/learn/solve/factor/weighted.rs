@@ -16,14 +16,9 @@
 //! without a pair cost nothing. Each half step is the exact minimum. All sums have a fixed order.
 
 use super::{Factors, by_item};
-use crate::base::control::{Control, Ticks, checkpoint};
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
+use crate::base::{Control, Error, Result, Ticks, checkpoint, parallel};
 use crate::data::Ratings;
-use crate::math::dense::dot;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::{cholesky, gram};
+use crate::math::{LANES, Lanes, cholesky, dot, gram, lanes};
 
 /// Rows that are added to a Gram matrix at a time.
 const SLAB: usize = 256;

@@ -5,14 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::cost::loss::{ListLoss, QueryLoss};
-use crate::data::arrange::{ListConstraint, RowGroup};
-use crate::data::{Dataset, Matrix, Slice, shaped};
-use crate::math::dense::Element;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::simd;
+use crate::data::{Dataset, ListConstraint, Matrix, RowGroup, Slice, shaped};
+use crate::math::{Element, LANES, Lanes, simd};
 
 /// The documents of one query (N, b).
 #[derive(Debug)]
@@ -273,7 +269,7 @@ fn add_four<T: Element>([a, b, c, d]: [&[T]; ROWS], h: &[f64; ROWS], gradient: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::dense::dot;
+    use crate::math::dot;
 
     #[test]
     fn products_hold_all_terms_whatever_the_sizes() {

@@ -12,14 +12,10 @@
 //! dual. Each plane takes b numbers of memory, and there is one per query and round; `bundle` has one per round.
 
 use super::ListProblem;
-use crate::base::control::Control;
-use crate::base::memory::matrix_bytes;
+use crate::base::{Control, matrix_bytes};
 use crate::cost::loss::Shape;
-use crate::learn::solve::plane_bytes;
-use crate::learn::solve::{ListMethod, SolverDef};
-use crate::math::dense::dot;
-use crate::math::optim::objective::{axpy, difference};
-use crate::math::optim::{Best, Method, Ridge, iterate, solve_path};
+use crate::learn::solve::{ListMethod, SolverDef, plane_bytes};
+use crate::math::{Best, Method, Ridge, axpy, difference, dot, iterate, solve_path};
 
 /// Most visits of all queries in a round.
 const MOST_SWEEPS: usize = 30;

@@ -11,18 +11,10 @@
 //! added and subtracted: the sums without a fold are the sums of all folds minus the sums of the fold.
 
 use super::block::ListBlock;
-use crate::base::control::checkpoint;
-use crate::base::error::{Error, Result};
-use crate::base::parallel;
+use crate::base::{Error, Result, checkpoint, parallel};
 use crate::cost::loss::{Quadratic, QueryLoss};
 use crate::data::Slice;
-use crate::math::dense::{Element, dot};
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::optim::Objective;
-use crate::math::optim::objective::difference;
-use crate::math::single_sums::SingleSums;
-use crate::math::{cholesky, gram};
+use crate::math::{Element, LANES, Lanes, Objective, SingleSums, cholesky, difference, dot, gram, lanes};
 
 /// Rows of a slab. Two panels of a slab fit into the first-level cache.
 const SLAB: usize = 128;
@@ -187,6 +179,7 @@ impl Gram {
     ///
     /// # Panics
     /// When they have another number of features.
+    #[cfg(test)]
     pub fn subtract(&mut self, other: &Self) {
         self.combine(other, |sum, value| *sum -= value);
     }

@@ -13,22 +13,15 @@ use std::ops::Range;
 
 use super::ListProblem;
 use super::gram::{Gram, Outer, scaled_rows};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Reservation, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{Control, Error, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{Quadratic, QueryLoss, Shape};
 use crate::data::{Dataset, Matrix};
 use crate::learn::kernel::SingleMap;
-use crate::learn::solve::least_squares_bytes;
-use crate::learn::solve::{ListMethod, SolverDef};
-use crate::math::dense::dot;
-use crate::math::optim::objective::{axpy, difference};
-use crate::math::optim::{
-    Best, Method, Objective, Point, Ridge, Solution, StopRule, iterate, lbfgs, solve_path,
+use crate::learn::solve::{ListMethod, SolverDef, least_squares_bytes};
+use crate::math::{
+    Best, Method, Objective, PANEL, Panels, Point, Ridge, Row, SingleSums, Solution, StopRule, axpy,
+    difference, dot, iterate, lbfgs, panels_for, solve_path,
 };
-use crate::math::single::{PANEL, Row, panels_for};
-use crate::math::single_sums::{Panels, SingleSums};
 
 const MOST_CORRECTIONS: usize = 5;
 
@@ -329,7 +322,7 @@ mod tests {
     use crate::data::shaped;
     use crate::learn::kernel::{FeatureMap, KernelSpec, MapOptions};
     use crate::learn::solve::{ListBlock, Rows};
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     #[test]
     fn sums_of_slabs_are_those_of_double_precision() {

@@ -23,12 +23,11 @@ mod stochastic;
 mod tests;
 
 use super::{Solution, SolveOptions, check_lambda, plane_bytes};
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::cost::loss::{Loss, Shape};
 use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::optim::cutting_planes::minimize_path;
-use crate::math::optim::{Ridge, lbfgs, newton_cg, solve_path};
+use crate::math::{Ridge, lbfgs, newton_cg, solve_path};
 
 pub use block::{ListBlock, Rows};
 pub use constraint_generation::CONSTRAINT_GENERATION;

@@ -3,15 +3,12 @@
 use std::time::Instant;
 
 use super::ListProblem;
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::{QueryLoss, Shape, least_squares};
-use crate::math::dense::dot;
-use crate::math::optim::cutting_planes::Bundle;
-use crate::math::optim::objective::{difference, moved, norm};
-use crate::math::optim::{
-    Objective, Point, Solution, SolveReport, Step, Stop, StopRule, lbfgs, several_starts, solve_path,
+use crate::math::{
+    Bundle, Objective, Point, Random, Solution, SolveReport, Step, Stop, StopRule, difference, dot, lbfgs,
+    moved, norm, several_starts, solve_path,
 };
-use crate::math::random::Random;
 
 // Solver for differences of convex functions (Yuille & Rangarajan 2003; Le, Smola, Chapelle & Teo, algorithm 2).
 //
@@ -45,11 +42,11 @@ pub(super) fn difference_path(
     rule: &StopRule,
     control: &Control,
 ) -> Vec<Solution> {
-    solve_path(lambdas, |lambda, _| Search::new(problem, lambda, rule, control).run())
+    solve_path(lambdas, |lambda, _| LambdaFit::new(problem, lambda, rule, control).run())
 }
 
 /// The fit for one lambda.
-struct Search<'p, 'a> {
+struct LambdaFit<'p, 'a> {
     problem: &'p ListProblem<'a>,
     lambda: f64,
     rule: &'p StopRule,
@@ -72,7 +69,7 @@ struct Descent {
     began: Instant,
 }
 
-impl<'p, 'a> Search<'p, 'a> {
+impl<'p, 'a> LambdaFit<'p, 'a> {
     fn new(problem: &'p ListProblem<'a>, lambda: f64, rule: &'p StopRule, control: &'p Control) -> Self {
         Self { problem, lambda, rule, control, bundle: None, majorant: None, first: 0.0 }
     }

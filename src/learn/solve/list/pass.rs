@@ -5,16 +5,11 @@
 
 use std::ops::Range;
 
-use super::block::add_columns_times;
-use super::block::rows_times;
-use super::problem::ListProblem;
-use super::problem::{Group, ListBlock};
-use crate::base::control::checkpoint;
-use crate::base::parallel;
+use super::block::{add_columns_times, rows_times};
+use super::problem::{Group, ListBlock, ListProblem};
+use crate::base::{checkpoint, parallel};
 use crate::cost::loss::QueryLoss;
-use crate::math::dense::dot;
-use crate::math::optim::Objective;
-use crate::math::optim::objective::{axpy, moved};
+use crate::math::{Objective, axpy, dot, moved};
 
 /// One query in a pass.
 struct Query<'p> {

@@ -4,20 +4,14 @@ use std::time::Instant;
 
 use super::ListProblem;
 use super::gram::Gram;
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result, Ticks};
 use crate::cost::loss::Shape;
 use crate::learn::solve;
-use crate::math::dense::dot;
-use crate::math::eigen::Eigen;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::optim::cutting_planes::l1::{minimize_path, sum_of_absolutes};
-use crate::math::optim::objective::axpy;
-use crate::math::optim::{
-    Best, Method, Objective, Point, Solution, SolveReport, Step, Stop, StopRule, iterate, projected_gradient,
-    solve_path,
+use crate::math::optim::cutting_planes::l1::minimize_path;
+use crate::math::{
+    Best, Eigen, LANES, Lanes, Method, Objective, Point, Solution, SolveReport, Step, Stop, StopRule, axpy,
+    cholesky, dot, eigen, iterate, lanes, projected_gradient, solve_path, sum_of_absolutes,
 };
-use crate::math::{cholesky, eigen, lanes};
 
 // Least squares in the span of leading eigenfunctions (Xu, Fang & Wang 2014, theorem 7), in a space where functions are
 // linear.
@@ -412,8 +406,7 @@ mod ball_tests {
     use crate::cost::loss::{ListLoss, least_squares};
     use crate::data::{Matrix, shaped};
     use crate::learn::solve::{ListBlock, Rows, SolveOptions};
-    use crate::math::optim::objective::norm;
-    use crate::math::optim::{Objective, Stop};
+    use crate::math::{Objective, Stop, norm};
 
     fn block(loss: &ListLoss) -> ListBlock {
         let documents = vec![1.0, 0.0, 0.0, 2.0, -1.0, 1.0, 3.0, 1.0];

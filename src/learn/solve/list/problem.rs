@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::error::Result;
+use crate::base::Result;
 use crate::cost::loss::{ListLoss, QueryLoss, Shape};
 use crate::learn::solve;
-use crate::math::optim::Ridge;
+use crate::math::Ridge;
 
 pub use super::block::ListBlock;
 

@@ -18,16 +18,12 @@
 //! **Losses that are not convex** have no such planes. Their only lower bound is 0, so the gap is P and certifies no
 //! optimum. The result is the best of the start and the averages after each epoch. Each lambda begins at the same start.
 
-use super::block::add_columns_times;
-use super::block::rows_times;
+use super::block::{add_columns_times, rows_times};
 use super::{ListProblem, warm_path};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::Shape;
 use crate::learn::solve::{ListMethod, SolverDef};
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
-use crate::math::optim::{Best, Method, Ridge, StopRule, iterate, solve_path};
-use crate::math::random::Random;
+use crate::math::{Best, Method, Random, Ridge, StopRule, axpy, dot, iterate, solve_path};
 
 const MOST_EPOCHS: u32 = 100;
 /// Weight of late points in averages.

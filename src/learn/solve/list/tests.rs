@@ -9,12 +9,11 @@ use ndarray::Array2;
 use serde_json::json;
 
 use super::*;
-use crate::base::param::Params;
+use crate::base::Params;
 use crate::cost::loss::{ListLoss, Loss, QueryLoss, Shape, find};
 use crate::data::Matrix;
 use crate::learn::solve::{SOLVERS, SolverDef};
-use crate::math::optim::{Objective, SolveReport, Stop, StopRule};
-use crate::math::random::Random;
+use crate::math::{Objective, Random, SolveReport, Stop, StopRule};
 
 use losses::{Largest, Ramp, Swapped};
 

@@ -17,12 +17,8 @@
 use std::sync::Arc;
 
 use super::weights::{PairWeighting, Weights};
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
-use crate::math::dense::Element;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::{gram, order};
+use crate::base::{Error, Result, Ticks};
+use crate::math::{Element, LANES, Lanes, gram, lanes, order};
 
 /// Operations, for [`Ticks`], of a row beside those of its features.
 const ROW_COST: usize = 8;
@@ -153,6 +149,7 @@ impl PairBlock {
     }
 
     /// For each sorted document its position in the given order.
+    #[cfg(test)]
     pub fn order(&self) -> &[u32] {
         &self.order
     }

@@ -42,8 +42,7 @@ mod tests;
 mod weights;
 
 use super::{Solution, SolveOptions, SolveReport, Stop, check_lambda, check_weight};
-use crate::base::control::{Control, Ticks};
-use crate::base::error::{Error, Result};
+use crate::base::{Control, Error, Result, Ticks};
 use crate::cost::loss::{Loss, PairLoss, PairWeights};
 use crate::math::lanes;
 

@@ -21,13 +21,10 @@
 use std::time::Instant;
 
 use super::{PairBlock, PairProblem, certificate};
-use crate::base::control::{Control, Ticks};
+use crate::base::{Control, Ticks};
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairPath, Solution, SolveReport, Step, Stop, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
-use crate::math::optim::several_starts;
-use crate::math::random::Random;
+use crate::math::{Lanes, Random, lanes, several_starts};
 
 /// Largest number of convex problems from one start.
 const MOST_STEPS: usize = 50;

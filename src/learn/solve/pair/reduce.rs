@@ -13,12 +13,9 @@
 #![allow(clippy::inline_always)]
 
 use super::{PairBlock, PairProblem, certificate};
-use crate::base::control::Control;
-use crate::base::parallel;
+use crate::base::{Control, parallel};
 use crate::learn::solve::{Solution, SolveReport, Stop, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::simd;
+use crate::math::{LANES, Lanes, lanes, simd};
 
 /// Problems with fewer features are not reduced.
 const FEWEST_FEATURES: usize = 64;

@@ -1,19 +1,19 @@
 //! Laws of the solver on random and on ill-natured problems.
 
-mod asked;
 mod centered;
 mod psi;
 mod reduced;
+mod remote_rows;
 mod smooth;
 mod wide;
 
 use proptest::prelude::*;
 
 use super::{PairBlock, PairProblem, certificate, path, solve};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{Solution, SolveOptions, SolveReport, Stop};
-use crate::math::random::Random;
+use crate::math::Random;
 
 /// A third of the cases, with `LTR_LONG=1` all.
 fn cases(all: u32) -> u32 {

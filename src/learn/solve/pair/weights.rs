@@ -12,11 +12,9 @@
 //! grade are enough. Weighted sums of n rows of b numbers cost n b.
 #![allow(clippy::inline_always)]
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::cost::loss::PairWeights;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
+use crate::math::{LANES, Lanes, lanes};
 
 /// Largest absolute value of k and h, 2^300: sums of weighted losses stay finite.
 const LARGEST_LEVEL: f64 = 2.037_035_976_334_486e90;
@@ -87,6 +85,9 @@ pub(super) struct Weights {
 
 /// Weights of eight pairs at a time.
 pub(super) trait EightWeights: Copy {
+    /// Whether all weights are 1.
+    const ARE_EQUAL: bool = false;
+
     /// Numbers of the pairs of document `a` and the documents of a block, times the weights of these pairs.
     fn times(self, a: usize, block: usize, values: Lanes) -> Lanes;
 }
@@ -96,6 +97,8 @@ pub(super) trait EightWeights: Copy {
 pub(super) struct Equal;
 
 impl EightWeights for Equal {
+    const ARE_EQUAL: bool = true;
+
     #[inline(always)]
     fn times(self, _: usize, _: usize, values: Lanes) -> Lanes {
         values

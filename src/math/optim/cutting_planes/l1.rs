@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The minimum of the planes below R with the penalty is a linear program (below), whose dual is a lower bound of min
-//! P. The line search works as for the quadratic penalty (`Line`): it goes from the best point to the minimum of the
+//! P. The line search works as for the quadratic penalty (`RiskLine`): it goes from the best point to the minimum of the
 //! model, and the next plane touches R a tenth of the way further. Near minima of the model, which are not at its
 //! corners, need far fewer planes than corners (Gondzio, Gonzalez-Brevis & Munari 2013), so the model is solved to half
 //! the gap.
@@ -13,13 +13,11 @@
 //! **Zeros.** Points on a line have few zeros. The run itself reaches half of the requested gap. At its end it sets the
 //! smallest weights to 0, as far as the requested gap allows.
 
-use super::{Bundle, Line, Model, Penalized, Run, Sample};
-use crate::base::control::{Control, checkpoint};
-use crate::math::dense::dot;
-use crate::math::lanes::Lanes;
-use crate::math::optim::{Objective, Solution, Stop, StopRule, iterate, solve_path};
-use crate::math::order::sort_indices;
-use crate::math::{cholesky, gram, lanes};
+use super::{Bundle, Model, Penalized, RiskLine, Run, Sample};
+use crate::base::{Control, checkpoint};
+use crate::math::{
+    Lanes, Objective, Solution, Stop, StopRule, cholesky, dot, gram, iterate, lanes, solve_path, sort_indices,
+};
 
 /// Accuracy of the minimum of the model, relative to the gap.
 const MODEL_ACCURACY: f64 = 0.5;
@@ -115,8 +113,8 @@ impl Penalized for Absolutes<'_> {
         (u, bound)
     }
 
-    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> Line<'a> {
-        Line::with_absolutes(self.risk, self.lambda, from, to)
+    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> RiskLine<'a> {
+        RiskLine::with_absolutes(self.risk, self.lambda, from, to)
     }
 }
 

@@ -11,16 +11,15 @@
 //! is a lower bound of min P for every a (`planes`). The least P found minus the largest bound is the certified gap.
 //!
 //! **Line search** (Franc & Sonnenburg 2009, OCAS). The minimum w' of the model may be far from any good point. The
-//! next best point minimizes P between the best point and w' (`Line`). The next plane touches R a tenth of the way from
+//! next best point minimizes P between the best point and w' (`RiskLine`). The next plane touches R a tenth of the way from
 //! there to w'. Planes do not depend on lambda and are kept along a path of lambdas.
 
 pub mod l1;
 mod planes;
 
 use super::{Best, Method, Objective, Ridge, Solution, StopRule, iterate, solve_path};
-use crate::base::control::Control;
-use crate::math::dense::dot;
-use crate::math::optim::objective::{difference, moved};
+use crate::base::Control;
+use crate::math::{difference, dot, moved};
 
 pub use planes::{Model, Planes};
 
@@ -76,7 +75,7 @@ trait Penalized {
     /// The minimum of the planes with the penalty: the point, and a lower bound of min P.
     fn minimum(&self, planes: &mut Self::Planes, gap: f64, best: &Sample) -> (Vec<f64>, f64);
 
-    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> Line<'a>;
+    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> RiskLine<'a>;
 }
 
 impl Penalized for Ridge<'_> {
@@ -104,8 +103,8 @@ impl Penalized for Ridge<'_> {
         (self.to_point(&u), bound)
     }
 
-    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> Line<'a> {
-        Line::new(self, from, to)
+    fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> RiskLine<'a> {
+        RiskLine::new(self, from, to)
     }
 }
 
@@ -253,7 +252,7 @@ const MISSING: f64 = 0.1;
 const MARGIN: f64 = 0.1;
 
 /// The line through two points.
-pub(super) struct Line<'a> {
+pub(super) struct RiskLine<'a> {
     risk: &'a dyn Objective,
     from: &'a Sample,
     /// v
@@ -301,7 +300,7 @@ struct Trial {
     risk: f64,
 }
 
-impl<'a> Line<'a> {
+impl<'a> RiskLine<'a> {
     pub(super) fn new(objective: &'a Ridge<'a>, from: &'a Sample, to: &[f64]) -> Self {
         let u = objective.from_center(&from.w);
         let v = difference(to, &from.w);

@@ -9,8 +9,7 @@
 //! the plane highest above the model enters F. A plane that depends linearly on F replaces one of its planes. The factor
 //! of the matrix does not contain lambda and follows F row by row.
 
-use crate::math::dense::dot;
-use crate::math::optim::objective::axpy;
+use crate::math::{axpy, dot};
 
 /// Number of rounds without weight after which a plane is dropped.
 const MOST_IDLE_ROUNDS: u32 = 50;

@@ -2,7 +2,7 @@
 //! user goes on.
 
 use super::users::{Users, fits, read};
-use crate::base::memory::Memory;
+use crate::base::Memory;
 use crate::search::clicks::dbn::Pass;
 use crate::search::clicks::estimate::PRIOR;
 use crate::search::clicks::*;

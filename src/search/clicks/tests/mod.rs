@@ -7,7 +7,7 @@ mod users;
 
 use super::estimate::Estimate;
 use super::*;
-use crate::base::memory::Memory;
+use crate::base::Memory;
 use crate::data::Id;
 
 use users::{Users, fits, read};

@@ -1,12 +1,11 @@
 //! Values of rankings by inverse propensity scoring against logs whose users are known.
 
 use super::users::{Users, read};
-use crate::base::error::Result;
-use crate::base::memory::Memory;
+use crate::base::{Memory, Result};
 use crate::cost::metric::logarithmic;
 use crate::data::Id;
 use crate::search::clicks::{
-    Changes, GROUPS, Impression, Influence, Log, LogRow, OfflineValue, Shown, Sums, TakesImpressions,
+    Changes, ClickSums, GROUPS, Impression, Influence, Log, LogRow, OfflineValue, Shown, TakesImpressions,
     Weights, find, group_of,
 };
 
@@ -36,7 +35,7 @@ fn truth(users: &Users) -> [f64; 2] {
 /// Takes rows as the SQL function does.
 struct Reader<'a> {
     influence: Option<&'a Influence>,
-    sums: Sums,
+    sums: ClickSums,
     slopes: Vec<Vec<f64>>,
 }
 
@@ -71,7 +70,7 @@ fn values(rows: &[LogRow], is_estimated: bool, clip: f64) -> [OfflineValue; 2] {
     });
     let slopes = vec![vec![0.0; DOCS]; GROUPS];
     let mut reader =
-        Reader { influence: influence.as_ref(), sums: Sums::new(1, &Memory::limited(None)), slopes };
+        Reader { influence: influence.as_ref(), sums: ClickSums::new(1, &Memory::limited(None)), slopes };
     let mut impression = Impression::default();
     rows.iter().for_each(|row| impression.push(row.clone(), &mut reader).unwrap());
     impression.close(&mut reader).unwrap();

@@ -1,8 +1,8 @@
 //! Simulated users of each click model.
 
-use crate::base::memory::Memory;
+use crate::base::Memory;
 use crate::data::Id;
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::search::clicks::*;
 
 /// Of users of the model dbn.

@@ -6,9 +6,9 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::{Layout, Settings, number};
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::cost::metric::{Metric, MetricDef, SubtopicDef, SubtopicMetric, Subtopics};
-use crate::sqlite::glue::value::describe;
+use crate::sqlite::glue::describe;
 
 /// A kind of aggregate: how it reads a judgment and computes its value.
 pub trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {

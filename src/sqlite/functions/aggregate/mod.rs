@@ -19,16 +19,12 @@ use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
 
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Error, Params, Result};
 use crate::cost::metric::{METRICS, MetricDef, MetricOptions, SUBTOPIC_METRICS};
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::state::State as ConnectionState;
-use crate::sqlite::glue::usage;
-use crate::sqlite::glue::value::{describe, number_of, whole_of};
-use crate::sqlite::glue::vtab::Parameter;
-use crate::train::options;
-use crate::train::options::Use;
+use crate::sqlite::glue::{
+    Database, Parameter, State as ConnectionState, describe, interruptible, number_of, usage, whole_of,
+};
+use crate::train::options::{self, Use};
 
 use judgment::{Coverage, Kind, Relevance, in_row};
 

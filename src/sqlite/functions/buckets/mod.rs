@@ -18,27 +18,19 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::Value;
 
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::param::Params;
+use crate::base::{Control, Error, Params, Result};
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
-use crate::data::id::{bucket_of, check_buckets};
-use crate::data::{DatasetBuilder, NewRow, QueryValues, is_weight};
+use crate::data::{DatasetBuilder, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
 use crate::model::TrainingColumns;
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::State as ConnectionState;
-use crate::sqlite::glue::usage;
-use crate::sqlite::glue::value::{
-    Output, describe, id_of, number_of, optional_text, text_argument, whole_of,
+use crate::sqlite::glue::{
+    Database, Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState,
+    call_options, describe, id_of, interruptible, number_of, text_argument, usage, whole_of,
 };
-use crate::sqlite::glue::vtab::Parameter;
 use crate::sqlite::source::is_default_name;
+use crate::train::algorithm;
 use crate::train::options::Use;
 use crate::train::tuning::Search;
-use crate::train::{algorithm, options};
 
 pub(super) use train::train;
 
@@ -118,8 +110,7 @@ fn here(
 
 fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let algorithm = algorithm::find(&text_argument("argument 'algorithm'", call.context.get_raw(0))?)?;
-    let options = optional_text("argument 'options'", call.argument(1))?;
-    let options = options::parse(options.as_deref(), Use::Fit)?;
+    let (options, _) = call_options(call.argument(1), Use::Fit)?;
     refuse_search(algorithm, &options)?;
     if let Some(key) = ["threads", "params"].into_iter().find(|key| options.has(key)) {
         let problem =

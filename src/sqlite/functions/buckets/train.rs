@@ -5,28 +5,18 @@ use rusqlite::{Connection, Row, Rows};
 use serde_json::Value;
 
 use super::{blob, columns, named, refuse_search, whole};
-use crate::base::control::Control;
-use crate::base::error::{Error, Result};
-use crate::base::memory::{Memory, Reservation};
-use crate::base::parallel;
-use crate::base::param::Params;
-use crate::base::run::cores;
+use crate::base::{Control, Error, Memory, Params, Reservation, Result, cores, parallel};
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, in_process, in_rounds, pack};
-use crate::data::id::check_buckets;
-use crate::data::{RowOrder, position_names};
+use crate::data::{RowOrder, check_buckets, position_names};
 use crate::model::TrainingColumns;
 use crate::sqlite::functions::train::{About, TrainingReport, read_spec};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::run_limits::retry_busy;
-use crate::sqlite::glue::run_limits::within_time;
-use crate::sqlite::glue::sql;
+use crate::sqlite::glue::{RunLimits, retry_busy, sql, within_time};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::bind;
 use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows, read};
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::train::protocol;
-use crate::train::protocol::{Encoded, Signs, Training, check_rows};
+use crate::train::protocol::{self, Encoded, Signs, Training, check_rows};
 use crate::train::report::Finished;
 
 /// What to do about packs that take too much memory.

@@ -15,7 +15,7 @@ use std::ptr::{null, null_mut};
 
 use rusqlite::{Connection, ffi};
 
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result};
 use crate::search::text::Hit;
 use crate::sqlite::glue::sql;
 

@@ -22,19 +22,15 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 use serde_json::json;
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, Ticks, shorten};
 use crate::search::text::{Counts, Found, Hit, Statistics, feature_names, match_query};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
 use crate::sqlite::glue::guard::guard;
-use crate::sqlite::glue::probe::{Database, interruptible};
-use crate::sqlite::glue::sql;
-use crate::sqlite::glue::state::State;
-use crate::sqlite::glue::value::{Output, from_host, optional_text, text_argument};
-use crate::sqlite::glue::vtab::Parameter;
+use crate::sqlite::glue::{
+    Database, Output, Parameter, ScalarCall, ScalarFunction, State, from_host, interruptible, sql,
+    text_argument,
+};
 use crate::sqlite::source::{is_missing, name_forms, quote};
-use crate::train::options;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 use api::Match;
 
@@ -142,7 +138,8 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
         Some(ValueRef::Real(number)) => number.to_string(),
         Some(ValueRef::Null) | None => String::new(),
     };
-    let given = optional_text("options", call.argument(1))?;
+    let given = call.argument(1).filter(|value| *value != ValueRef::Null);
+    let given = given.map(|value| text_argument("options", value)).transpose()?;
     let options = options::parse(given.as_deref(), Use::FtsQuery)?;
     let words = options.choice("words")?.unwrap_or_default();
     // A lock at load time can have hidden FTS5; the statements that follow use it.

@@ -13,16 +13,13 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::ranking_call::RankingCall;
-use crate::base::error::{Error, Result};
-use crate::math::order::compare;
+use crate::base::{Error, Result};
+use crate::math::compare;
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};
 use crate::sqlite::functions::inspect::{online_log, open_model};
-use crate::sqlite::glue::function::{ScalarCall, ScalarFunction};
-use crate::sqlite::glue::run_limits::RunLimits;
 use crate::sqlite::glue::signature::usage;
-use crate::sqlite::glue::value::{Output, text_argument};
-use crate::sqlite::glue::vtab::{Call, Parameter};
+use crate::sqlite::glue::{Call, Output, Parameter, RunLimits, ScalarCall, ScalarFunction, text_argument};
 use crate::sqlite::store::Store;
 
 /// The definition of `ltr_plot`.

@@ -2,23 +2,19 @@
 
 use super::{first_name, model_name};
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
-use crate::base::error::{Error, Result, shorten};
+use crate::base::{Error, Result, shorten};
 use crate::cost::metric::Metric;
 use crate::data::{Id, QueryValue};
-use crate::math::order::{compare, sort_indices};
+use crate::math::{compare, sort_indices};
 use crate::plot::{
     Bar, Bars, Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened,
 };
 use crate::sqlite::functions::compare::other_queries;
-use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics, reserve_drawing};
+use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics};
 use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
-use crate::sqlite::glue::run_limits::RunLimits;
-use crate::sqlite::glue::state::ModelHandle;
-use crate::sqlite::glue::value::{Output, optional_text};
-use crate::sqlite::glue::vtab::Call;
-use crate::train::options;
+use crate::sqlite::glue::{Call, ModelHandle, Output, call_options};
 use crate::train::options::Use;
 
 /// Most grades that are drawn one by one.
@@ -26,9 +22,7 @@ const MOST_GRADES: usize = 8;
 
 /// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
 pub fn queries(call: &Call<'_>) -> Result<String> {
-    let options = optional_text("argument 'options'", call.arguments[3])?;
-    let options = options::parse(options.as_deref(), Use::Evaluate)?;
-    let limits = RunLimits::new(&options);
+    let (options, limits) = call_options(call.arguments[3], Use::Evaluate)?;
     let metric = metrics(&options)?.swap_remove(0);
     limits.run_here(call.connection, || {
         let mut measured: Vec<(Vec<Id>, Evaluation, String)> = Vec::new();
@@ -113,7 +107,6 @@ fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<Strin
     let request = RankingCall::new(call, Use::Evaluate)?;
     request.limits.run_here(call.connection, || {
         let judged = judged(call, &request)?;
-        let _memory = reserve_drawing(&request, &judged)?;
         draw(&judged, &model_name(call, call.argument(0), &request)?)
     })
 }

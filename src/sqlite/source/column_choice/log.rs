@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Source, check_keys, default_names, find, lookup, not_a_name};
-use crate::base::error::Result;
-use crate::base::param::Params;
+use crate::base::{Params, Result};
 use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 
 /// Default names of the roles that only logs have.

@@ -4,8 +4,7 @@ use serde_json::json;
 
 use super::super::read_spec::{FeatureColumns, FeatureSet};
 use super::{ColumnChoice, default_names, is_default_name, listed_names};
-use crate::base::column_advice::columns_text;
-use crate::base::error::Error;
+use crate::base::{Error, columns_text};
 
 impl ColumnChoice<'_> {
     /// The error about columns that could each fill a role. In a training its proposal makes no feature of the others,

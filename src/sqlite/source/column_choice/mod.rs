@@ -16,9 +16,8 @@ use serde_json::{Map, Value};
 
 use super::Source;
 use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
-use crate::base::error::{Error, Result, shorten};
-use crate::data::arrange::ListConstraint;
-use crate::data::position_names;
+use crate::base::{Error, Result, shorten};
+use crate::data::{ListConstraint, position_names};
 use crate::train::options::COLUMN_KEYS as KEYS;
 
 #[cfg(feature = "search")]

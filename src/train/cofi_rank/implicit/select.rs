@@ -3,23 +3,17 @@
 use super::super::factors::{Fit, Purpose};
 use super::super::{Session, UseBiases, select_lambda};
 use super::ImplicitSpec;
-use crate::base::control::Ticks;
-use crate::base::error::Result;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Result, Ticks, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Id, Ratings};
-use crate::math::random::Random;
+use crate::math::Random;
 use crate::model::Implicit;
-use crate::train::select::TunedValue;
-use crate::train::select::{Rule, Selection, Split, Values};
+use crate::train::select::{Rule, Selection, Split, TunedValue, Values};
 
 /// Most users with held-out pairs whose lists are measured.
 const MOST_USERS: usize = 2000;
 /// Lambda if nothing can be held out, as an index of the candidates: one that serves most data.
 const FALLBACK: usize = 3;
-/// Numbers for each item beside the scores of a list.
-const LIST_VECTORS: usize = 6;
 /// Operations, for [`Ticks`], of finding an item among those of a user.
 const SEARCH_COST: usize = 32;
 
@@ -76,10 +70,6 @@ impl Held {
     fn values(&self, session: &Session<'_>, fit: &Fit, known: &Ratings) -> Result<Vec<Option<(f64, f64)>>> {
         let validation = &session.spec.validation;
         let mean = Mean::new(validation.metric.def(), validation.undefined);
-        let bytes = matrix_bytes(known.n_items.saturating_mul(LIST_VECTORS), parallel::threads());
-        let what = "lists of all items for the validation";
-        let _memory =
-            session.control.reserve(bytes, what, "give lambda as a number, or use fewer threads")?;
         parallel::try_map(self.users.len(), |index| {
             session.control.check()?;
             let (user, liked) = &self.users[index];

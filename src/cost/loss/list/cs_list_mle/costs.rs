@@ -14,12 +14,10 @@
 
 use serde::Deserialize;
 
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::cost::loss::list::largest_dcg;
-use crate::cost::metric::Gain;
-use crate::cost::metric::{gains, gains_for_ratios, logarithmic};
-use crate::math::order::{compare, descending};
+use crate::cost::metric::{Gain, gains, gains_for_ratios, logarithmic};
+use crate::math::{compare, descending};
 
 /// Largest weight of a table.
 const MOST_WEIGHT: f64 = 1e9;

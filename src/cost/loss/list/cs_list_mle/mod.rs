@@ -21,13 +21,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::in_range;
-use super::with_scratch;
-use crate::base::control::Ticks;
-use crate::base::error::{Error, Result, shorten};
-use crate::base::param::Params;
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
-use crate::data::arrange::RowGroup;
+use super::{in_range, with_scratch};
+use crate::base::{Error, Params, Result, Ticks, shorten};
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::data::RowGroup;
 
 pub use costs::{Costs, Scheme, Tables};
 

@@ -29,14 +29,12 @@ use std::sync::Arc;
 
 use super::measure::Measure;
 use super::unknown_measure;
-use crate::base::error::{Error, Result};
-use crate::base::param::{Params, named};
-use crate::cost::loss::def::{ListwiseLoss, LossDef, QueryLoss, Shape};
+use crate::base::{Error, Params, Result, named};
+use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::cost::metric::MetricOptions;
-use crate::data::arrange::{ListConstraint, RowGroup};
+use crate::data::{ListConstraint, RowGroup};
 
-pub use query::DirectQuery;
-pub use query::{DECODERS, Decoder};
+pub use query::{DECODERS, Decoder, DirectQuery};
 
 /// The declaration.
 pub const DIRECT: LossDef = LossDef {

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::Direct;
-use crate::base::error::{Error, Result};
-use crate::cost::loss::def::QueryLoss;
+use crate::base::{Error, Result};
+use crate::cost::loss::QueryLoss;
 use crate::cost::loss::list::in_range;
 use crate::cost::loss::list::measure::Measure;
 use crate::cost::metric::logarithmic;
-use crate::data::arrange::{RowGroup, select_diverse};
-use crate::math::assignment::{BlockRanking, Ranking, Workspace, best, sort_documents};
-use crate::math::order;
+use crate::data::{RowGroup, select_diverse};
+use crate::math::assignment::{Workspace, best};
+use crate::math::{BlockRanking, Ranking, order, sort_documents};
 
 thread_local! {
     /// Of the thread, so that losses are shared between threads and evaluated without allocation.

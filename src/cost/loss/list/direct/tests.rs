@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::math::dense::dot;
-use crate::math::order::{all_orders, compare, descending};
+use crate::math::{all_orders, compare, descending, dot};
 
 /// Every bound, the convex one first.
 const BOUNDS: [Bound; 3] = [Bound::Convex, Bound::Minimum, Bound::Nonconvex];

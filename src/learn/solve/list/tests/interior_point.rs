@@ -5,7 +5,7 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
 
 use super::*;
-use crate::math::order::all_orders;
+use crate::math::all_orders;
 
 /// min x'Px / 2 + q.x over a.x <= b for each constraint (a, b).
 struct Quadratic {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::learn::solve::list::nonconvex::spread;
-use crate::math::optim::lbfgs;
+use crate::math::lbfgs;
 
 #[test]
 fn differences_never_rise() {

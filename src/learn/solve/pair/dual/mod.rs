@@ -8,15 +8,12 @@ mod pairs;
 
 use std::time::Instant;
 
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairMethod, PairProblem, Solution, SolveReport, SolverDef, Step, Stop, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
-use crate::math::optim::solve_path;
-use crate::math::random::Random;
+use crate::math::{Lanes, Random, lanes, solve_path};
 
-use pairs::{Pairs, Sums};
+use pairs::{DualSums, Pairs};
 
 // Record of a fit: the best w, the best value of the dual, the certified gap and the stop rule.
 //
@@ -69,7 +66,7 @@ impl<'p> Progress<'p> {
             steps: Vec::new(),
         };
         let total = pairs.total_weight;
-        let sums = Sums { loss: total, slack: 0.0, work: total };
+        let sums = DualSums { loss: total, slack: 0.0, work: total };
         let zero = vec![Lanes::ZERO; pairs.width];
         (progress.first_theta, _) = progress.offer(&zero, &sums, &pairs.pair_sum);
         progress
@@ -77,7 +74,7 @@ impl<'p> Progress<'p> {
 
     /// Records w if it is the best so far, and D of alpha and of theta alpha if they are the largest. `sums` and
     /// `alpha_z` = X'g belong to w and alpha. Returns theta and the gradient gap |2 lambda w - X'g - t|^2 / (4 lambda).
-    fn offer(&mut self, w: &[Lanes], sums: &Sums, alpha_z: &[Lanes]) -> (f64, f64) {
+    fn offer(&mut self, w: &[Lanes], sums: &DualSums, alpha_z: &[Lanes]) -> (f64, f64) {
         let lambda = self.lambda;
         let primal = sums.loss + self.penalty(w);
         // 1. q = 2 lambda w - t, and the theta that maximizes D(theta alpha).
@@ -392,11 +389,10 @@ fn largest_eigenvalue(pairs: &Pairs<'_>) -> f64 {
 #[cfg(test)]
 mod dual_tests {
     use super::ADMM;
-    use crate::base::control::Control;
+    use crate::base::Control;
     use crate::learn::solve::pair::NEWTON;
     use crate::learn::solve::{PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, solve};
-    use crate::math::lanes;
-    use crate::math::random::Random;
+    use crate::math::{Random, lanes};
 
     const DIM: usize = 9;
 

@@ -11,17 +11,15 @@
 
 use std::ops::Range;
 
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::learn::solve::{PairBlock, PairProblem};
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::{Registers, SimdTask, dispatch, simd};
+use crate::math::{LANES, Lanes, Registers, SimdTask, dispatch, lanes, simd};
 
 /// Pairs that a loop visits between two checks for cancellation.
 const PAIRS_BETWEEN_CHECKS: usize = 1 << 16;
 
 /// One query of a problem and its position in arrays over documents and pairs.
-pub(super) struct Part<'a> {
+pub(super) struct QueryPairs<'a> {
     pub block: &'a PairBlock,
     /// c of its pairs.
     pub weight: f64,
@@ -46,7 +44,7 @@ pub(super) struct Row {
 
 /// Sums over all pairs at scores s and multipliers alpha.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sums<T = f64> {
+pub(super) struct DualSums<T = f64> {
     /// Sum of the losses, times c.
     pub loss: T,
     /// Sum of loss - alpha u, no term of which is negative.
@@ -57,7 +55,7 @@ pub(super) struct Sums<T = f64> {
 
 /// Queries with a positive weight and at least one pair.
 pub(super) struct Pairs<'a> {
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<QueryPairs<'a>>,
     control: &'a Control,
     /// Number of features.
     pub dim: usize,
@@ -95,7 +93,7 @@ impl<'a> Pairs<'a> {
     fn push(&mut self, block: &'a PairBlock, weight: f64) {
         let documents = self.documents..self.documents + block.n_docs();
         self.documents = documents.end;
-        self.parts.push(Part { block, weight, documents, first_pair: self.count });
+        self.parts.push(QueryPairs { block, weight, documents, first_pair: self.count });
         self.count += block.pairs() as usize;
         self.total_weight += weight * block.total_weight();
         lanes::axpy(weight, block.pair_sum(), &mut self.pair_sum);
@@ -109,7 +107,7 @@ impl<'a> Pairs<'a> {
     /// All rows in order; ends early after a cancellation.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let mut unchecked = PAIRS_BETWEEN_CHECKS;
-        self.parts.iter().flat_map(Part::rows).take_while(move |row| {
+        self.parts.iter().flat_map(QueryPairs::rows).take_while(move |row| {
             unchecked += row.pairs.len();
             let check = unchecked > PAIRS_BETWEEN_CHECKS;
             if check {
@@ -176,9 +174,9 @@ impl<'a> Pairs<'a> {
         scores: &[f64],
         alpha: &mut [f64],
         update: impl Fn(f64, f64, f64) -> f64 + Copy,
-    ) -> (Sums, Vec<Lanes>) {
+    ) -> (DualSums, Vec<Lanes>) {
         let mut g = vec![0.0; self.documents];
-        let mut totals = Sums::<Lanes>::default();
+        let mut totals = DualSums::<Lanes>::default();
         for row in self.rows() {
             let (c, shift) = (row.weight, 1.0 - scores[row.high]);
             let (scores, alpha) = (&scores[row.low.clone()], &mut alpha[row.pairs]);
@@ -189,7 +187,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-impl Part<'_> {
+impl QueryPairs<'_> {
     /// The rows of the query.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let n = self.block.n_docs();
@@ -221,10 +219,10 @@ impl Part<'_> {
     }
 }
 
-impl Sums<Lanes> {
-    fn fold(self) -> Sums {
+impl DualSums<Lanes> {
+    fn fold(self) -> DualSums {
         let Self { loss, slack, work } = self;
-        Sums { loss: loss.fold(), slack: slack.fold(), work: work.fold() }
+        DualSums { loss: loss.fold(), slack: slack.fold(), work: work.fold() }
     }
 
     #[inline(always)]
@@ -248,7 +246,7 @@ struct RowPass<'r, F> {
     /// The alpha of each pair is subtracted from its lower document.
     columns: &'r mut [f64],
     update: F,
-    totals: &'r mut Sums<Lanes>,
+    totals: &'r mut DualSums<Lanes>,
 }
 
 impl<F: Fn(f64, f64, f64) -> f64> SimdTask for RowPass<'_, F> {
@@ -286,14 +284,14 @@ impl<F: Fn(f64, f64, f64) -> f64> SimdTask for RowPass<'_, F> {
 
 simd! {
     /// out = X w for one query.
-    fn query_scores<'r, 'a>(part: &'r Part<'a>, w: &'r [Lanes], out: &'r mut [Lanes]) {
+    fn query_scores<'r, 'a>(part: &'r QueryPairs<'a>, w: &'r [Lanes], out: &'r mut [Lanes]) {
         lanes::rows_times(part.block.x(), part.block.width(), part.block.n_docs(), w, out);
     }
 }
 
 simd! {
     /// out += X'g for one query.
-    fn add_transpose_times<'r, 'a>(part: &'r Part<'a>, g: &'r [Lanes], out: &'r mut [Lanes]) {
+    fn add_transpose_times<'r, 'a>(part: &'r QueryPairs<'a>, g: &'r [Lanes], out: &'r mut [Lanes]) {
         lanes::columns_times(part.block.x(), part.block.width(), part.block.n_docs(), g, out);
     }
 }
@@ -301,7 +299,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     /// Three queries with ties and more documents than lanes; one of them will have no weight.
     fn blocks() -> Vec<PairBlock> {

@@ -1,20 +1,17 @@
 //! A chunk: consecutive queries of a problem, processed by one thread.
 #![allow(clippy::inline_always)]
 
-use super::few::ZonePair;
 use super::hessian::{Precision, Products, add_long_zone};
-use super::long;
-use super::pass;
-use super::pass::{Center, Half, PAD, Stored, Update};
+use super::pass::{self, Center, Half, PAD, Stored, Update};
+use super::sorted_pass;
+use super::woodbury::ZonePair;
 use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
-use crate::math::simd::simd;
+use crate::math::{Lanes, lanes, simd};
 
 /// Sums of a pass over all pairs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sums {
+pub(super) struct PassSums {
     /// Sum of c L, of the hinge c max(u, 0); c includes the weights of pairs.
     pub loss: f64,
     /// Sum of alpha.
@@ -27,7 +24,7 @@ pub(super) struct Sums {
     pub g_direction_size: f64,
 }
 
-impl Sums {
+impl PassSums {
     /// The sums of all chunks.
     pub(super) fn total(chunks: &[Self]) -> Self {
         chunks.iter().fold(Self::default(), |sum, chunk| Self {
@@ -47,7 +44,7 @@ impl Sums {
 }
 
 /// One query of a chunk.
-pub(super) struct Part<'a> {
+pub(super) struct ChunkQuery<'a> {
     pub block: &'a PairBlock,
     pub weight: f64,
     /// First block of the query's scores.
@@ -60,7 +57,7 @@ pub(super) struct Part<'a> {
     first_document: usize,
 }
 
-impl Part<'_> {
+impl ChunkQuery<'_> {
     /// The query's blocks of scores.
     #[inline(always)]
     pub(super) fn range(&self) -> std::ops::Range<usize> {
@@ -70,7 +67,7 @@ impl Part<'_> {
 
 /// Consecutive queries with their scores and buffers.
 pub(super) struct Chunk<'a> {
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<ChunkQuery<'a>>,
     /// Blocks of eight pairs.
     pub pair_blocks: usize,
     /// Scores at the last accepted point and at the point of the last pass.
@@ -100,7 +97,7 @@ impl<'a> Chunk<'a> {
         let mut padded = Vec::new();
         for (block, weight) in queries {
             let blocks = lanes::blocks_for(block.n_docs());
-            parts.push(Part { block, weight, scores, blocks, pairs, first_document });
+            parts.push(ChunkQuery { block, weight, scores, blocks, pairs, first_document });
             first_document += block.n_docs();
             scores += blocks;
             pairs += pass::pair_blocks(block.start());
@@ -170,7 +167,7 @@ pub(super) fn finish(
     scores: &[Lanes],
     direction_scores: &[Lanes],
     g: &mut [Lanes],
-    sums: &mut Sums,
+    sums: &mut PassSums,
 ) {
     let (mut with_scores, mut with_direction, mut size) = (Lanes::ZERO, Lanes::ZERO, Lanes::ZERO);
     for ((g, s), d) in g.iter_mut().zip(scores).zip(direction_scores) {
@@ -189,7 +186,7 @@ pub(super) fn finish(
 
 simd! {
     /// out = X w.
-    pub(super) fn write_scores<'c, 'a>(parts: &'c [Part<'a>], w: &'c [Lanes], out: &'c mut [Lanes]) {
+    pub(super) fn write_scores<'c, 'a>(parts: &'c [ChunkQuery<'a>], w: &'c [Lanes], out: &'c mut [Lanes]) {
         for part in parts {
             let block = part.block;
             lanes::rows_times(block.x(), block.width(), block.n_docs(), w, &mut out[part.range()]);
@@ -216,10 +213,10 @@ fn pass_query(
 
 simd! {
     /// Passes over all pairs at (accepted scores) + step * Xd.
-    pub(super) fn pass<'c, 'a>(chunk: &'c mut Chunk<'a>, step: f64, delta: f64) -> Sums {
+    pub(super) fn pass<'c, 'a>(chunk: &'c mut Chunk<'a>, step: f64, delta: f64) -> PassSums {
         let Chunk { parts, accepted, scores, direction_scores, g, rows, scaled, centers, .. } = chunk;
         let inverse = 1.0 / delta;
-        let mut sums = Sums::default();
+        let mut sums = PassSums::default();
         for part in parts.iter() {
             // 1. The scores of the query, and the same divided by delta.
             let (scores, direction_scores, g) =
@@ -231,9 +228,9 @@ simd! {
             g.fill(Lanes::ZERO);
             let (start, centers) = (part.block.start(), centers.get(part.pairs..).unwrap_or_default());
             let (hinge, alpha) = match part.block.weights() {
-                None if centers.is_empty() && long::is_long(part.block) => {
-                    let found = long::pass(part.block, scores, delta, g);
-                    (found.hinge * inverse, found.total)
+                None if centers.is_empty() && sorted_pass::is_long(part.block) => {
+                    let (loss, total) = sorted_pass::pass(part.block, scores, delta, g);
+                    (loss * inverse, total)
                 }
                 None => pass_query(start, (scaled, inverse), centers, Equal, rows, g),
                 Some(weights) => pass_query(start, (scaled, inverse), centers, weights, rows, g),
@@ -258,7 +255,7 @@ simd! {
 }
 
 /// Prepares products of this precision, of queries times this factor.
-fn become_precise(products: &mut Products, parts: &[Part<'_>], precision: Precision, factor: f64) {
+fn become_precise(products: &mut Products, parts: &[ChunkQuery<'_>], precision: Precision, factor: f64) {
     if let (Precision::Single, Some(part)) = (precision, parts.first()) {
         let largest = parts.iter().map(|part| part.weight).fold(0.0, f64::max);
         products.become_single(part.block.width(), factor * largest);
@@ -268,7 +265,7 @@ fn become_precise(products: &mut Products, parts: &[Part<'_>], precision: Precis
 /// The pairs of a query in the zone.
 #[inline(always)]
 fn find_zone(
-    part: &Part<'_>,
+    part: &ChunkQuery<'_>,
     (accepted, scaled): (&[Lanes], &mut [Lanes]),
     inverse: f64,
     centers: &[Lanes],
@@ -291,7 +288,7 @@ simd! {
         let inverse = 1.0 / delta;
         let mut pairs = Vec::new();
         for part in parts.iter() {
-            if centers.is_empty() && long::is_long(part.block) {
+            if centers.is_empty() && sorted_pass::is_long(part.block) {
                 return None;
             }
             find_zone(part, (accepted, scaled), inverse, centers, zone);
@@ -316,7 +313,7 @@ simd! {
         *zone_pairs = 0;
         become_precise(products, parts, precision, inverse);
         for part in parts.iter() {
-            if centers.is_empty() && long::is_long(part.block) {
+            if centers.is_empty() && sorted_pass::is_long(part.block) {
                 *zone_pairs += add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
                 continue;
             }

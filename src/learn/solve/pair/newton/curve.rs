@@ -5,16 +5,13 @@
 //! weights c k. L is dense for these losses: L X costs 2 n^2 b, and the product with X another n b^2.
 #![allow(clippy::inline_always)]
 
-use super::chunk;
-use super::chunk::{Chunk, Sums};
+use super::chunk::{self, Chunk, PassSums};
 use super::pass::HIDE;
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 use crate::learn::solve::PairBlock;
 use crate::learn::solve::pair::weights::{EightWeights, Equal};
-use crate::math::gram;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes, exp_of_minus};
-use crate::math::simd::simd;
+use crate::math::lanes::exp_of_minus;
+use crate::math::{LANES, Lanes, gram, lanes, simd};
 
 /// A loss as a function of the margin, for eight pairs at a time. A margin of 1e30 means padding and must give zeros.
 pub(super) trait Curve: Copy + Send + Sync {
@@ -159,9 +156,9 @@ const WEIGHTED_COST: usize = 64;
 
 simd! {
     /// Passes over all pairs at (accepted scores) + step * Xd.
-    pub(super) fn pass<'c, 'a; C: Curve>(chunk: &'c mut Chunk<'a>, curve: C, step: f64) -> Sums {
+    pub(super) fn pass<'c, 'a; C: Curve>(chunk: &'c mut Chunk<'a>, curve: C, step: f64) -> PassSums {
         let Chunk { parts, accepted, scores, direction_scores, g, .. } = chunk;
-        let mut sums = Sums::default();
+        let mut sums = PassSums::default();
         for part in parts.iter() {
             let (scores, direction_scores, g) =
                 (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
@@ -170,8 +167,8 @@ simd! {
             let start = part.block.start();
             sums.loss += part.weight
                 * match part.block.weights() {
-                    None => pass_query(curve, start, scores, g),
-                    Some(weights) => weighted_pass(curve, weights, start, scores, g),
+                    None => pass_query(curve, Equal, start, scores, g),
+                    Some(weights) => pass_query(curve, weights, start, scores, g),
                 };
             chunk::finish(part.weight, scores, direction_scores, g, &mut sums);
         }
@@ -179,31 +176,11 @@ simd! {
     }
 }
 
-/// Sums of p by document, as in `pass::pass`; returns the loss.
+/// Sums of w p by document, w the weights of pairs, as in `pass::pass`; returns the loss.
 #[inline(always)]
-fn pass_query<C: Curve>(curve: C, start: &[u32], scores: &[Lanes], g: &mut [Lanes]) -> f64 {
-    let (mut loss, mut ticks) = (LossSum::new(), Ticks::default());
-    for (a, &first) in start.iter().enumerate().take_while(|(_, first)| (**first as usize) < start.len()) {
-        let (s, first) = (lanes::get(scores, a), first as usize);
-        let mut hide = &HIDE[first % LANES];
-        let mut row = Lanes::ZERO;
-        ticks.add(CURVE_COST * (scores.len() - first / LANES));
-        for (others, column) in scores.iter().zip(g.iter_mut()).skip(first / LANES) {
-            let p = curve.negative_slope(&margins(s, others, hide), &mut loss);
-            row.add_scaled(1.0, &p);
-            column.add_scaled(-1.0, &p);
-            hide = &HIDE[0];
-        }
-        *lanes::get_mut(g, a) += row.fold();
-    }
-    loss.total()
-}
-
-/// As [`pass_query`], each pair times its weight.
-#[inline(always)]
-fn weighted_pass<C: Curve>(
+fn pass_query<C: Curve, W: EightWeights>(
     curve: C,
-    weights: impl EightWeights,
+    weights: W,
     start: &[u32],
     scores: &[Lanes],
     g: &mut [Lanes],
@@ -213,12 +190,18 @@ fn weighted_pass<C: Curve>(
         let (s, first) = (lanes::get(scores, a), first as usize);
         let mut hide = &HIDE[first % LANES];
         let mut row = Lanes::ZERO;
-        ticks.add(WEIGHTED_COST * (scores.len() - first / LANES));
+        ticks.add(if W::ARE_EQUAL { CURVE_COST } else { WEIGHTED_COST } * (scores.len() - first / LANES));
         for (block, (others, column)) in scores.iter().zip(g.iter_mut()).enumerate().skip(first / LANES) {
-            let times = |values: Lanes| weights.times(a, block, values);
-            let mut of_pairs = LossSum::new();
-            let p = times(curve.negative_slope(&margins(s, others, hide), &mut of_pairs));
-            loss.add_weighted(&of_pairs, times);
+            let margins = margins(s, others, hide);
+            let p = if W::ARE_EQUAL {
+                curve.negative_slope(&margins, &mut loss)
+            } else {
+                let times = |values: Lanes| weights.times(a, block, values);
+                let mut of_pairs = LossSum::new();
+                let p = times(curve.negative_slope(&margins, &mut of_pairs));
+                loss.add_weighted(&of_pairs, times);
+                p
+            };
             row.add_scaled(1.0, &p);
             column.add_scaled(-1.0, &p);
             hide = &HIDE[0];

@@ -6,12 +6,10 @@
 
 #![allow(clippy::inline_always)]
 
-use super::long;
+use super::sorted_pass;
 use crate::learn::solve::pair::weights::Weights;
 use crate::learn::solve::{PairBlock, PairProblem};
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::single::SingleProducts;
-use crate::math::{cholesky, gram, lanes};
+use crate::math::{LANES, Lanes, SingleProducts, cholesky, gram, lanes};
 
 /// Rows z collected before they are multiplied.
 const BATCH: usize = 128;
@@ -44,7 +42,7 @@ pub(super) fn add_long_zone(
     weight: f64,
     h: &mut [Lanes],
 ) -> u64 {
-    let (zone, factor) = long::zone(block, scores, delta);
+    let (zone, factor) = sorted_pass::zone(block, scores, delta);
     let laplacian = lanes::scaled(&zone.laplacian, factor * weight / delta);
     let documents = zone.rows.len() / block.width().max(1);
     gram::add_gram(&zone.rows, &laplacian, block.width(), documents, h);

@@ -26,14 +26,12 @@
 //! The best w and the best alpha of all iterations are kept; alpha is also scaled by the theta that maximizes
 //! D(theta alpha).
 
-use super::chunk::Sums;
-use super::few::{ZonePair, add_scaled};
+use super::chunk::PassSums;
 use super::hessian::Precision;
-use super::space::MANY_FEATURES;
-use super::space::{HingeRows, Totals};
+use super::space::{HingeRows, MANY_FEATURES, Totals};
 use super::state::{Best, Newton, State};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use super::woodbury::{ZonePair, add_scaled};
+use crate::math::{Lanes, lanes};
 
 /// A zone with fewer pairs than this factor times b makes a vertex problem.
 const VERTEX_FACTOR: u64 = 3;
@@ -101,7 +99,7 @@ impl Curvature {
     }
 }
 
-/// Whether a fit computes its steps from systems of pairs (`few`).
+/// Whether a fit computes its steps from systems of pairs (`woodbury`).
 #[derive(Debug, PartialEq, Eq)]
 enum PairSystems {
     Unused,
@@ -236,7 +234,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
     }
 
     /// Gap and residual at w from the sums of a pass there.
-    fn evaluate(&mut self, sums: &Sums, is_fresh: bool) {
+    fn evaluate(&mut self, sums: &PassSums, is_fresh: bool) {
         let alpha_z = self.state.update(sums.loss, is_fresh);
         self.smoothing_gap = (sums.loss - (sums.alpha - sums.g_scores)).max(0.0);
         let State { penalty, best, .. } = &mut self.state;

@@ -1,36 +1,32 @@
 //! Newton's method on scores, for the hinge (`hinge`, smoothed) and for losses with a curvature (`smooth`).
 //!
 //! A query costs a pass over its pairs, which reads scores only (`pass`, `curve`), and products with its feature
-//! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`). For the hinge the rows may be elsewhere (`asked`).
+//! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`). For the hinge the rows may be elsewhere (`remote_rows`).
 
-mod asked;
 mod chunk;
 mod curve;
-mod few;
 mod hessian;
 mod hinge;
-mod long;
 mod pass;
+mod remote_rows;
 mod smooth;
+mod sorted_pass;
 mod space;
 mod start;
 mod state;
+mod woodbury;
 
 use super::PairProblem;
-use crate::base::control::Control;
-use crate::base::memory::matrix_bytes;
-use crate::base::parallel;
+use crate::base::{Control, matrix_bytes, parallel};
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairMethod, Solution, SolverDef, StopRule};
-use crate::math::lanes::LANES;
-use crate::math::optim::solve_path;
-use crate::math::single::SingleProducts;
+use crate::math::{LANES, SingleProducts, solve_path};
 
-pub use asked::{
+pub use remote_rows::{
     AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,
 };
-pub use few::product_bytes;
 pub use space::largest_chunk_count;
+pub use woodbury::product_bytes;
 
 use curve::{Curve, Logistic, SquaredHinge};
 use hinge::Hinge;

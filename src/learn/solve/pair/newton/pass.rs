@@ -11,10 +11,9 @@
 //! comparisons, and padding gives p = 0 and no loss. Cost T pairs; no feature is read.
 #![allow(clippy::inline_always)]
 
-use crate::base::control::Ticks;
+use crate::base::Ticks;
 use crate::learn::solve::pair::weights::EightWeights;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
+use crate::math::{LANES, Lanes, lanes};
 
 /// Operations, for [`Ticks`], of eight pairs.
 pub(super) const BLOCK_COST: usize = 4;
@@ -44,7 +43,8 @@ pub(super) trait Center {
     /// Centers of the `index`-th eight pairs.
     fn get(&self, index: usize) -> Lanes;
     /// Receives the new p of the `index`-th eight pairs.
-    fn put(&mut self, index: usize, p: Lanes);
+    #[inline(always)]
+    fn put(&mut self, _index: usize, _p: Lanes) {}
 }
 
 /// p0 = 1/2 for every pair.
@@ -55,8 +55,6 @@ impl Center for Half {
     fn get(&self, _: usize) -> Lanes {
         Lanes([0.5; LANES])
     }
-    #[inline(always)]
-    fn put(&mut self, _: usize, _: Lanes) {}
 }
 
 /// One p0 per pair.
@@ -67,8 +65,6 @@ impl Center for Stored<'_> {
     fn get(&self, index: usize) -> Lanes {
         self.0[index]
     }
-    #[inline(always)]
-    fn put(&mut self, _: usize, _: Lanes) {}
 }
 
 /// One p0 per pair, replaced by p: the multiplier step.

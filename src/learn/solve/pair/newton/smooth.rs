@@ -16,14 +16,12 @@
 //! (Shamanskii 1967). The first step from w = 0 needs no pass: all pairs have one weight there, and the sum of z z' is
 //! known (`block`).
 
-use super::chunk::Sums;
+use super::chunk::PassSums;
 use super::curve::Curve;
 use super::hessian::{Precision, regularized_solve};
-use super::space::Rows;
-use super::space::Space;
+use super::space::{Rows, Space};
 use super::state::{Newton, State};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// Factor of the gap in one step up to which the Hessian is kept.
 const KEEP: f64 = 0.1;
@@ -125,15 +123,8 @@ impl<'a, C: Curve> Smooth<'a, C> {
         }
     }
 
-    /// Moves to w; returns P(w).
-    fn evaluate_at(&mut self, w: &[Lanes]) -> f64 {
-        self.state.w = w.to_vec();
-        self.refresh();
-        self.state.primal
-    }
-
     /// Gap and residual at w from the sums of a pass there.
-    fn evaluate(&mut self, sums: &Sums, is_fresh: bool) {
+    fn evaluate(&mut self, sums: &PassSums, is_fresh: bool) {
         self.state.update(sums.loss, is_fresh);
         let dual = self.state.primal - self.state.gradient_gap;
         if dual.is_finite() {

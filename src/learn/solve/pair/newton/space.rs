@@ -4,17 +4,14 @@
 //! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
 //! bit. A small problem is one chunk and runs on the calling thread.
 
-use super::chunk::{Chunk, Sums};
+use super::chunk::{Chunk, PassSums};
 use super::curve::Curve;
-use super::few::{Documents, ZonePair};
 use super::hessian::Precision;
-use super::{chunk, curve, few};
-use crate::base::control::Control;
-use crate::base::memory::Reservation;
-use crate::base::parallel;
+use super::woodbury::{Documents, ZonePair};
+use super::{chunk, curve, woodbury};
+use crate::base::{Control, Reservation, parallel};
 use crate::learn::solve::{PairBlock, PairProblem};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// Multiplications and comparisons of a pass below which a problem is not cut.
 const SERIAL_WORK: u64 = 2_000_000;
@@ -90,8 +87,8 @@ impl<'a> Space<'a> {
     }
 
     /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
-    pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> Sums {
-        Sums::total(&self.each(|chunk| curve::pass(chunk, curve, step)))
+    pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> PassSums {
+        PassSums::total(&self.each(|chunk| curve::pass(chunk, curve, step)))
     }
 
     /// Sum of c k z z' over all pairs at the accepted point, k the curvature; blocks on and above the diagonal.
@@ -160,8 +157,8 @@ impl Rows for Space<'_> {
 }
 
 impl HingeRows for Space<'_> {
-    fn pass(&mut self, step: f64, delta: f64) -> Sums {
-        Sums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
+    fn pass(&mut self, step: f64, delta: f64) -> PassSums {
+        PassSums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
     }
 
     fn hessian(&mut self, delta: f64, precision: Precision) -> (Vec<Lanes>, u64) {
@@ -177,7 +174,7 @@ impl HingeRows for Space<'_> {
     fn few_pairs(&mut self, delta: f64) -> Option<Vec<ZonePair>> {
         let parts = || self.chunks.iter().flat_map(|chunk| &chunk.parts);
         let documents = parts().map(|part| part.block.n_docs()).sum();
-        if !few::are_few(documents, self.totals.dim) {
+        if !woodbury::are_few(documents, self.totals.dim) {
             return None;
         }
         let most = self.totals.dim;
@@ -212,7 +209,7 @@ impl HingeRows for Space<'_> {
     }
 }
 
-// Interface of Newton's method to the rows of a problem: rows in memory (`space`), or rows elsewhere (`asked`).
+// Interface of Newton's method to the rows of a problem: rows in memory (`space`), or rows elsewhere (`remote_rows`).
 
 /// Facts of a problem that no point changes.
 pub(super) struct Totals {
@@ -252,7 +249,7 @@ pub(super) trait Rows {
 /// Rows with the smoothed hinge. The default methods are for rows that store nothing per pair.
 pub(super) trait HingeRows: Rows {
     /// Pass at (accepted point) + step * (direction) with the given width of the zone.
-    fn pass(&mut self, step: f64, delta: f64) -> Sums;
+    fn pass(&mut self, step: f64, delta: f64) -> PassSums;
 
     /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
     /// of pairs in the zone.

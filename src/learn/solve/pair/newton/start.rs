@@ -13,8 +13,7 @@ use super::hessian::regularized_solve;
 use super::hinge::Hinge;
 use super::space::HingeRows;
 use super::state::Newton;
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// Width of the first zone.
 const FIRST_WIDTH: f64 = 0.15;
@@ -88,12 +87,5 @@ impl<R: HingeRows> Hinge<'_, R> {
         let mut right = lanes::scaled(&space.totals().pair_sum, 0.75);
         penalty.add_center_term(&mut right);
         regularized_solve(&moment, space.totals().dim, penalty.lambda, &right)
-    }
-
-    /// Moves to w; returns P(w).
-    fn evaluate_at(&mut self, w: &[Lanes]) -> f64 {
-        self.state.w = w.to_vec();
-        self.refresh();
-        self.state.primal
     }
 }

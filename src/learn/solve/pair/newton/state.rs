@@ -2,16 +2,14 @@
 
 use std::time::Instant;
 
-use super::chunk::Sums;
-use super::chunk::search;
-use super::few::ZonePair;
+use super::chunk::{PassSums, search};
 use super::hessian::{Penalty, regularized_solve};
 use super::space::{HingeRows, Rows};
-use crate::base::control::Control;
+use super::woodbury::ZonePair;
+use crate::base::Control;
 use crate::learn::solve::pair::PairProblem;
 use crate::learn::solve::{Solution, SolveReport, Step, Stop, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// The best w and the best value of the dual so far.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +45,7 @@ pub(super) struct Move {
     /// Slope of the objective at its start.
     pub slope: f64,
     /// Sums of a pass at its end.
-    pub sums: Sums,
+    pub sums: PassSums,
 }
 
 impl<'a, R: Rows> State<'a, R> {
@@ -114,7 +112,7 @@ impl<'a, R: Rows> State<'a, R> {
     pub(super) fn move_against(
         &mut self,
         solution: &[Lanes],
-        pass: impl Fn(&mut R, f64) -> Sums,
+        pass: impl Fn(&mut R, f64) -> PassSums,
     ) -> Option<Move> {
         let Self { space, penalty, w, residual, .. } = self;
         let direction = lanes::scaled(solution, -1.0);
@@ -125,7 +123,7 @@ impl<'a, R: Rows> State<'a, R> {
         space.set_direction(&direction);
         let penalty_slope = lanes::dot(&penalty.gradient(w), &direction);
         let penalty_curvature = 2.0 * penalty.lambda * lanes::dot(&direction, &direction);
-        let mut sums = Sums::default();
+        let mut sums = PassSums::default();
         let length = search(slope, |step| {
             sums = pass(space, step);
             sums.slope(penalty_slope + step * penalty_curvature)
@@ -149,6 +147,13 @@ pub(super) trait Newton<'a> {
 
     /// Evaluates w with scores computed from the features.
     fn refresh(&mut self);
+
+    /// Moves to w; returns P(w).
+    fn evaluate_at(&mut self, w: &[Lanes]) -> f64 {
+        self.state().w = w.to_vec();
+        self.refresh();
+        self.state().primal
+    }
 
     /// Makes one iteration.
     fn advance(&mut self);

@@ -3,10 +3,9 @@
 use proptest::prelude::*;
 
 use super::{PairProblem, blocks, cases, fit, problem, reference, shapes, weights};
-use crate::base::control::Control;
-use crate::learn::solve::certificate;
-use crate::learn::solve::{Solution, SolveOptions, Stop, pair_path};
-use crate::math::random::Random;
+use crate::base::Control;
+use crate::learn::solve::{Solution, SolveOptions, Stop, certificate, pair_path};
+use crate::math::Random;
 
 /// Numbers of a given size.
 pub(super) fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {

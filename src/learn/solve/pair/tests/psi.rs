@@ -3,11 +3,10 @@
 use proptest::prelude::*;
 
 use super::{PairBlock, PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::PairLoss;
-use crate::learn::solve::certificate;
-use crate::learn::solve::{SolveOptions, Stop, pair_path, solve};
-use crate::math::random::Random;
+use crate::learn::solve::{SolveOptions, Stop, certificate, pair_path, solve};
+use crate::math::Random;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(60), failure_persistence: None, ..ProptestConfig::default() })]

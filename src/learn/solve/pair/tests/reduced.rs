@@ -4,10 +4,9 @@ use proptest::prelude::*;
 
 use super::centered::shifted;
 use super::{Shape, blocks, cases, fit, problem, weights};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::PairLoss;
-use crate::learn::solve::certificate;
-use crate::learn::solve::{Solution, SolveOptions, Stop};
+use crate::learn::solve::{Solution, SolveOptions, Stop, certificate};
 
 fn wide() -> impl Strategy<Value = Shape> {
     (any::<u64>(), 1..4usize, 0..14usize, 65..180usize, 1..12usize, 0.0..3.0).prop_map(

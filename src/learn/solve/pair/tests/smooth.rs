@@ -4,10 +4,9 @@ use proptest::prelude::*;
 
 use super::centered::{shifted, vector};
 use super::{PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
-use crate::base::control::Control;
+use crate::base::Control;
 use crate::cost::loss::{Loss, PairLoss, PairWeights};
-use crate::learn::solve::certificate;
-use crate::learn::solve::{Solution, SolveOptions, Stop, pair_path, solve};
+use crate::learn::solve::{Solution, SolveOptions, Stop, certificate, pair_path, solve};
 
 const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
 

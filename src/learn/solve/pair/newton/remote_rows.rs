@@ -5,18 +5,15 @@
 //! nothing. Its first step takes the Hessian at hand, whose zone is wider. Nothing is stored per pair, so there are no
 //! multipliers.
 
-use super::chunk::Sums;
+use super::chunk::PassSums;
 use super::hessian::Precision;
 use super::hinge::Hinge;
-use super::space::Space;
-use super::space::{HingeRows, Rows, Totals};
+use super::space::{HingeRows, Rows, Space, Totals};
 use super::state::{State, run};
-use crate::base::control::Control;
-use crate::base::error::Result;
+use crate::base::{Control, Result};
 use crate::learn::solve::pair::PairProblem;
 use crate::learn::solve::{Solution, StopRule};
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
+use crate::math::{Lanes, lanes};
 
 /// The second width of the first question over its first width.
 const FIRST_SHRINK: f64 = 0.1;
@@ -66,7 +63,7 @@ pub fn hinge_sums(problem: &PairProblem<'_>, w: &[f64], widths: [f64; 2], contro
     space.set_point(&lanes::from_slice(w));
     let mut numbers = Vec::with_capacity(hinge_sums_len(w.len()));
     for width in widths {
-        let Sums { loss, alpha, g_scores, .. } = space.pass(0.0, width);
+        let PassSums { loss, alpha, g_scores, .. } = space.pass(0.0, width);
         numbers.extend([loss, alpha, g_scores]);
         numbers.extend(lanes::to_vec(&space.transpose_times(), w.len()));
     }
@@ -104,14 +101,14 @@ pub fn solve_hinge(
     let (head, moment) = origin.split_at(1 + dim);
     let (width, pair_sum) = (lanes::blocks_for(dim), lanes::from_slice(&head[1..]));
     let totals = Totals { width, dim, total_weight: head[0], pairs, pair_sum };
-    let asked = Asked::new(totals, ask, matrix_of(moment, dim));
+    let asked = RemoteRows::new(totals, ask, matrix_of(moment, dim));
     let mut state = State::new(&problem, *rule, asked, control);
     state.start = start.map(lanes::from_slice);
     Ok(run(&mut Hinge::new(state), lambda))
 }
 
 /// The rows as answers.
-struct Asked<'a> {
+struct RemoteRows<'a> {
     totals: Totals,
     ask: AskHinge<'a>,
     accepted: Vec<Lanes>,
@@ -129,7 +126,7 @@ struct Asked<'a> {
     moment: Vec<Lanes>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RemoteRows<'a> {
     fn new(totals: Totals, ask: AskHinge<'a>, moment: Vec<Lanes>) -> Self {
         let zero = vec![Lanes::ZERO; totals.width];
         Self {
@@ -165,7 +162,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Rows for Asked<'_> {
+impl Rows for RemoteRows<'_> {
     fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -191,8 +188,8 @@ impl Rows for Asked<'_> {
     }
 }
 
-impl HingeRows for Asked<'_> {
-    fn pass(&mut self, step: f64, width: f64) -> Sums {
+impl HingeRows for RemoteRows<'_> {
+    fn pass(&mut self, step: f64, width: f64) -> PassSums {
         let mut point = self.accepted.clone();
         if step.abs() > 0.0 {
             lanes::axpy(step, &self.direction, &mut point);
@@ -209,7 +206,7 @@ impl HingeRows for Asked<'_> {
             .map(|(z, d)| z * d)
             .collect();
         let sums = &self.answer[self.last * (HEAD + self.totals.dim)..];
-        Sums {
+        PassSums {
             loss: sums[0],
             alpha: sums[1],
             g_scores: sums[2],

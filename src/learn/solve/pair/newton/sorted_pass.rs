@@ -8,13 +8,10 @@
 
 use std::ops::Range;
 
-use crate::base::control::Ticks;
-use crate::base::parallel;
+use crate::base::{Ticks, parallel};
 use crate::learn::solve::PairBlock;
-use crate::math::lanes;
-use crate::math::lanes::Lanes;
-use crate::math::splits;
-use crate::math::splits::{Item, MERGE_COST};
+use crate::math::splits::Item;
+use crate::math::{Lanes, MERGE_COST, lanes, splits};
 
 /// Queries with more documents are long. One with fewer takes less time pair by pair with wide registers unless it has some
 /// thousand documents; one with more has too many pairs for multipliers.
@@ -40,12 +37,6 @@ pub(super) fn zone(block: &PairBlock, scores: &[Lanes], delta: f64) -> (Zone, f6
 /// Whether sums over the pairs of a query come from sorting.
 pub(super) fn is_long(block: &PairBlock) -> bool {
     block.weights().is_none() && block.n_docs() > SHORT && block.pairs() > (SHORT * SHORT / 4) as u64
-}
-
-/// Sums of a pass: sum of max(u, 0), sum of p.
-pub(super) struct LongSums {
-    pub hinge: f64,
-    pub total: f64,
 }
 
 /// The lists of a split, and the side whose documents are visited.
@@ -106,10 +97,11 @@ fn by_grade(block: &PairBlock, scores: &[Lanes], stride: usize) -> (Vec<Item>, V
     (documents.map(|(number, document)| Item::new(number, lanes::get(scores, document))).collect(), starts)
 }
 
-/// Adds to `g` the sums of p of each document as the better one minus those as the worse one.
-pub(super) fn pass(block: &PairBlock, scores: &[Lanes], delta: f64, g: &mut [Lanes]) -> LongSums {
+/// Adds to `g` the sums of p of each document as the better one minus those as the worse one. Returns the sum of max(u, 0) and
+/// the sum of p.
+pub(super) fn pass(block: &PairBlock, scores: &[Lanes], delta: f64, g: &mut [Lanes]) -> (f64, f64) {
     let (mut items, starts) = by_grade(block, scores, 1);
-    let mut sums = LongSums { hinge: 0.0, total: 0.0 };
+    let (mut loss, mut total) = (0.0, 0.0);
     splits::each_split(&mut items, &starts, &mut |high, low| {
         let sides = Side::both(high, low);
         let mut found = parallel::map(2, |side| side_sums(&sides[side], delta)).into_iter();
@@ -117,13 +109,13 @@ pub(super) fn pass(block: &PairBlock, scores: &[Lanes], delta: f64, g: &mut [Lan
             let (p, hinge) = found.next().unwrap_or_default();
             own.iter_mut().zip(&p).for_each(|(item, p)| item.sum += sign * p);
             if sign > 0.0 {
-                sums.hinge += hinge;
-                sums.total += p.iter().sum::<f64>();
+                loss += hinge;
+                total += p.iter().sum::<f64>();
             }
         }
     });
     items.iter().for_each(|item| *lanes::get_mut(g, item.document as usize) += item.sum);
-    sums
+    (loss, total)
 }
 
 /// The sum of p of each document of a side, and the sum of max(u, 0).
@@ -218,11 +210,10 @@ fn move_range<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::hessian::Products;
-    use super::super::pass;
-    use super::super::pass::{Half, PAD};
+    use super::super::pass::{self, Half, PAD};
     use super::*;
     use crate::learn::solve::pair::weights::Equal;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     #[test]
     fn sums_by_sorting_are_those_over_pairs() {
@@ -242,7 +233,7 @@ mod tests {
                 let scaled: Vec<Lanes> = scores.iter().map(|s| Lanes(s.0.map(|v| v / delta))).collect();
                 let (mut g, mut expected) =
                     (vec![Lanes::ZERO; scores.len()], vec![Lanes::ZERO; scores.len()]);
-                let found = pass(&block, &scores, delta, &mut g);
+                let (loss, sum) = pass(&block, &scores, delta, &mut g);
                 let one = 1.0 / delta;
                 let (hinge, total) = pass::pass(
                     block.start(),
@@ -253,7 +244,7 @@ mod tests {
                     &mut expected,
                 );
                 let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
-                assert!(near(found.hinge, hinge * delta) && near(found.total, total), "{n} {delta}");
+                assert!(near(loss, hinge * delta) && near(sum, total), "{n} {delta}");
                 assert!((0..n).all(|a| near(lanes::get(&g, a), lanes::get(&expected, a))), "{n} {delta}");
                 let mut zone = Vec::new();
                 let Zone { rows, laplacian, pairs } = Zone::of(&block, &scores, delta, 1);

@@ -12,14 +12,9 @@
 #![allow(clippy::inline_always)]
 
 use super::hessian::{difference, regularized_solve};
-use crate::base::control::{Ticks, checkpoint};
-use crate::base::memory::{bytes_of, matrix_bytes};
-use crate::base::parallel;
+use crate::base::{Ticks, bytes_of, checkpoint, matrix_bytes, parallel};
 use crate::learn::solve::PairBlock;
-use crate::math::gram;
-use crate::math::lanes;
-use crate::math::lanes::{LANES, Lanes};
-use crate::math::simd::simd;
+use crate::math::{LANES, Lanes, gram, lanes, simd};
 
 /// Features from which on the systems are of few pairs.
 const FEWEST_FEATURES: usize = 256;
@@ -190,7 +185,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::random::Random;
+    use crate::math::Random;
 
     const DIM: usize = 13;
 
