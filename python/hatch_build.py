@@ -28,7 +28,9 @@ class PlatformHook(BuildHookInterface[Any]):
             if not (root / "rust").exists():
                 raise RuntimeError("the wheel needs a built library: run python/build.py, or `pip install sqlite-ltr`")
             if shutil.which("cargo") is None:
-                raise RuntimeError("compiling sqlite-ltr needs Rust: https://rustup.rs; or install a wheel of another version")
+                raise RuntimeError(
+                    "compiling sqlite-ltr needs Rust: https://rustup.rs; or install a wheel of another version"
+                )
             subprocess.run(["cargo", "ext"], cwd=root / "rust", check=True)
             name = {"win32": "sqlite_ltr.dll", "darwin": "libsqlite_ltr.dylib"}.get(sys.platform, "libsqlite_ltr.so")
             target = Path(os.environ.get("CARGO_TARGET_DIR", root / "rust" / "target"))

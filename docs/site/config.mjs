@@ -16,7 +16,7 @@ const groups = {
         'plots', 'query-dependent', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
         'recommendation'].map((name) => `docs/algorithms/${name}.md`),
-    Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'rules']
+    Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'python', 'rules']
         .map((name) => `docs/reference/${name}.md`),
     Papers: ['docs/benchmarks.md', 'docs/experiments.md', 'docs/papers.md'],
     Decisions: ['ARCHITECTURE.md', ...list('docs/adr'), 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/release-checklist.md'],
