@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/reference/python.md from the docstrings: python/reference.py. A test compares them (LTR_BLESS=1 writes)."""
+"""Write docs/reference/python.md from the docstrings. python/tests/test_pages.py compares them (LTR_BLESS=1 writes)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ COLUMNS = {"Args": "argument", "Attributes": "attribute", "Raises": "error"}
 HEAD = """\
 # Python functions
 
-Every function of the Python package, generated from its docstrings. [Python](../guide/python.md) begins with examples; \
-[engines](../guide/engines.md) is about \
-Spark, Ray and Dask. `Rows` is a data frame: the result is of the kind that was given.
+Every function of the Python package, generated from its docstrings. [Python](../guide/python.md) begins with \
+examples, [engines](../guide/engines.md) is about Spark, Ray and Dask. `Rows` is a data frame: the result is of the \
+kind that was given.
 """
 
 

@@ -74,7 +74,7 @@ class Training:
         """Train. `ask` returns the merged answers of all packs to a state."""
         with database(None) as connection:
             state = scalar(connection, "SELECT ltr_begin(?, ?)", self.algorithm, to_json(self.options))
-            while not scalar(connection, "SELECT ltrcard(?) ->> 'done'", state):
+            while not scalar(connection, "SELECT ltr_info(?) ->> 'done'", state):
                 state = scalar(connection, "SELECT ltr_step(?, ?)", state, ask(state))
             model: bytes = scalar(connection, "SELECT ltr_finish(?)", state)
             warn_again(connection)
