@@ -198,6 +198,10 @@ fn columns(info: &FeaturesInfo) -> Result<Columns> {
             };
             known.categories.push((*text).to_owned());
         }
+        if feature.values.is_empty() {
+            // No split asks for it. Its values are texts still, not codes.
+            known.categories.push(String::new());
+        }
         let codes = feature.values.iter().zip(0..).map(|(hash, code)| (*hash as u32, code)).collect();
         categories.insert(feature.feature_index, (number, codes));
     }
