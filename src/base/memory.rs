@@ -5,8 +5,8 @@
 //! depend on the limit: work fits as it is, or is refused.
 
 use std::fmt::Display;
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use crate::base::error::{Error, Result};
 
