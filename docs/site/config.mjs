@@ -113,7 +113,7 @@ const search = {
             prefix: (term, i, terms) => i === terms.length - 1 && term.length > 2,
             fuzzy: (term) => (term.length > 5 ? 0.2 : false),
             boostDocument: (id) => (/(adr\/|CHANGELOG|CONTRIBUTING|ARCHITECTURE|release-checklist)/.test(id) ? 0.3
-                : /(papers|experiments|reference\/rules|reference\/losses)\.html/.test(id) ? 0.5 : 1),
+                : /(papers|experiments|reference\/(rules|losses|python))\.html/.test(id) ? 0.5 : 1),
         },
     },
 };
