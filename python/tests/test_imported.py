@@ -239,6 +239,39 @@ def exported(model, form):
     return connection.execute("SELECT ltr_export(?, ?)", (model, form)).fetchone()[0]
 
 
+def refused(name, table, grades, path):
+    """Return the file of a model that has no form here."""
+    if name == "statistics":
+        options = {"iterations": 2, "one_hot_max_size": 1, "verbose": 0, "allow_writing_files": False}
+        pool = catboost.Pool(pd.DataFrame({"brand": np.arange(300) % 9 + grades}), grades, cat_features=["brand"])
+        catboost.CatBoost(options).fit(pool).save_model(path, format="json", pool=pool)
+        return path.read_text()
+    if name.startswith("xgboost"):
+        options = (
+            {"booster": "gblinear"} if name == "xgboost linear" else {"objective": "multi:softprob", "num_class": 4}
+        )
+        return bytes(xgboost.train(options, xgboost.DMatrix(table, grades), 2).save_raw("json"))
+    options = {"linear_tree": True} if name == "linear" else {"objective": "multiclass", "num_class": 4}
+    return lightgbm.train({**options, "verbose": -1}, lightgbm.Dataset(table, grades), 2).model_to_string()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("linear", "linear functions in leaves"),
+        ("multiclass", "the model has 4 scores"),
+        ("xgboost linear", "the booster 'gblinear'"),
+        ("xgboost multiclass", "the model has 4 scores"),
+        ("statistics", "target statistics of categories"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(name, message, tmp_path):
+    table, grades = frame(5, 300, 3)
+    table = table.drop(columns=["brand", "city"])
+    with pytest.raises(sqlite3.OperationalError, match=message):
+        Imported(refused(name, table.fillna(0), grades, tmp_path / "model.json"), table)
+
+
 def test_the_page_of_imports(tmp_path, monkeypatch):
     """The example of docs/guide/export.md as it stands."""
     monkeypatch.chdir(tmp_path)

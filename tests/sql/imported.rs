@@ -411,8 +411,10 @@ fn what_cannot_be_kept_is_refused_by_name() {
         ),
         (xgboost.replace("\"num_class\":\"0\"", "\"num_class\":\"3\""), "the model has 3 scores"),
         (
-            xgboost.replace("\"name\":\"gbtree\"", "\"name\":\"gblinear\""),
-            "the booster 'gblinear'; known: gbtree, dart",
+            xgboost
+                .replace("\"name\":\"gbtree\"", "\"name\":\"gblinear\"")
+                .replace("\"trees\"", "\"weights\""),
+            "the booster 'gblinear' without trees; known: gbtree, dart",
         ),
         (xgboost.replace("\"version\":[3,2,0]", "\"version\":[4,0,0]"), "XGBoost's format of version 4.0.0"),
         (xgboost.replace("reg:squarederror", "multi:softmax"), "XGBoost's objective 'multi:softmax'"),
