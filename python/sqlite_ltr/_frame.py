@@ -6,8 +6,10 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+# A data frame: functions return the kind that they get.
+Rows = TypeVar("Rows")
 # Returns the frame with two more columns. Arguments: the rows to keep, or None for all of them; scores; ranks.
 Extend = Callable[["list[int] | None", "list[float]", "list[int]"], Any]
 # Returns a frame of the same kind with these columns.

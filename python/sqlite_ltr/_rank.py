@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 from sqlite_ltr._call import (
     QUERY_NAMES,
@@ -21,12 +21,10 @@ from sqlite_ltr._call import (
     warn_again,
     with_columns,
 )
-from sqlite_ltr._frame import Frame, read
+from sqlite_ltr._frame import Frame, Rows, read
 
 # The columns that `rank` adds.
 _ADDED = ("score", "rank")
-
-Rows = TypeVar("Rows")
 
 
 def train(

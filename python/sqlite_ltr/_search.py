@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlite_ltr._call import database, insert, quote, scalar, select, table, to_json, warn_again, with_columns
-from sqlite_ltr._frame import read
-
-Rows = TypeVar("Rows")
+from sqlite_ltr._frame import Rows, read
 
 
 def judgments(log: Rows, *, options: Mapping[str, Any] | None = None) -> Rows:
