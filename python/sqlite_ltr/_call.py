@@ -97,10 +97,8 @@ def warn_again(connection: Any) -> None:
 def warn(text: str) -> None:
     """Issue a warning that names the line outside of this package."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
-        "sqlite_ltr",
-        "contextlib",
-    ):
+    inside = ("sqlite_ltr", "contextlib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)
 
