@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Make the wheels: the package with a built library, and the plugins.
+"""Make the wheels: the package with a built library, and the plugins. Make the source distribution of the package.
 
     python/build.py --library target/loadable/libsqlite_ltr.so --platform linux-x64 --version "$(packaging/version)" \
         --notices target/packages/notices --out target/packages
 
 Platforms: packaging/platforms.json.
 
-The wheel of `sqlite-ltr` is for one platform and every Python 3, and has at most 3.2 MB. The wheels of
-`python/plugins/` are pure Python.
-Needs Python 3.11 with pip; pip gets the build backend (hatchling) from PyPI. Prints the path of each wheel.
+The wheel of `sqlite-ltr` is for one platform and every Python 3, and has at most 3.7 MB. The wheels of
+`python/plugins/` are pure Python. The source distribution has the crate; pip compiles it where no wheel fits.
+Needs Rust, and Python 3.11 with pip and build, which get the build backend (hatchling) from PyPI. Prints the path of
+each file.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ import zipfile
 from pathlib import Path
 
 PYTHON = Path(__file__).resolve().parent
+ROOT = PYTHON.parent
 LICENSES = ("LICENSE-APACHE", "LICENSE-MIT")
 # Where the library is.
 NOTICES = (*LICENSES, "THIRD-PARTY-LICENSES", "sbom.cdx.json")
 LARGEST_WHEEL = 3_700_000
-PLATFORMS = json.loads((PYTHON.parent / "packaging/platforms.json").read_text(encoding="utf-8"))
+PLATFORMS = json.loads((ROOT / "packaging/platforms.json").read_text(encoding="utf-8"))
 
 
 def copy_project(project: Path, notices: list[Path], repository: str, to: Path) -> None:
@@ -37,8 +39,15 @@ def copy_project(project: Path, notices: list[Path], repository: str, to: Path) 
     for notice in notices:
         shutil.copy(notice, to)
     if repository:
+        files = f"{repository}/blob/main"
+        urls = {
+            "Repository": repository,
+            "Documentation": f"{files}/docs/guide/python.md",
+            "Changelog": f"{files}/CHANGELOG.md",
+            "Issues": f"{repository}/issues",
+        }
         with (to / "pyproject.toml").open("a") as file:
-            file.write(f'\n[project.urls]\nRepository = "{repository}"\n')
+            file.write("\n[project.urls]\n" + "".join(f'{name} = "{address}"\n' for name, address in urls.items()))
 
 
 def compress(wheel: Path, out: Path) -> Path:
@@ -63,8 +72,22 @@ def make(project: Path, tag: str, version: str, out: Path) -> Path:
         return compress(wheel, out)
 
 
+def make_source(project: Path, version: str, out: Path) -> Path:
+    """Make the source distribution of a folder that has all its files but the crate."""
+    with tempfile.TemporaryDirectory() as folder:
+        crate = ["cargo", "package", "--quiet", "--no-verify", "--allow-dirty", "--locked", "--target-dir", folder]
+        subprocess.run(crate, cwd=ROOT, check=True)
+        shutil.unpack_archive(next(Path(folder).glob("package/*.crate")), folder, "gztar")
+        shutil.move(Path(folder) / f"sqlite-ltr-{version}", project / "rust")
+        shutil.copytree(ROOT / ".cargo", project / "rust" / ".cargo")
+        environment = {**os.environ, "SQLITE_LTR_VERSION": version}
+        command = [sys.executable, "-m", "build", "--sdist", "--outdir", folder, str(project)]
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+        return Path(shutil.copy(next(Path(folder).glob("*.tar.gz")), out))
+
+
 def main() -> None:
-    """Make all wheels."""
+    """Make all packages."""
     parser = argparse.ArgumentParser(description="Makes the wheels of sqlite-ltr and of its plugins.")
     parser.add_argument("--library", type=Path, required=True, help="built library: .so, .dylib or .dll")
     parser.add_argument("--platform", required=True, choices=PLATFORMS, help="platform of the library")
@@ -78,6 +101,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         package = Path(temporary) / "sqlite-ltr"
         copy_project(PYTHON, [arguments.notices / name for name in NOTICES], repository, package)
+        print(make_source(package, arguments.version, arguments.out))
         shutil.copy(arguments.library, package / "sqlite_ltr" / platform["library"])
         print(make(package, platform["wheel"], arguments.version, arguments.out))
         for plugin in sorted(path.parent for path in PYTHON.glob("plugins/*/pyproject.toml")):

@@ -16,7 +16,7 @@ const groups = {
         'plots', 'query-dependent', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
         'recommendation'].map((name) => `docs/algorithms/${name}.md`),
-    Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'rules']
+    Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'python', 'rules']
         .map((name) => `docs/reference/${name}.md`),
     Papers: ['docs/benchmarks.md', 'docs/experiments.md', 'docs/papers.md'],
     Decisions: ['ARCHITECTURE.md', ...list('docs/adr'), 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/release-checklist.md'],
@@ -113,7 +113,7 @@ const search = {
             prefix: (term, i, terms) => i === terms.length - 1 && term.length > 2,
             fuzzy: (term) => (term.length > 5 ? 0.2 : false),
             boostDocument: (id) => (/(adr\/|CHANGELOG|CONTRIBUTING|ARCHITECTURE|release-checklist)/.test(id) ? 0.3
-                : /(papers|experiments|reference\/rules|reference\/losses)\.html/.test(id) ? 0.5 : 1),
+                : /(papers|experiments|reference\/(rules|losses|python))\.html/.test(id) ? 0.5 : 1),
         },
     },
 };

@@ -6,9 +6,8 @@
     sqlite_ltr.load(connection)
     connection.execute("SELECT ltr_train('auto', 'judgments')")
 
-`train`, `rank` and `evaluate` do the same for data frames. `sqlite_ltr.sklearn` has an estimator of scikit-learn.
-`sqlite_ltr.spark`, `sqlite_ltr.ray` and `sqlite_ltr.dask` work on the workers of an engine. `to_onnx` writes an
-exported model as ONNX.
+The other functions do the same for data frames. `sqlite_ltr.sklearn` has an estimator of scikit-learn.
+`sqlite_ltr.spark`, `sqlite_ltr.ray` and `sqlite_ltr.dask` work on the workers of an engine.
 """
 
 from __future__ import annotations
@@ -21,19 +20,38 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sqlite_ltr._onnx import to_onnx
-    from sqlite_ltr._rank import evaluate, info, rank, train
+    from sqlite_ltr._rank import compare, cross_validate, evaluate, explain, importance, info, rank, report, train
+    from sqlite_ltr._search import fts_features, judgments
 
-__all__ = ["__version__", "evaluate", "info", "load", "loadable_path", "rank", "to_onnx", "train"]
+__all__ = [
+    "__version__",
+    "compare",
+    "cross_validate",
+    "evaluate",
+    "explain",
+    "fts_features",
+    "importance",
+    "info",
+    "judgments",
+    "load",
+    "loadable_path",
+    "rank",
+    "report",
+    "to_onnx",
+    "train",
+]
+
+# Imported when they are used: `load` alone stays fast.
+_ELSEWHERE = {"to_onnx": "_onnx", "fts_features": "_search", "judgments": "_search"}
 
 
 def __getattr__(name: str) -> Any:
-    # Data frames are imported when they are used: `load` alone stays fast.
-    if name == "to_onnx":
-        from sqlite_ltr._onnx import to_onnx
+    if name not in __all__:
+        raise AttributeError(f"module 'sqlite_ltr' has no attribute '{name}'")
+    from importlib import import_module
 
-        return to_onnx
-    if name in __all__:
-        from sqlite_ltr import _rank
+    return getattr(import_module(f"sqlite_ltr.{_ELSEWHERE.get(name, '_rank')}"), name)
 
-        return getattr(_rank, name)
-    raise AttributeError(f"module 'sqlite_ltr' has no attribute '{name}'")
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,21 +13,22 @@ from typing import Any
 import pyarrow
 import pyarrow.compute
 
-from sqlite_ltr._frame import _storable, read
-from sqlite_ltr._rank import (
-    _QUERY_NAMES,
-    _apply,
-    _database,
-    _info,
-    _json,
-    _select,
-    _text_columns,
-    _warn,
-    _with_columns,
-    info,
-    rank,
+from sqlite_ltr._call import (
+    QUERY_NAMES,
+    applied,
+    card,
+    database,
+    quote,
+    scalar,
+    select,
+    text_columns,
+    to_json,
     warn,
+    warn_again,
+    with_columns,
 )
+from sqlite_ltr._frame import _storable, read
+from sqlite_ltr._rank import info, rank
 
 # The number of buckets if the option `buckets` is not given.
 BUCKETS = 256
@@ -71,12 +72,12 @@ class Training:
 
     def run(self, ask: Callable[[bytes], Any]) -> bytes:
         """Train. `ask` returns the merged answers of all packs to a state."""
-        with _database(None) as connection:
-            state = _value(connection, "SELECT ltr_begin(?, ?)", self.algorithm, _json(self.options))
-            while not _value(connection, "SELECT ltr_info(?) ->> 'done'", state):
-                state = _value(connection, "SELECT ltr_step(?, ?)", state, ask(state))
-            model: bytes = _value(connection, "SELECT ltr_finish(?)", state)
-            _warn(connection)
+        with database(None) as connection:
+            state = scalar(connection, "SELECT ltr_begin(?, ?)", self.algorithm, to_json(self.options))
+            while not scalar(connection, "SELECT ltr_info(?) ->> 'done'", state):
+                state = scalar(connection, "SELECT ltr_step(?, ?)", state, ask(state))
+            model: bytes = scalar(connection, "SELECT ltr_finish(?)", state)
+            warn_again(connection)
         return model
 
     def _pack(self, rows: pyarrow.Table) -> bytes:
@@ -87,27 +88,27 @@ class Training:
             values = zip(*read(_without_booleans(rows.select(vector))).columns)
             frame.add(_VECTOR, [json.dumps(row).replace("NaN", "null") for row in values])
             vector = _VECTOR
-        query, doc, relevance, *weights = ["NULL" if name is None else _quote(name) for name in names]
-        arguments = [query, doc, relevance, _quote(vector), "NULL", *weights]
-        with _database(frame) as connection:
-            pack: bytes = _value(connection, f"SELECT ltr_pack({', '.join(arguments)}) FROM frame")
+        query, doc, relevance, *weights = ["NULL" if name is None else quote(name) for name in names]
+        arguments = [query, doc, relevance, quote(vector), "NULL", *weights]
+        with database(frame) as connection:
+            pack: bytes = scalar(connection, f"SELECT ltr_pack({', '.join(arguments)}) FROM frame")
         return pack
 
 
 def begin(schema: pyarrow.Schema, algorithm: str, options: Mapping[str, Any] | None, **roles: str | None) -> Training:
     """Check the columns and the options of a training, and find the roles of the columns as `ltr_fit` does."""
-    settings = _with_columns(options, {role: name for role, name in roles.items() if name is not None})
+    settings = with_columns(options, roles)
     columns = settings.pop("columns")
     buckets = settings.setdefault("buckets", BUCKETS)
     # A training of two rows has the roles, or the error. They differ in the relevance.
     grades = {*_RELEVANCE_NAMES, str(columns.get("relevance")).lower()}
     rows = {field.name: _examples(field.type, field.name.lower() in grades) for field in schema}
-    with _database(read(rows)) as connection:
+    with database(read(rows)) as connection:
         # An error of the options comes first.
-        _value(connection, "SELECT ltr_begin(?, ?)", algorithm, _json(settings))
-        example = _json({"lambda": 1, "missing": "zero", "columns": columns})
-        known = _info(connection, _value(connection, "SELECT ltr_fit('rank_svm', 'frame', ?)", example))["roles"]
-    for text in _text_columns(known, columns):
+        scalar(connection, "SELECT ltr_begin(?, ?)", algorithm, to_json(settings))
+        example = to_json({"lambda": 1, "missing": "zero", "columns": columns})
+        known = card(connection, scalar(connection, "SELECT ltr_fit('rank_svm', 'frame', ?)", example))["roles"]
+    for text in text_columns(known, columns):
         warn(text)
     settings["columns"] = {role: known[role] for role in _ROLES if known.get(role)}
     if not isinstance(known["features"], str):
@@ -139,7 +140,10 @@ class Applied:
         """Return the metrics of complete queries: the columns `query`, `metric` and `value`."""
         sql = "SELECT query_id, metric, value FROM ltr_evaluate(?, 'frame', ?) WHERE query_id IS NOT NULL"
         frame = read(rows.drop_columns(BUCKET))
-        values = _apply(frame, self.model, None, self.options, sql)[0] if frame.rows else []
+        values = []
+        if frame.rows:
+            with applied(frame, self.model, None, self.options) as (connection, settings):
+                values = select(connection, sql, self.model, to_json(settings))
         kinds = {"query": rows.schema.field(self.query).type, "metric": pyarrow.string(), "value": pyarrow.float64()}
         return pyarrow.Table.from_pylist([dict(zip(kinds, row)) for row in values], schema=pyarrow.schema(kinds))
 
@@ -159,7 +163,7 @@ class Applied:
 def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None) -> Applied:
     """Find the columns of the query and of the document in a frame."""
     # Engines run a task on each core.
-    settings = {"threads": 1, **_with_columns(options, {})}
+    settings = {"threads": 1, **with_columns(options, {})}
     trained, given = info(model)["roles"], settings["columns"]
     lower = {name.lower(): name for name in names}
 
@@ -167,7 +171,7 @@ def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None)
         wanted = [name.lower() for name in (given.get(role), trained[role], *defaults) if name is not None]
         return next((lower[name] for name in wanted if name in lower), None)
 
-    query = find("query", _QUERY_NAMES)
+    query = find("query", QUERY_NAMES)
     if query is None:
         raise ValueError("no column of the query: name it query_id, or give it under options['columns']")
     return Applied(model, settings, query, find("doc", _DOC_NAMES))
@@ -176,8 +180,8 @@ def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None)
 def bucket_numbers(ids: list[Any], buckets: int) -> pyarrow.Array:
     """Return the bucket of each query."""
     ids = _storable("query", ids)
-    with _database(None) as connection:
-        numbers = {query: _value(connection, "SELECT ltr_bucket(?, ?)", query, buckets) for query in set(ids)}
+    with database(None) as connection:
+        numbers = {query: scalar(connection, "SELECT ltr_bucket(?, ?)", query, buckets) for query in set(ids)}
     return pyarrow.array([numbers[query] for query in ids], "int32")
 
 
@@ -185,9 +189,9 @@ def partial(state: bytes, packs: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
     """Yield the merged answer of packs; nothing if there are none."""
     merged = None
     sql = "SELECT ltr_merge(answer) FROM (SELECT ? AS answer UNION ALL SELECT ltr_partial(?, ?, ?))"
-    with _database(None) as connection:
+    with database(None) as connection:
         for bucket, rows in packs:
-            merged = _value(connection, sql, merged, state, bucket, rows)
+            merged = scalar(connection, sql, merged, state, bucket, rows)
     if merged is not None:
         yield merged
 
@@ -200,8 +204,8 @@ def answer(state: bytes, packs: pyarrow.Table) -> bytes | None:
 def merge(*answers: bytes | None) -> bytes:
     """Return answers as one. None is left out."""
     sql = f"SELECT ltr_merge(column1) FROM (VALUES {', '.join(['(?)'] * len(answers))})"
-    with _database(None) as connection:
-        merged: bytes = _value(connection, sql, *answers)
+    with database(None) as connection:
+        merged: bytes = scalar(connection, sql, *answers)
     return merged
 
 
@@ -210,16 +214,6 @@ def tree(answers: list[Any], join: Callable[..., Any]) -> Any:
     while len(answers) > 1:
         answers = [join(*answers[i : i + 8]) for i in range(0, len(answers), 8)]
     return answers[0]
-
-
-def _value(connection: Any, sql: str, *arguments: Any) -> Any:
-    """Return the value of a statement with one row of one column."""
-    ((value,),) = _select(connection, sql, *arguments)
-    return value
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _without_booleans(rows: pyarrow.Table) -> pyarrow.Table:

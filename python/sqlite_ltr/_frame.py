@@ -6,10 +6,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+# A data frame: functions return the kind that they get.
+Rows = TypeVar("Rows")
 # Returns the frame with two more columns. Arguments: the rows to keep, or None for all of them; scores; ranks.
 Extend = Callable[["list[int] | None", "list[float]", "list[int]"], Any]
+# Returns a frame of the same kind with these columns.
+Make = Callable[["dict[str, list[Any]]"], Any]
 
 _STORABLE = {int, float, str, bytes, bool, type(None)}
 _ACCEPTED = (
@@ -30,6 +34,7 @@ class Frame:
     columns: list[list[Any]]
     rows: int
     extend: Extend
+    make: Make
 
     def position(self, name: str) -> int | None:
         """Return the position of a column, as SQL compares names: in any case of letters."""
@@ -54,6 +59,11 @@ class Frame:
                     )
         return "an integer is beyond 64 bits"
 
+    def table(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Any:
+        """Return rows as a frame of the same kind. A column with numbers and texts becomes one of texts."""
+        columns = [list(column) for column in zip(*rows)] or [[] for _ in names]
+        return self.make({name: _uniform(column) for name, column in zip(names, columns)})
+
     def add(self, name: str, column: list[Any]) -> None:
         """Add a column that only SQL sees."""
         self.names.append(name)
@@ -67,7 +77,7 @@ def read(frame: Any) -> Frame:
         TypeError: not a data frame, or a value that SQLite cannot store.
         ValueError: no columns, two of the same name, or columns of different lengths.
     """
-    names, columns, extend = _columns(frame)
+    names, columns, extend, make = _columns(frame)
     if not names:
         raise ValueError("the data frame has no columns")
     lower = [name.lower() for name in names]
@@ -78,7 +88,7 @@ def read(frame: Any) -> Frame:
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
     storable = [_storable(name, column) for name, column in zip(names, columns)]
-    return Frame(names, storable, lengths.pop(), extend)
+    return Frame(names, storable, lengths.pop(), extend, make)
 
 
 def sizes_to_ids(sizes: Iterable[Any], rows: int) -> list[int]:
@@ -104,29 +114,35 @@ def _is_count(size: Any) -> bool:
         return False
 
 
-def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend]:
-    """Return names, columns as lists, and how to extend a frame of this kind. Imports no library of data frames."""
+def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
+    """Return names, columns as lists, and how to extend and make frames. Imports no library of data frames."""
     pandas, polars, pyarrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         columns = [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
-        return [str(name) for name in frame.columns], columns, _pandas_extend(frame)
+        return [str(name) for name in frame.columns], columns, _pandas_extend(frame), pandas.DataFrame
     if polars is not None and isinstance(frame, polars.DataFrame):
-        return list(frame.columns), [column.to_list() for column in frame.get_columns()], _polars_extend(frame)
+        columns = [column.to_list() for column in frame.get_columns()]
+        return list(frame.columns), columns, _polars_extend(frame), polars.DataFrame
     if pyarrow is not None and isinstance(frame, (pyarrow.Table, pyarrow.RecordBatch)):
-        return list(frame.schema.names), [column.to_pylist() for column in frame.columns], _arrow_extend(frame)
+        columns = [column.to_pylist() for column in frame.columns]
+        return list(frame.schema.names), columns, _arrow_extend(frame), pyarrow.table
     if hasattr(frame, "__arrow_c_stream__"):
         import pyarrow as arrow
 
         return _columns(arrow.table(frame))
     if isinstance(frame, Mapping):
         lists = {name: _values(name, column) for name, column in frame.items()}
-        return [str(name) for name in lists], list(lists.values()), _dict_extend(lists)
+        return [str(name) for name in lists], list(lists.values()), _dict_extend(lists), dict
     if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
         keys = list(dict.fromkeys(key for row in frame for key in row))
-        return [str(key) for key in keys], [[row.get(key) for row in frame] for key in keys], _rows_extend(frame)
+        columns = [[row.get(key) for row in frame] for key in keys]
+        return [str(key) for key in keys], columns, _rows_extend(frame), _rows_make
     if isinstance(frame, Sequence) and not frame and not isinstance(frame, (str, bytes)):
         raise ValueError("the list of rows is empty")
-    raise TypeError(f"not a data frame: {type(frame).__module__}.{type(frame).__qualname__}; allowed are {_ACCEPTED}")
+    kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+    if kind.endswith(".LazyFrame"):
+        raise TypeError(f"not a data frame yet: {kind} has no rows; pass those of its method collect()")
+    raise TypeError(f"not a data frame: {kind}; allowed are {_ACCEPTED}")
 
 
 def _pandas_extend(frame: Any) -> Extend:
@@ -175,6 +191,20 @@ def _rows_extend(frame: Sequence[Mapping[Any, Any]]) -> Extend:
         return [{**row, "score": score, "rank": rank} for row, score, rank in zip(kept, scores, ranks)]
 
     return extend
+
+
+def _rows_make(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def _uniform(column: list[Any]) -> list[Any]:
+    """Return one kind of values, as polars and pyarrow need them."""
+    kinds = {type(value) for value in column} - {type(None)}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in column]
+    if len(kinds) > 1:
+        return [None if value is None else str(value) for value in column]
+    return column
 
 
 def _values(name: Any, column: Any) -> list[Any]:

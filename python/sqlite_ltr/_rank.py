@@ -1,26 +1,30 @@
-"""Training, ranking and measuring of data frames, in a temporary database in memory."""
+"""Training, ranking, measuring and explaining of data frames."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, overload
 
-from sqlite_ltr._frame import Frame, read, sizes_to_ids, to_list
-from sqlite_ltr._load import memory
+from sqlite_ltr._call import (
+    QUERY_NAMES,
+    ROW,
+    add_group,
+    applied,
+    card,
+    database,
+    scalar,
+    select,
+    table,
+    to_json,
+    warn_again,
+    with_columns,
+)
+from sqlite_ltr._frame import Frame, Rows, read
 
-# The name of the group column, and the names that SQL takes for the query.
-_GROUP = "query_id"
-_QUERY_NAMES = ("query_id", "qid", "query", "user_id", "user")
 # The columns that `rank` adds.
 _ADDED = ("score", "rank")
-# The number of the row in the frame is the document, so that a ranking finds its rows again.
-_ROW = "row of the frame"
 
 
 def train(
@@ -57,19 +61,48 @@ def train(
 
     Warnings of the training, such as those about columns that are left out, are issued as `UserWarning`.
     """
-    frame = read(df)
-    roles = {
-        role: name for role, name in (("query", query), ("relevance", relevance), ("doc", doc)) if name is not None
-    }
-    roles |= _add_group(frame, group, roles)
-    settings = _with_columns(options, roles)
-    with _database(frame) as connection:
-        ((model,),) = _select(connection, "SELECT ltr_fit(?, 'frame', ?)", algorithm, _json(settings))
-        _warn(connection)
-    return bytes(model)
+    with _judged(read(df), query, relevance, doc, group, options) as (connection, settings):
+        model: bytes = scalar(connection, "SELECT ltr_fit(?, 'frame', ?)", algorithm, settings)
+    return model
 
 
-def rank(df: Any, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None) -> Any:
+def cross_validate(
+    df: Rows,
+    *,
+    query: str | None = None,
+    relevance: str | None = None,
+    doc: str | None = None,
+    algorithm: str = "auto",
+    group: Iterable[int] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Rows:
+    """Measure trainings by cross-validation over queries.
+
+    Args:
+        df: judged documents, as for `train`. So are the other arguments.
+        query: name of the column with the query of each row.
+        relevance: name of the column with the relevance.
+        doc: name of the column with the document.
+        algorithm: an algorithm of `ltr_train`.
+        group: instead of a query column, the number of rows of each query.
+        options: options of `ltr_cross_validate`, such as {"folds": 5, "lambda": [0.01, 0.1, 1]}. Each combination of
+            the arrays is a setting.
+
+    Returns:
+        A frame of the same kind with the columns `setting` (JSON), `fold`, `metric`, `value` and `seconds`.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `train`.
+    """
+    names, frame = "setting, fold, metric, value, seconds", read(df)
+    with _judged(frame, query, relevance, doc, group, options) as (connection, settings):
+        folds: Rows = table(frame, connection, names, "ltr_cross_validate(?, 'frame', ?)", algorithm, settings)
+    return folds
+
+
+def rank(
+    df: Rows, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
+) -> Rows:
     """Rank the documents of every query.
 
     Args:
@@ -81,7 +114,8 @@ def rank(df: Any, model: bytes, *, group: Iterable[int] | None = None, options: 
 
     Returns:
         A frame of the same kind with two more columns, `score` and `rank` (1 is best). Rows keep their order. Equal
-        scores are ranked in the order of the rows. Rows that are in no list, because of `k`, are left out.
+        scores are ranked in the order of the rows. Rows that are in no list, because of `k`, are left out. Other
+        Arrow objects than those of pyarrow and polars become a table of pyarrow.
 
     Raises:
         ValueError, TypeError: the frame or the groups cannot be used; the message says why.
@@ -97,7 +131,8 @@ def rank(df: Any, model: bytes, *, group: Iterable[int] | None = None, options: 
             )
     ranking = _ranking(frame, model, group, options)
     kept = None if len(ranking) == frame.rows else [row for row, _, _ in ranking]
-    return frame.extend(kept, [score for _, score, _ in ranking], [rank for _, _, rank in ranking])
+    ranked: Rows = frame.extend(kept, [score for _, score, _ in ranking], [rank for _, _, rank in ranking])
+    return ranked
 
 
 def scores(df: Any, model: bytes) -> list[float]:
@@ -105,9 +140,36 @@ def scores(df: Any, model: bytes) -> list[float]:
     return [score for _, score, _ in _ranking(read(df), model, None, None)]
 
 
+@overload
 def evaluate(
-    df: Any, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
-) -> dict[str, float]:
+    df: Any,
+    model: bytes,
+    *,
+    group: Iterable[int] | None = None,
+    options: Mapping[str, Any] | None = None,
+    per_query: Literal[False] = False,
+) -> dict[str, float]: ...
+
+
+@overload
+def evaluate(
+    df: Rows,
+    model: bytes,
+    *,
+    group: Iterable[int] | None = None,
+    options: Mapping[str, Any] | None = None,
+    per_query: Literal[True],
+) -> Rows: ...
+
+
+def evaluate(
+    df: Any,
+    model: bytes,
+    *,
+    group: Iterable[int] | None = None,
+    options: Mapping[str, Any] | None = None,
+    per_query: bool = False,
+) -> Any:
     """Measure a model on judged documents.
 
     Args:
@@ -115,23 +177,169 @@ def evaluate(
         model: from `train` or `ltr_fit`.
         group: the number of rows of each query, in the order of the rows.
         options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}.
+        per_query: return the metrics of each query in place of the means.
 
     Returns:
         The mean of each metric over the queries, by name; by default {"ndcg@10": ...}. Queries without a relevant
-        document are left out of the mean; if no query has one, the value is NaN.
+        document are left out of the mean; if no query has one, the value is NaN. With `per_query` a frame of the same
+        kind with the columns `query_id`, `metric` and `value`, missing for queries without a relevant document.
 
     Raises:
         ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
     """
-    sql = "SELECT metric, value FROM ltr_evaluate(?, 'frame', ?) WHERE query_id IS NULL"
-    means, _ = _apply(read(df), model, group, options, sql)
+    frame, source = read(df), "ltr_evaluate(?, 'frame', ?) WHERE query_id IS"
+    with applied(frame, model, group, options) as (connection, settings):
+        arguments = model, to_json(settings)
+        if per_query:
+            return table(frame, connection, "query_id, metric, value", f"{source} NOT NULL", *arguments)
+        means = select(connection, f"SELECT metric, value FROM {source} NULL", *arguments)
     return {metric: float("nan") if value is None else value for metric, value in means}
+
+
+def compare(
+    df: Rows,
+    model_a: bytes,
+    model_b: bytes,
+    *,
+    group: Iterable[int] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Rows:
+    """Compare two models on the same judged documents, by a paired test over queries.
+
+    Args:
+        df: as for `evaluate`, with the features of both models.
+        model_a: from `train` or `ltr_fit`.
+        model_b: the other model.
+        group: the number of rows of each query, in the order of the rows.
+        options: options of `ltr_compare`, such as {"metric": ["ndcg@10", "map"]}.
+
+    Returns:
+        A frame of the same kind with one row for each metric: `metric`, `n` (queries), `mean_a`, `mean_b`, `difference`
+        (`mean_a - mean_b`), `ci_low`, `ci_high` and `p_value`.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
+    """
+    names, frame = "metric, n, mean_a, mean_b, difference, ci_low, ci_high, p_value", read(df)
+    with applied(frame, model_a, group, options) as (connection, settings):
+        card(connection, model_b)
+        arguments = model_a, model_b, to_json(settings)
+        compared: Rows = table(frame, connection, names, "ltr_compare(?, ?, 'frame', ?)", *arguments)
+    return compared
+
+
+def explain(
+    df: Rows,
+    model: bytes,
+    row: int,
+    *,
+    above: int | None = None,
+    group: Iterable[int] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Rows:
+    """Explain the score of a document: what each feature adds to it.
+
+    Args:
+        df: as for `rank`, with all documents of the query.
+        model: from `train` or `ltr_fit`.
+        row: position of the document in the frame, from 0.
+        above: position of another document of the same query: explain why `row` stands above it.
+        group: the number of rows of each query, in the order of the rows.
+        options: options of `ltr_explain`, such as {"samples": 1000}.
+
+    Returns:
+        A frame of the same kind with the columns `feature`, `value`, `contribution` and `standard_error`. The row
+        `(base)` is the score of the means of the query. All rows add up to the score. With `above` there is no base,
+        `value_a` and `value_b` take the place of `value`, and the rows add up to the difference of the scores.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
+    """
+    frame = read(df)
+    shown = [row] if above is None else [row, above]
+    for position in shown:
+        if not 0 <= position < frame.rows:
+            raise ValueError(f"no row {position}: the data frame has the rows 0 to {frame.rows - 1}")
+    values, function = ("value", "ltr_explain") if above is None else ("value_a, value_b", "ltr_explain_rank")
+    names = f"feature, {values}, contribution, standard_error"
+    with applied(frame, model, group, options) as (connection, settings):
+        columns = settings["columns"]
+        wanted = (columns.get("query"), card(connection, model)["roles"]["query"], *QUERY_NAMES)
+        query = next((name for name in wanted if name is not None and frame.position(name) is not None), None)
+        queries = [None if query is None else frame.column(query)[position] for position in shown]
+        if len(set(queries)) > 1:
+            raise ValueError(f"rows {row} and {above} belong to different queries: {queries[0]} and {queries[1]}")
+        docs = [frame.column(columns["doc"])[position] for position in shown]
+        source = f"{function}(?, 'frame', {', '.join('?' * len(docs))}, ?, ?)"
+        arguments = model, queries[0], *docs, to_json(settings)
+        explained: Rows = table(frame, connection, names, source, *arguments)
+    return explained
+
+
+def importance(
+    df: Rows, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
+) -> Rows:
+    """Measure how much a metric loses if the values of a feature are permuted within each query.
+
+    Args:
+        df: as for `evaluate`.
+        model: from `train` or `ltr_fit`.
+        group: the number of rows of each query, in the order of the rows.
+        options: options of `ltr_importance`, such as {"metric": "map"}.
+
+    Returns:
+        A frame of the same kind with the columns `feature`, `metric`, `n` (queries), `loss`, `ci_low` and `ci_high`.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
+    """
+    names, frame = "feature, metric, n, loss, ci_low, ci_high", read(df)
+    with applied(frame, model, group, options) as (connection, settings):
+        lost: Rows = table(frame, connection, names, "ltr_importance(?, 'frame', ?)", model, to_json(settings))
+    return lost
+
+
+def report(
+    df: Any, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
+) -> str:
+    """Return a page in HTML about a model and its rankings of judged documents. It loads nothing from elsewhere.
+
+    Args:
+        df: as for `evaluate`.
+        model: from `train` or `ltr_fit`.
+        group: the number of rows of each query, in the order of the rows.
+        options: options of `ltr_report`.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
+    """
+    with applied(read(df), model, group, options) as (connection, settings):
+        page: str = scalar(connection, "SELECT ltr_report(?, 'frame', ?)", model, to_json(settings))
+    return page
 
 
 def info(model: bytes) -> dict[str, Any]:
     """Return the card of a model: algorithm, roles of the columns, settings and training, as `ltr_info` has them."""
-    with _database(None) as connection:
-        return _info(connection, model)
+    with database(None) as connection:
+        return card(connection, model)
+
+
+@contextmanager
+def _judged(
+    frame: Frame,
+    query: str | None,
+    relevance: str | None,
+    doc: str | None,
+    group: Iterable[int] | None,
+    options: Mapping[str, Any] | None,
+) -> Iterator[tuple[Any, str]]:
+    """Open a database with judged documents; yield it, and the options of a training as JSON."""
+    given = {"query": query, "relevance": relevance, "doc": doc}
+    roles = {role: name for role, name in given.items() if name is not None}
+    settings = with_columns(options, roles | add_group(frame, group, roles))
+    with database(frame) as connection:
+        yield connection, to_json(settings)
+        warn_again(connection)
 
 
 def _ranking(
@@ -139,143 +347,15 @@ def _ranking(
 ) -> list[tuple[int, float, int]]:
     """Return row, score and rank of the ranked rows, in their order in the frame."""
     sql = "SELECT query_id, doc_id, slot, score, rank FROM ltr_rank(?, 'frame', ?)"
-    results, columns = _apply(frame, model, group, options, sql)
-    rows = _find_rows(frame, columns, results)
+    with applied(frame, model, group, options) as (connection, settings):
+        results = select(connection, sql, model, to_json(settings))
+    rows = _find_rows(frame, settings["columns"], results)
     return sorted((row, score, rank) for row, (*_, score, rank) in zip(rows, results))
-
-
-def _apply(
-    frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None, sql: str
-) -> tuple[list[tuple[Any, ...]], Mapping[str, str]]:
-    """Return the rows of a statement that applies a model to the frame, and the option `columns` of the call."""
-    roles = _add_group(frame, group, {})
-    frame.add(_ROW, list(range(frame.rows)))
-    with _database(frame) as connection:
-        settings = _for_model(connection, model, options, roles)
-        results = _select(connection, sql, model, _json(settings))
-        _warn(connection)
-    return results, settings["columns"]
-
-
-@contextmanager
-def _database(frame: Frame | None) -> Iterator[Any]:
-    """Open a database in memory with the columns as the table `frame`, and close it at the end."""
-    connection = memory()
-    try:
-        if frame is not None:
-            names = ", ".join('"' + name.replace('"', '""') + '"' for name in frame.names)
-            connection.execute(f"CREATE TABLE frame({names})")
-            connection.execute("BEGIN")
-            values = ", ".join("?" * len(frame.names))
-            try:
-                connection.executemany(f"INSERT INTO frame VALUES ({values})", zip(*frame.columns))
-            except OverflowError as error:
-                raise ValueError(frame.beyond_64_bits()) from error
-            connection.execute("COMMIT")
-        # Python handles Ctrl-C when it runs Python code: this function, which SQLite calls during a training.
-        connection.set_progress_handler(lambda: 0, 1000)
-        yield connection
-    finally:
-        connection.close()
-
-
-def _select(connection: Any, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement. Ctrl-C raises KeyboardInterrupt."""
-    try:
-        rows: list[tuple[Any, ...]] = connection.execute(sql, arguments).fetchall()
-    except Exception as error:
-        if str(error) == "interrupted" or str(error).endswith(": interrupted"):
-            raise KeyboardInterrupt from error
-        raise
-    return rows
-
-
-def _json(options: Mapping[str, Any]) -> str:
-    """Return options as JSON; arrays and numbers of numpy are allowed."""
-    return json.dumps(options, default=to_list)
-
-
-def _info(connection: Any, model: bytes) -> dict[str, Any]:
-    if not isinstance(model, (bytes, bytearray, memoryview)):
-        raise TypeError(
-            f"a model is bytes, not {type(model).__qualname__}: from train(), or from the database where it is stored: "
-            "SELECT model FROM ltr_models WHERE name = 'rank_svm' AND active"
-        )
-    ((text,),) = _select(connection, "SELECT ltr_info(?)", model)
-    card: dict[str, Any] = json.loads(text)
-    return card
-
-
-def _warn(connection: Any) -> None:
-    """Issue the warnings of the last call of the library, as from the caller of the public function."""
-    texts = _select(connection, "SELECT value FROM json_each(ltr_debug(), '$.last_warnings')")
-    for (text,) in texts:
-        warn(text)
-
-
-def warn(text: str) -> None:
-    """Issue a warning that names the line outside of this package."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
-
-
-def _text_columns(roles: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
-    """Return a warning if columns of text are no features. Ratings have no features at all."""
-    wanted = [name.lower() for name in columns.get("ignore", ())]
-    names = [name for name in roles["ignored"] if name.lower() not in wanted]
-    if not names or not roles["features"]:
-        return []
-    ignore = json.dumps({"columns": {"ignore": names}})
-    return [
-        f"columns without numbers are no features: {', '.join(names)}. Encode them as numbers, or drop them, or pass "
-        f"options={ignore}"
-    ]
-
-
-def _add_group(frame: Frame, group: Iterable[int] | None, roles: Mapping[str, str]) -> dict[str, str]:
-    """Add the column of the query if groups are given, and return its role."""
-    if group is None:
-        return {}
-    taken = (
-        [roles["query"]] if "query" in roles else [name for name in _QUERY_NAMES if frame.position(name) is not None]
-    )
-    if taken:
-        raise ValueError(f'give either group or the query column "{taken[0]}", not both')
-    frame.add(_GROUP, sizes_to_ids(group, frame.rows))
-    return {"query": _GROUP}
-
-
-def _with_columns(options: Mapping[str, Any] | None, roles: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options with the roles of columns added."""
-    options = as_dict("options", options, {"lambda": 0.1})
-    columns = as_dict('options["columns"]', options.get("columns"), {"ignore": ["id"]})
-    return {**options, "columns": {**columns, **roles}}
-
-
-def as_dict(name: str, value: Mapping[str, Any] | None, example: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a mapping; None is an empty one."""
-    if value is not None and not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a dictionary such as {json.dumps(example)}, not {type(value).__qualname__}")
-    return dict(value or {})
-
-
-def _for_model(
-    connection: Any, model: bytes, options: Mapping[str, Any] | None, roles: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the options to apply a model: they name the column of the document."""
-    known = _info(connection, model)["roles"]
-    # Ratings and slots need the documents themselves: rows are found again by query, document and slot.
-    if known["features"] and "slot" not in known:
-        return _with_columns(options, {**roles, "doc": _ROW})
-    trained = {role: known[role] for role in ("query", "doc")}
-    return _with_columns(options, {**trained, **roles})
 
 
 def _find_rows(frame: Frame, columns: Mapping[str, str], results: Sequence[tuple[Any, ...]]) -> list[int]:
     """Return the row of the frame of each row of a ranking (query, document, slot, ...)."""
-    if columns["doc"] == _ROW:
+    if columns["doc"] == ROW:
         return [result[1] for result in results]
     has_slots = any(slot is not None for _, _, slot, *_ in results)
     names = [columns["query"], columns["doc"], *(["slot"] if has_slots else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,8 +13,9 @@ try:
 except ImportError as error:
     raise ImportError("LtrRanker needs scikit-learn 1.6 or newer: pip install 'scikit-learn>=1.6'") from error
 
+from sqlite_ltr._call import as_dict, database, scalar, select, warn
 from sqlite_ltr._frame import sizes_to_ids
-from sqlite_ltr._rank import as_dict, evaluate, info, scores, train, warn
+from sqlite_ltr._rank import evaluate, info, scores, train
 
 _QUERY, _RELEVANCE = "query_id", "relevance"
 
@@ -32,6 +34,10 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     Attributes:
         model_: the trained model, as `ltr_fit` returns it. SQL can use it: features have the names of the columns of X,
             or x0, x1, ...
+        coef_: the weights of the scaled features, whose names are `get_feature_names_out()`. Only models of one linear
+            function have it.
+        feature_importances_: the share of each feature, which sum to 1: of the absolute weights, or of the splits of
+            trees. Other models do not have it: `sqlite_ltr.importance` works with all.
         n_features_in_, feature_names_in_: as in every estimator of scikit-learn.
     """
 
@@ -103,6 +109,52 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         check_consistent_length(frame[_QUERY], y)
         frame[_RELEVANCE] = y
         return evaluate(frame, self.model_, options={"metric": "ndcg@10"})["ndcg@10"]
+
+    @property
+    def coef_(self) -> Any:
+        """The weights of the scaled features."""
+        return numpy.array([weight for _, weight in self._weights()], "f8")
+
+    @property
+    def feature_importances_(self) -> Any:
+        """The share of each feature."""
+        check_is_fitted(self)
+        features = self.n_features_in_
+        if info(self.model_)["capabilities"]["linear"]:
+            parts = numpy.abs(self.coef_).reshape(-1, features).sum(axis=0)
+        else:
+            parts = numpy.bincount([split % features for split in self._splits()], minlength=features).astype("f8")
+        return parts / (parts.sum() or 1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the scaled features of a linear model, of the features of other models."""
+        check_is_fitted(self)
+        if input_features is not None and list(input_features) != self._names():
+            raise ValueError(f"input_features: the model has the features {', '.join(self._names())}")
+        linear = hasattr(self, "coef_")
+        return numpy.array([name for name, _ in self._weights()] if linear else self._names(), dtype=object)
+
+    def _weights(self) -> list[tuple[Any, ...]]:
+        """Return name and weight of each scaled feature."""
+        check_is_fitted(self)
+        can = info(self.model_)["capabilities"]
+        if not can["linear"] or can["query_dependent"]:
+            raise AttributeError(f"coef_: the model of {self.algorithm} is not one linear function")
+        with database(None) as connection:
+            return select(connection, "SELECT feature, weight FROM ltr_weights(?)", self.model_)
+
+    def _splits(self) -> list[int]:
+        """Return the number of the feature of each split of trees."""
+        terms = []
+        if info(self.model_)["form"] == "linear":
+            with database(None) as connection:
+                terms = json.loads(scalar(connection, "SELECT ltr_export(?, 'json')", self.model_))["terms"]
+        if not terms or not all("trees" in term for term in terms):
+            raise AttributeError(
+                f"feature_importances_: the model of {self.algorithm} is neither linear nor one of trees; "
+                "sqlite_ltr.importance works with every model"
+            )
+        return [feature for term in terms for feature, *_ in term["trees"]["splits"]]
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that y is needed, and whether X may have NaN."""

@@ -26,7 +26,7 @@ from data import DOCUMENTS, QUERIES, judgments
 from test_load import Incapable
 
 import sqlite_ltr
-from sqlite_ltr import _rank, evaluate, info, rank, train
+from sqlite_ltr import _call, evaluate, info, rank, train
 
 # Warnings of trainings on data that are too easy.
 pytestmark = pytest.mark.filterwarnings("ignore:on validation ndcg", "ignore:lambda ", "ignore:ndcg@10 is")
@@ -132,10 +132,15 @@ def test_no_columns(frame):
         fit(frame)
 
 
-@pytest.mark.parametrize("thing", ["judgments.csv", 3, None, [1, 2], pl.LazyFrame({"x": [1]})])
+@pytest.mark.parametrize("thing", ["judgments.csv", 3, None, [1, 2]])
 def test_no_frame(thing):
     with pytest.raises(TypeError, match="not a data frame: .* allowed are a data frame of pandas"):
         fit(thing)
+
+
+def test_a_lazy_frame_is_collected_first():
+    with pytest.raises(TypeError, match=r"polars.*LazyFrame has no rows; pass those of its method collect\(\)"):
+        fit(pl.LazyFrame(judgments()))
 
 
 def test_columns_of_different_lengths():
@@ -272,7 +277,7 @@ class TestGroups:
     def test_names_of_the_query_are_those_of_sql(self):
         page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "sources.md").read_text()
         (names,) = re.findall(r"^\| query \| (.*?) \|", page, flags=re.MULTILINE)
-        assert tuple(re.findall(r"`(\w+)`", names)) == _rank._QUERY_NAMES
+        assert tuple(re.findall(r"`(\w+)`", names)) == _call.QUERY_NAMES
 
     def test_groups_beside_the_argument_query(self):
         frame = pd.DataFrame(judgments()).rename(columns={"query_id": "search"})

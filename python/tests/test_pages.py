@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 from data import judgments
 from test_sklearn import REFUSED
+
+import sqlite_ltr
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,6 +41,17 @@ def test_examples_run(page, count, tmp_path, monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, page, "exec"), names)
     assert capsys.readouterr().out
+
+
+def test_the_reference_has_the_docstrings(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "python"), *sys.path])
+    import reference
+
+    if os.environ.get("LTR_BLESS"):
+        reference.PAGE.write_text(reference.page(), encoding="utf-8")
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page()
+    shown = {name for _, *names in reference.CHAPTERS["sqlite_ltr"] for name in names}
+    assert shown == {*sqlite_ltr.__all__} - {"__version__"}
 
 
 def test_refused_checks_are_on_the_page():

@@ -45,8 +45,9 @@ def shop(tmp_path):
     return path
 
 
-def get(shop, sql):
-    answer = run("datasette", shop, "--get", f"/shop.json?{urlencode({'sql': sql, '_shape': 'array'})}")
+def get(shop, sql, *settings):
+    url = f"/shop.json?{urlencode({'sql': sql, '_shape': 'array'})}"
+    answer = run("datasette", shop, *settings, "--get", url)
     return json.loads(answer.stdout)
 
 
@@ -69,6 +70,15 @@ def test_datasette_ranks(shop):
 def test_datasette_neither_trains_nor_reads_files(shop):
     assert "read-only" in get(shop, "SELECT ltr_train('rank_svm', 'judgments')")["error"]
     assert get(shop, "SELECT * FROM ltr_letor('judgments.txt')")["error"] == "no such table: ltr_letor"
+
+
+@pytest.mark.parametrize("options", ["{}", '{"max_memory": 1000000000000}'])
+def test_datasette_bounds_the_memory(shop, tmp_path, options):
+    config = tmp_path / "metadata.json"
+    config.write_text('{"plugins": {"datasette-sqlite-ltr": {"max_memory": 1000}}}')
+    sql = f"SELECT doc_id FROM ltr_rank('rank_svm', 'judgments', '{options}') LIMIT 1"
+    assert "more than the 1000 of" in get(shop, sql, "-m", config)["error"]
+    assert len(get(shop, sql)) == 1
 
 
 def test_without_extension_loading_other_commands_work():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
 import apsw
 import pandas as pd
@@ -18,7 +17,10 @@ def uses(frame: pd.DataFrame) -> tuple[str, dict[str, float], float]:
     sqlite_ltr.load(apsw.Connection(":memory:"))
     sqlite_ltr.load(sqlalchemy.create_engine("sqlite://").raw_connection())
     model: bytes = sqlite_ltr.train(frame, group=[2, 3], options={"lambda": 0.1})
-    ranked: Any = sqlite_ltr.rank(frame, model)
+    ranked: pd.DataFrame = sqlite_ltr.rank(frame, model)
+    queries: pd.DataFrame = sqlite_ltr.evaluate(frame, model, per_query=True)
+    compared: pd.DataFrame = sqlite_ltr.compare(queries, model, model)
+    page: str = sqlite_ltr.report(sqlite_ltr.explain(compared, model, 0), model)
     ranker = LtrRanker("q_svm", options={"neighbors": 5}).fit(ranked, [1, 0], group=[2])
-    path: str = sqlite_ltr.loadable_path() + sqlite_ltr.__version__
+    path: str = page + sqlite_ltr.loadable_path() + sqlite_ltr.__version__
     return path, sqlite_ltr.evaluate(frame, model), ranker.score(frame, [1, 0], qid=["a", "a"])

@@ -5,13 +5,18 @@
 //! depend on the limit: work fits as it is, or is refused.
 
 use std::fmt::Display;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use crate::base::{Error, Result};
 
 /// What to do about a kernel that takes too much memory.
 pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or a linear kernel";
+
+/// The bound of every call in the process, which a host sets before its first call. Another text than a whole number allows nothing.
+static CEILING: LazyLock<u64> = LazyLock::new(|| {
+    std::env::var("SQLITE_LTR_MAX_MEMORY").map_or(u64::MAX, |text| text.parse().unwrap_or(0))
+});
 
 /// Bytes in use and the limit on them (option `max_memory`). Clones count together.
 #[derive(Debug, Clone)]
@@ -38,9 +43,9 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Nothing in use; no limit by default.
+    /// Nothing in use; without a limit that of the process.
     pub fn limited(allowed: Option<u64>) -> Self {
-        let allowed = allowed.unwrap_or(u64::MAX);
+        let allowed = allowed.unwrap_or(u64::MAX).min(*CEILING);
         Self(Arc::new(Counters { allowed, used: AtomicU64::new(0) }))
     }
 
@@ -49,14 +54,9 @@ impl Memory {
         self.0.allowed != u64::MAX
     }
 
-    /// Bytes that can be reserved; `u64::MAX` without a limit.
+    /// Bytes that can be reserved; without a limit more than there are.
     pub fn available(&self) -> u64 {
-        let allowed = self.0.allowed;
-        if allowed == u64::MAX {
-            u64::MAX
-        } else {
-            allowed.saturating_sub(self.0.used.load(Ordering::Relaxed))
-        }
+        self.0.allowed.saturating_sub(self.0.used.load(Ordering::Relaxed))
     }
 
     /// A reservation of 0 bytes, to be resized.
@@ -171,7 +171,7 @@ mod tests {
     fn nothing_is_refused_without_a_limit() {
         let memory = Memory::default();
         let _all = memory.reserve(u64::MAX - 1, "all", "").unwrap();
-        assert!(!memory.is_limited() && memory.available() == u64::MAX);
+        assert!(!memory.is_limited() && memory.reserve(1, "one more", "").is_ok());
     }
 
     #[test]

@@ -189,6 +189,8 @@ fn columns(info: &FeaturesInfo) -> Result<Columns> {
             };
             known.categories.push((*text).to_owned());
         }
+        // A feature that no split asks for has texts still, not codes.
+        known.categories.extend(feature.values.is_empty().then(String::new));
         let codes = feature.values.iter().zip(0..).map(|(hash, code)| (*hash as u32, code)).collect();
         categories.insert(feature.feature_index, (number, codes));
     }

@@ -59,7 +59,9 @@ struct Booster {
 
 #[derive(Deserialize)]
 struct Model {
-    trees: Vec<Tree>,
+    /// None of `gblinear`.
+    trees: Option<Vec<Tree>>,
+    #[serde(default)]
     tree_info: Vec<i64>,
     cats: Option<Categories>,
     gbtree_model_param: Option<ModelParameters>,
@@ -148,31 +150,31 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
         }
         booster => (booster, None),
     };
-    let Some(model) = booster.model.filter(|_| booster.name == "gbtree") else {
+    let model = booster.model.filter(|_| booster.name == "gbtree");
+    let Some(Model { trees: Some(trees), tree_info, cats, gbtree_model_param }) = model else {
         let name = shorten(&booster.name);
-        return Err(Error::Unsupported(format!("the booster '{name}'; known: gbtree, dart")));
+        return Err(Error::Unsupported(format!("the booster '{name}' without trees; known: gbtree, dart")));
     };
-    if model.tree_info.iter().any(|group| *group != 0) {
+    if tree_info.iter().any(|group| *group != 0) {
         check_outputs(2)?;
     }
     // 2. The trees.
-    if weights.as_ref().is_some_and(|weights| weights.len() != model.trees.len()) {
+    if weights.as_ref().is_some_and(|weights| weights.len() != trees.len()) {
         return Err(Error::Corrupt("'weight_drop' has not a weight for each tree".to_owned()));
     }
     let mut features = features(width, learner.feature_names, &learner.feature_types)?;
     let mut builder = Builder::new(width, f64::from(start), true);
-    for (number, tree) in model.trees.iter().enumerate() {
+    for (number, tree) in trees.iter().enumerate() {
         let weight = weights.as_ref().map_or(1.0, |weights| weights[number]);
         let nodes = nodes(tree, weight, &mut features);
         builder.add(&nodes.map_err(|problem| Error::Corrupt(format!("tree {number}: {problem}")))?)?;
     }
     // 3. The texts of the categories.
-    for (feature, texts) in features.iter_mut().zip(model.cats.iter().flat_map(|cats| &cats.enc)) {
+    for (feature, texts) in features.iter_mut().zip(cats.iter().flat_map(|cats| &cats.enc)) {
         feature.categories = decode(texts)?;
         feature.is_category |= !feature.categories.is_empty();
     }
-    let parallel =
-        model.gbtree_model_param.map_or(Ok(1), |p| count("num_parallel_tree", &p.num_parallel_tree))?;
+    let parallel = gbtree_model_param.map_or(Ok(1), |p| count("num_parallel_tree", &p.num_parallel_tree))?;
     let best = learner.attributes.get("best_iteration").and_then(Value::as_str);
     let source = Source {
         best_round: best.and_then(|round| round.parse().ok()),

@@ -1,0 +1,164 @@
+"""Calls of SQL functions on a data frame, in a temporary database in memory."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sqlite_ltr._frame import Frame, sizes_to_ids, to_list
+from sqlite_ltr._load import memory
+
+# The name of the group column, and the names that SQL takes for the query.
+_GROUP = "query_id"
+QUERY_NAMES = ("query_id", "qid", "query", "user_id", "user")
+# The number of the row in the frame is the document, so that a ranking finds its rows again.
+ROW = "row of the frame"
+
+
+@contextmanager
+def database(frame: Frame | None) -> Iterator[Any]:
+    """Open a database in memory with the columns as the table `frame`, and close it at the end."""
+    connection = memory()
+    try:
+        if frame is not None:
+            connection.execute(f"CREATE TABLE frame({', '.join(map(quote, frame.names))})")
+            insert(connection, "frame", frame)
+        # Python handles Ctrl-C when it runs Python code: this function, which SQLite calls during a training.
+        connection.set_progress_handler(lambda: 0, 1000)
+        yield connection
+    finally:
+        connection.close()
+
+
+def insert(connection: Any, table: str, frame: Frame) -> None:
+    """Insert the rows of a frame into a table with as many columns."""
+    connection.execute("BEGIN")
+    values = ", ".join("?" * len(frame.names))
+    try:
+        connection.executemany(f"INSERT INTO {table} VALUES ({values})", zip(*frame.columns))
+    except OverflowError as error:
+        raise ValueError(frame.beyond_64_bits()) from error
+    connection.execute("COMMIT")
+
+
+def quote(name: str) -> str:
+    """Return a name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def select(connection: Any, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement. Ctrl-C raises KeyboardInterrupt."""
+    try:
+        rows: list[tuple[Any, ...]] = connection.execute(sql, arguments).fetchall()
+    except Exception as error:
+        if str(error) == "interrupted" or str(error).endswith(": interrupted"):
+            raise KeyboardInterrupt from error
+        raise
+    return rows
+
+
+def scalar(connection: Any, sql: str, *arguments: Any) -> Any:
+    """Return the value of a statement with one row of one column."""
+    ((found,),) = select(connection, sql, *arguments)
+    return found
+
+
+def table(frame: Frame, connection: Any, names: str, source: str, *arguments: Any) -> Any:
+    """Return columns of a table-valued function as a frame of the same kind. Names are separated by `, `."""
+    return frame.table(names.split(", "), select(connection, f"SELECT {names} FROM {source}", *arguments))
+
+
+def to_json(options: Mapping[str, Any]) -> str:
+    """Return options as JSON; arrays and numbers of numpy are allowed."""
+    return json.dumps(options, default=to_list)
+
+
+def card(connection: Any, model: bytes) -> dict[str, Any]:
+    """Return what `ltr_info` says about a model."""
+    if not isinstance(model, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            f"a model is bytes, not {type(model).__qualname__}: from train(), or from the database where it is stored: "
+            "SELECT model FROM ltr_models WHERE name = 'rank_svm' AND active"
+        )
+    found: dict[str, Any] = json.loads(scalar(connection, "SELECT ltr_info(?)", model))
+    return found
+
+
+def warn_again(connection: Any) -> None:
+    """Issue the warnings of the last call of the library, as from the caller of the public function."""
+    for (text,) in select(connection, "SELECT value FROM json_each(ltr_debug(), '$.last_warnings')"):
+        warn(text)
+
+
+def warn(text: str) -> None:
+    """Issue a warning that names the line outside of this package."""
+    level, frame = 1, sys._getframe()
+    inside = ("sqlite_ltr", "contextlib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def text_columns(roles: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
+    """Return a warning if columns of text are no features. Ratings have no features at all."""
+    wanted = [name.lower() for name in columns.get("ignore", ())]
+    names = [name for name in roles["ignored"] if name.lower() not in wanted]
+    if not names or not roles["features"]:
+        return []
+    ignore = json.dumps({"columns": {"ignore": names}})
+    return [
+        f"columns without numbers are no features: {', '.join(names)}. Encode them as numbers, or drop them, or pass "
+        f"options={ignore}"
+    ]
+
+
+def add_group(frame: Frame, group: Iterable[int] | None, roles: Mapping[str, str]) -> dict[str, str]:
+    """Add the column of the query if groups are given, and return its role."""
+    if group is None:
+        return {}
+    taken = [roles["query"]] if "query" in roles else [name for name in QUERY_NAMES if frame.position(name) is not None]
+    if taken:
+        raise ValueError(f'give either group or the query column "{taken[0]}", not both')
+    frame.add(_GROUP, sizes_to_ids(group, frame.rows))
+    return {"query": _GROUP}
+
+
+def with_columns(options: Mapping[str, Any] | None, roles: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the options with the roles of columns added. A role that is None is left out."""
+    options = as_dict("options", options, {"lambda": 0.1})
+    columns = as_dict('options["columns"]', options.get("columns"), {"ignore": ["id"]})
+    return {**options, "columns": {**columns, **{role: name for role, name in roles.items() if name is not None}}}
+
+
+def as_dict(name: str, value: Mapping[str, Any] | None, example: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a mapping; None is an empty one."""
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a dictionary such as {json.dumps(example)}, not {type(value).__qualname__}")
+    return dict(value or {})
+
+
+def for_model(
+    connection: Any, model: bytes, options: Mapping[str, Any] | None, roles: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the options to apply a model: they name the column of the document."""
+    known = card(connection, model)["roles"]
+    # Ratings and slots need the documents themselves: rows are found again by query, document and slot.
+    if known["features"] and "slot" not in known:
+        return with_columns(options, {**roles, "doc": ROW})
+    return with_columns(options, {**{role: known[role] for role in ("query", "doc")}, **roles})
+
+
+@contextmanager
+def applied(
+    frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Open a database with the frame; yield it, and the options to apply the model. Issue warnings at the end."""
+    roles = add_group(frame, group, {})
+    frame.add(ROW, list(range(frame.rows)))
+    with database(frame) as connection:
+        yield connection, for_model(connection, model, options, roles)
+        warn_again(connection)

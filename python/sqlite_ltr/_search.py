@@ -1,0 +1,88 @@
+"""Judgments from logs of clicks, and features of texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlite_ltr._call import database, insert, quote, scalar, select, table, to_json, warn_again, with_columns
+from sqlite_ltr._frame import Rows, read
+
+
+def judgments(log: Rows, *, options: Mapping[str, Any] | None = None) -> Rows:
+    """Make judgments of a log of impressions and clicks, with a click model.
+
+    Args:
+        log: a frame as of `train` with one row for each document that was shown. Columns get their roles by name, as in
+            `ltr_judgments`.
+        options: options of `ltr_judgments`, such as {"model": "pbm"}.
+
+    Returns:
+        A frame of the same kind with one row for each query and document: `query_id`, `doc_id`, `relevance`,
+        `attractiveness`, `ci_low`, `ci_high`, `impressions`, `clicks`, `doc_weight`, `model` and `passes`. Join it with
+        the features for `train`.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `train`.
+    """
+    names = (
+        "query_id, doc_id, relevance, attractiveness, ci_low, ci_high, impressions, clicks, doc_weight, model, passes"
+    )
+    frame = read(log)
+    with database(frame) as connection:
+        settings = to_json(with_columns(options, {}))
+        judged: Rows = table(frame, connection, names, "ltr_judgments('frame', ?)", settings)
+        warn_again(connection)
+    return judged
+
+
+def fts_features(
+    documents: Rows,
+    queries: Iterable[str],
+    *,
+    text: str | Sequence[str],
+    doc: str | None = None,
+    k: int | None = None,
+    tokenize: str = "unicode61",
+    options: Mapping[str, Any] | None = None,
+) -> Rows:
+    """Find the documents that match each query with FTS5, and compute the text features of `ltr_fts`.
+
+    Args:
+        documents: a frame as of `train` with one row for each document.
+        queries: texts as users type them.
+        text: name of the column with the text, or the names of several.
+        doc: name of the column with the id of the document. Without it the id is the position of the row, from 0.
+        k: keep only the k best matches of each query by BM25.
+        tokenize: a tokenizer of FTS5, such as "porter unicode61" or "trigram".
+        options: options of `ltr_fts_query`, such as {"words": "all"}.
+
+    Returns:
+        A frame of the same kind with one row for each match: `query_id` (the text of the query), `doc_id`, and the
+        features, such as `title_bm25`.
+
+    Raises:
+        ValueError, TypeError, sqlite3.NotSupportedError: as `train`; two columns would have the same name.
+        sqlite3.OperationalError: an error of FTS5 or of `ltr_fts`, as it is.
+    """
+    frame = read(documents)
+    texts = [text] if isinstance(text, str) else list(text)
+    ids = range(frame.rows) if doc is None else frame.column(doc)
+    indexed = read({name: frame.column(name) for name in texts})
+    sql = (
+        "SELECT rowid, ltr_vec_to_json(ltr_fts(docs)) FROM docs WHERE docs MATCH ltr_fts_query(?, ?) "
+        "ORDER BY rank, rowid LIMIT ?"
+    )
+    with database(None) as connection:
+        columns = ", ".join([*map(quote, texts), "tokenize='" + tokenize.replace("'", "''") + "'"])
+        connection.execute(f"CREATE VIRTUAL TABLE docs USING fts5({columns})")
+        insert(connection, "docs", indexed)
+        features = json.loads(scalar(connection, "SELECT ltr_fts_names('docs')"))
+        rows = [
+            (query, ids[rowid - 1], *json.loads(vector))
+            for query in dict.fromkeys(queries)
+            for rowid, vector in select(connection, sql, query, to_json(options or {}), -1 if k is None else k)
+        ]
+    matches: Rows = frame.table(["query_id", "doc_id", *features], rows)
+    return matches
