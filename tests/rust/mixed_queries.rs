@@ -100,7 +100,8 @@ fn simulated(seed: u64, ranking: Ranking) -> [Simulated; 2] {
 /// The mis-ranking error of each test query.
 fn errors(train: &Dataset, test: &Dataset) -> Vec<f64> {
     let lambdas = vec![1.0, 0.1, 0.01];
-    let model = Trainer::new("q_svm").option("lambda", lambdas).fit(train).unwrap();
+    let trainer = Trainer::new("q_svm").option("neighbors", 15).option("prior", "zero");
+    let model = trainer.option("lambda", lambdas).fit(train).unwrap();
     let values = model.evaluate(test, &["mre"]).unwrap().values;
     values.into_iter().map(|values| values[0].unwrap()).collect()
 }

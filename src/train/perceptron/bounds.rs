@@ -24,6 +24,7 @@ use super::rounds::{Perceptron, ROW_COST};
 use crate::base::{Control, Result, Ticks, bytes_of, matrix_bytes, parallel};
 use crate::cost::loss::list::{Active, SlamQuery};
 use crate::data::Dataset;
+use crate::learn::kernel::Basis;
 use crate::math::{Objective, StopRule, cutting_planes, descending};
 
 /// One term n v max(0, 1 - c g).
@@ -113,7 +114,10 @@ pub(super) fn report(
     let relative_rate = if size > 0.0 { 1.0 / (size * eta) } else { 0.0 };
     let regret = least(&terms, Parabola::new(0.5 / eta, 1.0, inner));
     let theorem = least(&terms, Parabola::new(0.5 * size, relative_rate, inner));
-    let proved = rules.update_on == Active::Misorder;
+    // The proofs need lengths, which a kernel that is not positive semidefinite lacks.
+    let definite = |support: &Basis| support.kernel().def().positive_semidefinite;
+    let has_lengths = progress.support.as_ref().is_none_or(definite);
+    let proved = has_lengths && rules.update_on == Active::Misorder;
     // 3. The bound of the best known separator, if there is one.
     let of_margin = best_separator(perceptron, data, &average, control)?.map(|separator| {
         let [square, product, constant] = perceptron.inner_products(&separator.weights, &first);
@@ -132,7 +136,7 @@ pub(super) fn report(
             "formula": "sum f_t(u) + |u - w_1|^2 / (2 eta) + eta / 2 sum |z_t|^2",
             "value": regret.1 + 0.5 * eta * (progress.squared_steps - start.squared_steps),
             "scale": regret.0,
-            "proved": true,
+            "proved": has_lengths,
         },
         "theorem_5": {
             "formula": "2 sum f_t(u) + 4 |u - a w_1|^2 m R_X^2 v_max",

@@ -217,7 +217,9 @@ fn gaussian(queries: &[Query], target: usize) -> Vec<f64> {
 
 /// Options of the weights `gaussian`, and others.
 fn near(options: &Value) -> Value {
-    let mut near = json!({ "smoothing": "gaussian", "neighbors": 4, "bandwidth": 1, "query_scale": "none" });
+    let mut near = json!({
+        "smoothing": "gaussian", "neighbors": 4, "bandwidth": 1, "query_scale": "none", "prior": "zero",
+    });
     near.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
     near
 }
