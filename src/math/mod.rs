@@ -1,12 +1,12 @@
 //! Numerical tools: orders with fixed tie rules, dense linear algebra and assignment.
 //!
-//! Dense data have one of three layouts:
+//! Dense data have one of four layouts:
 //!
 //! | layout | module | use |
 //! |---|---|---|
 //! | slices of `f64` or feature values, any length | `dense` | single dot products and distances; no copy of the data |
 //! | rows padded to blocks of eight ([`lanes::Lanes`]) | `lanes`, `gram`, `cholesky` | matrices of the pair solvers: no remainder loops |
-//! | one lane per document, 32 documents ([`tile::Tile`]) | `tile`, `triangular`, `pivoted` | sums over features or pivots for many documents |
+//! | one lane per document, 32 documents ([`lanes::Tile`]) | `lanes`, `pivoted` | sums over features or pivots for many documents |
 //! | columns in panels of 48 `f32` ([`single::Row`]) | `single`, `single_sums`, `single_factor` | sums over very many documents |
 //!
 //! In the first three a sum runs lane by lane, eight partial sums are added pairwise, and multiply and add are never fused.

@@ -259,7 +259,7 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     let is_chosen = |other: &AlgorithmDef| {
         axes.iter().all(|axis| other.defaults.iter().any(|(key, name)| key == axis && *name == chosen(axis)))
     };
-    // What the rows decide is no other choice of the caller.
+    // A default "auto" stands for any value: a caller who sets one does not leave the preset.
     let changed = |key: &str| {
         let is_default = |name: &str| name == chosen(key) || name == Prior::Auto.name();
         algorithm.defaults.iter().any(|(known, name)| *known == key && !is_default(name))

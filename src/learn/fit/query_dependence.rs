@@ -39,9 +39,8 @@ const NEIGHBORS: [usize; 4] = [5, 15, 40, 100];
 const FEWEST_QUERIES: usize = 30;
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 2000;
-/// t above which queries differ. Of 800 simulated sets without differences none has it, of those with 300 queries and R2 .05
-/// four fifths do. On 19 sets of choices, preferences and label rankings t is above 4.8 where a function per query is better,
-/// and at most 2 elsewhere.
+/// t above which queries differ. None of 800 simulated sets without differences reaches it; of those with 300 queries and
+/// R2 .05 four fifths do. On eight real sets t is above 8 where a function per query is better, and at most 2 elsewhere.
 const CLEAR: f64 = 3.0;
 
 /// What query features tell about the preferences of queries.
@@ -67,7 +66,7 @@ impl QueryDependence {
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when canceled; [`Error::Memory`](crate::Error::Memory).
     pub fn of(data: &Dataset, kind: Option<QueryFeatureKind>, control: &Control) -> Result<Option<Self>> {
-        // 1. Queries whose grades differ, with their features. Values that training refuses are told there.
+        // 1. Queries whose grades differ, with their features.
         let differs = |query: &usize| pair_count(data.labels(*query)) > 0;
         let mut queries: Vec<usize> = (0..data.n_queries()).filter(differs).collect();
         if queries.len() < FEWEST_QUERIES {
@@ -79,9 +78,9 @@ impl QueryDependence {
             queries.sort_unstable();
         }
         let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
-        let numbers = rows.len() * data.features.columns() + queries.len() * queries.len().max(NEIGHBORS[3]);
+        let count = rows.len() * data.features.columns() + queries.len() * queries.len().max(NEIGHBORS[3]);
         let what = "comparing the preferences of queries";
-        let _memory = control.reserve(matrix_bytes(2, numbers), what, "use fewer queries or features")?;
+        let _memory = control.reserve(matrix_bytes(2, count), what, "use fewer queries or features")?;
         let mut data = data.subset(&rows);
         let Some(numbers) = numbers_of(&data, kind) else { return Ok(None) };
         // 2. Their preferences.
@@ -96,10 +95,10 @@ impl QueryDependence {
             column *= if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
         }
         // 3. The errors of the estimates of each query.
-        let mean_of_all = preferences.sum_axis(ndarray::Axis(0));
+        let total = preferences.sum_axis(ndarray::Axis(0)).to_vec();
         let errors = |query: usize| {
             control.check()?;
-            Ok(errors_of(query, &numbers, &preferences, &mean_of_all.to_vec()))
+            Ok(errors_of(query, &numbers, &preferences, &total))
         };
         Ok(Self::from_errors(&parallel::try_map(queries.len(), errors)?))
     }
@@ -110,7 +109,7 @@ impl QueryDependence {
         let numbers = errors.first()?.len();
         let best = (1..numbers).min_by(|a, b| sum(*a).total_cmp(&sum(*b)))?;
         // The mean of a difference in standard errors.
-        let clearness = |worse: usize, better: usize| {
+        let t_of = |worse: usize, better: usize| {
             let n = errors.len() as f64;
             let difference = |of_query: &Vec<f64>| of_query[worse] - of_query[better];
             let mean = errors.iter().map(difference).sum::<f64>() / n;
@@ -118,13 +117,13 @@ impl QueryDependence {
             let standard_error = (squares / (n - 1.0) / n).sqrt();
             if standard_error > 0.0 { mean / standard_error } else { 0.0 }
         };
-        let widest = (best..numbers).rev().find(|other| clearness(*other, best) <= 1.0).unwrap_or(best);
-        let t = clearness(0, best);
+        let most = (best..numbers).rev().find(|other| t_of(*other, best) <= 1.0).unwrap_or(best);
+        let t = t_of(0, best);
         (sum(0) > 0.0).then(|| Self {
             queries: errors.len(),
             r2: 1.0 - sum(best) / sum(0),
             t,
-            neighbors: NEIGHBORS[widest - 1],
+            neighbors: NEIGHBORS[most - 1],
             differ: t > CLEAR,
         })
     }
@@ -156,7 +155,8 @@ impl fmt::Display for QueryDependence {
     }
 }
 
-/// The query features that are numbers (`n_queries`, at least 1), standardized; `None` if there are none, or none varies.
+/// The query features that are numbers (`n_queries`, at least 1), standardized; `None` if there are none, or none varies, or
+/// a value is one that training refuses itself.
 fn numbers_of(data: &Dataset, kind: Option<QueryFeatureKind>) -> Option<Array2<f64>> {
     let (rule, distance) = QueryFeatureRule::fit(data, kind, QueryScale::Standard, &[]).ok()?;
     let columns = distance.columns().iter();
@@ -170,7 +170,8 @@ fn numbers_of(data: &Dataset, kind: Option<QueryFeatureKind>) -> Option<Array2<f
 }
 
 /// The errors of the estimates of a query: by the mean of all others, then by those that are nearest to it.
-fn errors_of(query: usize, features: &Array2<f64>, preferences: &Array2<f64>, sum: &[f64]) -> Vec<f64> {
+/// `total`: the sum of all preferences.
+fn errors_of(query: usize, features: &Array2<f64>, preferences: &Array2<f64>, total: &[f64]) -> Vec<f64> {
     let (n, m) = preferences.dim();
     let mut ticks = Ticks::default();
     let square = |other: usize| {
@@ -186,7 +187,7 @@ fn errors_of(query: usize, features: &Array2<f64>, preferences: &Array2<f64>, su
     let error = |sum: &[f64], count: usize| {
         own.iter().zip(sum).map(|(own, sum)| (own - sum / count as f64).powi(2)).sum::<f64>()
     };
-    let others: Vec<f64> = sum.iter().zip(own).map(|(sum, own)| sum - own).collect();
+    let others: Vec<f64> = total.iter().zip(own).map(|(total, own)| total - own).collect();
     let mut errors = vec![error(&others, n - 1)];
     // Neighbors are added from the nearest on; those at equal distances in the order of the queries.
     near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

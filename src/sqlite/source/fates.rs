@@ -83,7 +83,7 @@ impl Fates {
         for column in &mut unused {
             column.reason = Some(format!("query_features, which {algorithm} does not use"));
         }
-        // Query features that say nothing are no loss.
+        // No warning if the queries were compared and do not differ.
         let differ = finished.dependence.filter(QueryDependence::differ);
         let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
         if let Some(first) = first {

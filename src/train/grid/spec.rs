@@ -33,6 +33,7 @@ pub(super) const DECODER_POWER: &str = "decoder_power";
 
 /// Nearest training queries with a weight if nothing tells how many: the number of Dai & Wang (2019) for 40 queries.
 const NEIGHBORS: usize = 15;
+/// Number of training queries in Dai & Wang (2019), whose default lambdas these are.
 const QUERIES_OF_THE_PAPER: f64 = 40.0;
 
 /// The text of the option `query_distance`.
@@ -220,7 +221,8 @@ impl GridSpec {
             Some(known) if matches!(self.query_features, None | Some(QueryFeatureKind::Named)) => Some(known),
             _ => QueryDependence::of(data, self.query_features, control)?,
         };
-        // 1. Queries that do not differ are best with the function of all, from which few neighbors hardly depart.
+        // 1. Neighbors: as many as the statistic proposes if queries differ, else the default. Prior: the function of all queries
+        // if they do not differ.
         let differ = found.filter(QueryDependence::differ);
         if self.open.neighbors {
             spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors());

@@ -17,7 +17,7 @@ use super::lambdas::default_components;
 use super::session::{Session, encode_queries};
 use super::spec::{DECODER_POWER, GridSpec};
 use crate::base::{Control, Result};
-use crate::cost::loss::Loss;
+use crate::cost::loss::{Loss, PairLoss};
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
 use crate::learn::fit::{FitSpec, Penalty, Prior, QueryDependence};
 use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
@@ -158,10 +158,12 @@ impl GridSpec {
     /// A warning if a function per query has nothing to gain.
     fn dependence_warning(&self, found: Option<&QueryDependence>) -> Option<String> {
         let found = found.filter(|found| !found.differ())?;
+        let is_hinge = matches!(self.loss, Loss::Pair(PairLoss::Hinge, _));
+        let one = if is_hinge { "rank_svm" } else { "\"smoothing\": \"uniform\"" };
         let then = if self.prior == Prior::Global {
-            "so this model shrinks to one function of all queries; rank_svm is as good and faster"
+            format!("so this model shrinks to one function of all queries; {one} is as good and faster")
         } else {
-            "so a function per query hardly helps; use rank_svm, or \"prior\": \"global\""
+            format!("so a function per query hardly helps; use {one}, or \"prior\": \"global\"")
         };
         Some(format!("the query features hardly tell what queries prefer ({found}), {then}"))
     }

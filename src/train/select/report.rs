@@ -110,8 +110,8 @@ pub struct Selection {
     pub error: Option<StandardError>,
 }
 
-/// Ten, less what rounding takes from candidates.
-const TEN: f64 = 10.0 * (1.0 - 1e-9);
+/// Factor between a candidate and one that is compared with it: ten, less rounding.
+const FAR: f64 = 10.0 * (1.0 - 1e-9);
 /// Paired differences of near candidates vary by about this part of the standard error of one value.
 const NOISE_OF_DIFFERENCES: f64 = 0.25;
 
@@ -275,11 +275,11 @@ impl Selection {
         self.curve[index].1.is_some_and(|other| (other - value).abs() <= 0.0)
     }
 
-    /// Whether the chosen candidate, at an end of the curve, is better than the one that is ten times as near to the middle, by
-    /// more than what paired differences of such candidates vary by.
+    /// Whether the chosen end of the curve beats the candidate a factor of ten further inside by more than noise; `None` if
+    /// either was not measured.
     fn end_matters(&self, chosen: usize) -> Option<bool> {
         let value = self.curve[chosen].0;
-        let is_far = |(other, _): &&(f64, Option<f64>)| (other / value).max(value / other) >= TEN;
+        let is_far = |(other, _): &&(f64, Option<f64>)| (other / value).max(value / other) >= FAR;
         let (beside, inside) = if chosen == 0 {
             (1, self.curve.iter().find(is_far))
         } else {
