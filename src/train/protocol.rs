@@ -144,7 +144,7 @@ impl Training {
         let columns = FeatureColumns { names, categories, means: read_report.means, roles };
         // 2. The fit.
         let has_query_features = !data.query_names.is_empty();
-        let compare = || QueryDependence::of(&data, Some(QueryFeatureKind::Named), control);
+        let compare = || QueryDependence::of(&data, Some(QueryFeatureKind::Named), &[], control);
         let dependence = if has_query_features { compare()? } else { None };
         let set = TrainingSet { data, validation, summaries: read_report.summaries, dependence };
         let mut trained = spec.fit(set, control)?;

@@ -85,7 +85,8 @@ fn extremes(rule: Rule) -> Vec<Value> {
             numbers.filter(|number| (low..=high).contains(number)).map(|number| json!(number)).collect()
         }
         Rule::Bandwidth => {
-            positive.iter().map(|number| json!(number)).chain([json!("1e-300 median")]).collect()
+            let small = positive.iter().filter(|number| **number <= 1e150);
+            small.map(|number| json!(number)).chain([json!("1e-300 median"), json!(1e150)]).collect()
         }
         Rule::PositiveOr(_) => positive.iter().map(|number| json!(number)).collect(),
         Rule::PositivesOr(_) => {

@@ -63,6 +63,9 @@ pub enum Rule {
     OneOrSeveral(&'static Rule),
 }
 
+/// A model with a larger bandwidth cannot be stored.
+const LARGEST_BANDWIDTH: f64 = 1e150;
+
 /// The factor of a multiple of the median: 1 of `median`, 0.5 of `0.5 median`; above 0.
 pub fn median_factor(text: &str) -> Option<f64> {
     let factor = text.strip_suffix("median")?;
@@ -103,9 +106,8 @@ impl Rule {
             Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
             Self::PositiveOr(words) => number.is_some_and(positive) || word(words),
             Self::Bandwidth => {
-                number.is_some_and(positive)
-                    || word(&["rate"])
-                    || value.as_str().and_then(median_factor).is_some()
+                let multiple = value.as_str().and_then(median_factor);
+                number.or(multiple).is_some_and(|x| positive(x) && x <= LARGEST_BANDWIDTH) || word(&["rate"])
             }
             Self::PositivesOr(words) => {
                 number.is_some_and(positive) || numbers(value, positive) || word(words)
@@ -266,7 +268,7 @@ impl fmt::Display for Rule {
             Self::PositiveOr([]) => f.write_str("a number above 0"),
             Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),
             Self::Bandwidth => f.write_str(
-                "a number above 0, \"median\", a multiple of it such as \"0.5 median\", or \"rate\"",
+                "a number above 0 and at most 1e150, \"median\", a multiple of it such as \"0.5 median\", or \"rate\"",
             ),
             Self::NumbersBetween(low, high) => {
                 write!(f, "an array of up to {MAX_NUMBERS} numbers from {low} to {high}")

@@ -14,11 +14,12 @@
 //! error. Of the K whose errors are within one standard error of the least, the largest is proposed to local fits: they fit
 //! a weight for each feature, so they need more queries than a mean does.
 //!
-//! It takes O(n^2 (p + log n) + n K m) operations for n queries, at most 2,000 of them, p query features and m features.
+//! It takes O(n^2 p + n K m) operations for n queries, p query features and m features, with n at most 2,000 and n^2 p at most
+//! 5e7: of more queries a random part is taken.
 
 use std::fmt;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -39,6 +40,10 @@ const NEIGHBORS: [usize; 4] = [5, 15, 40, 100];
 const FEWEST_QUERIES: usize = 30;
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 2000;
+/// Upper limit of their number squared times p: a tenth of a second.
+const MOST_PRODUCTS: f64 = 5e7;
+/// Largest t that is told. Without any error t would be infinite.
+const MOST_T: f64 = 1000.0;
 /// t above which queries differ. None of 800 simulated sets without differences reaches it; of those with 300 queries and
 /// R2 .05 four fifths do. On eight real sets t is above 8 where a function per query is better, and at most 2 elsewhere.
 const CLEAR: f64 = 3.0;
@@ -60,29 +65,41 @@ pub struct QueryDependence {
 
 impl QueryDependence {
     /// The statistic for query features of this kind, by default of the first kind that exists. `None` if it cannot say: fewer
-    /// than 30 queries with different grades, or no query feature that is a number and varies. Of more than 2,000 queries it
-    /// takes a random part, the same for the same rows.
+    /// than 30 queries with different grades, or no query feature that is a number and varies. `given`: comparisons that the
+    /// caller chose; those of categories and orders do not count.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when canceled; [`Error::Memory`](crate::Error::Memory).
-    pub fn of(data: &Dataset, kind: Option<QueryFeatureKind>, control: &Control) -> Result<Option<Self>> {
+    pub fn of(
+        data: &Dataset,
+        kind: Option<QueryFeatureKind>,
+        given: &[(String, Comparison)],
+        control: &Control,
+    ) -> Result<Option<Self>> {
         // 1. Queries whose grades differ, with their features.
         let differs = |query: &usize| pair_count(data.labels(*query)) > 0;
         let mut queries: Vec<usize> = (0..data.n_queries()).filter(differs).collect();
         if queries.len() < FEWEST_QUERIES {
             return Ok(None);
         }
-        if queries.len() > MOST_QUERIES {
+        let Some(numbers) = numbers_of(data, kind, given) else { return Ok(None) };
+        let most = (MOST_PRODUCTS / numbers.ncols() as f64).sqrt() as usize;
+        let most = most.clamp(FEWEST_QUERIES, MOST_QUERIES);
+        if queries.len() > most {
             Random::new(0).shuffle(&mut queries);
-            queries.truncate(MOST_QUERIES);
+            queries.truncate(most);
             queries.sort_unstable();
         }
+        let numbers = numbers.select(Axis(0), &queries);
         let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
-        let count = rows.len() * data.features.columns() + queries.len() * queries.len().max(NEIGHBORS[3]);
+        let columns = data.features.columns() + numbers.ncols() + 2 * parallel::threads();
         let what = "comparing the preferences of queries";
-        let _memory = control.reserve(matrix_bytes(2, count), what, "use fewer queries or features")?;
+        let _memory = control.reserve(
+            matrix_bytes(rows.len() + queries.len(), columns),
+            what,
+            "use fewer queries or features",
+        )?;
         let mut data = data.subset(&rows);
-        let Some(numbers) = numbers_of(&data, kind) else { return Ok(None) };
         // 2. Their preferences.
         let scaling = Scaling::fit(ScalingKind::Quantile, &data, control)?;
         let features = data.take_features();
@@ -95,7 +112,7 @@ impl QueryDependence {
             column *= if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
         }
         // 3. The errors of the estimates of each query.
-        let total = preferences.sum_axis(ndarray::Axis(0)).to_vec();
+        let total = preferences.sum_axis(Axis(0)).to_vec();
         let errors = |query: usize| {
             control.check()?;
             Ok(errors_of(query, &numbers, &preferences, &total))
@@ -115,6 +132,8 @@ impl QueryDependence {
             let mean = errors.iter().map(difference).sum::<f64>() / n;
             let squares: f64 = errors.iter().map(|all| (difference(all) - mean).powi(2)).sum();
             let standard_error = (squares / (n - 1.0) / n).sqrt();
+            // Without differences between queries the error is 0, or what rounding leaves.
+            let standard_error = standard_error.max(mean.abs() / MOST_T);
             if standard_error > 0.0 { mean / standard_error } else { 0.0 }
         };
         let most = (best..numbers).rev().find(|other| t_of(*other, best) <= 1.0).unwrap_or(best);
@@ -157,14 +176,21 @@ impl fmt::Display for QueryDependence {
 
 /// The query features that are numbers (`n_queries`, at least 1), standardized; `None` if there are none, or none varies, or
 /// a value is one that training refuses itself.
-fn numbers_of(data: &Dataset, kind: Option<QueryFeatureKind>) -> Option<Array2<f64>> {
-    let (rule, distance) = QueryFeatureRule::fit(data, kind, QueryScale::Standard, &[]).ok()?;
+fn numbers_of(
+    data: &Dataset,
+    kind: Option<QueryFeatureKind>,
+    given: &[(String, Comparison)],
+) -> Option<Array2<f64>> {
+    let (rule, distance) = QueryFeatureRule::fit(data, kind, QueryScale::Standard, given).ok()?;
     let columns = distance.columns().iter();
     let numbers: Vec<usize> = columns
         .filter(|column| column.comparison == Comparison::Euclidean)
         .flat_map(|column| column.start..column.start + column.width)
         .collect();
-    let features = rule.features(data).ok()?.select(ndarray::Axis(1), &numbers);
+    let features = rule.features(data).ok()?.select(Axis(1), &numbers);
+    // A missing number counts as the mean. Rows are read one after the other.
+    let features = features.mapv(|value| if value.is_nan() { 0.0 } else { value });
+    let features = features.as_standard_layout().into_owned();
     let varies = features.rows().into_iter().any(|row| row != features.row(0));
     varies.then_some(features)
 }
@@ -190,6 +216,10 @@ fn errors_of(query: usize, features: &Array2<f64>, preferences: &Array2<f64>, to
     let others: Vec<f64> = total.iter().zip(own).map(|(total, own)| total - own).collect();
     let mut errors = vec![error(&others, n - 1)];
     // Neighbors are added from the nearest on; those at equal distances in the order of the queries.
+    let most = NEIGHBORS.into_iter().rfind(|most| 2 * most <= n).unwrap_or(NEIGHBORS[0]);
+    let (_, last, _) = near.select_nth_unstable_by(most - 1, |a, b| a.0.total_cmp(&b.0));
+    let end = last.0;
+    near.retain(|(distance, _)| *distance <= end);
     near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let (mut sum, mut counted) = (vec![0.0; m], 0);
     for most in NEIGHBORS.into_iter().filter(|most| 2 * most <= n) {

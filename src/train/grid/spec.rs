@@ -217,9 +217,11 @@ impl GridSpec {
         if !self.smoothing.kind.uses_distance() {
             return Ok((spec, known));
         }
-        let found = match known {
-            Some(known) if matches!(self.query_features, None | Some(QueryFeatureKind::Named)) => Some(known),
-            _ => QueryDependence::of(data, self.query_features, control)?,
+        let given = self.query_distance.given();
+        let is_named = matches!(self.query_features, None | Some(QueryFeatureKind::Named));
+        let found = match known.filter(|_| is_named && given.is_empty()) {
+            Some(known) => Some(known),
+            None => QueryDependence::of(data, self.query_features, given, control)?,
         };
         // 1. Neighbors: as many as the statistic proposes if queries differ, else the default. Prior: the function of all queries
         // if they do not differ.
@@ -231,9 +233,8 @@ impl GridSpec {
             spec.smoothing.novel_neighbors = spec.smoothing.neighbors;
         }
         if self.prior == Prior::Auto {
-            let shrinks = Self { prior: Prior::Global, ..self.clone() };
-            let can = found.is_some() && differ.is_none() && shrinks.combination().check().is_ok();
-            spec.prior = if can { Prior::Global } else { Prior::Zero };
+            let shrinks = found.is_some() && differ.is_none() && self.can_shrink();
+            spec.prior = if shrinks { Prior::Global } else { Prior::Zero };
         }
         // 2. The weights of K neighbors among n queries have the sum K / n, and lambda is relative to it.
         if self.open.lambdas {
@@ -243,6 +244,11 @@ impl GridSpec {
             spec.lambda = TunedValue::Among(lambdas.into_iter().map(|lambda| factor * lambda).collect());
         }
         Ok((spec, found))
+    }
+
+    /// Whether the prior can be the function of all queries.
+    pub(super) fn can_shrink(&self) -> bool {
+        Self { prior: Prior::Global, ..self.clone() }.combination().check().is_ok()
     }
 
     /// The choices with each loss among which validation chooses, and the value of `decoder_power`.

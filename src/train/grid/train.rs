@@ -162,8 +162,10 @@ impl GridSpec {
         let one = if is_hinge { "rank_svm" } else { "\"smoothing\": \"uniform\"" };
         let then = if self.prior == Prior::Global {
             format!("so this model shrinks to one function of all queries; {one} is as good and faster")
-        } else {
+        } else if self.can_shrink() {
             format!("so a function per query hardly helps; use {one}, or \"prior\": \"global\"")
+        } else {
+            format!("so a function per query hardly helps; use {one}")
         };
         Some(format!("the query features hardly tell what queries prefer ({found}), {then}"))
     }
@@ -184,8 +186,10 @@ impl Session<'_> {
     /// Warnings about query features.
     fn query_warnings(&self) -> Result<Vec<String>> {
         let (near, n_queries) = (&self.neighborhood, self.data.n_queries());
-        let mut warnings: Vec<String> =
-            checks::equally_near(near, n_queries, self.control)?.into_iter().collect();
+        let mut warnings = Vec::new();
+        if !self.spec.open.neighbors {
+            warnings.extend(checks::equally_near(near, n_queries, self.control)?);
+        }
         if self.rule.as_ref().is_some_and(|rule| rule.kind == QueryFeatureKind::Named) {
             warnings.extend(checks::broken_orders(self.spec, &self.data, near));
         }
