@@ -436,6 +436,11 @@ fn what_cannot_be_kept_is_refused_by_name() {
             "CatBoost's text features",
         ),
         (catboost.replace("cat_features_hash", "other"), "categories of the feature 'c' without their texts"),
+        (
+            catboost.replacen("\"flat_feature_index\": 1", "\"flat_feature_index\": 0", 1),
+            "two features have the flat_feature_index 0",
+        ),
+        (catboost.replacen("AsFalse", "AsHigh", 1), "CatBoost's nan_value_treatment 'AsHigh'"),
         (file("small/plugin.json").replace("xgboost+json", "ranklib"), "a model of type 'model/ranklib'"),
         (
             file("small/solr.json").replace("MultipleAdditiveTreesModel", "NeuralNetworkModel"),

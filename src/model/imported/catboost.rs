@@ -155,7 +155,12 @@ fn columns(info: &FeaturesInfo) -> Result<Columns> {
     let categorical_features = info.categorical_features.as_deref().unwrap_or_default();
     let flat = float_features.iter().map(|feature| feature.flat_feature_index);
     let flat = flat.chain(categorical_features.iter().map(|feature| feature.flat_feature_index));
-    let width = check_width(flat.max().map_or(0, |last| last.saturating_add(1)))?;
+    let mut places: Vec<usize> = flat.collect();
+    places.sort_unstable();
+    if let Some([twice, _]) = places.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::Corrupt(format!("two features have the flat_feature_index {twice}")));
+    }
+    let width = check_width(places.last().map_or(0, |last| last.saturating_add(1)))?;
     // A feature that the training ignored has no name.
     let mut features: Vec<Feature> = (0..width).map(|number| Feature::number(number.to_string())).collect();
     let (mut floats, mut categories) = (HashMap::new(), HashMap::new());
@@ -167,7 +172,15 @@ fn columns(info: &FeaturesInfo) -> Result<Columns> {
     for feature in float_features {
         let number = feature.flat_feature_index;
         features[number].name = name(&feature.feature_name, &feature.feature_id, number);
-        floats.insert(feature.feature_index, (number, feature.nan_value_treatment == "AsTrue"));
+        let missing_above = match feature.nan_value_treatment.as_str() {
+            "AsTrue" => true,
+            "AsFalse" | "AsIs" | "" => false,
+            other => {
+                let other = shorten(other);
+                return Err(Error::Unsupported(format!("CatBoost's nan_value_treatment '{other}'")));
+            }
+        };
+        floats.insert(feature.feature_index, (number, missing_above));
     }
     let texts: HashMap<u32, &str> = info
         .cat_features_hash
