@@ -144,13 +144,17 @@ impl Training {
         let columns = FeatureColumns { names, categories, means: read_report.means, roles };
         // 2. The fit.
         let has_query_features = !data.query_names.is_empty();
-        let compare = || QueryDependence::of(&data, Some(QueryFeatureKind::Named), &[], control);
-        let dependence = if has_query_features { compare()? } else { None };
+        let dependence = if has_query_features {
+            QueryDependence::of(&data, Some(QueryFeatureKind::Named), &[], control)?
+        } else {
+            None
+        };
         let set = TrainingSet { data, validation, summaries: read_report.summaries, dependence };
         let mut trained = spec.fit(set, control)?;
         if has_query_features {
-            let report = || QueryDependence::report(dependence.as_ref());
-            trained.details.entry(QueryDependence::KEY).or_insert_with(report);
+            // A fit that compares queries has told what the query features tell that it uses.
+            let report = QueryDependence::report(dependence.as_ref());
+            trained.details.entry(QueryDependence::KEY).or_insert(report);
         }
         // 3. The model and the report.
         let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained)?;

@@ -385,7 +385,7 @@ pub enum Prior {
     Auto,
 }
 
-named!(Prior { Zero = "zero", Global = "global", Regression = "regression", Model = "@name", Auto = "auto" });
+named!(Prior { Zero = "zero", Global = "global", Regression = "regression", Auto = "auto", Model = "@name" });
 
 /// When the functions of training queries are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

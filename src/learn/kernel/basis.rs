@@ -117,15 +117,11 @@ impl Basis {
         let r = self.points.len();
         in_blocks(rows.len(), r, control, |block, out| {
             let mut compared = self.compared(features, shifted(&block, rows.start));
-            let mut q = [0.0; TILE * TILE];
-            for first in (0..r).step_by(TILE) {
-                let tile = first..r.min(first + TILE);
-                let q = &mut q[..block.len() * tile.len()];
-                compared.with(tile.clone(), q);
+            compared.by_tiles(block.len(), |tile, q| {
                 for (out, q) in out.chunks_exact_mut(r).zip(q.chunks_exact(tile.len())) {
                     out[tile.clone()].copy_from_slice(q);
                 }
-            }
+            });
             self.kernel.outer(out);
         })
     }
@@ -173,20 +169,17 @@ impl Basis {
         check_width(features.columns(), self.points.dim())?;
         let scores = in_blocks(n, functions.len(), control, |block, out| {
             let mut compared = self.compared(features, shifted(&block, rows.start));
-            // A tile of landmarks at a time. Sums run in the order of `dot`.
-            let (mut q, mut values) = ([0.0; TILE * TILE], [0.0; TILE * TILE]);
+            // Sums run in the order of `dot`.
+            let mut values = [0.0; TILE * TILE];
             let mut sums = vec![[Lanes::ZERO; TILE]; functions.len()];
-            for first in (0..r).step_by(TILE) {
-                let tile = first..r.min(first + TILE);
-                let q = &mut q[..block.len() * tile.len()];
-                compared.with(tile.clone(), q);
+            compared.by_tiles(block.len(), |tile, q| {
                 for ((kernel, beta), sums) in functions.iter().zip(&mut sums) {
                     let values = &mut values[..q.len()];
                     values.copy_from_slice(q);
                     kernel.outer(values);
                     add_weighted(values, &beta[tile.clone()], sums);
                 }
-            }
+            });
             for (row, out) in out.chunks_exact_mut(functions.len()).enumerate() {
                 out.iter_mut().zip(&sums).for_each(|(score, sums)| *score = sums[row].fold());
             }

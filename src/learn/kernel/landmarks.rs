@@ -216,8 +216,19 @@ impl<'a> Compared<'a> {
         Self { points, inner, groups: grouped(&x, points.dim), x, centered }
     }
 
+    /// Hands on q of every row (at most [`TILE`]) with one tile of documents after the other, row-major, with their range.
+    pub(super) fn by_tiles(&mut self, rows: usize, mut each: impl FnMut(Range<usize>, &[f64])) {
+        let mut q = [0.0; TILE * TILE];
+        for first in (0..self.points.count).step_by(TILE) {
+            let tile = first..self.points.count.min(first + TILE);
+            let q = &mut q[..rows * tile.len()];
+            self.with(tile.clone(), q);
+            each(tile, q);
+        }
+    }
+
     /// q of every row with the documents of a range in one tile, row-major.
-    pub(super) fn with(&mut self, documents: Range<usize>, out: &mut [f64]) {
+    fn with(&mut self, documents: Range<usize>, out: &mut [f64]) {
         let (dim, width, x, groups) = (self.points.dim, documents.len(), &self.x, &self.groups);
         let (mut tiles, mut inner) = (self.points.tiles_of(&documents), self.inner);
         let mut squares_of_tile = Tile::ZERO;
