@@ -38,7 +38,7 @@ pub fn function_for(
         Ranker::Online(online) => return global(online.linear().function()),
         Ranker::GeneralTrees(trees) => return global(trees.function()),
         Ranker::QueryDependent(ranker) => Some(ranker),
-        Ranker::QueryTrees(_) => None,
+        Ranker::QueryTrees(_) | Ranker::Interactions(_) => None,
         Ranker::Factored(_) => return Err(Error::Internal("a function of factors".to_owned())),
     };
     let no_rule = || Error::Internal("a function of the query without query features".to_owned());
@@ -51,6 +51,9 @@ pub fn function_for(
         )));
     };
     let features = rule.encoded(query_features, model.card.missing)?;
+    if let Some(ranker) = model.ranker.as_interactions() {
+        return run(&features, &|control| ranker.function(&features, control)).map(Arc::new);
+    }
     let Some(ranker) = ranker else { return Ok(Arc::new(QueryTrees::function(features))) };
     if !ranker.fits_new_queries() {
         let name = &model.card.algorithm;

@@ -84,15 +84,15 @@ impl<'a> ScoringJob<'a> {
         }
         let what = "fitting functions of the queries";
         let memory = control.reserve(functions_bytes(model, data), what, FEWER_ROWS)?;
-        Self::new(model, key, data, cache, memory)?.advance(&[], control)
+        Self::new(model, key, data, (cache, memory), control)?.advance(&[], control)
     }
 
     fn new(
         model: &'a Model,
         key: Key,
         data: &'a Dataset,
-        cache: &'a FitCache,
-        memory: Reservation,
+        (cache, memory): (&'a FitCache, Reservation),
+        control: &Control,
     ) -> Result<Self> {
         model.check_width(data.features.columns())?;
         let n = data.n_queries();
@@ -106,6 +106,11 @@ impl<'a> ScoringJob<'a> {
             let features = trees.query_rule().features(data)?;
             let function = |row: ndarray::ArrayView1<'_, f64>| Arc::new(QueryTrees::function(row.to_vec()));
             job.functions = features.rows().into_iter().map(|row| Some(function(row))).collect();
+        }
+        if let Some(ranker) = model.ranker.as_interactions() {
+            let features = ranker.query_rule().features(data)?;
+            let functions = features.rows().into_iter().map(|row| ranker.function(&row.to_vec(), control));
+            job.functions = functions.map(|function| function.map(|found| Some(Arc::new(found)))).collect::<Result<_>>()?;
         }
         Ok(job)
     }

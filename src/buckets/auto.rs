@@ -67,7 +67,7 @@ impl Tried {
         }
         facts.fill(&mut data, spec.missing);
         data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
-        let mut copies = Copies::new(&data);
+        let mut copies = Copies::new(&data, None);
         let Found { chosen, choice, .. } =
             spec.find((judged, queries), (&mut copies, false), None, control)?;
         let mut members = Vec::with_capacity(chosen.len());

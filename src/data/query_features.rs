@@ -12,10 +12,10 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
-use super::matrix::shaped;
+use super::matrix::{Matrix, shaped};
 use super::missing::Missing;
 use super::query_columns::{Cell, Encoding, QueryValue, READING, Refused, refuse_value};
-use crate::base::{Error, Result, Ticks, named, require};
+use crate::base::{Control, Error, Reservation, Result, Ticks, matrix_bytes, named, require};
 use crate::data::query_distance::Comparison;
 use crate::data::{ColumnDistance, QueryDistance};
 use crate::math::{are_bounded, compare, sort_ascending};
@@ -131,8 +131,7 @@ impl QueryFeatureRule {
 
     /// The distance of rows, all weights 1: numbers first, then the other columns.
     fn distance(&self, comparisons: &[Comparison]) -> QueryDistance {
-        let numbers = self.encodings.iter().filter(|encoding| encoding.is_number()).count();
-        let (mut number, mut other) = (0, numbers);
+        let (mut number, mut other) = (0, self.number_count());
         let column = |(encoding, comparison): (&Encoding, &Comparison)| {
             let next = if encoding.is_number() { &mut number } else { &mut other };
             let start = *next;
@@ -141,6 +140,39 @@ impl QueryFeatureRule {
         };
         let columns: Vec<ColumnDistance> = self.encodings.iter().zip(comparisons).map(column).collect();
         QueryDistance::from(columns)
+    }
+
+    /// Number of query features that are numbers: the first ones of an encoded row.
+    pub fn number_count(&self) -> usize {
+        self.encodings.iter().filter(|encoding| encoding.is_number()).count()
+    }
+
+    /// The numbers of an encoded row; a missing one is 0.
+    pub fn numbers_of(&self, encoded: &[f64]) -> Vec<f64> {
+        let number = |value: &f64| if value.is_nan() { 0.0 } else { *value };
+        encoded.iter().take(self.number_count()).map(number).collect()
+    }
+
+    /// Adds the numbers of the query of each document to scaled features.
+    ///
+    /// # Errors
+    /// Query features that are missing; an interruption; too little memory.
+    pub fn append_numbers(&self, data: &mut Dataset, control: &Control) -> Result<Reservation> {
+        let (n, m, p) = (data.n_docs(), data.features.columns(), self.number_count());
+        let bytes = matrix_bytes(n, m + p).saturating_add(matrix_bytes(data.n_queries(), self.width()));
+        let memory = control.reserve(bytes, "query features of documents", "use fewer rows or query features")?;
+        let encoded = self.features(data)?;
+        let mut rows = Vec::with_capacity(n * (m + p));
+        for (query, encoded) in encoded.rows().into_iter().enumerate() {
+            control.check()?;
+            let z = self.numbers_of(&encoded.to_vec());
+            for row in data.rows(query) {
+                rows.extend((0..m).map(|column| data.features.at(row, column)));
+                rows.extend(&z);
+            }
+        }
+        data.features = Matrix::F64(shaped(n, m + p, rows));
+        Ok(memory)
     }
 
     /// Length of an encoded row.

@@ -13,6 +13,7 @@
 //! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
 //! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
 //! | `GeneralTrees` | nodes are trees, with finite thresholds and values whose sum is finite; a feature for each column; a code for each value of a category |
+//! | `Interactions` | linear functions of documents and of the numbers among the query features; weights for each feature |
 //! | `QueryFeatureRule`, `QueryDistance` | an encoding and a comparison per query feature, at its own numbers of a row; categories and items ascend |
 //! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are possible in a training |
 //! | `Online` | sums, number of updates and number of rounds agree with the record; means follow from the sums of features; a weight per feature or support document |
@@ -26,6 +27,7 @@ mod envelope;
 mod factored;
 mod general;
 pub mod imported;
+mod interactions;
 mod linear;
 mod online;
 mod query_dependent;
@@ -44,6 +46,7 @@ pub use codec::{Block, Encoded, TrainingColumns, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use general::{GeneralTrees, TreeInput};
+pub use interactions::Interactions;
 pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{QueryDependent, TrainingQueries};

@@ -1,14 +1,16 @@
-//! Trees that split query features as well as features of documents: one ensemble, or several in a sum with other functions.
+//! Functions of documents and of the features of their query: one ensemble of trees, or a sum of trees, kernels and linear
+//! functions.
 //!
-//! The function of a query is the ensemble with the answers to the splits of its query features filled in: its weights
-//! are the encoded query features. Nothing is fitted at query time.
+//! The function of a query is that of documents with the query features filled in: trees have the answers to their splits, a
+//! coefficient of a kernel is multiplied by the kernel of the query features (Gaussian and L1-Laplace kernels are products
+//! over features). Its weights are the encoded query features. Nothing is fitted at query time.
 
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
 use crate::base::{Control, Result, require};
-use crate::data::{Documents, Matrix, QueryFeatureRule, shaped};
+use crate::data::{Documents, QueryFeatureRule};
 use crate::learn::space::{Function, Member, Scorer, Space, SumSpace};
 use crate::math::{BOUNDED, are_bounded};
 use crate::trees::{Forest, Split};
@@ -36,8 +38,8 @@ pub struct Ensemble {
     values: Vec<f64>,
 }
 
-/// A sum of functions of documents. Trees with more features than its scaling gives have the encoded query features after
-/// the scaled ones.
+/// A sum of functions of documents. Those with more features than the scaling gives have query features after the scaled
+/// ones: trees all encoded ones, other functions the numbers among them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QuerySum {
     rule: QueryFeatureRule,
@@ -93,15 +95,16 @@ impl QueryTrees {
                     let (own, others) = rest.split_at(member.space.dim());
                     rest = others;
                     let width = member.scaling.width(sum.space.width());
-                    let splits_queries = member.space.width() > width;
-                    let space = if let (true, Some(forest)) = (splits_queries, member.space.trees()) {
-                        let (forest, values) = fill((forest, own), width, features);
-                        weights.extend(values);
-                        Space::of_trees(width, forest)
-                    } else {
-                        weights.extend(own);
-                        member.space.clone()
+                    let joined = member.space.width() - width;
+                    let (space, at_query) = match member.space.trees().filter(|_| joined > 0) {
+                        Some(forest) => {
+                            let (forest, values) = fill((forest, own), width, features);
+                            (Space::of_trees(width, forest), values)
+                        }
+                        None if joined > 0 => member.space.at(own, &sum.rule.numbers_of(features)),
+                        None => (member.space.clone(), own.to_vec()),
                     };
+                    weights.extend(at_query);
                     members.push(Member { scaling: member.scaling.clone(), space });
                 }
                 Linear::new(SumSpace::new(sum.space.width(), members), function(weights))
@@ -149,23 +152,6 @@ pub fn fill((forest, values): (&Forest, &[f64]), width: usize, features: &[f64])
     (Forest::new(depth, &of_documents), filled)
 }
 
-/// Scores of trees whose last features are those of the query.
-fn joined_scores(
-    (forest, values): (&Forest, &[f64]),
-    documents: &Documents<'_>,
-    query: &[f64],
-    control: &Control,
-) -> Result<Vec<f64>> {
-    let width = documents.features.columns();
-    let mut rows = Vec::with_capacity(documents.len() * (width + query.len()));
-    for row in documents.range() {
-        rows.extend((0..width).map(|column| documents.features.at(row, column)));
-        rows.extend(query);
-    }
-    let rows = Matrix::F64(shaped(documents.len(), width + query.len(), rows));
-    forest.scores(&rows, 0..documents.len(), values, control)
-}
-
 impl Scorer for QueryTrees {
     fn width(&self) -> usize {
         match self {
@@ -197,9 +183,13 @@ impl Scorer for QueryTrees {
                     space.validate()?;
                     scaling.validate(width)?;
                     let own = scaling.width(width);
-                    let with_queries = own.saturating_add(of_queries);
-                    let fits =
-                        space.width() == own || space.trees().is_some() && space.width() == with_queries;
+                    let joined = if space.trees().is_some() {
+                        Some(of_queries)
+                    } else {
+                        space.can_fix().then(|| self.query_rule().number_count())
+                    };
+                    let with_queries = joined.map(|joined| own.saturating_add(joined));
+                    let fits = space.width() == own || Some(space.width()) == with_queries;
                     require("member of a sum", &[(fits, "a space of its features")])?;
                 }
                 (sum.space.dim(), &sum.weights)
@@ -216,17 +206,7 @@ impl Scorer for QueryTrees {
     }
 
     fn scores(&self, documents: &Documents<'_>, query: &[f64], control: &Control) -> Result<Vec<f64>> {
-        match self {
-            Self::One(one) => joined_scores((&one.forest, &one.values), documents, query, control),
-            Self::Sum(sum) => {
-                sum.space.add_scores(documents, &sum.weights, control, |member, documents, own| {
-                    let splits_queries = member.space.width() > documents.features.columns();
-                    match member.space.trees().filter(|_| splits_queries) {
-                        Some(forest) => joined_scores((forest, own), documents, query, control),
-                        None => member.space.scores(documents, own, control),
-                    }
-                })
-            }
-        }
+        let of_documents = self.for_query(query);
+        of_documents.scorer().scores(documents, &of_documents.function().weights, control)
     }
 }

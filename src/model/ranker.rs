@@ -1,4 +1,4 @@
-//! Fitted rankers: the five forms that training produces, and trees of other libraries.
+//! Fitted rankers: the six forms that training produces, and trees of other libraries.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use super::Model;
 use super::codec::Encoded;
 use super::factored::{self, Factored};
 use super::general::{self, GeneralTrees};
+use super::interactions::{self, Interactions};
 use super::linear::{self, Linear};
 use super::online::{self, Online};
 use super::query_dependent::{self, QueryDependent};
@@ -24,6 +25,8 @@ pub enum Ranker {
     Online(Box<Online>),
     /// One function per query.
     QueryDependent(Box<QueryDependent>),
+    /// One function whose weights depend on query features.
+    Interactions(Box<Interactions>),
     /// Trees that split query features too.
     QueryTrees(Box<QueryTrees>),
     /// Trees that another library trained.
@@ -53,6 +56,7 @@ impl Ranker {
             Self::Linear(_) => linear::TAG,
             Self::Online(_) => online::TAG,
             Self::QueryDependent(_) => query_dependent::TAG,
+            Self::Interactions(_) => interactions::TAG,
             Self::QueryTrees(trees) => trees.tag(),
             Self::GeneralTrees(_) => general::TAG,
             Self::Factored(factored) => factored.tag(),
@@ -72,13 +76,18 @@ impl Ranker {
         match self {
             Self::Linear(linear) => Some(linear),
             Self::Online(online) => Some(online.linear()),
-            Self::QueryDependent(_) | Self::QueryTrees(_) | Self::GeneralTrees(_) | Self::Factored(_) => None,
+            _ => None,
         }
     }
 
     /// The ranker as one with a function per query.
     pub fn as_query_dependent(&self) -> Option<&QueryDependent> {
         if let Self::QueryDependent(ranker) = self { Some(ranker) } else { None }
+    }
+
+    /// The ranker as one function whose weights depend on query features.
+    pub fn as_interactions(&self) -> Option<&Interactions> {
+        if let Self::Interactions(ranker) = self { Some(ranker) } else { None }
     }
 
     /// The ranker as trees that split query features too.
@@ -97,6 +106,7 @@ impl Ranker {
             Self::Linear(linear) => Some(linear.scorer()),
             Self::Online(online) => Some(online.linear().scorer()),
             Self::QueryDependent(ranker) => Some(ranker.space()),
+            Self::Interactions(ranker) => Some(ranker.space()),
             Self::QueryTrees(trees) => Some(&**trees),
             Self::GeneralTrees(trees) => Some(&**trees),
             Self::Factored(_) => None,
@@ -107,6 +117,7 @@ impl Ranker {
     pub fn query_rule(&self) -> Option<&QueryFeatureRule> {
         match self {
             Self::QueryDependent(ranker) => Some(ranker.query_rule()),
+            Self::Interactions(ranker) => Some(ranker.query_rule()),
             Self::QueryTrees(trees) => Some(trees.query_rule()),
             Self::Linear(_) | Self::Online(_) | Self::GeneralTrees(_) | Self::Factored(_) => None,
         }
@@ -137,6 +148,7 @@ impl Ranker {
             Self::Linear(linear) => linear.encode(),
             Self::Online(online) => online.encode(),
             Self::QueryDependent(ranker) => return ranker.encode(),
+            Self::Interactions(ranker) => ranker.encode(),
             Self::QueryTrees(trees) => trees.encode(),
             Self::GeneralTrees(trees) => trees.encode(),
             Self::Factored(factored) => factored.encode(),
@@ -157,6 +169,7 @@ impl Ranker {
             online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
             query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
                 .map(|ranker| Self::QueryDependent(Box::new(ranker))),
+            interactions::TAG => Interactions::decode(header).map(|ranker| Self::Interactions(Box::new(ranker))),
             query_trees::TAG | query_trees::SUM_TAG => {
                 QueryTrees::decode(tag, header).map(|trees| Self::QueryTrees(Box::new(trees)))
             }

@@ -29,6 +29,8 @@ pub struct Combination<'a> {
     pub form: Form,
     /// Name of the kernel.
     pub kernel: &'a str,
+    /// Products with query features.
+    pub interaction: Interaction,
     /// Weights of the training queries.
     pub smoothing: SmoothingKind,
     /// When functions are fitted.
@@ -50,6 +52,7 @@ enum Choice {
     Prior,
     Form,
     Kernel,
+    Interaction,
     Smoothing,
     FitAt,
     Lambda,
@@ -64,6 +67,7 @@ named!(Choice {
     Prior = "prior",
     Form = "form",
     Kernel = "kernel",
+    Interaction = "interaction",
     Smoothing = "smoothing",
     FitAt = "fit_at",
     Lambda = "lambda",
@@ -160,6 +164,27 @@ const CONFLICTS: &[Conflict] = &[
         holds: |c| c.prior == Prior::Regression && c.form == Form::Ranking && c.kernel != kernel::NAMES[0],
         instead: |_| "prior \"zero\" or \"global\", form \"scoring\", or kernel \"linear\"".to_owned(),
     },
+    // Products belong to one linear function of documents.
+    Conflict {
+        choices: &[Choice::Interaction, Choice::Smoothing],
+        holds: |c| c.interaction != Interaction::None && c.smoothing != SmoothingKind::Uniform,
+        instead: |_| "interaction \"none\" or smoothing \"uniform\", as in rank_svm".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Interaction, Choice::Kernel],
+        holds: |c| c.interaction != Interaction::None && c.kernel != kernel::NAMES[0],
+        instead: |_| "interaction \"none\" or kernel \"linear\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Interaction, Choice::Form],
+        holds: |c| c.interaction != Interaction::None && c.form == Form::Ranking,
+        instead: |_| "interaction \"none\" or form \"scoring\"".to_owned(),
+    },
+    Conflict {
+        choices: &[Choice::Interaction, Choice::Prior],
+        holds: |c| c.interaction != Interaction::None && c.prior == Prior::Model,
+        instead: |_| "interaction \"none\" or prior \"zero\"".to_owned(),
+    },
     // A query that is held out has no function of its own.
     Conflict {
         choices: &[Choice::Validation, Choice::Smoothing],
@@ -220,8 +245,8 @@ const UNUSED: &[Unused] = &[
     unused("bandwidth", Choice::Smoothing, |c| {
         !c.smoothing.uses_distance() || c.smoothing == SmoothingKind::Knn
     }),
-    unused("query_features", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
-    unused("query_scale", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
+    unused("query_features", Choice::Smoothing, reads_no_queries),
+    unused("query_scale", Choice::Smoothing, reads_no_queries),
     unused("query_distance", Choice::Smoothing, |c| !c.smoothing.uses_distance())
         .instead("; set \"smoothing\": \"gaussian\" or use q_svm"),
     unused("fit_at", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
@@ -234,6 +259,11 @@ const UNUSED: &[Unused] = &[
     unused("radius", Choice::Penalty, |c| !c.penalty.has_radius()).instead("; set \"penalty\": \"ball\""),
     unused("lambda", Choice::Penalty, |c| c.penalty.has_radius()).instead("; use the option 'radius'"),
 ];
+
+/// Whether a training reads no query features.
+fn reads_no_queries(c: &Combination<'_>) -> bool {
+    c.smoothing == SmoothingKind::Uniform && c.interaction == Interaction::None
+}
 
 const fn unused(option: &'static str, with: Choice, holds: fn(&Combination<'_>) -> bool) -> Unused {
     Unused { option, with, holds, instead: "" }
@@ -281,6 +311,7 @@ impl Combination<'_> {
             Choice::Prior => self.prior.name(),
             Choice::Form => self.form.name(),
             Choice::Kernel => self.kernel,
+            Choice::Interaction => self.interaction.name(),
             Choice::Smoothing => self.smoothing.name(),
             Choice::FitAt => self.fit_at.name(),
             Choice::Lambda => "rate",
@@ -386,6 +417,22 @@ pub enum Prior {
 }
 
 named!(Prior { Zero = "zero", Global = "global", Regression = "regression", Auto = "auto", Model = "@name" });
+
+/// Products of document features with query features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Interaction {
+    /// None.
+    #[default]
+    None,
+    /// With the query features.
+    Linear,
+    /// With Gaussian functions of them.
+    Gaussian,
+    /// `Gaussian` if query features tell of differences between queries, else `None`.
+    Auto,
+}
+
+named!(Interaction { None = "none", Linear = "linear", Gaussian = "gaussian", Auto = "auto" });
 
 /// When the functions of training queries are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

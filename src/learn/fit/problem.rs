@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::{Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, Prior};
+use super::conflicts::{Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, Prior};
 use crate::base::{Control, Error, Result, matrix_bytes, parallel, require};
 use crate::cost::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::learn::smoothing::SmoothingKind;
@@ -251,6 +251,7 @@ impl FitSpec {
             solver: self.solver,
             penalty: self.penalty,
             prior: if self.center.is_some() { Prior::Global } else { Prior::Zero },
+            interaction: Interaction::None,
             form: space.form(),
             kernel: space.kernel().map_or(kernel::NAMES[0], |kernel| kernel.def().name),
             smoothing,

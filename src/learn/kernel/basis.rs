@@ -188,6 +188,20 @@ impl Basis {
         Ok((0..functions.len()).map(of_function).collect())
     }
 
+    /// The basis of all features but the last ones, which are fixed at these values, and what each coefficient is multiplied
+    /// by. For kernels that are products over features.
+    pub fn at(&self, last: &[f64]) -> (Self, Vec<f64>) {
+        let (count, dim) = (self.points.len(), self.points.dim() - last.len());
+        let (mut rows, mut factors) = (Vec::with_capacity(count * dim), Vec::with_capacity(count));
+        for document in 0..count {
+            let row: Vec<f64> = self.points.row(document).collect();
+            rows.extend(&row[..dim]);
+            factors.push(self.kernel.inner_of(last, &row[dim..]));
+        }
+        self.kernel.outer(&mut factors);
+        (Self::new(self.kernel.clone(), &rows, count, dim), factors)
+    }
+
     /// A function with these coefficients (r), with its documents in ascending order, and its coefficients.
     pub fn sorted(&self, coefficients: &[f64]) -> (Self, Vec<f64>) {
         let rows: Vec<Vec<f64>> = (0..self.points.len()).map(|l| self.points.row(l).collect()).collect();

@@ -353,6 +353,28 @@ impl Space {
         Self { map, ..*self }
     }
 
+    /// The space of all features but the last ones, which are fixed at these values, and the weights of a function there, up to
+    /// a constant. For linear functions, and sums of kernels that are products over features.
+    pub fn at(&self, weights: &[f64], last: &[f64]) -> (Self, Vec<f64>) {
+        let width = self.width - last.len();
+        match &self.map {
+            Map::Fitted(basis) => {
+                let (basis, factors) = basis.at(last);
+                (Self::of_basis(basis), weights.iter().zip(factors).map(|(w, factor)| w * factor).collect())
+            }
+            _ => (Self::linear(width, self.form), weights[..width.min(weights.len())].to_vec()),
+        }
+    }
+
+    /// Whether [`Self::at`] fixes features of its functions.
+    pub fn can_fix(&self) -> bool {
+        match &self.map {
+            Map::Linear => true,
+            Map::Fitted(basis) => basis.kernel().def().factorizes,
+            _ => false,
+        }
+    }
+
     /// Whether the kernels of fitted functions are found together with those of another space: the same documents and the
     /// same kernel, but for parameters.
     fn has_basis_of(&self, other: &Self) -> bool {

@@ -33,8 +33,10 @@ use super::algorithm::{
 use super::grid;
 use super::single_feature::{self, Judge};
 use crate::base::{Control, Error, Params, Result};
-use crate::data::{Dataset, ListConstraint, Missing, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
-use crate::learn::fit::HeldOut;
+use crate::data::{
+    Dataset, ListConstraint, Missing, QueryFeatureKind, QueryFeatureRule, QueryScale, RowOrder, Scaling, ScalingKind,
+};
+use crate::learn::fit::{HeldOut, QueryDependence};
 use crate::learn::kernel;
 use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
@@ -118,6 +120,24 @@ impl AutoSpec {
     }
 }
 
+impl AutoSpec {
+    /// How named query features are encoded; none if there are none.
+    fn query_rule(&self, data: &Dataset) -> Result<Option<QueryFeatureRule>> {
+        if data.query_names.is_empty() {
+            return Ok(None);
+        }
+        let kind = Some(QueryFeatureKind::Named);
+        Ok(Some(QueryFeatureRule::fit(data, kind, QueryScale::Standard, &[])?.0))
+    }
+
+    /// Whether kernels see query features: if these tell what queries prefer, and the kernel is a product over features.
+    fn joins_kernels(&self, dependence: Option<QueryDependence>) -> bool {
+        let given = self.kernel.as_ref().and_then(|kernel| kernel::KernelSpec::parse(kernel).ok());
+        dependence.is_some_and(|found| found.differ())
+            && given.is_none_or(|kernel| kernel.def().factorizes || kernel.is_linear())
+    }
+}
+
 impl TrainingSpec for AutoSpec {
     fn input(&self) -> Input<'_> {
         Input {
@@ -140,16 +160,18 @@ impl TrainingSpec for AutoSpec {
         let judged = is_judged.iter().filter(|judged| **judged).count();
         check_judged(judged, queries)?;
         let sample = Sample::new(&data, self.seed, control)?;
-        let mut copies = Copies::new(&data);
+        let rule = self.query_rule(&data)?;
+        let joined = rule.as_ref().filter(|_| self.joins_kernels(set.dependence));
+        let mut copies = Copies::new(&data, joined);
         let mut grown: Option<Grown> = None;
         #[cfg(feature = "trees")]
         if self.kernel.is_none() && judged >= effort::FEW_QUERIES {
-            grown = self.grow(&is_judged, &mut copies, &sample, control)?;
+            grown = self.grow(&is_judged, (&mut copies, rule.as_ref()), &sample, control)?;
         }
         let grown = grown.map(|grown| (grown, &data));
-        let Found { chosen, trees, rule, choice } = match &sample.part {
+        let Found { chosen, trees, splits_queries, choice } = match &sample.part {
             Some(part) => {
-                let mut copies = Copies::new(part);
+                let mut copies = Copies::new(part, joined);
                 self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?
             }
             None => self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?,
@@ -158,7 +180,7 @@ impl TrainingSpec for AutoSpec {
         // 2. The best few, fitted on all rows and added up.
         let mut fitted = Vec::with_capacity(chosen.len() + 1);
         for trial in &chosen {
-            let scaled = copies.get(trial.candidate.scale, control)?;
+            let scaled = copies.for_kernels(trial.candidate.scale, control)?;
             fitted.push((refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
             control.step();
         }
@@ -168,6 +190,8 @@ impl TrainingSpec for AutoSpec {
             trees.weights.iter_mut().for_each(|value| *value *= weight);
             fitted.push((trees, started.elapsed().as_secs_f64()));
         }
+        let is_used = splits_queries || joined.is_some() && !chosen.is_empty();
+        let rule = if is_used { rule } else { None };
         Ok(choice.trained(data.features.columns(), fitted, rule))
     }
 
@@ -212,8 +236,8 @@ pub struct Found {
     pub chosen: Vec<Trial>,
     /// The trees, if they are among the best.
     trees: Vec<Fitted>,
-    /// How the query features are encoded that the trees split.
-    rule: Option<QueryFeatureRule>,
+    /// Whether the trees split query features.
+    splits_queries: bool,
     pub choice: Choice,
 }
 
@@ -243,7 +267,7 @@ impl AutoSpec {
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
         for candidate in candidates {
-            let scaled = copies.get(candidate.scale, control)?;
+            let scaled = copies.for_kernels(candidate.scale, control)?;
             let before = (&partitions, &trials[..]);
             let trial = trial::cross_validate(self, candidate, (tried, scaled), before, control)?;
             trials.push(trial);
@@ -252,7 +276,10 @@ impl AutoSpec {
         let order = best_first(self, &trials);
         // Who takes part.
         let (with_kernels, with_trees) = match &grown {
-            Some((grown, _)) => takes_part(self, &trials, &order, grown, is_of_many),
+            Some((grown, _)) => {
+                let only_trees_see_queries = grown.query_columns == Some(true) && !copies.joins_queries();
+                takes_part(self, &trials, &order, grown, is_of_many || only_trees_see_queries)
+            }
             None => (true, false),
         };
         let averaged = if with_kernels { self.effort.averaged } else { 0 };
@@ -287,25 +314,24 @@ impl AutoSpec {
             searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
-        let grown = grown.filter(|_| with_trees).map(|(grown, _)| (grown.fitted, grown.rule));
-        let (trees, rule) = grown.unwrap_or_default();
-        Ok(Found { chosen: best, trees, rule, choice: Choice { lambda, selection, warnings, details } })
+        let grown = grown.filter(|_| with_trees).map(|(grown, _)| (grown.fitted, grown.query_columns == Some(true)));
+        let (trees, splits_queries) = grown.unwrap_or_default();
+        Ok(Found { chosen: best, trees, splits_queries, choice: Choice { lambda, selection, warnings, details } })
     }
 }
 
-/// Whether kernels and trees are in the sum. A sample has the numbers of all queries, some of them without rows.
+/// Whether kernels and trees are in the sum. `trees_may_lead`: of many documents, or with query features that kernels do not see. A sample has the numbers of all queries, some of them without rows.
 fn takes_part(
     spec: &AutoSpec,
     trials: &[Trial],
     order: &[usize],
     grown: &Grown,
-    is_of_many: bool,
+    trees_may_lead: bool,
 ) -> (bool, bool) {
     let rank = |rank: usize| &trials[order[rank.min(order.len() - 1)]].first;
     let trees_are_worse = is_below(&grown.values, rank(spec.effort.averaged - 1), TREES_CLEARLY);
     let kernels_are_worse = is_below(rank(0), &grown.values, CLEARLY);
-    // Kernels see no query features.
-    (!((is_of_many || grown.rule.is_some()) && kernels_are_worse), !trees_are_worse)
+    (!(trees_may_lead && kernels_are_worse), !trees_are_worse)
 }
 
 /// Whether a validated value is better than another.

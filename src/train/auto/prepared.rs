@@ -8,7 +8,7 @@ use super::AutoSpec;
 use super::effort::Candidate;
 use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{least_squares, pair_count};
-use crate::data::{Dataset, Matrix, Scaling, ScalingKind, shaped};
+use crate::data::{Dataset, Matrix, QueryFeatureRule, Scaling, ScalingKind, shaped};
 use crate::learn::kernel::{self, FeatureMap, KernelSpec, MapOptions, SingleMap};
 use crate::learn::solve::{ListBlock, Rows, fits_single_precision, least_squares_bytes};
 use crate::learn::space::{Form, Scorer, Space};
@@ -26,6 +26,8 @@ const MOST_KEPT: usize = 100_000;
 /// The scaled copies of a data set.
 pub struct Copies<'a> {
     data: &'a Dataset,
+    /// The query features that kernels see.
+    joined: Option<&'a QueryFeatureRule>,
     known: Vec<Scaled>,
 }
 
@@ -35,6 +37,8 @@ pub struct Scaled {
     pub data: Arc<Dataset>,
     /// Landmarks by their number and the kernel that chose them.
     landmarks: Vec<(usize, Value, Arc<Matrix>)>,
+    /// Number of query features after those of documents.
+    joined: usize,
     memory: Vec<Reservation>,
 }
 
@@ -48,8 +52,13 @@ pub struct Prepared {
 }
 
 impl<'a> Copies<'a> {
-    pub fn new(data: &'a Dataset) -> Self {
-        Self { data, known: Vec::new() }
+    pub fn new(data: &'a Dataset, joined: Option<&'a QueryFeatureRule>) -> Self {
+        Self { data, joined, known: Vec::new() }
+    }
+
+    /// Whether kernels see query features.
+    pub fn joins_queries(&self) -> bool {
+        self.joined.is_some()
     }
 
     /// The data set.
@@ -57,15 +66,30 @@ impl<'a> Copies<'a> {
         self.data
     }
 
+    /// The documents with this scaling, followed by the query features that kernels see.
+    pub fn for_kernels(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
+        self.find(kind, self.joined, control)
+    }
+
     /// The documents with this scaling.
     pub fn get(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
-        let is_known = |scaled: &Scaled| scaled.scaling.kind() == kind;
+        self.find(kind, None, control)
+    }
+
+    fn find(
+        &mut self,
+        kind: ScalingKind,
+        joined: Option<&QueryFeatureRule>,
+        control: &Control,
+    ) -> Result<&mut Scaled> {
+        let width = joined.map_or(0, QueryFeatureRule::number_count);
+        let is_known = |scaled: &Scaled| scaled.scaling.kind() == kind && scaled.joined == width;
         let known = self.known.iter().position(is_known);
         if known.is_none() {
             if self.data.n_docs() > MOST_KEPT {
                 self.known.clear();
             }
-            self.known.push(Scaled::new(kind, self.data, control)?);
+            self.known.push(Scaled::new(kind, self.data, joined, control)?);
         }
         let index = known.unwrap_or(self.known.len() - 1);
         Ok(&mut self.known[index])
@@ -73,12 +97,22 @@ impl<'a> Copies<'a> {
 }
 
 impl Scaled {
-    fn new(kind: ScalingKind, data: &Dataset, control: &Control) -> Result<Self> {
+    fn new(
+        kind: ScalingKind,
+        data: &Dataset,
+        joined: Option<&QueryFeatureRule>,
+        control: &Control,
+    ) -> Result<Self> {
         let copy = control.reserve(data.bytes(), "a scaled copy of the documents", FEWER)?;
         let scaling = Scaling::fit(kind, data, control)?;
         let mut scaled = data.clone();
         let more = scale(&scaling, kind, &mut scaled, control)?;
-        Ok(Self { scaling, data: Arc::new(scaled), landmarks: Vec::new(), memory: vec![copy, more] })
+        let (mut memory, mut width) = (vec![copy, more], 0);
+        if let Some(rule) = joined {
+            width = rule.number_count();
+            memory.push(rule.append_numbers(&mut scaled, control)?);
+        }
+        Ok(Self { scaling, data: Arc::new(scaled), landmarks: Vec::new(), joined: width, memory })
     }
 
     /// At most `count` documents that span the space of a kernel (rows).

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::trial::Trial;
 use super::{AutoSpec, is_better};
-use crate::data::QueryFeatureRule;
 use crate::train::algorithm::BOOSTED_TREES;
 use crate::train::averaged::Fitted;
 use crate::train::select::Selection;
@@ -25,9 +24,7 @@ pub struct Grown {
     pub held_out: Vec<usize>,
     /// The value of each query (`n_queries`), negated if lower ones are better.
     pub values: Vec<Option<f64>>,
-    /// How the query features are encoded that the trees split; none if they split none.
-    pub rule: Option<QueryFeatureRule>,
-    /// Whether they do; none without query features.
+    /// Whether the trees split query features; none without any.
     pub query_columns: Option<bool>,
     /// The functions whose sum it is.
     pub fitted: Vec<Fitted>,

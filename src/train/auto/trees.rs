@@ -12,12 +12,12 @@ use super::folds::Sample;
 use super::prepared::Copies;
 use super::report::Grown;
 use crate::base::{Control, Result};
-use crate::data::{Dataset, Scaling, ScalingKind};
+use crate::data::{Dataset, QueryFeatureRule, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES};
 use crate::train::boosted_trees::early::{
     HeldOut, Measured, Pace, QueryValue, Scores, measure, sum_of_scores, values,
 };
-use crate::train::boosted_trees::{QueryColumns, Use};
+use crate::train::boosted_trees::QueryColumns;
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
 use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
@@ -44,7 +44,7 @@ impl AutoSpec {
     pub(super) fn grow(
         &self,
         judged: &[bool],
-        copies: &mut Copies<'_>,
+        (copies, rule): (&mut Copies<'_>, Option<&QueryFeatureRule>),
         sample: &Sample,
         control: &Control,
     ) -> Result<Option<Grown>> {
@@ -58,7 +58,7 @@ impl AutoSpec {
             Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
         };
         // 1. Whether trees split query features too: if that is better by more than a standard error with the first scale.
-        let columns = QueryColumns::fit(Use::Auto, data)?;
+        let columns = rule.map(|rule| QueryColumns { rule: rule.clone() });
         let mut joined = None;
         let mut parts = Vec::with_capacity(2);
         for scale in scales(self, sample.is_of_many) {
@@ -80,13 +80,11 @@ impl AutoSpec {
             parts.extend(part);
         }
         // 2. The sum of the scales.
-        let rule = joined.map(|columns| columns.rule.clone());
         let grown = match <[Ensembles; 2]>::try_from(parts) {
             Ok(both) => Some(sum(self, data, &folds, both, control)?),
             Err(mut parts) => parts.pop().map(|part| part.grown),
         };
         Ok(grown.map(|grown| Grown {
-            rule,
             query_columns: columns.as_ref().map(|_| joined.is_some()),
             ..grown
         }))
@@ -127,7 +125,6 @@ fn sum(
         ensembles: first.ensembles,
         value,
         values: folds.by_query(spec, &first.held_out, &of_queries),
-        rule: None,
         query_columns: None,
         selection: selection.with_error(|_| of_queries.into_iter().flatten().collect()),
         held_out: first.held_out,
@@ -224,7 +221,6 @@ fn boost(
         ensembles: folds.count * ensembles,
         value: best.at.map(|(_, value)| value),
         values: folds.by_query(spec, &held_out, &best.values),
-        rule: None,
         query_columns: None,
         selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
         held_out,

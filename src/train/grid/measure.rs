@@ -105,7 +105,7 @@ struct Round {
     features: Array2<f64>,
     /// The training query whose function a query judges.
     own: Vec<Option<usize>>,
-    _memory: Reservation,
+    _memory: Vec<Reservation>,
 }
 
 /// One function to fit and the queries that judge it.
@@ -120,7 +120,10 @@ struct Trial {
 impl Session<'_> {
     fn round(&self, mut judge: Dataset) -> Result<Round> {
         let features = query_features(self.rule.as_ref(), &judge)?;
-        let memory = scale(&self.scaling, self.spec.scale, &mut judge, self.control)?;
+        let mut memory = vec![scale(&self.scaling, self.spec.scale, &mut judge, self.control)?];
+        if let Some(products) = &self.products {
+            memory.push(products.add(&mut judge, self.control)?);
+        }
         // A training query keeps its function if its features are the same, as in a ranking. Without other functions, and
         // to choose the lambda of that function, its id is enough.
         let by_id = self.spec.smoothing.kind == SmoothingKind::Individual

@@ -7,6 +7,7 @@ pub mod checks;
 pub mod choose;
 pub mod fits;
 mod generalization;
+mod interactions;
 mod lambdas;
 pub mod measure;
 mod presets;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use super::checks;
+use super::interactions::Products;
 use super::spec::{DistanceChoice, GridSpec, Weighting};
 use crate::base::{Control, Reservation, Result, matrix_bytes};
 use crate::cost::loss::Loss;
@@ -22,6 +23,8 @@ pub(super) struct Session<'a> {
     pub data: Arc<Dataset>,
     pub scaling: Scaling,
     pub rule: Option<QueryFeatureRule>,
+    /// Products of document features with query features.
+    pub products: Option<Products>,
     pub neighborhood: Neighborhood,
     /// The weights of the stored model that the penalty shrinks to.
     pub center: Option<Vec<f64>>,
@@ -46,7 +49,11 @@ impl<'a> Session<'a> {
         // 1. Query features from documents as they are, then documents scaled.
         let (scaling, center) = scaling(spec, &data, control)?;
         let EncodedQueries { rule, mut distance, features, memory } = encode_queries(spec, &data, control)?;
+        let products = Products::fit(spec, &data, control)?;
         let mut memory = vec![memory, scale(&scaling, spec.scale, &mut data, control)?];
+        if let Some(products) = &products {
+            memory.push(products.add(&mut data, control)?);
+        }
         let mut learned = None;
         if matches!(spec.query_distance, DistanceChoice::Learned) {
             let equal = distance;
@@ -75,7 +82,7 @@ impl<'a> Session<'a> {
         if is_local {
             memory.extend(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
         }
-        Ok(Self { spec, data, scaling, rule, neighborhood, center, learned, control, _memory: memory })
+        Ok(Self { spec, data, scaling, rule, products, neighborhood, center, learned, control, _memory: memory })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::data::query_distance::Comparison;
 use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::learn::fit::{
-    Combination, FitAt, HeldOut, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior, QueryDependence,
+    Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior, QueryDependence,
 };
 use crate::learn::kernel::{self, MapOptions};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind};
@@ -22,7 +22,7 @@ use crate::train::select::{TunedValue, ValidationSpec};
 /// Options of the grid, besides the parameters of its losses.
 #[rustfmt::skip]
 const OPTIONS: &[&str] = &[
-    "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "solver",
+    "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "interaction", "solver",
     "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
     "scale", "query_features", "query_scale", "query_distance", "metric", "neutral_grade", "half_life", "validation",
     "undefined",
@@ -99,6 +99,8 @@ pub struct GridSpec {
     /// Maximum number of pivots of a kernel's map.
     pub landmarks: usize,
     pub form: Form,
+    /// Products of document features with query features.
+    pub interaction: Interaction,
     pub solver: &'static SolverDef,
     /// Relative duality gap at which a fit stops.
     pub tolerance: f64,
@@ -173,6 +175,7 @@ impl GridSpec {
             kernel,
             landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
             form: params.choice("form")?.unwrap_or(Form::Scoring),
+            interaction: params.choice("interaction")?.unwrap_or_default(),
             solver: solve::find(params.text("solver").unwrap_or(solve::NAMES[0]))?,
             penalty,
             prior,
@@ -214,7 +217,7 @@ impl GridSpec {
         control: &Control,
     ) -> Result<(Self, Option<QueryDependence>)> {
         let mut spec = self.clone();
-        if !self.smoothing.kind.uses_distance() {
+        if !self.uses_query_features() {
             return Ok((spec, known));
         }
         let given = self.query_distance.given();
@@ -226,6 +229,9 @@ impl GridSpec {
         // 1. Neighbors: as many as the statistic proposes if queries differ, else the default. Prior: the function of all queries
         // if they do not differ.
         let differ = found.filter(QueryDependence::differ);
+        if self.interaction == Interaction::Auto {
+            spec.interaction = if differ.is_some() { Interaction::Gaussian } else { Interaction::None };
+        }
         if self.open.neighbors {
             spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors());
         }
@@ -244,6 +250,11 @@ impl GridSpec {
             spec.lambda = TunedValue::Among(lambdas.into_iter().map(|lambda| factor * lambda).collect());
         }
         Ok((spec, found))
+    }
+
+    /// Whether functions depend on query features.
+    pub(super) fn uses_query_features(&self) -> bool {
+        self.smoothing.kind.uses_distance() || self.interaction != Interaction::None
     }
 
     /// Whether the prior can be the function of all queries.
@@ -270,6 +281,7 @@ impl GridSpec {
             penalty: self.penalty,
             prior: self.prior,
             form: self.form,
+            interaction: self.interaction,
             kernel: self.kernel.def().name,
             smoothing: self.smoothing.kind,
             fit_at: self.fit_at,
@@ -320,6 +332,9 @@ impl GridSpec {
         }
         if self.weighting != Weighting::Queries {
             set("weighting", json!(self.weighting.name()));
+        }
+        if self.interaction != Interaction::None {
+            set("interaction", json!(self.interaction.name()));
         }
         if self.penalty != Penalty::Ridge {
             set("penalty", json!(self.penalty.kind().name()));

@@ -19,8 +19,8 @@ use super::spec::{DECODER_POWER, GridSpec};
 use crate::base::{Control, Result};
 use crate::cost::loss::{Loss, PairLoss};
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
-use crate::learn::fit::{FitSpec, Penalty, Prior, QueryDependence};
-use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
+use crate::learn::fit::{FitSpec, Interaction, Penalty, Prior, QueryDependence};
+use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, bandwidth_rate};
 use crate::learn::solve::{SolveReport, Stop};
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
@@ -52,11 +52,14 @@ impl TrainingSpec for GridSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let (spec, found) = self.for_rows(&set.data, set.dependence, control)?;
         let mut trained = spec.fit_rows(set, control)?;
-        if self.smoothing.kind.uses_distance() {
+        if self.smoothing.kind.uses_distance() || self.interaction != Interaction::None {
             trained.warnings.extend(spec.dependence_warning(found.as_ref()));
             let mut tell = |key: &str, value: Value| trained.details.insert(key.to_owned(), value);
             tell(QueryDependence::KEY, QueryDependence::report(found.as_ref()));
-            if self.open.neighbors {
+            if self.interaction == Interaction::Auto {
+                tell("interaction", json!(spec.interaction.name()));
+            }
+            if self.open.neighbors && self.smoothing.kind.uses_distance() {
                 tell("neighbors", json!(spec.smoothing.neighbors));
             }
             if self.prior == Prior::Auto {
@@ -136,7 +139,7 @@ impl GridSpec {
         let (log, functions) = (log(&fits), fits.len());
         let (bandwidth, learned) = (session.bandwidth_report(), session.learned);
         let generalization = session.generalization(&spec, &fits)?;
-        let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect());
+        let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect())?;
         details.extend(bandwidth);
         details.extend(generalization.map(|bound| ("generalization".to_owned(), bound)));
         details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
@@ -157,10 +160,12 @@ impl GridSpec {
 
     /// A warning if a function per query has nothing to gain.
     fn dependence_warning(&self, found: Option<&QueryDependence>) -> Option<String> {
-        let found = found.filter(|found| !found.differ())?;
+        let found = found.filter(|found| !found.differ() && self.uses_query_features())?;
         let is_hinge = matches!(self.loss, Loss::Pair(PairLoss::Hinge, _));
         let one = if is_hinge { "rank_svm" } else { "\"smoothing\": \"uniform\"" };
-        let then = if self.prior == Prior::Global {
+        let then = if self.smoothing.kind == SmoothingKind::Uniform {
+            "so products with them hardly help; leave out the option 'interaction', or set it to \"auto\"".to_owned()
+        } else if self.prior == Prior::Global {
             format!("so this model shrinks to one function of all queries; {one} is as good and faster")
         } else if self.can_shrink() {
             format!("so a function per query hardly helps; use {one}, or \"prior\": \"global\"")
@@ -229,8 +234,9 @@ impl Session<'_> {
         generalization::bound(loss, &self.data, (w, center), self.control)
     }
 
-    fn ranker(self, spec: FitSpec, mut functions: Vec<Function>) -> (Ranker, Scaling) {
+    fn ranker(self, spec: FitSpec, mut functions: Vec<Function>) -> Result<(Ranker, Scaling)> {
         let ranker = match self.rule {
+            None if let Some(products) = self.products => products.ranker(&functions.swap_remove(0))?,
             None => {
                 let space = self.neighborhood.blocks.space().fitted();
                 Ranker::Linear(Linear::new(space, functions.swap_remove(0)))
@@ -241,7 +247,7 @@ impl Session<'_> {
                 Ranker::QueryDependent(Box::new(QueryDependent::new(self.neighborhood, spec, queries)))
             }
         };
-        (ranker, self.scaling)
+        Ok((ranker, self.scaling))
     }
 }
 

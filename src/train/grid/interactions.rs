@@ -1,0 +1,117 @@
+//! Products of document features with features of the query, for one function of all queries (`model/interactions.rs`).
+//!
+//! The documents x of a query with the numbers z become (x, phi_1(z) x, ..., phi_K(z) x), of which a linear function is fitted.
+//!
+//! | option | phi(z) |
+//! |---|---|
+//! | `linear` | z / sqrt(p), p numbers |
+//! | `gaussian` | phi(z).phi(z') = exp(-gamma |z - z'|^2), by at most [`LANDMARKS`] training queries (`learn/kernel/map.rs`) |
+
+use serde_json::json;
+
+use super::spec::GridSpec;
+use crate::base::{Control, Error, Reservation, Result, matrix_bytes};
+use crate::data::{Dataset, Matrix, QueryFeatureRule, shaped};
+use crate::learn::fit::Interaction;
+use crate::learn::kernel::{KernelSpec, MapOptions};
+use crate::learn::space::{Form, Function, Scorer, Space};
+use crate::model::{Interactions, Ranker};
+
+/// Largest number of training queries that span the functions of query features.
+const LANDMARKS: usize = 40;
+/// Width of the kernel of queries.
+const WIDTH: f64 = 1.0;
+
+/// What a training multiplies documents by.
+pub(super) struct Products {
+    rule: QueryFeatureRule,
+    /// Functions of z.
+    queries: Space,
+    /// What phi(z) is multiplied by.
+    factor: f64,
+}
+
+impl Products {
+    /// The products that a training asks for; none without an interaction.
+    ///
+    /// # Errors
+    /// Query features of which none is a number; an interruption; too little memory.
+    pub fn fit(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<Option<Self>> {
+        if matches!(spec.interaction, Interaction::None | Interaction::Auto) {
+            return Ok(None);
+        }
+        let (rule, _) = QueryFeatureRule::fit(data, spec.query_features, spec.query_scale, &[])?;
+        let p = rule.number_count();
+        if p == 0 {
+            let problem = "option 'interaction' needs a query feature that is a number; found none";
+            return Err(Error::Data(problem.to_owned()));
+        }
+        if spec.interaction == Interaction::Linear {
+            let (queries, factor) = (Space::linear(p, Form::Scoring), 1.0 / (p as f64).sqrt());
+            return Ok(Some(Self { rule, queries, factor }));
+        }
+        let z = numbers(&rule, data, control)?;
+        let kernel = KernelSpec::parse(&json!({ "gaussian": { "width": WIDTH } }))?.fit(&z.0, spec.seed, control)?;
+        let options = MapOptions { landmarks: LANDMARKS, seed: spec.seed, ..MapOptions::default() };
+        let queries = Space::spanned_by(&kernel, &z.0, &options, control)?;
+        Ok(Some(Self { rule, queries, factor: 1.0 }))
+    }
+
+    /// Number of functions of z.
+    pub fn count(&self) -> usize {
+        self.queries.dim()
+    }
+
+    /// Adds the products to scaled documents.
+    ///
+    /// # Errors
+    /// Query features that are missing; an interruption; too little memory.
+    pub fn add(&self, data: &mut Dataset, control: &Control) -> Result<Reservation> {
+        let (n, m, count) = (data.n_docs(), data.features.columns(), self.count());
+        let width = m.saturating_mul(1 + count);
+        let what = format_args!("products of {m} features with {count} of the query for {n} documents");
+        let memory = control.reserve(matrix_bytes(n, width), what, "use \"interaction\": \"none\", or fewer features")?;
+        let z = numbers(&self.rule, data, control)?;
+        let phi = self.queries.rows(&z.0, 0..z.0.rows(), control)?;
+        let mut rows = Vec::with_capacity(n * width);
+        for query in 0..data.n_queries() {
+            control.check()?;
+            let phi: Vec<f64> = (0..count).map(|k| self.factor * phi.at(query, k)).collect();
+            for row in data.rows(query) {
+                let x = || (0..m).map(|column| data.features.at(row, column));
+                rows.extend(x());
+                phi.iter().for_each(|phi| rows.extend(x().map(|x| phi * x)));
+            }
+        }
+        data.features = Matrix::F64(shaped(n, width, rows));
+        Ok(memory)
+    }
+
+    /// The ranker of a function of these products.
+    ///
+    /// # Errors
+    /// Another number of weights than products.
+    pub fn ranker(self, fitted: &Function) -> Result<Ranker> {
+        let count = self.count();
+        let m = fitted.weights.len() / (1 + count);
+        let (constant, products) = fitted.weights.split_at(m);
+        let mut varying = Vec::with_capacity(m * count);
+        for feature in 0..m {
+            let w = (0..count).map(|k| self.factor * products[k * m + feature]).collect();
+            varying.extend(self.queries.function(w)?);
+        }
+        let queries = self.queries.fitted();
+        let weights = (constant.to_vec(), varying);
+        Ok(Ranker::Interactions(Box::new(Interactions::new((self.rule, queries), weights, fitted))))
+    }
+}
+
+/// The numbers z of each query, shape (`n_queries`, p), and their bytes.
+fn numbers(rule: &QueryFeatureRule, data: &Dataset, control: &Control) -> Result<(Matrix, Reservation)> {
+    let (n, p) = (data.n_queries(), rule.number_count());
+    let advice = "use fewer query features";
+    let memory = control.reserve(matrix_bytes(n, p + rule.width()), "query features", advice)?;
+    let encoded = rule.features(data)?;
+    let z = encoded.rows().into_iter().flat_map(|row| rule.numbers_of(&row.to_vec())).collect();
+    Ok((Matrix::F64(shaped(n, p, z)), memory))
+}
