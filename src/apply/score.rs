@@ -110,7 +110,9 @@ impl<'a> ScoringJob<'a> {
         if let Some(ranker) = model.ranker.as_interactions() {
             let features = ranker.query_rule().features(data)?;
             let functions = features.rows().into_iter().map(|row| ranker.function(&row.to_vec(), control));
-            job.functions = functions.map(|function| function.map(|found| Some(Arc::new(found)))).collect::<Result<_>>()?;
+            job.functions = functions
+                .map(|function| function.map(|found| Some(Arc::new(found))))
+                .collect::<Result<_>>()?;
         }
         Ok(job)
     }
@@ -288,7 +290,9 @@ fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
         function + 2 * ranker.query_rule().width() + 16
     });
     let of_trees = model.ranker.as_query_trees().map_or(0, |trees| 2 * trees.query_rule().width() + 16);
-    let numbers = numbers + of_trees;
+    let products = model.ranker.as_interactions();
+    let products = products.map_or(0, |ranker| ranker.space().dim() + 2 * ranker.query_rule().width() + 16);
+    let numbers = numbers + of_trees + products;
     matrix_bytes(data.n_queries(), numbers)
 }
 

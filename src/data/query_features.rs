@@ -160,7 +160,8 @@ impl QueryFeatureRule {
     pub fn append_numbers(&self, data: &mut Dataset, control: &Control) -> Result<Reservation> {
         let (n, m, p) = (data.n_docs(), data.features.columns(), self.number_count());
         let bytes = matrix_bytes(n, m + p).saturating_add(matrix_bytes(data.n_queries(), self.width()));
-        let memory = control.reserve(bytes, "query features of documents", "use fewer rows or query features")?;
+        let memory =
+            control.reserve(bytes, "query features of documents", "use fewer rows or query features")?;
         let encoded = self.features(data)?;
         let mut rows = Vec::with_capacity(n * (m + p));
         for (query, encoded) in encoded.rows().into_iter().enumerate() {

@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | `ltrmodel` |
-//! | 8..10 | format version, little-endian like every number here: 6, or 7 with categories or trees of other libraries |
+//! | 8..10 | format version, little-endian like every number here: 6, or 7 with categories, trees of other libraries, or functions of query features |
 //! | 10..16 | zero |
 //! | 16..24 | length of the model |
 //! | 24..32 | length of the header |
@@ -21,9 +21,10 @@ use super::codec::{Block, byte_string, decode_header, encode_header};
 use crate::base::{Error, Result, checkpoint};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
-/// The format version of models without categories and without trees of other libraries, which is the oldest that is read, too.
+/// The format version of models without what needs [`WITH_CATEGORIES`], which is the oldest that is read, too.
 pub(super) const PLAIN: u16 = 6;
-/// The format version of models with either. The categories, which can be none, follow the other parts of the header.
+/// The format version of models with categories, trees of other libraries, or functions of query features other than trees. The
+/// categories, which can be none, follow the other parts of the header.
 pub(super) const WITH_CATEGORIES: u16 = 7;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.

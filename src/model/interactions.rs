@@ -71,7 +71,8 @@ impl Interactions {
         let of_feature = |(constant, varying): (&f64, &[f64])| {
             constant + phi.iter().zip(varying).map(|(phi, w)| phi * w).sum::<f64>()
         };
-        let weights = self.constant.iter().zip(self.varying.chunks_exact(phi.len())).map(of_feature).collect();
+        let weights =
+            self.constant.iter().zip(self.varying.chunks_exact(phi.len())).map(of_feature).collect();
         Ok(Function { weights, objective: self.objective, gap: self.gap })
     }
 
@@ -89,7 +90,10 @@ impl Interactions {
         require(
             "interactions",
             &[
-                (is_linear && found.documents.width() == m, "a linear function with a weight for each feature"),
+                (
+                    is_linear && found.documents.width() == m,
+                    "a linear function with a weight for each feature",
+                ),
                 (found.queries.form() == Form::Scoring, "functions of single queries"),
                 (found.queries.width() == numbers, "functions of the numbers among the query features"),
                 (values == Some(found.varying.len()), "weights for each function of queries"),

@@ -230,7 +230,7 @@ impl Model {
         let categories = &self.card.categories;
         let mut encoded = encode_header(&header)?;
         drop(header);
-        let version = if categories.is_empty() && self.ranker.as_general_trees().is_none() {
+        let version = if categories.is_empty() && !self.ranker.is_of_format_7() {
             envelope::PLAIN
         } else {
             encoded.extend(encode_header(categories)?);
@@ -292,9 +292,9 @@ impl Model {
         let Header { card, scaling, tag, ranker, fingerprint } = header;
         let card = Card { categories, ..card };
         let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
-        let is_plain = card.categories.is_empty() && ranker.as_general_trees().is_none();
+        let is_plain = card.categories.is_empty() && !ranker.is_of_format_7();
         if is_plain != (opened.version == envelope::PLAIN) {
-            let needed = "categories or trees of another library";
+            let needed = "categories, trees of another library, or functions of query features";
             return Err(Error::Corrupt(format!(
                 "format version {} without {needed}, or the other way round",
                 opened.version

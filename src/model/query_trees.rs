@@ -67,6 +67,13 @@ impl QueryTrees {
         }
     }
 
+    /// Whether functions besides trees see query features.
+    pub(super) fn joins_kernels(&self) -> bool {
+        let Self::Sum(sum) = self else { return false };
+        let joins = |member: &Member| member.space.width() > member.scaling.width(sum.space.width());
+        sum.space.members().iter().any(|member| member.space.trees().is_none() && joins(member))
+    }
+
     /// How query features are read.
     pub fn query_rule(&self) -> &QueryFeatureRule {
         match self {

@@ -63,6 +63,15 @@ impl Ranker {
         }
     }
 
+    /// Whether it is a form that format 6 does not have.
+    pub(super) fn is_of_format_7(&self) -> bool {
+        match self {
+            Self::GeneralTrees(_) | Self::Interactions(_) => true,
+            Self::QueryTrees(trees) => trees.joins_kernels(),
+            _ => false,
+        }
+    }
+
     /// The function of all queries, in the forms that have one.
     pub fn global_function(&self) -> Option<&Arc<Function>> {
         match self {
@@ -169,7 +178,9 @@ impl Ranker {
             online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
             query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
                 .map(|ranker| Self::QueryDependent(Box::new(ranker))),
-            interactions::TAG => Interactions::decode(header).map(|ranker| Self::Interactions(Box::new(ranker))),
+            interactions::TAG => {
+                Interactions::decode(header).map(|ranker| Self::Interactions(Box::new(ranker)))
+            }
             query_trees::TAG | query_trees::SUM_TAG => {
                 QueryTrees::decode(tag, header).map(|trees| Self::QueryTrees(Box::new(trees)))
             }

@@ -33,6 +33,7 @@ mod fts;
 mod fts_loading;
 mod implicit;
 mod imported;
+mod interactions;
 mod interleave;
 mod interleave_users;
 mod item_factors;

@@ -13,7 +13,9 @@ mod streamed;
 
 pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
 pub use column_weights::column_weights;
-pub use conflicts::{Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
+pub use conflicts::{
+    Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior,
+};
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use number_weights::number_weights;
 pub use problem::FitSpec;

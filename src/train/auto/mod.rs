@@ -34,7 +34,8 @@ use super::grid;
 use super::single_feature::{self, Judge};
 use crate::base::{Control, Error, Params, Result};
 use crate::data::{
-    Dataset, ListConstraint, Missing, QueryFeatureKind, QueryFeatureRule, QueryScale, RowOrder, Scaling, ScalingKind,
+    Dataset, ListConstraint, Missing, QueryFeatureKind, QueryFeatureRule, QueryScale, RowOrder, Scaling,
+    ScalingKind,
 };
 use crate::learn::fit::{HeldOut, QueryDependence};
 use crate::learn::kernel;
@@ -314,9 +315,15 @@ impl AutoSpec {
             searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
-        let grown = grown.filter(|_| with_trees).map(|(grown, _)| (grown.fitted, grown.query_columns == Some(true)));
+        let grown =
+            grown.filter(|_| with_trees).map(|(grown, _)| (grown.fitted, grown.query_columns == Some(true)));
         let (trees, splits_queries) = grown.unwrap_or_default();
-        Ok(Found { chosen: best, trees, splits_queries, choice: Choice { lambda, selection, warnings, details } })
+        Ok(Found {
+            chosen: best,
+            trees,
+            splits_queries,
+            choice: Choice { lambda, selection, warnings, details },
+        })
     }
 }
 

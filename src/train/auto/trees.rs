@@ -14,10 +14,10 @@ use super::report::Grown;
 use crate::base::{Control, Result};
 use crate::data::{Dataset, QueryFeatureRule, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES};
+use crate::train::boosted_trees::QueryColumns;
 use crate::train::boosted_trees::early::{
     HeldOut, Measured, Pace, QueryValue, Scores, measure, sum_of_scores, values,
 };
-use crate::train::boosted_trees::QueryColumns;
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
 use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
 
@@ -84,10 +84,7 @@ impl AutoSpec {
             Ok(both) => Some(sum(self, data, &folds, both, control)?),
             Err(mut parts) => parts.pop().map(|part| part.grown),
         };
-        Ok(grown.map(|grown| Grown {
-            query_columns: columns.as_ref().map(|_| joined.is_some()),
-            ..grown
-        }))
+        Ok(grown.map(|grown| Grown { query_columns: columns.as_ref().map(|_| joined.is_some()), ..grown }))
     }
 }
 

@@ -51,7 +51,8 @@ impl Products {
             return Ok(Some(Self { rule, queries, factor }));
         }
         let z = numbers(&rule, data, control)?;
-        let kernel = KernelSpec::parse(&json!({ "gaussian": { "width": WIDTH } }))?.fit(&z.0, spec.seed, control)?;
+        let kernel =
+            KernelSpec::parse(&json!({ "gaussian": { "width": WIDTH } }))?.fit(&z.0, spec.seed, control)?;
         let options = MapOptions { landmarks: LANDMARKS, seed: spec.seed, ..MapOptions::default() };
         let queries = Space::spanned_by(&kernel, &z.0, &options, control)?;
         Ok(Some(Self { rule, queries, factor: 1.0 }))
@@ -70,7 +71,11 @@ impl Products {
         let (n, m, count) = (data.n_docs(), data.features.columns(), self.count());
         let width = m.saturating_mul(1 + count);
         let what = format_args!("products of {m} features with {count} of the query for {n} documents");
-        let memory = control.reserve(matrix_bytes(n, width), what, "use \"interaction\": \"none\", or fewer features")?;
+        let memory = control.reserve(
+            matrix_bytes(n, width),
+            what,
+            "use \"interaction\": \"none\", or fewer features",
+        )?;
         let z = numbers(&self.rule, data, control)?;
         let phi = self.queries.rows(&z.0, 0..z.0.rows(), control)?;
         let mut rows = Vec::with_capacity(n * width);

@@ -82,7 +82,18 @@ impl<'a> Session<'a> {
         if is_local {
             memory.extend(neighborhood.reserve_cache(data.n_queries(), control.memory())?);
         }
-        Ok(Self { spec, data, scaling, rule, products, neighborhood, center, learned, control, _memory: memory })
+        Ok(Self {
+            spec,
+            data,
+            scaling,
+            rule,
+            products,
+            neighborhood,
+            center,
+            learned,
+            control,
+            _memory: memory,
+        })
     }
 }
 

@@ -10,7 +10,8 @@ use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::data::query_distance::Comparison;
 use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::learn::fit::{
-    Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior, QueryDependence,
+    Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior,
+    QueryDependence,
 };
 use crate::learn::kernel::{self, MapOptions};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind};

@@ -56,7 +56,7 @@ impl TrainingSpec for GridSpec {
             trained.warnings.extend(spec.dependence_warning(found.as_ref()));
             let mut tell = |key: &str, value: Value| trained.details.insert(key.to_owned(), value);
             tell(QueryDependence::KEY, QueryDependence::report(found.as_ref()));
-            if self.interaction == Interaction::Auto {
+            if self.interaction != Interaction::None {
                 tell("interaction", json!(spec.interaction.name()));
             }
             if self.open.neighbors && self.smoothing.kind.uses_distance() {
@@ -164,7 +164,8 @@ impl GridSpec {
         let is_hinge = matches!(self.loss, Loss::Pair(PairLoss::Hinge, _));
         let one = if is_hinge { "rank_svm" } else { "\"smoothing\": \"uniform\"" };
         let then = if self.smoothing.kind == SmoothingKind::Uniform {
-            "so products with them hardly help; leave out the option 'interaction', or set it to \"auto\"".to_owned()
+            "so products with them hardly help; leave out the option 'interaction', or set it to \"auto\""
+                .to_owned()
         } else if self.prior == Prior::Global {
             format!("so this model shrinks to one function of all queries; {one} is as good and faster")
         } else if self.can_shrink() {
