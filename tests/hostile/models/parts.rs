@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::internals::data::query_distance::ColumnDistance;
-use sqlite_ltr::internals::data::{Fingerprint, Id, Missing, QueryFeatureKind, Scaling};
+use sqlite_ltr::internals::data::{Categories, Fingerprint, Id, Missing, QueryFeatureKind, Scaling};
 use sqlite_ltr::internals::learn::fit::Penalty;
 use sqlite_ltr::internals::learn::smoothing::Smoothing;
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState, TrainingColumns, decode_header, encode_header};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// The format version of the models without categories, and of those with them.
-const VERSION: u16 = 6;
+pub const VERSION: u16 = 6;
 pub const WITH_CATEGORIES: u16 = 7;
 
 #[derive(Serialize, Deserialize)]
@@ -159,7 +159,10 @@ pub fn seal_as(version: u16, header: &[u8], blocks: &[u8]) -> Vec<u8> {
 /// A model taken apart.
 #[derive(Clone)]
 pub struct Opened {
+    pub version: u16,
     pub parts: Parts,
+    /// The bytes after the parts: in format 7 those of the categories.
+    pub rest: Vec<u8>,
     pub blocks: Vec<Vec<u8>>,
 }
 
@@ -173,13 +176,26 @@ impl Opened {
             rest = after;
             block.to_vec()
         });
-        Self { blocks: blocks.collect(), parts: decode_header(&model).expect("the parts") }
+        let blocks = blocks.collect();
+        let version = u16::from(blob[8]);
+        if version == VERSION {
+            return Self {
+                version,
+                blocks,
+                parts: decode_header(&model).expect("the parts"),
+                rest: Vec::new(),
+            };
+        }
+        let (parts, categories): (Parts, Categories) =
+            decode_header(&model).expect("the parts and the categories");
+        Self { version, blocks, parts, rest: encode_header(&categories).expect("bytes") }
     }
 
     pub fn seal(&self) -> Vec<u8> {
-        let model = encode_header(&self.parts).expect("bytes");
+        let mut model = encode_header(&self.parts).expect("bytes");
+        model.extend(&self.rest);
         let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
-        seal(&encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
+        seal_as(self.version, &encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
     }
 
     pub fn linear(&self) -> Linear {

@@ -34,6 +34,11 @@ pub const SLOTS: &str = "SELECT query_id, one.doc_id, two.doc_id AS slot, one.do
 const MANY: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, a, b FROM judged, \
      (SELECT 0 AS n UNION ALL SELECT 1)";
 
+/// Queries that differ, enough for kernels of query features.
+const DIFFERENT: &str = "SELECT query_id + 10 * n AS query_id, doc_id, iif(n % 2, relevance, 2 - relevance) AS relevance, a, b, \
+     n % 2 + query_id / 100.0 AS q_mood FROM judged, \
+     (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5)";
+
 pub fn connect() -> Connection {
     let connection = Connection::open_in_memory().expect("a database");
     sqlite_ltr::register(&connection).expect("registration");
@@ -67,6 +72,9 @@ const MIXED_CASES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Options of models whose kernels see query features.
+const DIFFERENT_CASES: &[(&str, &str)] = &[("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#)];
+
 /// Algorithm and options of each model, beside the kernels.
 const CASES: &[(&str, &str)] = &[
     ("rank_svm", r#"{"lambda": 0.01}"#),
@@ -89,6 +97,8 @@ const CASES: &[(&str, &str)] = &[
     ("q_svm", r#"{"lambda": 0.01, "neighbors": 3, "query_features": "mean", "query_distance": "learned"}"#),
     ("knn_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#),
     ("knn_svm", r#"{"lambda": 0.01, "form": "ranking", "neighbors": 2}"#),
+    ("rank_svm", r#"{"lambda": 0.01, "interaction": "linear"}"#),
+    ("regression", r#"{"lambda": 0.01, "interaction": "gaussian"}"#),
     ("indv_svm", r#"{"lambda": 0.01}"#),
     ("indv_svm", r#"{"lambda": 0.01, "prior": "global"}"#),
     ("regression", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),
@@ -175,7 +185,7 @@ pub fn samples(connection: &Connection) -> Vec<Sample> {
     for algorithm in ALGORITHMS {
         assert!(cases.iter().any(|(name, _)| *name == algorithm.name), "no model of '{}'", algorithm.name);
     }
-    let sources = [(MIXED_CASES, "judged"), (WEIGHTED_CASES, WEIGHTED)];
+    let sources = [(MIXED_CASES, "judged"), (WEIGHTED_CASES, WEIGHTED), (DIFFERENT_CASES, DIFFERENT)];
     let of_sources =
         sources.iter().flat_map(|(cases, source)| cases.iter().map(move |case| (case.0, case.1, *source)));
     let others = cases.iter().map(|(algorithm, options)| {

@@ -5,12 +5,12 @@
 
 use serde_json::{Value, json};
 use sqlite_ltr::internals::data::query_distance::QueryDistance;
-use sqlite_ltr::internals::data::{Fingerprint, Id, QueryFeatureRule, Scaling};
+use sqlite_ltr::internals::data::{Categories, Fingerprint, Id, QueryFeatureRule, Scaling};
 use sqlite_ltr::internals::learn::fit::FitSpec;
 use sqlite_ltr::internals::learn::smoothing::Smoothing;
 use sqlite_ltr::internals::learn::space::{AnySpace, Function, Space};
 use sqlite_ltr::internals::model::{
-    Ensemble, Factored, Implicit, OnlineRules, OnlineState, QuerySum, encode_header,
+    Ensemble, Factored, Implicit, Interactions, OnlineRules, OnlineState, QuerySum, encode_header,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,7 +18,7 @@ use super::calls::Tally;
 use super::change::whole_bytes;
 use super::models::{connect, samples};
 use super::walk::{Kind, Place, Walk, whole_of};
-use crate::models::parts::{Card, Index, Opened, seal};
+use crate::models::parts::{Card, Index, Opened, WITH_CATEGORIES, seal_as};
 
 /// Changes that are tried without `LTR_LONG`, about.
 const SHORT: usize = 1_000;
@@ -28,28 +28,31 @@ type Dependent = (
     (Vec<f64>, Vec<f64>, Vec<f64>, Vec<(f64, f64)>, Vec<u32>, u8, bool),
 );
 
-/// The parts of a model: card, scaling and form; ranker; fingerprint; blocks.
+/// The parts of a model: card, scaling and form; ranker; fingerprint, in format 7 with categories; blocks.
 struct Pieces {
+    version: u16,
     header: [Vec<u8>; 3],
     blocks: Vec<Vec<u8>>,
 }
 
 impl Pieces {
     fn new(opened: &Opened) -> Self {
-        let model = encode_header(&opened.parts).expect("bytes");
+        let mut model = encode_header(&opened.parts).expect("bytes");
+        model.extend(&opened.rest);
         let mut walk = Walk::new(&model);
         walk.value::<(Card, Scaling, String)>();
         let front = walk.at;
         let ranker = walk.bytes();
         let header = [&model[..front], &model[ranker.clone()], &model[ranker.end..]];
-        Self { header: header.map(<[u8]>::to_vec), blocks: opened.blocks.clone() }
+        Self { version: opened.version, header: header.map(<[u8]>::to_vec), blocks: opened.blocks.clone() }
     }
 
     fn seal(&self) -> Vec<u8> {
         let [front, ranker, fingerprint] = &self.header;
         let model = [&front[..], &whole_bytes(ranker.len() as u64), ranker, fingerprint].concat();
         let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
-        seal(&encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
+        let header = encode_header(&Index { index, model }).expect("bytes");
+        seal_as(self.version, &header, &self.blocks.concat())
     }
 
     fn piece(&mut self, number: usize) -> &mut Vec<u8> {
@@ -67,6 +70,7 @@ impl Pieces {
             "linear" => of_ranker.value::<(AnySpace, Function)>(),
             "online" => of_ranker.value::<(OnlineRules, OnlineState)>(),
             "query_dependent" => of_ranker.value::<Dependent>(),
+            "interactions" => of_ranker.value::<Interactions>(),
             "query_trees" => of_ranker.value::<Ensemble>(),
             "query_sum" => of_ranker.value::<QuerySum>(),
             "factor" => of_ranker.value::<Factored>(),
@@ -76,6 +80,9 @@ impl Pieces {
         let (mut of_front, mut of_fingerprint) = (Walk::new(front), Walk::new(fingerprint));
         of_front.value::<(Card, Scaling, String)>();
         of_fingerprint.value::<Option<Fingerprint>>();
+        if self.version == WITH_CATEGORIES {
+            of_fingerprint.value::<Categories>();
+        }
         let walks = [of_front, of_ranker, of_fingerprint];
         assert!(walks.iter().all(Walk::is_at_end), "numbers of the whole {form}");
         // Blocks have numbers of eight bytes here, the numbers of groups among them.
