@@ -94,12 +94,12 @@ fn standardized() -> Vec<[f64; 2]> {
     all.iter().map(|z| [(z[0] - first.0) / first.1, (z[1] - second.0) / second.1]).collect()
 }
 
-/// phi with phi.phi' = exp(-|z - z'|^2 / 16): rows of the Cholesky factor of all queries. 16 is 8 times the variance.
+/// phi with phi.phi' = exp(-|z - z'|^2 / 4): rows of the Cholesky factor of all queries. 4 is twice the variance.
 fn gaussian() -> Vec<Vec<f64>> {
     let z = standardized();
     let k = |i: usize, j: usize| {
         let square: f64 = z[i].iter().zip(z[j]).map(|(a, b)| (a - b).powi(2)).sum();
-        (-square / 16.0).exp() + if i == j { 1e-13 } else { 0.0 }
+        (-square / 4.0).exp() + if i == j { 1e-13 } else { 0.0 }
     };
     let mut factor = vec![vec![0.0; QUERIES]; QUERIES];
     for i in 0..QUERIES {
@@ -112,6 +112,7 @@ fn gaussian() -> Vec<Vec<f64>> {
     factor
 }
 
+/// Rule 4.12.
 #[test]
 fn interactions_are_a_linear_function_of_products() {
     let z = standardized();
@@ -188,7 +189,7 @@ fn interactions_that_are_left_to_the_rows_need_queries_that_differ() {
     assert!(found.contains("needs a query feature that is a number"), "{found}");
 }
 
-/// A kernel of documents and query features, with the query features filled in, is what it is for whole rows.
+/// Rule 4.13. A score is that of the row alone, and contributions add up to it.
 #[test]
 fn kernels_of_auto_see_query_features_if_queries_differ() {
     let connection = connect(|_| Vec::new());
