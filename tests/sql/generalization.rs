@@ -42,7 +42,8 @@ fn train(connection: &Connection, algorithm: &str, options: &Value) -> (Value, [
     options["tolerance"] = json!(1e-8);
     let sql = "SELECT ltr_train(?1, 'batch', ?2)";
     let report: String = value(connection, sql, (algorithm, options.to_string()));
-    let weight = |name: &str| value(connection, "SELECT weight FROM ltr_weights('m') WHERE feature = ?1", [name]);
+    let weight =
+        |name: &str| value(connection, "SELECT weight FROM ltr_weights('m') WHERE feature = ?1", [name]);
     (serde_json::from_str(&report).unwrap(), [weight("a"), weight("b")])
 }
 

@@ -207,7 +207,8 @@ impl Run {
         };
         let most = rounds.iter().map(|round| positive(round).len()).max().unwrap_or(0);
         close("m", number("/bounds/most_weighted_documents"), most as f64);
-        let ratio = |round: &Round| positive(round).last().map_or(1.0, |largest| largest / positive(round)[0]);
+        let ratio =
+            |round: &Round| positive(round).last().map_or(1.0, |largest| largest / positive(round)[0]);
         close("v_max", number("/bounds/largest_weight_ratio"), rounds.iter().map(ratio).fold(1.0, f64::max));
         // 1. The regret and Theorem 5 at every scale of the averaged function.
         let (average, first) = (self.average(to), &self.functions[from]);

@@ -234,10 +234,9 @@ impl Session<'_> {
         let w = fit.function.weights.as_slice();
         let length = spec.center.as_ref().map_or_else(|| dot(w, w).sqrt(), |w0| distance(w, w0));
         let regularized = match (spec.penalty, fit.report.multiplier) {
-            (Penalty::Ridge, _) => Regularized::Ridge {
-                lambda: 2.0 * spec.loss.penalty_factor() * spec.lambda,
-                length,
-            },
+            (Penalty::Ridge, _) => {
+                Regularized::Ridge { lambda: 2.0 * spec.loss.penalty_factor() * spec.lambda, length }
+            }
             (Penalty::Ball, Some(multiplier)) => Regularized::Ball { radius: spec.lambda, multiplier },
             _ => return Ok(None),
         };

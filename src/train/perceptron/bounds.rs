@@ -244,7 +244,7 @@ const LAMBDAS: [f64; 4] = [1.0, 1e-2, 1e-4, 1e-6];
 const NO_MARGIN: f64 = 1e-7;
 
 /// Features of documents, read again in each iteration, up to which a separator is searched.
-const MOST_READ: usize = 1_000_000_000;
+const MOST_READ: usize = 4_000_000_000;
 
 /// Rows whose scores one thread computes.
 const ROWS: usize = 256;
@@ -284,9 +284,12 @@ pub(super) fn best_separator(
     let read = data.n_docs().saturating_mul(data.features.columns() + ROW_COST);
     let iterations = RULE.max_iterations as usize;
     let has_kernel = perceptron.progress().support.is_some();
-    if has_kernel || read.saturating_mul(iterations * LAMBDAS.len()) > MOST_READ {
+    let too_many = known.is_none() && read.saturating_mul(iterations * LAMBDAS.len()) > MOST_READ;
+    if has_kernel || too_many {
         let reason = if has_kernel { "with a kernel" } else { "among so many numbers" };
-        let none = || format!("neither the averaged nor the last weights separate; others are not searched {reason}");
+        let none = || {
+            format!("neither the averaged nor the last weights separate; others are not searched {reason}")
+        };
         return Ok(known.ok_or_else(none));
     }
     let per_query = bytes_of::<(SlamQuery, f64, [usize; 2])>(data.n_queries());

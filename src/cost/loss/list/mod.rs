@@ -76,7 +76,8 @@ pub(super) fn check_weights(key: &str, weights: Option<&[f64]>, fall: bool) -> R
         && weights.iter().any(|weight| *weight > 0.0)
         && (!fall || weights.windows(2).all(|pair| pair[0] >= pair[1]));
     let falling = if fall { ", none larger than that before it" } else { "" };
-    let allowed = format!("an array of numbers from 0 to {MOST_WEIGHT:e}, at least one of them above 0{falling}");
+    let allowed =
+        format!("an array of numbers from 0 to {MOST_WEIGHT:e}, at least one of them above 0{falling}");
     in_range(valid, key, &shorten(&format!("{weights:?}")), &allowed)
 }
 

@@ -311,8 +311,7 @@ mod tests {
     fn weights_of_pairs_add_up_to_their_total() {
         let labels = [2.0, 0.0, 1.0, 2.0, 0.5, 2.0, 0.0];
         for weights in [PairWeights::Equal, PairWeights::Grade, PairWeights::Gain] {
-            let weight =
-                |y: f64, z: f64| if y > z { weights.levels(y).0 - weights.levels(z).1 } else { 0.0 };
+            let weight = |y: f64, z: f64| if y > z { weights.levels(y).0 - weights.levels(z).1 } else { 0.0 };
             let sum: f64 = labels.iter().flat_map(|y| labels.iter().map(move |z| weight(*y, *z))).sum();
             assert!((weights.total(&labels) - sum).abs() < 1e-12, "{weights:?}");
             assert_eq!([weights.total(&[]), weights.total(&[1.0])], [0.0; 2]);
