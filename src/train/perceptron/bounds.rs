@@ -293,10 +293,14 @@ pub(super) fn best_separator(
         return Ok(known.ok_or_else(none));
     }
     let per_query = bytes_of::<(SlamQuery, f64, [usize; 2])>(data.n_queries());
-    let planes = matrix_bytes(iterations, 2 * data.features.columns() + iterations);
+    let most_planes = iterations * LAMBDAS.len();
+    let planes = matrix_bytes(most_planes, 2 * data.features.columns() + most_planes);
     let bytes = matrix_bytes(data.n_docs(), NUMBERS) + per_query + planes;
     let _memory = control.reserve(bytes, "the largest margin of the documents", "train on fewer rows")?;
     let least = LeastDifference::new(perceptron, data);
+    if least.of_scores(&vec![0.0; data.n_docs()]).0.is_infinite() {
+        return Ok(Err("no query has two documents that the measure tells apart".to_owned()));
+    }
     // 2. Any linear function that separates.
     let (mut best, mut most) = (known, f64::INFINITY);
     let norm = perceptron.progress().largest_norm;
