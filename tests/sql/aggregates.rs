@@ -64,6 +64,7 @@ fn every_function_has_its_value() {
         ("ltr_neru(a, b, 1, 3)", 0.5_f64.sqrt()),
         ("ltr_mre(a, b)", 3.0 / 6.0),
         ("ltr_kendall_tau(a, b)", -1.0 / (5.0 * 6.0_f64).sqrt()),
+        ("ltr_pair_loss(a, b)", 35.0 / 6.0),
     ];
     for (call, expected) in table {
         assert_close(number(call, RANKED), expected, call);

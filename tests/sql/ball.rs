@@ -33,6 +33,7 @@ fn models_are_trained() {
         r#"{"penalty": "ball", "radius": [0.1, 1, 10]}"#,
         r#"{"penalty": "ball", "radius": "auto", "kernel": {"gaussian": {"gamma": 0.5}}}"#,
         r#"{"penalty": "ball", "radius": 2, "kernel": "laplace", "landmarks": 20}"#,
+        r#"{"penalty": "ball", "loss": "slam", "radius": [0.1, 10], "kernel": {"gaussian": {"gamma": 0.5}}}"#,
         r#"{"penalty": "sphere"}"#,
         r#"{"penalty": "sphere", "radius": [0.1, 10], "kernel": {"gaussian": {"gamma": 0.5}}}"#,
     ] {
@@ -106,7 +107,11 @@ fn what_has_no_meaning_is_refused() {
             r#"{"penalty": "sphere", "lambda": 1}"#,
             "no effect with penalty \"sphere\"; use the option 'radius'",
         ),
-        ("slam", r#"{"penalty": "ball"}"#, "penalty \"ball\" does not support loss \"slam\""),
+        (
+            "direct",
+            r#"{"penalty": "ball"}"#,
+            "penalty \"ball\" does not support loss \"direct\"; use bound \"convex\" or penalty \"ridge\"",
+        ),
         ("rank_svm", r#"{"penalty": "ball"}"#, "penalty \"ball\" does not support loss \"hinge\""),
         (
             "list_net",

@@ -31,6 +31,7 @@ mod fates;
 mod files;
 mod fts;
 mod fts_loading;
+mod generalization;
 mod implicit;
 mod imported;
 mod interactions;

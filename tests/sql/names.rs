@@ -59,6 +59,8 @@ const FUNCTIONS: &[&str] = &[
     "ltr_pack/5",
     "ltr_pack/6",
     "ltr_pack/7",
+    "ltr_pair_loss/2",
+    "ltr_pair_loss/3",
     "ltr_paired_test/2",
     "ltr_paired_test/3",
     "ltr_partial/3",

@@ -116,6 +116,8 @@ pub struct PairDef {
     pub value: fn(f64) -> f64,
     /// A subgradient of the value, at most 0. For a loss that is not convex, a one-sided derivative.
     pub slope: fn(f64) -> f64,
+    /// The largest absolute slope; `None` if it has no bound.
+    pub steepest: Option<f64>,
 }
 
 /// A listwise loss with its parameters.
@@ -141,8 +143,14 @@ pub trait ListwiseLoss: Send + Sync {
     /// True if a query with these labels influences a fit.
     fn is_informative(&self, labels: &[f64]) -> bool;
 
-    /// The largest |g|_1 of a subgradient g for a query with these labels (N >= 1); `None` if it is not known.
+    /// An upper bound of |g|_1 for the subgradients g of a convex loss of a query with these labels (N >= 1); `None` if there
+    /// is none.
     fn lipschitz(&self, _labels: &[f64]) -> Option<f64> {
+        None
+    }
+
+    /// For [`Shape::Annealed`]: the first sigma, above 0; by the scores if `None`.
+    fn first_sigma(&self) -> Option<f64> {
         None
     }
 

@@ -153,6 +153,11 @@ impl Loss {
         matches!(self, Self::List(_)) && matches!(self.shape(), Shape::Quadratic | Shape::Smooth)
     }
 
+    /// Whether it is a convex listwise loss.
+    pub fn is_convex_list(&self) -> bool {
+        matches!(self, Self::List(_)) && self.shape().is_convex()
+    }
+
     /// True if a query with these labels influences a fit. `weights`: the weights of its documents; empty if all are 1.
     pub fn is_informative(&self, labels: &[f64], weights: &[f64]) -> bool {
         let weighted = || labels.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(y, _)| *y);
@@ -164,6 +169,18 @@ impl Loss {
                 let counted: Vec<f64> = weighted().collect();
                 !counted.is_empty() && loss.is_informative(&counted)
             }
+        }
+    }
+
+    /// An upper bound of |g|_1 for the subgradients g in the scores of a convex loss of a query with these labels (N >= 1),
+    /// whose documents have no weights; `None` if there is none.
+    pub fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        match self {
+            Self::Pair(loss, weights) => {
+                let of_pairs = 2.0 * self.normalizer(labels.len()) * weights.total(labels);
+                loss.def().steepest.map(|steepest| steepest * of_pairs)
+            }
+            Self::List(loss) => loss.lipschitz(labels),
         }
     }
 

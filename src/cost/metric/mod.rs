@@ -22,7 +22,7 @@
 //! | `ndcg` | no document has a gain above 0 |
 //! | `neru` | no grade is above `neutral_grade` |
 //! | `map`, `mrr`, `precision`, `recall`, `wta` | no document is relevant |
-//! | `mre`, `mre_pooled` | fewer than two documents |
+//! | `mre`, `mre_pooled`, `pair_loss` | fewer than two documents |
 //! | `kendall_tau` | all grades equal or all scores equal |
 //! | `alpha_ndcg`, `subtopic_recall` | no document has a subtopic |
 //!
@@ -77,6 +77,7 @@ pub const METRICS: &[&MetricDef] = &[
     &pairs::MRE,
     &pairs::MRE_POOLED,
     &pairs::KENDALL_TAU,
+    &pairs::PAIR_LOSS,
 ];
 
 /// Every metric of subtopics. All take a cutoff, and higher is better.

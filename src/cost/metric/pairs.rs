@@ -155,6 +155,31 @@ fn mis_ranking_error(list: &ScoredList<'_>) -> Option<f64> {
     (counts.all > 0).then(|| wrong / counts.all as f64)
 }
 
+// Least squares on pairs (Xu, Fang & Wang 2014, equation 1): the loss of pairs of which their error is the mean.
+//
+// `2 / (n (n - 1)) sum_{i < j} (y_i - y_j - (s_i - s_j))^2 = 2 / (n - 1) sum_i (d_i - mean d)^2`, `d = y - s`.
+//
+// Decisions: undefined with fewer than two documents. It depends on the scores themselves, not on their order, so
+// the option `ties` has no effect. Cost O(n log n): the sum is over sorted terms, the same for every order of the input.
+
+/// The declaration.
+pub const PAIR_LOSS: MetricDef = MetricDef {
+    summary: "squared error of the differences of scores, as estimates of the differences of grades",
+    formula: "2 / (n (n - 1)) * sum_{i<j} (y_i - y_j - (s_i - s_j))^2",
+    source: "Xu, Fang, Wang 2014",
+    takes_cutoff: false,
+    better: Better::Lower,
+    ..MetricDef::new("pair_loss", "ltr_pair_loss", pair_loss)
+};
+
+fn pair_loss(list: &ScoredList<'_>) -> Option<f64> {
+    let terms = list.labels.len().checked_sub(1).filter(|terms| *terms > 0)? as f64;
+    let mut errors: Vec<f64> = list.labels.iter().zip(list.scores).map(|(y, s)| y - s).collect();
+    sort_ascending(&mut errors);
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    Some(2.0 * errors.iter().map(|error| (error - mean) * (error - mean)).sum::<f64>() / terms)
+}
+
 /// Number of pairs of a query.
 fn pair_weight(relevance: &[f64]) -> f64 {
     pairs(relevance.len()) as f64
@@ -184,6 +209,33 @@ mod pairs_tests {
         assert_eq!([0, 1, 2, 5].map(pairs), [0, 0, 1, 10]);
         assert_eq!(tied_pairs(&[3.0, 3.0, 3.0, 1.0, 0.0, -0.0]), 4);
         assert_eq!(tied_pairs(&[]), 0);
+    }
+}
+
+#[cfg(test)]
+mod pair_loss_tests {
+    use super::*;
+    use crate::cost::metric::MetricOptions;
+
+    #[test]
+    fn it_is_the_mean_over_pairs() {
+        let options = MetricOptions::default();
+        let (labels, scores) = ([2.0, 0.0, 1.0, 2.0, -1.0], [0.3, 0.1, 7.0, 0.3, -0.2]);
+        let value = |n: usize| {
+            pair_loss(&ScoredList {
+                labels: &labels[..n],
+                scores: &scores[..n],
+                cutoff: None,
+                options: &options,
+            })
+        };
+        for n in 2..=5 {
+            let error = |i: usize, j: usize| labels[i] - labels[j] - (scores[i] - scores[j]);
+            let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j);
+            let mean = pairs.map(|(i, j)| error(i, j) * error(i, j)).sum::<f64>() / (n * (n - 1)) as f64;
+            assert!((value(n).unwrap() - mean).abs() < 1e-13 * mean, "{n}");
+        }
+        assert_eq!([value(0), value(1)], [None, None]);
     }
 }
 

@@ -112,7 +112,17 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Penalty, Choice::Loss],
-        holds: |c| c.penalty.has_radius() && !c.loss.is_smooth_list(),
+        holds: |c| c.penalty == Penalty::Ball && !c.loss.is_convex_list(),
+        instead: |c| {
+            if c.loss.def().name == DIRECT.name {
+                return "bound \"convex\" or penalty \"ridge\"".to_owned();
+            }
+            "penalty \"ridge\" or a convex listwise loss such as \"slam\"".to_owned()
+        },
+    },
+    Conflict {
+        choices: &[Choice::Penalty, Choice::Loss],
+        holds: |c| c.penalty == Penalty::Sphere && !c.loss.is_smooth_list(),
         instead: |_| "penalty \"ridge\" or a smooth listwise loss such as \"list_net\"".to_owned(),
     },
     Conflict {

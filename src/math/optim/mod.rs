@@ -5,7 +5,7 @@
 //! | `driver` | the loop of all methods: stop rule, record of steps, cancellation |
 //! | `objective` | risks R(w) = F(X w + b), also with a quadratic penalty; line search: backtracking, bisection |
 //! | `newton_cg`, `lbfgs` | smooth risks |
-//! | `cutting_planes` | convex risks |
+//! | `cutting_planes` | convex risks, also with a penalty \|w\|_1, or over a ball |
 //! | `projected_gradient` | smooth risks over a ball or a sphere |
 //! | `starts` | the best of several starts |
 
@@ -48,12 +48,15 @@ pub struct SolveReport {
     /// The objective that the default start reached, if another start reached a lower one. Only for losses that are not
     /// convex.
     pub default_start: Option<f64>,
+    /// The factor of |w|^2 / 2 with which the penalty has the same minimum; of fits over a ball only.
+    pub multiplier: Option<f64>,
 }
 
 impl SolveReport {
-    /// The report of a run without eigenfunctions and other starts.
+    /// The report of a run without eigenfunctions, other starts and multipliers.
     pub fn new(stop: Stop, iterations: u32, objective: f64, gap: f64, steps: Vec<Step>) -> Self {
-        Self { stop, iterations, objective, gap, steps, eigenfunctions: Vec::new(), default_start: None }
+        let (eigenfunctions, default_start, multiplier) = (Vec::new(), None, None);
+        Self { stop, iterations, objective, gap, steps, eigenfunctions, default_start, multiplier }
     }
 }
 

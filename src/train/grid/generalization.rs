@@ -5,30 +5,63 @@
 //! E L(w) <= L(w*) + 2 L_2 B (8 / n + sqrt(2 / n)),   L_2 = R_X L_1
 //! ```
 //!
-//! n is the number of queries, R_X the largest norm of a scaled document, L_1 the largest |g|_1 of a subgradient of the loss
-//! in the scores (SLAM: twice the sum of the weights v), B a bound of |w - w0|, w0 the prior. The theorem holds for a B that
-//! is fixed before training, for the lambda below, and for w0 = 0 or a w0 from other rows. The report takes B = |w - w0| of
-//! the fitted function. The bound is proportional to B, and lambda to 1 / B.
+//! n is the number of queries, R_X the largest norm of a scaled document, L_1 a bound of |g|_1 of the subgradients of the loss
+//! in the scores (SLAM: twice the sum of the weights v), w* the best function with |w - w0| <= B, w0 the prior. w minimizes
+//! the mean loss + lambda / 2 |w - w0|^2 over the same ball, with
 //!
-//! lambda = 2 L_2 / (B sqrt(n) sqrt(1/2 + 4/n)), which is O(1 / sqrt(n)), minimizes the last bound of the proof,
-//! lambda B^2 / 2 + 4 (lambda B + L_2)^2 / (lambda n).
+//! ```text
+//! lambda = 2 L_2 / (B sqrt(n) sqrt(1/2 + 4/n)),
+//! ```
+//!
+//! which minimizes the last bound of the proof, lambda B^2 / 2 + 4 (lambda B + L_2)^2 / (lambda n). B and lambda determine
+//! each other, so a training has one of them:
+//!
+//! | penalty | given | it is the function of the theorem if |
+//! |---|---|---|
+//! | ridge | lambda | \|w - w0\| <= B: the ball changes nothing |
+//! | ball | B | lambda is at most the multiplier of \|w\| <= B: the penalty changes nothing |
+//!
+//! The proof is for a lambda or B fixed before training, and for w0 = 0 or a w0 from other rows.
 
 use serde_json::{Value, json};
 
 use crate::base::{Control, Result};
-use crate::cost::loss::ListLoss;
+use crate::cost::loss::Loss;
 use crate::data::Dataset;
 use crate::math::dot;
 
-/// The bound for a function with these weights on scaled documents, with what it is made of: L_2, B, n, and the lambda of the
-/// proof, null if B = 0. `None` if the loss has no Lipschitz constant.
+/// Rounding of lengths and multipliers.
+const ROUNDED: f64 = 1.0 + 1e-9;
+
+/// What a training has of lambda and B.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Regularized {
+    /// The ridge penalty.
+    Ridge {
+        /// lambda, as the factor of |w - w0|^2 / 2.
+        lambda: f64,
+        /// |w - w0|.
+        length: f64,
+    },
+    /// The penalty ball.
+    Ball {
+        /// B.
+        radius: f64,
+        /// The multiplier of |w| <= B, as the factor of |w|^2 / 2.
+        multiplier: f64,
+    },
+}
+
+/// The bound for a function of scaled documents without weights, with what it is made of. `fixed`: lambda or B was fixed before
+/// the training, and w0 is from other rows. `None` if the loss has no Lipschitz constant.
 ///
 /// # Errors
 /// An interruption.
 pub(super) fn bound(
-    loss: &ListLoss,
+    loss: &Loss,
     data: &Dataset,
-    (w, center): (&[f64], Option<&[f64]>),
+    regularized: Regularized,
+    fixed: bool,
     control: &Control,
 ) -> Result<Option<Value>> {
     let mut lipschitz = 0.0_f64;
@@ -42,18 +75,33 @@ pub(super) fn bound(
             largest_square = largest_square.max(dot(&document, &document));
         }
     }
-    let difference = |(index, w): (usize, &f64)| w - center.map_or(0.0, |center| center[index]);
-    let from_center: Vec<f64> = w.iter().enumerate().map(difference).collect();
-    let radius = dot(&from_center, &from_center).sqrt();
     let (n, lipschitz) = (data.n_queries() as f64, lipschitz * largest_square.sqrt());
-    let lambda = (radius > 0.0).then(|| 2.0 * lipschitz / (radius * n.sqrt() * (0.5 + 4.0 / n).sqrt()));
+    if !(lipschitz > 0.0 && lipschitz.is_finite()) {
+        return Ok(None);
+    }
+    let product = 2.0 * lipschitz / (n.sqrt() * (0.5 + 4.0 / n).sqrt());
+    let (radius, lambda, problem) = match regularized {
+        Regularized::Ridge { lambda, length } => {
+            let radius = product / lambda;
+            let outside = length > radius * ROUNDED;
+            (radius, lambda, outside.then(|| format!("the function is {length:.4} from the prior; use a larger lambda, or penalty \"ball\" with this radius")))
+        }
+        Regularized::Ball { radius, multiplier } => {
+            let lambda = product / radius;
+            let free = lambda > multiplier * ROUNDED;
+            (radius, lambda, free.then(|| format!("the multiplier of the radius is {multiplier:.4e}; use a smaller radius, or penalty \"ridge\" with this lambda")))
+        }
+    };
+    let value = 2.0 * lipschitz * radius * (8.0 / n + (2.0 / n).sqrt());
     Ok(Some(json!({
         "formula": "2 L_2 B (8 / n + sqrt(2 / n))",
         "lipschitz": lipschitz,
         "radius": radius,
         "queries": data.n_queries(),
-        "value": 2.0 * lipschitz * radius * (8.0 / n + (2.0 / n).sqrt()),
-        "lambda": lambda,
+        "lambda": lambda / (2.0 * loss.penalty_factor()),
+        "value": problem.is_none().then_some(value),
+        "proved": fixed && problem.is_none(),
+        "problem": problem,
     })))
 }
 

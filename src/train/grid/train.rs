@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::checks;
 use super::choose::Lambdas;
 use super::fits::{self, Fit, log};
-use super::generalization;
+use super::generalization::{self, Regularized};
 use super::lambdas::default_components;
 use super::session::{Session, encode_queries};
 use super::spec::{DECODER_POWER, GridSpec};
@@ -22,7 +22,8 @@ use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
 use crate::learn::fit::{FitSpec, Interaction, Penalty, Prior, QueryDependence};
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, bandwidth_rate};
 use crate::learn::solve::{SolveReport, Stop};
-use crate::learn::space::{Function, Scorer};
+use crate::learn::space::{Form, Function, Scorer};
+use crate::math::{distance, dot};
 use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
 use crate::train::algorithm::{Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
 use crate::train::select::{CandidatePath, Searched, Split, TunedValue};
@@ -223,16 +224,32 @@ impl Session<'_> {
         }
     }
 
-    /// The bound of Theorem 8, if the model has one linear function, every query the same weight, and the loss is convex.
+    /// The bound of Theorem 8, if the model has one linear function, every query and document the same weight, and the loss is
+    /// convex.
     fn generalization(&self, spec: &FitSpec, fits: &[Fit]) -> Result<Option<Value>> {
-        let (Loss::List(loss), [fit], None) = (&spec.loss, fits, &self.rule) else { return Ok(None) };
-        let equal = self.neighborhood.weights.iter().all(|weight| weight.total_cmp(&1.0).is_eq());
-        if !equal || !self.space().is_linear() || !loss.shape().is_convex() || spec.penalty != Penalty::Ridge
+        let ([fit], None) = (fits, &self.rule) else { return Ok(None) };
+        let equal = self.neighborhood.weights.iter().all(|weight| weight.total_cmp(&1.0).is_eq())
+            && (0..self.data.n_queries()).all(|query| self.data.doc_weights(query).is_empty());
+        if !equal
+            || !self.space().is_linear()
+            || !spec.loss.shape().is_convex()
+            || self.spec.form != Form::Scoring
         {
             return Ok(None);
         }
-        let (w, center) = (fit.function.weights.as_slice(), spec.center.as_deref());
-        generalization::bound(loss, &self.data, (w, center), self.control)
+        let w = fit.function.weights.as_slice();
+        let length = spec.center.as_ref().map_or_else(|| dot(w, w).sqrt(), |w0| distance(w, w0));
+        let regularized = match (spec.penalty, fit.report.multiplier) {
+            (Penalty::Ridge, _) => {
+                Regularized::Ridge { lambda: 2.0 * spec.loss.penalty_factor() * spec.lambda, length }
+            }
+            (Penalty::Ball, Some(multiplier)) => Regularized::Ball { radius: spec.lambda, multiplier },
+            _ => return Ok(None),
+        };
+        let fixed = !self.spec.lambda.is_validated()
+            && self.spec.lambda != TunedValue::Rate
+            && matches!(self.spec.prior, Prior::Zero | Prior::Model);
+        generalization::bound(&spec.loss, &self.data, regularized, fixed, self.control)
     }
 
     fn ranker(self, spec: FitSpec, mut functions: Vec<Function>) -> Result<(Ranker, Scaling)> {

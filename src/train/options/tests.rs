@@ -98,7 +98,7 @@ fn sound(option: &OptionDef, algorithm: &AlgorithmDef) -> Value {
         "target" => json!("grade"),
         "decoder" => json!("linear"),
         "tolerance" => json!(1e-3),
-        "position_weights" | "slot_costs" => json!([1]),
+        "position_weights" | "grade_weights" | "discounts" | "slot_costs" => json!([1]),
         _ if option.default == "null" => json!(1),
         _ => serde_json::from_str(option.default).expect("defaults are JSON"),
     }

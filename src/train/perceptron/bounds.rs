@@ -9,7 +9,8 @@
 //! w_1 = 0 in a training, and the last weights of the model in an update. Theorem 5 has w_1 = 0. Its proof is for the
 //! rate 1 / (4 m R_X^2 v_max), a eta in this table. With misorder the ranking does not change if eta and w_1 are multiplied
 //! by the same number, so the bound holds for every eta; with margin the ranking does change, and the value has no proof.
-//! m is the largest number of documents with a positive weight, which is k for NDCG@k (Corollary 7).
+//! m is the largest number of documents with a positive weight, which is k for NDCG@k (Corollary 7). m and v_max of the rounds
+//! with an update are enough, because z_t = 0 in the others; the report has the paper's, of all rounds, too.
 //!
 //! f_t counts the documents that were active in round t, so it is convex and f_t(w_t) >= RML.
 //!
@@ -20,12 +21,12 @@
 
 use serde_json::{Value, json};
 
-use super::rounds::{Perceptron, ROW_COST};
+use super::rounds::{Perceptron, ROW_COST, weight_range};
 use crate::base::{Control, Result, Ticks, bytes_of, matrix_bytes, parallel};
 use crate::cost::loss::list::{Active, SlamQuery};
 use crate::data::Dataset;
 use crate::learn::kernel::Basis;
-use crate::math::{Objective, StopRule, cutting_planes, descending};
+use crate::math::{Objective, Solution, StopRule, cutting_planes, descending};
 
 /// One term n v max(0, 1 - c g).
 #[derive(Debug, Clone, Copy)]
@@ -119,16 +120,20 @@ pub(super) fn report(
     let has_lengths = progress.support.as_ref().is_none_or(definite);
     let proved = has_lengths && rules.update_on == Active::Misorder;
     // 3. The bound of the best known separator, if there is one.
-    let of_margin = best_separator(perceptron, data, &average, control)?.map(|separator| {
+    let separator = best_separator(perceptron, data, &average, control)?;
+    let name = separator.as_ref().map_or_else(String::clone, |separator| separator.name.to_owned());
+    let of_margin = separator.ok().map(|separator| {
         let [square, product, constant] = perceptron.inner_products(&separator.weights, &first);
         let (gamma, length) = (separator.margin, square.sqrt());
         let parabola = Parabola::new(size, relative_rate, [1.0, product / length, constant]);
         let scale = (1.0 / gamma).max(relative_rate * product / length);
-        (gamma, parabola.at(scale), separator.name)
+        (gamma, parabola.at(scale))
     });
-    let none = "none: neither the averaged nor the last weights order all documents as the grades do";
+    let (most_weighted, largest_ratio) = weights_of_all_rounds(perceptron, data);
     Ok(json!({
         "rounds": progress.rounds - start.rounds,
+        "largest_weight_ratio": largest_ratio,
+        "most_weighted_documents": most_weighted,
         "cumulative_loss": progress.cumulative_loss - start.loss,
         "cumulative_surrogate": progress.cumulative_surrogate - start.surrogate,
         "comparator": "averaged weights, best of scales",
@@ -146,12 +151,19 @@ pub(super) fn report(
         },
         "corollary_6": {
             "formula": "4 |u - a w_1|^2 m R_X^2 v_max, u a separator with margin 1; 4 m R_X^2 v_max / gamma^2 if w_1 = 0",
-            "gamma": of_margin.map(|(gamma, ..)| gamma),
-            "value": of_margin.map(|(_, value, _)| value),
-            "separator": of_margin.map_or(none, |(.., name)| name),
+            "gamma": of_margin.map(|(gamma, _)| gamma),
+            "value": of_margin.map(|(_, value)| value),
+            "separator": name,
             "proved": proved && of_margin.is_some(),
         },
     }))
+}
+
+/// m and v_max of all queries, with and without an update.
+fn weights_of_all_rounds(perceptron: &Perceptron, data: &Dataset) -> (u64, f64) {
+    let of = |query: usize| weight_range(perceptron.surrogate().of(data.labels(query)).weights());
+    let all = (0..data.n_queries()).map(of);
+    all.fold((0, 1.0), |(m, v), (count, ratio)| (count.max(m), ratio.max(v)))
 }
 
 fn terms(
@@ -211,13 +223,28 @@ fn least(terms: &[Term], parabola: Parabola) -> (f64, f64) {
 // Margin of a function u: the least difference of scores of two documents of a query that the measure tells apart,
 // divided by |u|. If it is above 0, u separates the documents.
 //
-// The largest margin of linear functions is gamma = 1 / |w| for the shortest w with all differences at least 1. With
-// 2 lambda <= gamma^2 that w minimizes lambda |w|^2 + max(0, 1 - the least difference of w): in the dual, the multiplier
-// of the least difference is 2 lambda / gamma^2 <= 1. The margin of a known separator is at most gamma, so it gives such a
-// lambda.
+// Let P be the least value of lambda |w|^2 + max(0, 1 - the least difference of w) over linear functions w, and gamma the
+// largest margin, 0 if no w separates. In the dual, the multiplier of the least difference is at most 1, so
+//
+// ```text
+// 2 lambda >= gamma^2:  P = 1 - gamma^2 / (4 lambda)         a lower bound of P bounds gamma from above
+// 2 lambda <= gamma^2:  P = lambda / gamma^2                 at the shortest w whose differences are at least 1
+// ```
+//
+// Without a known separator, lambda falls from the square of the largest norm until the minimum separates, or gamma is shown to
+// be 0 or tiny. The margin of a separator is at most gamma; it gives a lambda for the second line.
 
-/// Relative accuracy of the largest margin, and most iterations to find it.
+/// Relative accuracy of the largest margin, and most iterations for one lambda.
 const RULE: StopRule = StopRule { tolerance: 1e-4, max_iterations: 100 };
+
+/// Values of lambda from which a separator is searched, in squares of the largest norm: margins from 2e-2 to 2e-5 of it.
+const LAMBDAS: [f64; 4] = [1.0, 1e-2, 1e-4, 1e-6];
+
+/// An upper bound of the margin, in the largest norm, below which no function separates but by rounding.
+const NO_MARGIN: f64 = 1e-7;
+
+/// Features of documents, read again in each iteration, up to which a separator is searched.
+const MOST_READ: usize = 4_000_000_000;
 
 /// Rows whose scores one thread computes.
 const ROWS: usize = 256;
@@ -235,7 +262,7 @@ pub(super) struct Separator {
 }
 
 /// The best known separator: of linear functions the one with the largest margin, otherwise the averaged or the last
-/// weights. `None` if neither the averaged nor the last weights separate.
+/// weights. Without one, the reason.
 ///
 /// # Errors
 /// An interruption; [`Error::Memory`](crate::base::error::Error::Memory).
@@ -244,7 +271,7 @@ pub(super) fn best_separator(
     data: &Dataset,
     average: &[f64],
     control: &Control,
-) -> Result<Option<Separator>> {
+) -> Result<Result<Separator, String>> {
     let separator = |name, weights: &[f64]| -> Result<Option<Separator>> {
         let margin = margin(perceptron, data, weights, control)?;
         Ok(margin.map(|margin| Separator { name, weights: weights.to_vec(), margin }))
@@ -253,24 +280,53 @@ pub(super) fn best_separator(
     let known =
         [separator("averaged weights", average)?, separator("last weights", &perceptron.progress().weights)?];
     let better = |a: Separator, b: Separator| if b.margin > a.margin { b } else { a };
-    let Some(best) = known.into_iter().flatten().reduce(better) else { return Ok(None) };
-    if perceptron.progress().support.is_some() {
-        return Ok(Some(best));
-    }
-    // 2. The linear function with the largest margin.
-    let per_query = bytes_of::<(SlamQuery, f64, [usize; 2])>(data.n_queries());
+    let known = known.into_iter().flatten().reduce(better);
+    let read = data.n_docs().saturating_mul(data.features.columns() + ROW_COST);
     let iterations = RULE.max_iterations as usize;
-    let planes = matrix_bytes(iterations, 2 * data.features.columns() + iterations);
+    let has_kernel = perceptron.progress().support.is_some();
+    let too_many = known.is_none() && read.saturating_mul(iterations * LAMBDAS.len()) > MOST_READ;
+    if has_kernel || too_many {
+        let reason = if has_kernel { "with a kernel" } else { "among so many numbers" };
+        let none = || {
+            format!("neither the averaged nor the last weights separate; others are not searched {reason}")
+        };
+        return Ok(known.ok_or_else(none));
+    }
+    let per_query = bytes_of::<(SlamQuery, f64, [usize; 2])>(data.n_queries());
+    let most_planes = iterations * LAMBDAS.len();
+    let planes = matrix_bytes(most_planes, 2 * data.features.columns() + most_planes);
     let bytes = matrix_bytes(data.n_docs(), NUMBERS) + per_query + planes;
     let _memory = control.reserve(bytes, "the largest margin of the documents", "train on fewer rows")?;
     let least = LeastDifference::new(perceptron, data);
+    if least.of_scores(&vec![0.0; data.n_docs()]).0.is_infinite() {
+        return Ok(Err("no query has two documents that the measure tells apart".to_owned()));
+    }
+    // 2. Any linear function that separates.
+    let (mut best, mut most) = (known, f64::INFINITY);
+    let norm = perceptron.progress().largest_norm;
+    if best.is_none() && norm > 0.0 {
+        let lambdas = LAMBDAS.map(|factor| factor * norm * norm);
+        let zero = vec![0.0; data.features.columns()];
+        let found = cutting_planes::minimize_path(&least, None, &zero, &lambdas, &RULE, control);
+        control.check()?;
+        for (Solution { w, report }, lambda) in found.into_iter().zip(lambdas) {
+            best = best.into_iter().chain(separator("largest margin", &w)?).reduce(better);
+            most = most.min((4.0 * lambda * (1.0 - report.objective + report.gap).max(0.0)).sqrt());
+        }
+    }
+    let Some(best) = best else {
+        let shown =
+            if most <= NO_MARGIN * norm { String::new() } else { format!(" with a margin above {most:.1e}") };
+        return Ok(Err(format!("no linear function{shown} orders all documents as the grades do")));
+    };
+    // 3. The linear function with the largest margin.
     let start: Vec<f64> =
         best.weights.iter().map(|w| w / least.of_scores(&least.image(&best.weights)).0).collect();
     let lambdas = [0.5 * best.margin * best.margin];
     let found = cutting_planes::minimize_path(&least, None, &start, &lambdas, &RULE, control);
     control.check()?;
     let found = found.first().map(|found| separator("largest margin", &found.w)).transpose()?.flatten();
-    Ok(Some(found.into_iter().fold(best, better)))
+    Ok(Ok(found.into_iter().fold(best, better)))
 }
 
 /// The margin of a function; `None` unless it is above 0.

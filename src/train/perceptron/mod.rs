@@ -247,8 +247,8 @@ fn trained(perceptron: Perceptron, scaling: Scaling, bounds: Value) -> Result<Tr
         "cumulative_loss": progress.cumulative_loss,
         "cumulative_surrogate": progress.cumulative_surrogate,
         "largest_norm": progress.largest_norm,
-        "largest_weight_ratio": progress.largest_ratio,
-        "most_weighted_documents": progress.most_weighted,
+        "largest_weight_ratio_of_updates": progress.largest_ratio,
+        "most_weighted_documents_of_updates": progress.most_weighted,
     }))?;
     let volatile = Map::from_iter([("bounds".to_owned(), bounds)]);
     Ok(Trained {

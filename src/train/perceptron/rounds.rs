@@ -228,13 +228,18 @@ impl Perceptron {
 
     /// Updates m and v_max.
     fn update_bounds(&mut self, weights: &[f64]) {
-        let positive = || weights.iter().copied().filter(|weight| *weight > 0.0);
-        let (low, high) =
-            positive().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
+        let (count, ratio) = weight_range(weights);
         let progress = &mut self.progress;
-        progress.most_weighted = progress.most_weighted.max(positive().count() as u64);
-        progress.largest_ratio = progress.largest_ratio.max((high / low).min(f64::MAX));
+        progress.most_weighted = progress.most_weighted.max(count);
+        progress.largest_ratio = progress.largest_ratio.max(ratio);
     }
+}
+
+/// How many of these weights are above 0, and the largest ratio of two of them, 0 if there are none.
+pub(super) fn weight_range(weights: &[f64]) -> (u64, f64) {
+    let positive = || weights.iter().copied().filter(|weight| *weight > 0.0);
+    let (low, high) = positive().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
+    (positive().count() as u64, (high / low).min(f64::MAX))
 }
 
 /// Reserves the bytes of a round with `documents` documents: the support documents, their factor and the values of the

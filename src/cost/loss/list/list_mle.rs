@@ -65,6 +65,11 @@ impl ListwiseLoss for ListMle {
         differ(labels)
     }
 
+    /// A distribution and a document at each position but the last.
+    fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        Some(2.0 * labels.len().saturating_sub(1) as f64)
+    }
+
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let mut order: Vec<usize> = (0..labels.len()).collect();
         if let Some(seed) = self.seed {

@@ -60,6 +60,11 @@ impl ListwiseLoss for ListNet {
         labels.len() > 1
     }
 
+    /// Two distributions.
+    fn lipschitz(&self, _labels: &[f64]) -> Option<f64> {
+        Some(2.0)
+    }
+
     fn check_query(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Result<()> {
         if self.of_gains { check_gains(labels, LIST_NET.name) } else { Ok(()) }
     }

@@ -74,6 +74,11 @@ impl ListwiseLoss for Matching {
         labels.len() > 1 && labels.iter().any(|&label| label > 0.0)
     }
 
+    /// One row of each slot leaves, another one enters.
+    fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        Some(2.0 * targets(labels).count() as f64)
+    }
+
     /// Refuses costs beyond the range of the option.
     fn validate(&self) -> Result<()> {
         let wrong = |cost: &&f64| !(1e-9..=1e9).contains(*cost);

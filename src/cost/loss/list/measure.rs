@@ -11,15 +11,15 @@
 //! | `eru` | 2^((1 - p) / (half_life - 1)) | max(y - neutral, 0); `neru` divides by the largest sum |
 //!
 //! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
-//! form. Grades below 0 gain 0.
+//! form. Grades below 0 gain 0. Definition 2 allows any a and b: the options `position_weights` and `grade_weights`.
 
-use super::{RELEVANT, in_range};
+use super::{RELEVANT, check_weights, in_range};
 use crate::base::{Error, Result};
 use crate::cost::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
-use crate::math::{descending, sort_ascending};
+use crate::math::{compare, descending, sort_ascending};
 
 /// A measure that losses follow; cutoffs are numbers of positions.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Measure {
     /// Winner takes all.
     Wta,
@@ -39,6 +39,15 @@ pub enum Measure {
         half_life: f64,
         /// True if it is divided by its largest value.
         normalized: bool,
+    },
+    /// Weights of the caller in place of those of a measure.
+    Own {
+        /// The measure of the weights that are not given.
+        measure: Box<Measure>,
+        /// a, which never rises; 0 after the last.
+        positions: Option<Vec<f64>>,
+        /// b of the grades 0, 1, ...
+        grades: Option<Vec<f64>>,
     },
 }
 
@@ -80,56 +89,88 @@ impl Measure {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// A parameter of `eru` or `neru` that is out of range.
-    pub fn validate(self) -> Result<()> {
-        let Self::Eru { neutral, half_life, .. } = self else { return Ok(()) };
-        in_range(neutral.is_finite(), "neutral_grade", &neutral, "a finite number")?;
-        in_range(half_life.is_finite() && half_life > 1.0, "half_life", &half_life, "a number above 1")
+    /// A parameter of `eru` or `neru`, or weights, out of range.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Eru { neutral, half_life, .. } => {
+                in_range(neutral.is_finite(), "neutral_grade", neutral, "a finite number")?;
+                in_range(
+                    half_life.is_finite() && *half_life > 1.0,
+                    "half_life",
+                    half_life,
+                    "a number above 1",
+                )
+            }
+            Self::Own { measure, positions, grades } => {
+                measure.validate()?;
+                check_weights("position_weights", positions.as_deref(), true)?;
+                check_weights("grade_weights", grades.as_deref(), false)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Number of positions that count, if not all.
-    pub fn cutoff(self) -> Option<usize> {
+    pub fn cutoff(&self) -> Option<usize> {
         match self {
-            Self::Mrr(cutoff) | Self::Dcg(cutoff) | Self::Ndcg(cutoff) => cutoff,
-            Self::Precision(cutoff) => Some(cutoff),
+            Self::Mrr(cutoff) | Self::Dcg(cutoff) | Self::Ndcg(cutoff) => *cutoff,
+            Self::Precision(cutoff) => Some(*cutoff),
             Self::Wta | Self::Eru { .. } => None,
+            Self::Own { measure, positions, .. } => {
+                positions.as_ref().map_or_else(|| measure.cutoff(), |weights| Some(weights.len()))
+            }
         }
     }
 
     /// a of the first `positions` positions.
-    pub fn position_weights(self, positions: usize) -> Vec<f64> {
+    pub fn position_weights(&self, positions: usize) -> Vec<f64> {
         let depth = self.cutoff().unwrap_or(usize::MAX);
         let weight = |position: usize| match self {
             _ if position >= depth => 0.0,
             Self::Wta => f64::from(u8::from(position == 0)),
             Self::Mrr(_) => 1.0 / (position + 1) as f64,
             Self::Dcg(_) | Self::Ndcg(_) => logarithmic(position),
-            Self::Precision(cutoff) => 1.0 / cutoff as f64,
+            Self::Precision(cutoff) => 1.0 / *cutoff as f64,
             Self::Eru { half_life, .. } => libm::exp2(-(position as f64) / (half_life - 1.0)),
+            Self::Own { positions, .. } => positions.as_ref().map_or(0.0, |weights| weights[position]),
         };
-        (0..positions).map(weight).collect()
+        match self {
+            Self::Own { measure, positions: None, .. } => measure.position_weights(positions),
+            _ => (0..positions).map(weight).collect(),
+        }
     }
 
     /// True if b are divided by the largest sum that a list gives them.
-    pub fn is_ratio(self) -> bool {
-        matches!(self, Self::Ndcg(_) | Self::Eru { normalized: true, .. })
+    pub fn is_ratio(&self) -> bool {
+        match self {
+            Self::Ndcg(_) | Self::Eru { normalized: true, .. } => true,
+            Self::Own { measure, grades: None, .. } => measure.is_ratio(),
+            _ => false,
+        }
     }
 
-    /// b of documents with these labels.
-    pub fn label_weights(self, labels: &[f64]) -> Vec<f64> {
+    /// b of documents with these labels, which have passed [`Self::check`].
+    pub fn label_weights(&self, labels: &[f64]) -> Vec<f64> {
+        let weights = self.worths(labels);
+        if self.is_ratio() { self.normalized(weights) } else { weights }
+    }
+
+    /// b before the division by the largest sum.
+    fn worths(&self, labels: &[f64]) -> Vec<f64> {
         match self {
             Self::Wta | Self::Mrr(_) | Self::Precision(_) => relevance(labels),
             Self::Dcg(_) => gains(labels, Gain::Exp2),
-            Self::Ndcg(_) => self.normalized(gains_for_ratios(labels, Gain::Exp2)),
-            Self::Eru { neutral, normalized, .. } => {
-                let utilities = labels.iter().map(|&y| (y - neutral).max(0.0)).collect();
-                if normalized { self.normalized(utilities) } else { utilities }
+            Self::Ndcg(_) => gains_for_ratios(labels, Gain::Exp2),
+            Self::Eru { neutral, .. } => labels.iter().map(|&y| (y - neutral).max(0.0)).collect(),
+            Self::Own { measure, grades: None, .. } => measure.worths(labels),
+            Self::Own { grades: Some(weights), .. } => {
+                labels.iter().map(|label| weight_of(*label, weights).unwrap_or(0.0)).collect()
             }
         }
     }
 
     /// These weights divided by the largest sum that an order gives them; 0 where that is 0.
-    fn normalized(self, mut weights: Vec<f64>) -> Vec<f64> {
+    fn normalized(&self, mut weights: Vec<f64>) -> Vec<f64> {
         let mut ideal = weights.clone();
         sort_ascending(&mut ideal);
         ideal.reverse();
@@ -141,7 +182,7 @@ impl Measure {
     }
 
     /// a and b for documents with these labels.
-    pub fn weights(self, labels: &[f64]) -> PositionWeights {
+    pub fn weights(&self, labels: &[f64]) -> PositionWeights {
         let mut positions = self.position_weights(labels.len());
         positions.truncate(positions.iter().rposition(|&weight| weight > 0.0).map_or(0, |last| last + 1));
         PositionWeights { positions, documents: self.label_weights(labels) }
@@ -150,8 +191,16 @@ impl Measure {
     /// Refuses the labels of a query that the measure is not for.
     ///
     /// # Errors
-    /// `mrr`: other than one relevant document; `dcg`: grades whose gain is too large for a number.
-    pub fn check(self, labels: &[f64]) -> Result<()> {
+    /// `mrr`: other than one relevant document; `dcg`: grades whose gain is too large for a number; grades without a weight.
+    pub fn check(&self, labels: &[f64]) -> Result<()> {
+        if let Self::Own { measure, positions, grades } = self {
+            return match grades {
+                Some(weights) => check_grades(labels, weights),
+                // With other weights of positions the relevance of several documents adds up.
+                None if positions.is_some() && matches!(**measure, Self::Mrr(_)) => Ok(()),
+                None => measure.check(labels),
+            };
+        }
         if matches!(self, Self::Mrr(_)) {
             let relevant: f64 = relevance(labels).iter().sum();
             if relevant.to_bits() != 1.0f64.to_bits() {
@@ -168,6 +217,22 @@ impl Measure {
         }
         Ok(())
     }
+}
+
+/// The weight of a whole grade from 0; `None` for other grades.
+fn weight_of(label: f64, weights: &[f64]) -> Option<f64> {
+    weights.iter().enumerate().find(|(grade, _)| compare(*grade as f64, label).is_eq()).map(|(_, b)| *b)
+}
+
+/// Refuses grades without a weight.
+fn check_grades(labels: &[f64], weights: &[f64]) -> Result<()> {
+    labels.iter().find(|label| weight_of(**label, weights).is_none()).map_or(Ok(()), |label| {
+        Err(Error::value(
+            "grade of a document with the option 'grade_weights'",
+            label.to_string(),
+            format!("a whole number from 0 to {}, the grades with a weight", weights.len() - 1),
+        ))
+    })
 }
 
 /// A measure for the documents of one query.

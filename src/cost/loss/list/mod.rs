@@ -18,7 +18,7 @@ mod svm_map;
 use std::cell::RefCell;
 
 use super::def::LossDef;
-use crate::base::{Error, Params, Result};
+use crate::base::{Error, Params, Result, shorten};
 use crate::cost::metric::{Metric, logarithmic};
 use crate::math::compare;
 
@@ -57,6 +57,28 @@ pub(super) const RELEVANT: f64 = 1.0;
 /// An error unless a parameter is in its range.
 pub(super) fn in_range(valid: bool, key: &str, got: &dyn ToString, allowed: &str) -> Result<()> {
     if valid { Ok(()) } else { Err(Error::value(format!("option '{key}'"), got.to_string(), allowed)) }
+}
+
+/// Largest weight of an option that is an array of weights.
+const MOST_WEIGHT: f64 = 1e9;
+
+/// The numbers of an option that is an array; `None` if it is not given.
+pub(super) fn given_weights(params: &Params, key: &str) -> Option<Vec<f64>> {
+    let numbers = params.get(key)?.as_array().into_iter().flatten();
+    Some(numbers.map(|number| number.as_f64().unwrap_or(f64::NAN)).collect())
+}
+
+/// An error unless these weights, if they are given, are in their range, one of them above 0 and, if they `fall`, none above
+/// that before it.
+pub(super) fn check_weights(key: &str, weights: Option<&[f64]>, fall: bool) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    let valid = weights.iter().all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
+        && weights.iter().any(|weight| *weight > 0.0)
+        && (!fall || weights.windows(2).all(|pair| pair[0] >= pair[1]));
+    let falling = if fall { ", none larger than that before it" } else { "" };
+    let allowed =
+        format!("an array of numbers from 0 to {MOST_WEIGHT:e}, at least one of them above 0{falling}");
+    in_range(valid, key, &shorten(&format!("{weights:?}")), &allowed)
 }
 
 /// The metric that the option `measure` names.
@@ -141,6 +163,10 @@ mod list_tests {
         ("direct", r#"{"bound": "convex", "measure": "dcg@2", "decoder": "power"}"#),
         ("direct", r#"{"bound": "convex", "measure": "ndcg@3", "diversify_by": "site"}"#),
         ("direct", r#"{"measure": "neru", "diversify_by": "site"}"#),
+        ("direct", r#"{"bound": "convex", "position_weights": [3, 3, 1], "grade_weights": [1, 0, 0.5, 4]}"#),
+        ("direct", r#"{"bound": "convex", "position_weights": [2, 1], "discounts": [5, 2, 2, 0.5]}"#),
+        ("direct", r#"{"grade_weights": [0, 1, 7, 7], "diversify_by": "site"}"#),
+        ("smooth_grad", r#"{"sigma": 3}"#),
     ];
 
     fn make(def: &'static LossDef, options: &str) -> Option<(&'static LossDef, ListLoss)> {
@@ -209,17 +235,20 @@ mod list_tests {
     }
 
     proptest::proptest! {
-        /// f(b) >= f(a) + g . (b - a).
+        /// f(b) >= f(a) + g . (b - a), and |g|_1 is at most the Lipschitz constant.
         #[test]
         fn the_subgradient_inequality_holds(rows in rows()) {
             let (labels, a, b) = columns(&rows);
             let mut g = vec![0.0; rows.len()];
-            for (def, loss) in every().filter(|(_, loss)| loss.shape().is_convex()) {
-                let loss = loss.prepare(&labels, &row_groups(labels.len()));
+            for (def, loss_def) in every().filter(|(_, loss)| loss.shape().is_convex()) {
+                let loss = loss_def.prepare(&labels, &row_groups(labels.len()));
                 let at_b = loss.value_and_subgradient(&b, &mut g);
                 let at_a = loss.value_and_subgradient(&a, &mut g);
                 let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
                 proptest::prop_assert!(at_b >= at_a + dot(&g, &step) - 1e-10, "{}", def.name);
+                let length: f64 = g.iter().map(|g| g.abs()).sum();
+                let bound = loss_def.lipschitz(&labels).unwrap_or(f64::INFINITY);
+                proptest::prop_assert!(length <= bound + 1e-10, "{}: {length}, {bound}", def.name);
             }
         }
 

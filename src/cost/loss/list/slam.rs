@@ -31,15 +31,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RELEVANT, differ, in_range, largest_dcg, measure, unknown_measure};
-use crate::base::{Error, Params, Result, checkpoint, named, shorten};
+use super::{
+    RELEVANT, check_weights, differ, given_weights, in_range, largest_dcg, measure, unknown_measure,
+};
+use crate::base::{Error, Params, Result, checkpoint, named};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::cost::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 use crate::data::RowGroup;
 use crate::math::{compare, descending, sort_indices};
-
-/// Largest number of the option `position_weights`.
-const MOST_WEIGHT: f64 = 1e9;
 
 /// The declaration.
 pub const SLAM: LossDef = LossDef {
@@ -182,7 +181,7 @@ impl Slam {
 
 impl SlamWeights {
     fn parse(params: &Params) -> Result<Self> {
-        let Some(given) = params.get("position_weights") else {
+        let Some(given) = given_weights(params, "position_weights") else {
             let metric = measure(params, "ndcg")?;
             let bounded = Bounded::of(&metric).ok_or_else(|| unknown_measure(&metric.name(), &SLAM))?;
             return Ok(Self::Measure(bounded));
@@ -191,16 +190,12 @@ impl SlamWeights {
             let problem = "option 'measure' does not work with option 'position_weights'; give one of them";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        let numbers = given.as_array().into_iter().flatten();
-        Ok(Self::Positions(numbers.map(|number| number.as_f64().unwrap_or(f64::NAN)).collect()))
+        Ok(Self::Positions(given))
     }
 
     fn validate(&self) -> Result<()> {
         let Self::Positions(weights) = self else { return Ok(()) };
-        let valid = weights.iter().all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
-            && weights.iter().any(|weight| *weight > 0.0);
-        let allowed = format!("an array of numbers from 0 to {MOST_WEIGHT:e}, at least one of them above 0");
-        in_range(valid, "position_weights", &shorten(&format!("{weights:?}")), &allowed)
+        check_weights("position_weights", Some(weights), false)
     }
 }
 

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use super::measure::{Measure, PositionWeights};
-use super::{check_gains, measure, unknown_measure, with_scratch};
+use super::{check_gains, in_range, measure, unknown_measure, with_scratch};
 use crate::base::{Params, Result, checkpoint};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;
@@ -25,7 +25,7 @@ use crate::math::descending;
 
 /// The declaration.
 pub const SMOOTH_GRAD: LossDef = LossDef {
-    parameters: &["measure"],
+    parameters: &["measure", "sigma"],
     measures: &["ndcg", "ndcg@k", "dcg", "dcg@k", "precision@k", "wta"],
     ..LossDef::listwise(
         "smooth_grad",
@@ -40,6 +40,8 @@ pub const SMOOTH_GRAD: LossDef = LossDef {
 struct SmoothGrad {
     /// The measure that it maximizes.
     measure: Measure,
+    /// The first sigma; by the scores if `None`.
+    sigma: Option<f64>,
 }
 
 /// The loss of one query.
@@ -62,13 +64,24 @@ impl SmoothGrad {
     fn new(params: &Params) -> Result<Self> {
         let metric = measure(params, "ndcg@10")?;
         match Measure::of(&metric) {
-            Some(measure) if !matches!(measure, Measure::Mrr(_)) => Ok(Self { measure }),
+            Some(measure) if !matches!(measure, Measure::Mrr(_)) => {
+                Ok(Self { measure, sigma: params.number("sigma") })
+            }
             _ => Err(unknown_measure(&metric.name(), &SMOOTH_GRAD)),
         }
     }
 }
 
 impl ListwiseLoss for SmoothGrad {
+    fn validate(&self) -> Result<()> {
+        let sigma = self.sigma.unwrap_or(1.0);
+        in_range((1e-9..=1e9).contains(&sigma), "sigma", &sigma, "a number from 1e-9 to 1e9")
+    }
+
+    fn first_sigma(&self) -> Option<f64> {
+        self.sigma
+    }
+
     fn is_informative(&self, labels: &[f64]) -> bool {
         let weights = self.measure.weights(labels);
         weights.largest() > weights.smallest()
@@ -145,7 +158,7 @@ mod tests {
 
     fn of(name: &str, labels: &[f64]) -> Box<dyn QueryLoss> {
         let measure = Measure::of(&Metric::parse(name).unwrap()).unwrap();
-        SmoothGrad { measure }.prepare(labels, &[])
+        SmoothGrad { measure, sigma: None }.prepare(labels, &[])
     }
 
     proptest::proptest! {

@@ -62,6 +62,11 @@ impl ListwiseLoss for SvmMap {
         0 < relevant && relevant < labels.len()
     }
 
+    /// All pairs misordered: 2 for the relevant documents, 2 for the others.
+    fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        Some(if self.is_informative(labels) { 4.0 } else { 0.0 })
+    }
+
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let (relevant, others) = (0..labels.len()).partition(|&document| labels[document] >= self.threshold);
         Box::new(SvmMapQuery { relevant, others })

@@ -105,6 +105,7 @@ pub const PSI: PairDef = PairDef {
     ),
     value: |margin| (1.0 - margin).clamp(0.0, 1.0),
     slope: |margin| if (0.0..1.0).contains(&margin) { -1.0 } else { 0.0 },
+    steepest: Some(1.0),
 };
 
 // Pairwise hinge loss (Herbrich et al. 2000; Dai & Wang 2019, equation 3.7): max(0, 1 - m) for a pair of margin m.
@@ -119,6 +120,7 @@ pub const HINGE: PairDef = PairDef {
     ),
     value: |margin| (1.0 - margin).max(0.0),
     slope: |margin| if margin < 1.0 { -1.0 } else { 0.0 },
+    steepest: Some(1.0),
 };
 
 // Pairwise squared hinge loss (Chapelle & Keerthi 2010): max(0, 1 - m)^2 for a pair of margin m.
@@ -133,6 +135,7 @@ pub const SQUARED_HINGE: PairDef = PairDef {
     ),
     value: |margin| (1.0 - margin).max(0.0) * (1.0 - margin).max(0.0),
     slope: |margin| -2.0 * (1.0 - margin).max(0.0),
+    steepest: None,
 };
 
 // Weights of pairs: they depend on the grades.
@@ -161,6 +164,18 @@ impl PairWeights {
         };
         (level, level)
     }
+
+    /// The sum of the weights of all pairs of documents with these labels.
+    pub fn total(self, labels: &[f64]) -> f64 {
+        if self == Self::Equal {
+            return pair_count(labels) as f64;
+        }
+        let mut sorted = labels.to_vec();
+        sort_ascending(&mut sorted);
+        // Each document is the better one of the pairs with those before it, the worse one of those behind it.
+        let balance = |place: usize| (2 * place + 1) as f64 - sorted.len() as f64;
+        sorted.iter().enumerate().map(|(place, grade)| balance(place) * self.levels(*grade).0).sum()
+    }
 }
 
 // Pairwise logistic loss (Burges et al. 2005, RankNet): log(1 + exp(-m)) for a pair of margin m.
@@ -175,6 +190,7 @@ pub const LOGISTIC: PairDef = PairDef {
     ),
     value: |margin| (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs())),
     slope,
+    steepest: Some(1.0),
 };
 
 /// -1 / (1 + exp(m)), with an exponent that cannot overflow.
@@ -213,6 +229,10 @@ mod tests {
                 let at_a = loss.value_and_subgradient(&labels, &a, &mut g);
                 let step: Vec<f64> = b.iter().zip(&a).map(|(x, y)| x - y).collect();
                 proptest::prop_assert!(at_b >= at_a + dot(&g, &step) - 1e-12, "{}", loss.def.name);
+                let length: f64 = g.iter().map(|g| g.abs()).sum();
+                let most = 2.0 * pair_normalizer(rows.len()) * PairWeights::Equal.total(&labels);
+                let bound = loss.steepest.map_or(f64::INFINITY, |steepest| steepest * most);
+                proptest::prop_assert!(length <= bound + 1e-12, "{}: {length}, {bound}", loss.def.name);
             }
         }
 
@@ -285,6 +305,17 @@ mod tests {
     fn the_logistic_loss_survives_large_margins() {
         assert!(((LOGISTIC.value)(-1e6) - 1e6).abs() < 1e-9 && (LOGISTIC.value)(1e6) < 1e-300);
         assert!((LOGISTIC.slope)(-1e6) <= -1.0 && (LOGISTIC.slope)(1e6) <= 0.0);
+    }
+
+    #[test]
+    fn weights_of_pairs_add_up_to_their_total() {
+        let labels = [2.0, 0.0, 1.0, 2.0, 0.5, 2.0, 0.0];
+        for weights in [PairWeights::Equal, PairWeights::Grade, PairWeights::Gain] {
+            let weight = |y: f64, z: f64| if y > z { weights.levels(y).0 - weights.levels(z).1 } else { 0.0 };
+            let sum: f64 = labels.iter().flat_map(|y| labels.iter().map(move |z| weight(*y, *z))).sum();
+            assert!((weights.total(&labels) - sum).abs() < 1e-12, "{weights:?}");
+            assert_eq!([weights.total(&[]), weights.total(&[1.0])], [0.0; 2]);
+        }
     }
 
     #[test]

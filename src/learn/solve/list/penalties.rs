@@ -7,7 +7,7 @@ use super::gram::Gram;
 use crate::base::{Control, Error, Result, Ticks};
 use crate::cost::loss::Shape;
 use crate::learn::solve;
-use crate::math::optim::cutting_planes::l1::minimize_path;
+use crate::math::optim::cutting_planes::{ball, l1::minimize_path};
 use crate::math::{
     Best, Eigen, LANES, Lanes, Method, Objective, Point, Solution, SolveReport, Step, Stop, StopRule, axpy,
     cholesky, dot, eigen, iterate, lanes, projected_gradient, solve_path, sum_of_absolutes,
@@ -334,13 +334,15 @@ impl Method for Descent<'_> {
     }
 }
 
-// Smooth losses over a ball or a sphere. Olinto & Fokoue (2018) keep theta on the unit sphere, which is not convex; a
-// ball is convex. If the minimum over the ball is on its boundary, it is also the minimum over the sphere.
+// Convex losses over a ball (Chaudhuri & Tewari 2014, theorem 8), smooth ones also over a sphere. Olinto & Fokoue (2018) keep
+// theta on the unit sphere, which is not convex; a ball is convex. If the minimum over the ball is on its boundary, it is also
+// the minimum over the sphere.
 
 /// Minimizes R(w) over |w| <= B for each radius B > 0, first from 0, then from the previous solution. Ignores the center.
+/// Reports the multipliers.
 ///
 /// # Errors
-/// A radius out of range; a loss that is not smooth.
+/// A radius out of range; a loss that is not convex.
 pub fn ball_path(
     problem: &ListProblem<'_>,
     radii: &[f64],
@@ -350,13 +352,22 @@ pub fn ball_path(
     if let Some(radius) = radii.iter().find(|radius| !(radius.is_finite() && **radius > 0.0)) {
         return Err(Error::value("radius of a ball", radius.to_string(), "a finite number above 0"));
     }
-    if !matches!(problem.shape(), Shape::Quadratic | Shape::Smooth) {
-        return Err(Error::Unsupported(format!(
-            "a ball is for smooth listwise losses and least squares, not for the loss '{}'",
+    match problem.shape() {
+        Shape::Quadratic | Shape::Smooth => {
+            let mut fits = projected_gradient::minimize_path(problem, radii, rule, control);
+            for Solution { w, report } in &mut fits {
+                // On the boundary -g is w times the multiplier; inside g is 0.
+                let Point { gradient, .. } = Point::of_risk(problem, w.clone());
+                report.multiplier = Some((-dot(&gradient, w) / dot(w, w).max(f64::MIN_POSITIVE)).max(0.0));
+            }
+            Ok(fits)
+        }
+        Shape::Convex => Ok(ball::minimize_path(problem, radii, rule, control)),
+        _ => Err(Error::Unsupported(format!(
+            "a ball is for convex listwise losses, not for the loss '{}'",
             problem.loss().def().name
-        )));
+        ))),
     }
-    Ok(projected_gradient::minimize_path(problem, radii, rule, control))
 }
 
 /// Finds a local minimum of R(w) over |w| = B for each radius B > 0, from the minimum over the ball. With the stop
@@ -464,8 +475,8 @@ mod ball_tests {
         let rule = SolveOptions::default().rule();
         let error = ball_path(&problem, &[0.0], &rule, &Control::default()).unwrap_err().to_string();
         assert_eq!(error, "radius of a ball: got 0, allowed is a finite number above 0");
-        let convex = problem.with_losses(vec![None], Shape::Convex);
-        assert!(ball_path(&convex, &[1.0], &rule, &Control::default()).is_err());
+        let other = problem.with_losses(vec![None], Shape::Difference);
+        assert!(ball_path(&other, &[1.0], &rule, &Control::default()).is_err());
         let fits = ball_path(&problem, &[1.0, 0.5], &rule, &Control::canceled_after(0)).unwrap();
         assert_eq!((fits.len(), fits[0].report.stop), (1, Stop::Interrupted));
     }

@@ -14,6 +14,7 @@
 //! next best point minimizes P between the best point and w' (`RiskLine`). The next plane touches R a tenth of the way from
 //! there to w'. Planes do not depend on lambda and are kept along a path of lambdas.
 
+pub mod ball;
 pub mod l1;
 mod planes;
 

@@ -85,8 +85,15 @@ impl Planes {
         self.factor = Factor::default();
     }
 
-    /// The minimum of the model to this absolute accuracy.
+    /// The minimum of the model to this absolute accuracy. Drops planes that had no weight for a while.
     pub fn minimum(&mut self, lambda: f64, accuracy: f64) -> Model {
+        let model = self.at_ridge(lambda, accuracy);
+        self.drop_idle();
+        model
+    }
+
+    /// The minimum of the model to this absolute accuracy.
+    pub(super) fn at_ridge(&mut self, lambda: f64, accuracy: f64) -> Model {
         self.refresh_factor();
         for _ in 0..50 + 10 * self.offsets.len() {
             // 1. Optimize the weights on F. If a plane left F, try again with the rest.
@@ -104,9 +111,7 @@ impl Planes {
             // 3. Otherwise the highest plane enters F.
             self.enter(highest);
         }
-        let model = self.model(lambda);
-        self.drop_idle();
-        model
+        self.model(lambda)
     }
 
     /// Heights of the planes at u, times 2 lambda: 2 lambda o - Q a.
@@ -239,7 +244,7 @@ impl Planes {
     }
 
     /// Drops planes without weight in the last rounds, except the plane 0.
-    fn drop_idle(&mut self) {
+    pub(super) fn drop_idle(&mut self) {
         for (idle, weight) in self.idle.iter_mut().zip(&self.weights) {
             *idle = if *weight > 0.0 { 0 } else { *idle + 1 };
         }

@@ -117,6 +117,11 @@ impl ListwiseLoss for CsListMle {
         !self.of(labels).blocks.is_empty()
     }
 
+    /// A distribution and a document, times beta_j / ln 2.
+    fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        Some(2.0 / std::f64::consts::LN_2 * self.of(labels).costs.beta.iter().sum::<f64>())
+    }
+
     fn check_query(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Result<()> {
         match &self.scheme {
             Scheme::Tables(tables) => tables.check(labels),

@@ -28,7 +28,7 @@ mod tests;
 use std::sync::Arc;
 
 use super::measure::Measure;
-use super::unknown_measure;
+use super::{given_weights, unknown_measure};
 use crate::base::{Error, Params, Result, named};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::cost::metric::MetricOptions;
@@ -40,8 +40,11 @@ pub use query::{DECODERS, Decoder, DirectQuery};
 pub const DIRECT: LossDef = LossDef {
     parameters: &[
         "measure",
+        "position_weights",
+        "grade_weights",
         "decoder",
         "decoder_power",
+        "discounts",
         "bound",
         "neutral_grade",
         "half_life",
@@ -58,7 +61,7 @@ pub const DIRECT: LossDef = LossDef {
 };
 
 /// The loss.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Direct {
     /// The measure.
     pub measure: Measure,
@@ -85,22 +88,8 @@ named!(Bound { Convex = "convex", Minimum = "minimum", Nonconvex = "nonconvex" }
 
 impl Direct {
     fn new(params: &Params) -> Result<Self> {
-        let defaults = MetricOptions::default();
-        let name = params.text("measure").unwrap_or("ndcg@10");
-        let neutral = params.number("neutral_grade").unwrap_or(defaults.neutral);
-        let half_life = params.number("half_life").unwrap_or(defaults.half_life);
-        let measure =
-            Measure::parse(name, neutral, half_life)?.ok_or_else(|| unknown_measure(name, &DIRECT))?;
-        let power = match params.get("decoder_power") {
-            None => 0.25,
-            Some(power) => power.as_f64().ok_or_else(|| {
-                let allowed =
-                    "one number; trainings with the loss direct and lambda by validation also take an array";
-                Error::value("option 'decoder_power'", power.to_string(), allowed)
-            })?,
-        };
-        let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
-        check_unused(params, decoder)?;
+        let measure = parse_measure(params)?;
+        let decoder = parse_decoder(params, &measure)?;
         let bound = params.choice("bound")?.unwrap_or(Bound::Nonconvex);
         let diverse = params.has("diversify_by");
         if diverse && bound == Bound::Minimum {
@@ -127,6 +116,13 @@ impl ListwiseLoss for Direct {
 
     fn is_informative(&self, labels: &[f64]) -> bool {
         !query::flat(&self.measure.label_weights(labels))
+    }
+
+    /// The convex bound: the reversed order is farthest from the ideal one. Lists of diverse documents may share none.
+    fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
+        let c = self.decoder.weights(&self.measure, labels.len());
+        let reversed = c.iter().zip(c.iter().rev()).map(|(c, other)| (c - other).abs()).sum();
+        Some(if self.diverse { 2.0 * c.iter().sum::<f64>() } else { reversed })
     }
 
     /// Refuses labels that the measure does not accept, and group numbers with gaps.
@@ -156,11 +152,45 @@ impl ListwiseLoss for Direct {
     }
 }
 
-/// Refuses the parameter of another decoder.
-fn check_unused(params: &Params, decoder: Decoder) -> Result<()> {
+/// The measure, with the weights that the caller gives.
+fn parse_measure(params: &Params) -> Result<Measure> {
+    let defaults = MetricOptions::default();
+    let name = params.text("measure").unwrap_or("ndcg@10");
+    let neutral = params.number("neutral_grade").unwrap_or(defaults.neutral);
+    let half_life = params.number("half_life").unwrap_or(defaults.half_life);
+    let measure = Measure::parse(name, neutral, half_life)?.ok_or_else(|| unknown_measure(name, &DIRECT))?;
+    let [positions, grades] = ["position_weights", "grade_weights"].map(|key| given_weights(params, key));
+    if positions.is_none() && grades.is_none() {
+        return Ok(measure);
+    }
+    if params.has("measure") && positions.is_some() && grades.is_some() {
+        return Err(conflict("measure", "'position_weights' together with 'grade_weights'"));
+    }
+    Ok(Measure::Own { measure: Box::new(measure), positions, grades })
+}
+
+/// The decoder, or the weights that the caller gives.
+fn parse_decoder(params: &Params, measure: &Measure) -> Result<Decoder> {
+    if let Some(weights) = given_weights(params, "discounts") {
+        let other = ["decoder", "decoder_power"].into_iter().find(|key| params.has(key));
+        return other.map_or(Ok(Decoder::Own(weights)), |key| Err(conflict(key, "'discounts'")));
+    }
+    let power = match params.get("decoder_power") {
+        None => 0.25,
+        Some(power) => power.as_f64().ok_or_else(|| {
+            let allowed =
+                "one number; trainings with the loss direct and lambda by validation also take an array";
+            Error::value("option 'decoder_power'", power.to_string(), allowed)
+        })?,
+    };
+    let decoder = Decoder::parse(params.text("decoder").unwrap_or(DECODERS[0]), measure, power)?;
     if params.has("decoder_power") && !matches!(decoder, Decoder::Power(_)) {
         let problem = "option 'decoder_power': it has no meaning without \"decoder\": \"power\"";
         return Err(Error::Unsupported(problem.to_owned()));
     }
-    Ok(())
+    Ok(decoder)
+}
+
+fn conflict(option: &str, others: &str) -> Error {
+    Error::Unsupported(format!("option '{option}' does not work with option {others}; leave one out"))
 }

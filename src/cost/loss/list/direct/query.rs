@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Direct;
 use crate::base::{Error, Result};
 use crate::cost::loss::QueryLoss;
-use crate::cost::loss::list::in_range;
 use crate::cost::loss::list::measure::Measure;
+use crate::cost::loss::list::{check_weights, in_range};
 use crate::cost::metric::logarithmic;
 use crate::data::{RowGroup, select_diverse};
 use crate::math::assignment::{Workspace, best};
@@ -54,7 +54,7 @@ impl DirectQuery {
     pub fn new(loss: &Direct, labels: &[f64]) -> Self {
         let a = loss.measure.position_weights(labels.len());
         let b = loss.measure.label_weights(labels);
-        let c = loss.decoder.weights(loss.measure, labels.len());
+        let c = loss.decoder.weights(&loss.measure, labels.len());
         let lists = Lists::All(Ranking::new(&a, &b, &c));
         Self::of_lists([a, b, c], lists)
     }
@@ -65,7 +65,7 @@ impl DirectQuery {
         let ideal = select_diverse(&b, row_groups, 1);
         let blocks = ideal.len();
         let a = loss.measure.position_weights(blocks);
-        let c = loss.decoder.weights(loss.measure, blocks);
+        let c = loss.decoder.weights(&loss.measure, blocks);
         if loss.measure.is_ratio() && !flat(&b) {
             let best: f64 = ideal.iter().zip(&a).map(|(&document, a)| a * b[document as usize]).sum();
             b.iter_mut().for_each(|b| *b /= best);
@@ -263,7 +263,7 @@ impl QueryLoss for Moving {
 // They never rise, or the bounds would not hold. Their size is not normalized: c times t is w divided by t.
 
 /// The weight of position p, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Decoder {
     /// The weights of the measure.
     Metric,
@@ -275,6 +275,8 @@ pub enum Decoder {
     Log,
     /// 1 / log2(log2(p + 1) + 1).
     LogLog,
+    /// These weights, which never rise; 0 after the last.
+    Own(Vec<f64>),
 }
 
 /// Names of the decoders, as the option `decoder` has them. The first is the default: with the weights of the measure F and
@@ -290,7 +292,7 @@ impl Decoder {
     ///
     /// # Errors
     /// An unknown name.
-    pub fn parse(name: &str, measure: Measure, power: f64) -> Result<Self> {
+    pub fn parse(name: &str, measure: &Measure, power: f64) -> Result<Self> {
         match name {
             "linear" => Ok(Self::Linear(measure.cutoff().unwrap_or(DEPTH))),
             "power" => Ok(Self::Power(power)),
@@ -304,21 +306,27 @@ impl Decoder {
     /// Checks the parameter.
     ///
     /// # Errors
-    /// A power that is not a finite number above 0.
-    pub fn validate(self) -> Result<()> {
-        let Self::Power(power) = self else { return Ok(()) };
-        in_range(power.is_finite() && power > 0.0, "decoder_power", &power, "a number above 0")
+    /// A power that is not a finite number above 0; weights that rise or are out of range.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Power(power) => {
+                in_range(power.is_finite() && *power > 0.0, "decoder_power", power, "a number above 0")
+            }
+            Self::Own(weights) => check_weights("discounts", Some(weights), true),
+            _ => Ok(()),
+        }
     }
 
     /// c of the first `positions` positions.
-    pub fn weights(self, measure: Measure, positions: usize) -> Vec<f64> {
+    pub fn weights(&self, measure: &Measure, positions: usize) -> Vec<f64> {
         let all = |weight: &dyn Fn(usize) -> f64| (0..positions).map(weight).collect();
         match self {
             Self::Linear(depth) => all(&|position| depth.saturating_sub(position) as f64),
-            Self::Power(power) => all(&|position| libm::pow((position + 1) as f64, -power)),
+            Self::Power(power) => all(&|position| libm::pow((position + 1) as f64, -*power)),
             Self::Log => all(&logarithmic),
             Self::LogLog => all(&|position| 1.0 / libm::log2(libm::log2((position + 2) as f64) + 1.0)),
             Self::Metric => measure.position_weights(positions),
+            Self::Own(weights) => all(&|position| weights.get(position).copied().unwrap_or(0.0)),
         }
     }
 }

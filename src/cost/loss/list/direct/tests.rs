@@ -21,7 +21,15 @@ fn measures() -> impl Strategy<Value = Measure> {
         Just(Measure::Precision(9)),
         Just(eru(false)),
         Just(eru(true)),
+        Just(own(Measure::Ndcg(None), Some(&[3.0, 3.0, 1.0, 0.5]), None)),
+        Just(own(Measure::Mrr(None), None, Some(&[0.5, 0.0, 2.0, 3.0]))),
+        Just(own(Measure::Wta, Some(&[2.0, 1.0]), Some(&[0.0, 1.0, 1.0, 7.0]))),
     ]
+}
+
+fn own(measure: Measure, positions: Option<&[f64]>, grades: Option<&[f64]>) -> Measure {
+    let [positions, grades] = [positions, grades].map(|weights| weights.map(<[f64]>::to_vec));
+    Measure::Own { measure: Box::new(measure), positions, grades }
 }
 
 fn decoders() -> impl Strategy<Value = Decoder> {
@@ -32,6 +40,7 @@ fn decoders() -> impl Strategy<Value = Decoder> {
         Just(Decoder::Log),
         Just(Decoder::LogLog),
         Just(Decoder::Metric),
+        Just(Decoder::Own(vec![5.0, 5.0, 2.0, 0.25])),
     ]
 }
 
@@ -89,7 +98,7 @@ proptest! {
     ) {
         let [labels, tied, untied] = columns(&rows);
         let scores = if any { untied } else { tied };
-        let query = query(measure, decoder, &labels);
+        let query = query(measure.clone(), decoder.clone(), &labels);
         let mut g = vec![0.0; rows.len()];
         let mut smallest = f64::INFINITY;
         for order in all_orders(rows.len()) {
