@@ -18,27 +18,25 @@ use crate::search::clicks::{
 };
 use crate::sqlite::functions::ranking_call::given_values;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
-    with_values,
+    Call, Output, OutputRows, RunLimits, TableFunction, call_options, ready, text_argument,
 };
 use crate::sqlite::source::log::LogSource;
 use crate::train::options::Use;
 
-const PARAMETERS: &[Parameter] =
-    &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);
+const PARAMETERS: &str = "log [, options] [, value1, ...]";
 
 /// The definition of `ltr_click_models`.
 pub const CLICK_MODEL_TABLE: TableFunction = TableFunction::new(
     "ltr_click_models",
-    &["name", "summary", "formula", "source", "log_likelihood", "perplexity", "passes"],
-    &with_values::<2, 10>([Parameter::optional("log"), Parameter::optional("options")]),
+    "name, summary, formula, source, log_likelihood, perplexity, passes",
+    "[log] [, options] [, value1, ...]",
     click_models,
 );
 
 /// The definition of `ltr_propensities`.
 pub const PROPENSITIES: TableFunction = TableFunction::new(
     "ltr_propensities",
-    &["position", "propensity", "standard_error", "method"],
+    "position, propensity, standard_error, method",
     PARAMETERS,
     propensities,
 );
@@ -46,19 +44,7 @@ pub const PROPENSITIES: TableFunction = TableFunction::new(
 /// The definition of `ltr_judgments`.
 pub const JUDGMENTS: TableFunction = TableFunction::new(
     "ltr_judgments",
-    &[
-        "query_id",
-        "doc_id",
-        "relevance",
-        "attractiveness",
-        "ci_low",
-        "ci_high",
-        "impressions",
-        "clicks",
-        "doc_weight",
-        "model",
-        "passes",
-    ],
+    "query_id, doc_id, relevance, attractiveness, ci_low, ci_high, impressions, clicks, doc_weight, model, passes",
     PARAMETERS,
     judgments,
 );

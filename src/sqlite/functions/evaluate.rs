@@ -26,7 +26,7 @@ use crate::train::tuning::{Score, Search, SearchRows};
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
-    TableFunction::new("ltr_evaluate", &["query_id", "metric", "value"], PARAMETERS, evaluate_model);
+    TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, evaluate_model);
 
 fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Evaluate)?;
@@ -204,7 +204,7 @@ pub(super) fn query_metrics(options: &Params) -> Result<Vec<Metric>> {
 /// The definition of `ltr_cross_validate`.
 pub const CROSS_VALIDATE: TableFunction = TableFunction::new(
     "ltr_cross_validate",
-    &["setting", "fold", "metric", "value", "seconds"],
+    "setting, fold, metric, value, seconds",
     train::PARAMETERS,
     cross_validate,
 );

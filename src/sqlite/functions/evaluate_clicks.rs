@@ -26,9 +26,7 @@ use crate::search::clicks::{
     self, Changes, ClickSums, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown,
     TakesImpressions, Weights, group_of,
 };
-use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, TableFunction, call_options, ready, text_argument, with_values,
-};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, call_options, ready, text_argument};
 use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
@@ -37,12 +35,8 @@ use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
 /// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
     "ltr_evaluate_clicks",
-    &["metric", "estimator", "value", "ci_low", "ci_high", "impressions", "clicks", "effective_sample_size"],
-    &with_values::<3, 11>([
-        Parameter::required("model"),
-        Parameter::required("log"),
-        Parameter::optional("options"),
-    ]),
+    "metric, estimator, value, ci_low, ci_high, impressions, clicks, effective_sample_size",
+    "model, log [, options] [, value1, ...]",
     evaluate_clicks,
 );
 

@@ -10,7 +10,7 @@
 use rusqlite::types::ValueRef;
 
 use super::evaluate::{query_metrics, training_rows};
-use super::inspect::{MODEL, function_of, open_model, optional_query};
+use super::inspect::{function_of, open_model, optional_query};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{
     Comparison, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain, explain_document,
@@ -21,8 +21,7 @@ use crate::cost::metric::Metric;
 use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
 use crate::model::Model;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of, ready,
-    vector_argument, with_values,
+    Call, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of, ready, vector_argument,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::Use;
@@ -35,14 +34,8 @@ pub const EXPLAIN: TableFunction = TableFunction {
     ),
     ..TableFunction::new(
         "ltr_explain",
-        &["feature", "value", "contribution", "standard_error"],
-        &with_values::<5, 13>([
-            MODEL,
-            Parameter::required("features"),
-            Parameter::optional("query_features"),
-            Parameter::optional("doc"),
-            Parameter::optional("options"),
-        ]),
+        "feature, value, contribution, standard_error",
+        "model, features [, query_features] [, doc] [, options] [, value1, ...]",
         explain_score,
     )
 };
@@ -50,15 +43,8 @@ pub const EXPLAIN: TableFunction = TableFunction {
 /// The definition of `ltr_explain_rank`.
 pub const EXPLAIN_RANK: TableFunction = TableFunction::new(
     "ltr_explain_rank",
-    &["feature", "value_a", "value_b", "contribution", "standard_error"],
-    &with_values::<6, 14>([
-        MODEL,
-        Parameter::required("source"),
-        Parameter::required("query"),
-        Parameter::required("doc_a"),
-        Parameter::required("doc_b"),
-        Parameter::optional("options"),
-    ]),
+    "feature, value_a, value_b, contribution, standard_error",
+    "model, source, query, doc_a, doc_b [, options] [, value1, ...]",
     explain_rank,
 );
 
@@ -246,7 +232,7 @@ impl Document<'_> {
 /// The definition of `ltr_importance`.
 pub const IMPORTANCE: TableFunction = TableFunction::new(
     "ltr_importance",
-    &["feature", "metric", "n", "loss", "ci_low", "ci_high"],
+    "feature, metric, n, loss, ci_low, ci_high",
     PARAMETERS,
     importance_of_features,
 );

@@ -23,19 +23,13 @@ use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
-    with_values,
+    Call, Output, OutputRows, RunLimits, TableFunction, call_options, ready, text_argument,
 };
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::{SCORE_KEY, Use};
 
-const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
-    Parameter::required("model_a"),
-    Parameter::required("model_b"),
-    Parameter::required("source"),
-    Parameter::optional("options"),
-]);
+const PARAMETERS: &str = "model_a, model_b, source [, options] [, value1, ...]";
 
 /// The number of the first argument after the options.
 const FIRST_VALUE: usize = 4;
@@ -46,12 +40,7 @@ pub const INTERLEAVE: TableFunction = TableFunction {
     orders: ORDERS,
     row_id: Some(row_id),
     plan: c"may fit functions of new queries",
-    ..TableFunction::new(
-        "ltr_interleave",
-        &["query_id", "doc_id", "rank", "team", "impression"],
-        PARAMETERS,
-        interleave,
-    )
+    ..TableFunction::new("ltr_interleave", "query_id, doc_id, rank, team, impression", PARAMETERS, interleave)
 };
 
 /// Orders that the rows can come in: by query and rank, or by rank and query.
@@ -275,25 +264,12 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest) -> Ve
 // * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
 // * 18.8: `p_value` comes from the two-sided score test, which the interval inverts. Lists are taken to be independent.
 
-const RESULT_PARAMETERS: &[Parameter] =
-    &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);
+const RESULT_PARAMETERS: &str = "log [, options] [, value1, ...]";
 
 /// The definition of `ltr_interleave_result`.
 pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
     "ltr_interleave_result",
-    &[
-        "impressions",
-        "wins_a",
-        "wins_b",
-        "ties",
-        "no_click",
-        "difference",
-        "ci_low",
-        "ci_high",
-        "p_value",
-        "more_impressions",
-        "warnings",
-    ],
+    "impressions, wins_a, wins_b, ties, no_click, difference, ci_low, ci_high, p_value, more_impressions, warnings",
     RESULT_PARAMETERS,
     result,
 );

@@ -15,7 +15,7 @@ use std::io::BufReader;
 use crate::base::{Error, Result, checkpoint};
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
-use crate::sqlite::glue::{Call, Output, OutputRows, Parameter, TableFunction, call_options, text_argument};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, call_options, text_argument};
 use crate::train::options::Use;
 
 /// The definition of `ltr_letor`.
@@ -23,8 +23,8 @@ pub const LETOR: TableFunction = TableFunction {
     reads_files: true,
     ..TableFunction::new(
         "ltr_letor",
-        &["query_id", "doc_id", "relevance", "features", "comment"],
-        &[Parameter::required("path"), Parameter::optional("options")],
+        "query_id, doc_id, relevance, features, comment",
+        "path [, options]",
         letor,
     )
 };

@@ -25,7 +25,7 @@ use crate::train::select::SelectionReport;
 /// The definition of `ltr_monitor`.
 pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PARAMETERS, monitor);
 
-const COLUMNS: &[&str] = &["kind", "name", "value", "reference", "threshold", "status"];
+const COLUMNS: &str = "kind, name, value, reference, threshold, status";
 
 /// Shares of rows with new users or items from which the status is a warning, and an alert.
 const NEW_ROWS: (f64, f64) = (0.1, 0.25);

@@ -27,7 +27,7 @@ pub const RANK: TableFunction = TableFunction {
     orders: ORDERS,
     row_id: Some(row_id),
     plan: c"may fit functions of new queries",
-    ..TableFunction::new("ltr_rank", &["query_id", "doc_id", "score", "rank", "slot"], PARAMETERS, rank)
+    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, rank)
 };
 
 /// Orders that the rows can come in: by query and rank, or by rank and query.

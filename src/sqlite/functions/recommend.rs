@@ -18,15 +18,13 @@ use crate::base::{Error, Params, Reservation, Result};
 use crate::data::{Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
-    Call, Database, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of,
+    Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of,
     interruptible, whole_of,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
 use crate::train::options::Use;
-
-const MODEL: Parameter = Parameter::required("model");
 
 /// The default of k.
 const DEFAULT_K: usize = 10;
@@ -42,8 +40,8 @@ fn factored(model: &Model) -> Result<&Factored> {
 /// `ltr_recommend`.
 pub const RECOMMEND: TableFunction = TableFunction::new(
     "ltr_recommend",
-    &["user_id", "doc_id", "score", "rank", "new_user"],
-    &[MODEL, Parameter::required("user"), Parameter::optional("k"), Parameter::optional("options")],
+    "user_id, doc_id, score, rank, new_user",
+    "model, user [, k] [, options]",
     recommend,
 );
 
@@ -294,7 +292,7 @@ fn of_source(
 /// `ltr_factors(model)`: rows `kind, id, bias, factors`; kind is user or item, factors are a JSON array. A score is
 /// `bias of the item` times the model's bias_scale plus the sum of products of factors.
 pub const FACTORS: TableFunction =
-    TableFunction::new("ltr_factors", &["kind", "id", "bias", "factors"], &[MODEL], factors);
+    TableFunction::new("ltr_factors", "kind, id, bias, factors", "model", factors);
 
 fn factors(call: &Call<'_>) -> Result<OutputRows> {
     let handle = model(call.connection, call.argument(0), None, call.state, &RunLimits::default())?;

@@ -15,13 +15,9 @@ fn text(text: impl Into<String>) -> Output {
 }
 
 /// The table of algorithms.
-pub const ALGORITHM_TABLE: TableFunction = TableFunction::new(
-    "ltr_algorithms",
-    &["name", "summary", "objective", "source", "parameters"],
-    &[],
-    algorithms,
-)
-.innocuous();
+pub const ALGORITHM_TABLE: TableFunction =
+    TableFunction::new("ltr_algorithms", "name, summary, objective, source, parameters", "", algorithms)
+        .innocuous();
 
 fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
     let row = |algorithm: &&crate::train::algorithm::AlgorithmDef| {
@@ -55,8 +51,8 @@ fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
 /// The table of metrics.
 pub const METRIC_TABLE: TableFunction = TableFunction::new(
     "ltr_metrics",
-    &["name", "function", "summary", "formula", "source", "takes_cutoff", "higher_is_better"],
-    &[],
+    "name, function, summary, formula, source, takes_cutoff, higher_is_better",
+    "",
     metrics,
 )
 .innocuous();
@@ -82,13 +78,9 @@ fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
 }
 
 /// The table of options.
-pub const OPTION_TABLE: TableFunction = TableFunction::new(
-    "ltr_options",
-    &["name", "summary", "default", "range", "functions", "searchable"],
-    &[],
-    options,
-)
-.innocuous();
+pub const OPTION_TABLE: TableFunction =
+    TableFunction::new("ltr_options", "name, summary, default, range, functions, searchable", "", options)
+        .innocuous();
 
 fn options(_call: &Call<'_>) -> Result<OutputRows> {
     let row = |option: &OptionDef| {

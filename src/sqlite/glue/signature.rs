@@ -1,72 +1,30 @@
-//! The parameters of SQL functions.
+//! The parameters of SQL functions, written as in documentation: `model, source [, options] [, value1, ...]`.
 
-/// A parameter of an SQL function; of a table-valued one it is a hidden column.
-#[derive(Debug, Clone, Copy)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// Whether a call without it is an error.
-    pub required: bool,
-    /// Whether it is a value for the statement of a source.
-    pub is_value: bool,
+/// The end of a signature: values for the statement of a source.
+const VALUES: &str = " [, value1, ...]";
+const MOST_VALUES: usize = 8;
+
+/// The parameters of an SQL function; those of a table-valued one are hidden columns.
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    /// Their names; the required ones come first.
+    pub names: Vec<String>,
+    /// How many every call gives.
+    pub required: usize,
 }
 
-/// Values for the statement of a source; the last arguments of functions that read one.
-const VALUES: [Parameter; 8] = [
-    Parameter::value("value1"),
-    Parameter::value("value2"),
-    Parameter::value("value3"),
-    Parameter::value("value4"),
-    Parameter::value("value5"),
-    Parameter::value("value6"),
-    Parameter::value("value7"),
-    Parameter::value("value8"),
-];
-
-/// `N` parameters of a function, and after them the values for the statement of its source: `M = N + 8`.
-pub const fn with_values<const N: usize, const M: usize>(own: [Parameter; N]) -> [Parameter; M] {
-    assert!(M == N + VALUES.len());
-    let mut all = [VALUES[0]; M];
-    let mut index = 0;
-    while index < M {
-        all[index] = if index < N { own[index] } else { VALUES[index - N] };
-        index += 1;
-    }
-    all
-}
-
-impl Parameter {
-    /// A parameter that every call gives.
-    pub const fn required(name: &'static str) -> Self {
-        Self { name, required: true, is_value: false }
-    }
-
-    /// A parameter that a call may leave out.
-    pub const fn optional(name: &'static str) -> Self {
-        Self { name, required: false, is_value: false }
-    }
-
-    const fn value(name: &'static str) -> Self {
-        Self { name, required: false, is_value: true }
-    }
-}
-
-/// A call as documentation writes it: `name(a, b [, c] [, value1, ...])`.
-pub fn usage(name: &str, parameters: &[Parameter]) -> String {
-    let mut text = String::new();
-    for parameter in parameters.iter().filter(|parameter| !parameter.is_value) {
-        text += match (parameter.required, text.is_empty()) {
-            (true, true) => "",
-            (true, false) => ", ",
-            (false, true) => "[",
-            (false, false) => " [, ",
+impl Parameters {
+    /// Reads a signature.
+    pub fn of(signature: &str) -> Self {
+        let (own, values) = signature.strip_suffix(VALUES).map_or((signature, 0), |own| (own, MOST_VALUES));
+        let names = |text: &str| -> Vec<String> {
+            let names = text.split(',').map(|name| name.trim_matches([' ', '[', ']']));
+            names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
         };
-        text += parameter.name;
-        text += if parameter.required { "" } else { "]" };
+        let required = names(own.split_once('[').map_or(own, |(required, _)| required)).len();
+        let values = (1..=values).map(|number| format!("value{number}"));
+        Self { names: names(own).into_iter().chain(values).collect(), required }
     }
-    let values = parameters.iter().find(|parameter| parameter.is_value);
-    let values = values.map(|first| format!(" [, {}, ...]", first.name)).unwrap_or_default();
-    format!("{name}({text}{values})")
 }
 
 #[cfg(test)]
@@ -74,11 +32,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn optional_parameters_are_in_brackets() {
-        let a = Parameter::required("a");
-        let b = Parameter::optional("b");
-        assert_eq!(usage("f", &[]), "f()");
-        assert_eq!(usage("f", &[a, a, b, b]), "f(a, a [, b] [, b])");
-        assert_eq!(usage("f", &[b]), "f([b])");
+    fn signatures_tell_names_and_how_many_are_required() {
+        for (signature, names, required) in [
+            ("", "", 0),
+            ("a, b [, c] [, d]", "a b c d", 2),
+            ("[a] [, b]", "a b", 0),
+            ("a [, value1, ...]", "a value1 value2 value3 value4 value5 value6 value7 value8", 1),
+        ] {
+            let parameters = Parameters::of(signature);
+            assert_eq!((parameters.names.join(" ").as_str(), parameters.required), (names, required));
+        }
     }
 }

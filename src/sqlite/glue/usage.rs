@@ -7,18 +7,16 @@
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 
-use super::function::ScalarFunction;
+use super::function::{PURE, ScalarFunction};
 use super::guard::guard;
-use super::signature::{Parameter, usage};
 use super::vtab::TableFunction;
 use crate::base::{Error, Result};
 
 /// Nothing happens in a call of a wrong form.
-const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
-    .union(FunctionFlags::SQLITE_INNOCUOUS)
-    .union(FunctionFlags::SQLITE_DETERMINISTIC);
+const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(PURE);
 
-fn wrong_number(found: usize, usage: &str) -> Error {
+/// The error for this number of arguments.
+pub fn wrong_number(found: usize, usage: &str) -> Error {
     let plural = if found == 1 { "" } else { "s" };
     Error::Unsupported(format!("got {found} argument{plural}; call {usage}"))
 }
@@ -28,10 +26,10 @@ fn wrong_number(found: usize, usage: &str) -> Error {
 /// # Errors
 /// Errors of SQLite.
 pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction) -> rusqlite::Result<()> {
-    if function.arities.contains(&-1) {
+    if function.arities().contains(&-1) {
         return Ok(());
     }
-    let usage = usage(function.name, function.parameters);
+    let usage = format!("{}({})", function.name, function.signature);
     answer(connection, function.name, move |found| wrong_number(found, &usage))
 }
 
@@ -69,9 +67,9 @@ struct WrongAggregate {
 pub fn answer_aggregate(
     connection: &Connection,
     name: &'static str,
-    parameters: &[Parameter],
+    signature: &str,
 ) -> rusqlite::Result<()> {
-    let usage = usage(name, parameters);
+    let usage = format!("{name}({signature})");
     connection.create_window_function(name, -1, FLAGS, WrongAggregate { name, usage })
 }
 

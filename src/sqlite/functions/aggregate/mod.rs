@@ -22,7 +22,7 @@ use rusqlite::types::{Value, ValueRef};
 use crate::base::{Error, Params, Result};
 use crate::cost::metric::{METRICS, MetricDef, MetricOptions, SUBTOPIC_METRICS};
 use crate::sqlite::glue::{
-    Database, Parameter, State as ConnectionState, describe, interruptible, number_of, usage, whole_of,
+    Database, PURE, State as ConnectionState, describe, interruptible, number_of, usage, whole_of,
 };
 use crate::train::options::{self, Use};
 
@@ -57,14 +57,13 @@ fn register_kind<K: Kind>(
     state: &Arc<ConnectionState>,
     kind: K,
 ) -> rusqlite::Result<()> {
-    let flags =
-        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     let layout = kind.layout();
     for arguments in layout.least()..=layout.most() {
         let measure = Measure::new(kind, state);
         connection.create_window_function(layout.function, arguments as c_int, flags, measure)?;
     }
-    usage::answer_aggregate(connection, layout.function, &layout.parameters())
+    usage::answer_aggregate(connection, layout.function, &layout.signature())
 }
 
 // SQLite's callbacks, and the rows of one group or window frame.
@@ -224,10 +223,9 @@ impl Layout {
     }
 
     /// All parameters.
-    pub(super) fn parameters(&self) -> Vec<Parameter> {
-        let names = [self.judgment, "score"].into_iter().chain(self.required.iter().copied());
-        let cutoff = self.takes_cutoff.then(|| Parameter::optional("k"));
-        names.map(Parameter::required).chain(cutoff).chain([Parameter::optional("options")]).collect()
+    fn signature(&self) -> String {
+        let required = [&[self.judgment, "score"], self.required].concat().join(", ");
+        format!("{required}{} [, options]", if self.takes_cutoff { " [, k]" } else { "" })
     }
 
     /// The names of the arguments after the score, as given in one call.
