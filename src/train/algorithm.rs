@@ -22,7 +22,6 @@ pub use super::cofi_rank::Feedback;
 pub use super::grid::Weighting;
 
 /// One named algorithm.
-#[derive(Debug)]
 pub struct AlgorithmDef {
     /// Name in SQL.
     pub name: &'static str,
@@ -177,7 +176,6 @@ pub struct PreviousFit<'a> {
 }
 
 /// The data of a training.
-#[derive(Debug)]
 pub struct TrainingSet {
     /// Judged documents, at least one.
     pub data: Dataset,
@@ -190,7 +188,6 @@ pub struct TrainingSet {
 }
 
 /// The result of a training.
-#[derive(Debug)]
 pub struct Trained {
     /// The fitted ranker.
     pub ranker: Ranker,

@@ -62,7 +62,6 @@ enum Dictionary {
 }
 
 /// A column that is a category by the option `columns` or by a model.
-#[derive(Debug)]
 pub struct CategoryColumn {
     /// Its name.
     pub name: String,
@@ -73,7 +72,6 @@ pub struct CategoryColumn {
 }
 
 /// A category and, for each row, the number of the feature that is 1.
-#[derive(Debug)]
 pub struct Learned {
     /// The category.
     pub category: Arc<Category>,

@@ -11,7 +11,6 @@ use crate::math::simd::simd;
 const SMALLEST: f64 = 1e-250;
 
 /// A kernel function of a document, some of whose groups of features are replaced.
-#[derive(Debug)]
 pub struct Replacements {
     /// beta_l K(x, x_l) of the document before, and their sum.
     terms: (Vec<Lanes>, f64),

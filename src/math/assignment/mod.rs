@@ -55,7 +55,6 @@ impl Workspace {
 }
 
 /// The assignment of documents to positions for fixed a, b and c.
-#[derive(Debug)]
 pub struct Ranking {
     a: Vec<f64>,
     b: Vec<f64>,
@@ -64,7 +63,6 @@ pub struct Ranking {
 }
 
 /// The method for a [`Ranking`].
-#[derive(Debug)]
 enum Method {
     /// c = a.
     Sorted,

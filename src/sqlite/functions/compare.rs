@@ -22,7 +22,7 @@ use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
 use crate::data::Id;
 use crate::sqlite::glue::{
     Call, Database, Output, OutputRows, PURE, RunLimits, State, TableFunction, call_options, describe,
-    interruptible, number_of, ready, usage,
+    interruptible, number_of, ready, row, usage,
 };
 use crate::train::options::Use;
 
@@ -180,7 +180,7 @@ pub(super) fn other_queries(ranking: &RankingCall) -> Error {
 /// The name of a model; NULL for a BLOB.
 fn name(model: ValueRef<'_>) -> Output {
     match model {
-        ValueRef::Text(name) => Output::Text(String::from_utf8_lossy(name).into_owned()),
+        ValueRef::Text(name) => Output::from(String::from_utf8_lossy(name).into_owned()),
         _ => Output::Null,
     }
 }
@@ -192,10 +192,8 @@ fn row(
     p_holm: Option<f64>,
 ) -> Vec<Output> {
     let Comparison { n, mean_a, mean_b, difference, interval, p_value } = *comparison;
-    let (ci_low, ci_high) = interval.unzip();
-    let numbers = [mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm];
-    let head = [name_a, name_b, Output::Text(metric.name()), Output::Integer(n as i64)];
-    head.into_iter().chain(numbers.map(Output::from)).collect()
+    let (low, high) = interval.unzip();
+    row![name_a, name_b, metric.name(), n, mean_a, mean_b, difference, low, high, p_value, p_holm]
 }
 
 // `ltr_paired_test(value_a, value_b [, options])`: an aggregate that compares two series of values.

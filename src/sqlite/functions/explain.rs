@@ -21,7 +21,8 @@ use crate::cost::metric::Metric;
 use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
 use crate::model::Model;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of, ready, vector_argument,
+    Call, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of, ready, row,
+    vector_argument,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::Use;
@@ -60,8 +61,7 @@ fn explain_score(call: &Call<'_>) -> Result<OutputRows> {
         }),
         (Some(_), _) => explain_documents(call, &["doc"]),
     }?;
-    let base = [Output::Null, Output::Real(explained.found.base), Output::Real(0.0)];
-    let base = std::iter::once(Output::Text("(base)".to_owned())).chain(base).collect();
+    let base = row!["(base)", Output::Null, explained.found.base, 0.0];
     Ok(ready(std::iter::once(base).chain(explained.rows()).collect()))
 }
 
@@ -85,7 +85,7 @@ impl Explained {
             let value = |values: &Vec<Output>| values.get(index).cloned().unwrap_or(Output::Null);
             let values = self.values.iter().map(value);
             let numbers = [Output::Real(part.value), Output::Real(part.standard_error)];
-            std::iter::once(Output::Text(name.clone())).chain(values).chain(numbers).collect()
+            std::iter::once(Output::from(name.clone())).chain(values).chain(numbers).collect()
         })
     }
 }
@@ -287,7 +287,5 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
 
 fn row(feature: &str, metric: &Metric, found: &Comparison) -> Vec<Output> {
     let (ci_low, ci_high) = found.interval.unzip();
-    let head =
-        [Output::Text(feature.to_owned()), Output::Text(metric.name()), Output::Integer(found.n as i64)];
-    head.into_iter().chain([found.difference, ci_low, ci_high].map(Output::from)).collect()
+    row![feature, metric.name(), found.n, found.difference, ci_low, ci_high]
 }

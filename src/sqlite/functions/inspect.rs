@@ -18,7 +18,7 @@ use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::{
     Call, ModelHandle, Output, OutputRows, PURE, RunLimits, ScalarCall, ScalarFunction, TableFunction,
-    describe, query_values, ready, run_fit, text_argument, whole_of,
+    describe, query_values, ready, row, run_fit, text_argument, whole_of,
 };
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
@@ -121,8 +121,7 @@ fn weights(call: &Call<'_>) -> Result<OutputRows> {
     let function = function_of(call, &handle, query.as_deref())?;
     let row = |weight: FeatureWeight| {
         let FeatureWeight { feature, weight, raw_weight, center, scale } = weight;
-        let numbers = [Some(weight), raw_weight, center, scale].map(Output::from);
-        std::iter::once(Output::Text(feature)).chain(numbers).collect()
+        row![feature, weight, raw_weight, center, scale]
     };
     Ok(ready(function_weights(&handle.model, &function)?.into_iter().map(row).collect()))
 }
@@ -143,7 +142,7 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
     let features = ranker.query_rule().encoded(&given, model.card.missing)?;
     let row = |neighbor: Neighbor| {
         let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
-        vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]
+        row![id, neighbor.distance, neighbor.weight]
     };
     Ok(ready(ranker.neighbors(&features, Target::Novel).into_iter().map(row).collect()))
 }
@@ -161,14 +160,7 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
     let ModelHandle { model, .. } = open_model(call)?;
     if let Ranker::Online(online) = &model.ranker {
         let row = |(step, round): (i64, &RoundRecord)| {
-            vec![
-                Output::Integer(step),
-                Output::Real(round.loss),
-                Output::Null,
-                Output::Null,
-                Output::Real(round.surrogate),
-                Output::Integer(i64::from(round.active_documents)),
-            ]
+            row![step, round.loss, Output::Null, Output::Null, round.surrogate, round.active_documents]
         };
         return Ok(ready(online_log(online.state()).map(row).collect()));
     }
@@ -186,14 +178,8 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
         _ => Vec::new(),
     };
     let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
-        vec![
-            Output::Integer(index as i64 + 1),
-            Output::Real(*objective),
-            Output::Real(*gap),
-            Output::from(seconds.get(index).copied().flatten()),
-            Output::Null,
-            Output::Null,
-        ]
+        let seconds = seconds.get(index).copied().flatten();
+        row![index + 1, *objective, *gap, seconds, Output::Null, Output::Null]
     });
     Ok(ready(steps.collect()))
 }

@@ -23,7 +23,7 @@ use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, RunLimits, TableFunction, call_options, ready, text_argument,
+    Call, Output, OutputRows, RunLimits, TableFunction, call_options, ready, row, text_argument,
 };
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
@@ -141,13 +141,8 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
     let (memory, impression) = (a.memory, request.impression.clone());
     Ok(Box::new(rows.into_iter().map(move |row| {
         let _counted = &memory;
-        Ok(vec![
-            Output::Id(data.query_ids[row.query as usize].clone()),
-            Output::Id(data.doc_ids[row.document].clone()),
-            Output::Integer(row.rank.into()),
-            Output::Text(row.team.name().to_owned()),
-            Output::Id(impression.clone()),
-        ])
+        let (query, doc) = (&data.query_ids[row.query as usize], &data.doc_ids[row.document]);
+        Ok(row![query, doc, row.rank, row.team.name(), &impression])
     })))
 }
 
@@ -291,13 +286,8 @@ fn result(call: &Call<'_>) -> Result<OutputRows> {
 
 fn row(tally: &Tally, outcome: &Outcome, warnings: &[String]) -> Vec<Output> {
     let Tally { wins_a, wins_b, ties, no_click } = *tally;
-    let counts = [tally.impressions(), wins_a, wins_b, ties, no_click];
-    let (ci_low, ci_high) = outcome.interval.unzip();
-    let numbers = [outcome.difference, ci_low, ci_high, outcome.p_value];
-    let integer = |count: u64| Output::Integer(i64::try_from(count).unwrap_or(i64::MAX));
-    let last = [
-        outcome.more_impressions.map_or(Output::Null, integer),
-        if warnings.is_empty() { Output::Null } else { Output::Json(json!(warnings)) },
-    ];
-    counts.map(integer).into_iter().chain(numbers.map(Output::from)).chain(last).collect()
+    let Outcome { difference, interval, p_value, more_impressions } = *outcome;
+    let (all, (low, high)) = (tally.impressions(), interval.unzip());
+    let warnings = (!warnings.is_empty()).then(|| json!(warnings));
+    row![all, wins_a, wins_b, ties, no_click, difference, low, high, p_value, more_impressions, warnings]
 }

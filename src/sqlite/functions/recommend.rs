@@ -19,7 +19,7 @@ use crate::data::{Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
     Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of,
-    interruptible, whole_of,
+    interruptible, row, whole_of,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
@@ -84,14 +84,13 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
         let _counted = (&handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
         let user = folded.clone().unwrap_or_else(|| factored.user(index));
-        let is_new = i64::from(user.is_new);
+        let is_new = user.is_new;
         limits.check_time()?;
         let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
         let handle = handle.clone();
         let row = move |((item, score), rank): ((usize, f64), i64)| {
             let item = self::factored(&handle.model)?.items[item].clone();
-            let numbers = [Output::Real(score), Output::Integer(rank), Output::Integer(is_new)];
-            Ok([user_id.clone(), item].map(Output::Id).into_iter().chain(numbers).collect())
+            Ok(row![&user_id, item, score, rank, is_new])
         };
         Ok(Box::new(best.into_iter().zip(1..).map(row)))
     };
@@ -309,10 +308,5 @@ fn factor_row(factored: &Factored, entry: usize) -> Vec<Output> {
         Some(item) => ("item", item, items, item_biases, &factors.items),
     };
     let row = &rows[index * factors.rank..(index + 1) * factors.rank];
-    vec![
-        Output::Text(kind.to_owned()),
-        Output::Id(ids[index].clone()),
-        Output::Real(biases[index]),
-        Output::Json(json!(row)),
-    ]
+    row![kind, &ids[index], biases[index], json!(row)]
 }

@@ -66,7 +66,6 @@ pub fn ready(rows: Vec<Vec<Output>>) -> OutputRows {
 pub type RowId = fn(&[Output]) -> Option<i64>;
 
 /// A table-valued function.
-#[derive(Debug)]
 pub struct TableFunction {
     /// Its name in SQL.
     pub name: &'static str,

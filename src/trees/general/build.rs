@@ -59,7 +59,6 @@ impl RawSplit {
 }
 
 /// A node of a text whose nodes contain their children.
-#[derive(Debug)]
 pub enum Nested<N> {
     /// Value and training weight of a leaf.
     Leaf(f64, f64),
@@ -85,7 +84,6 @@ impl Test {
 }
 
 /// Collects trees and checks them.
-#[derive(Debug)]
 pub struct Builder {
     forest: GeneralForest,
     columns: HashMap<Column, u32>,

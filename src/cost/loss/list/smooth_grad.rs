@@ -36,21 +36,18 @@ pub const SMOOTH_GRAD: LossDef = LossDef {
 };
 
 /// The loss.
-#[derive(Debug)]
 struct SmoothGrad {
     /// The measure that it maximizes.
     measure: Measure,
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 struct SmoothGradQuery {
     weights: Arc<PositionWeights>,
     largest: f64,
 }
 
 /// The smoothed loss of one query.
-#[derive(Debug)]
 struct Smoothed {
     weights: Arc<PositionWeights>,
     largest: f64,

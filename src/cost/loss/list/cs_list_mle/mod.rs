@@ -42,7 +42,6 @@ pub const CS_LIST_MLE: LossDef = LossDef {
 };
 
 /// The loss.
-#[derive(Debug)]
 struct CsListMle {
     /// The source of alpha and beta.
     scheme: Scheme,
@@ -51,7 +50,6 @@ struct CsListMle {
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 struct CsListMleQuery {
     costs: Costs,
     blocks: Vec<Block>,
@@ -60,7 +58,6 @@ struct CsListMleQuery {
 }
 
 /// Positions j with beta_j > 0 and the same r.
-#[derive(Debug)]
 struct Block {
     start: usize,
     end: usize,
