@@ -22,6 +22,7 @@ pub use super::cofi_rank::Feedback;
 pub use super::grid::Weighting;
 
 /// One named algorithm.
+#[derive(Debug)]
 pub struct AlgorithmDef {
     /// Name in SQL.
     pub name: &'static str,

@@ -207,9 +207,7 @@ fn measured(
 #[cfg(all(test, feature = "plots"))]
 mod tests {
     use super::*;
-    use crate::data::{
-        DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues,
-    };
+    use crate::data::{DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues};
     use crate::math::Random;
 
     const FEATURES: usize = 30;

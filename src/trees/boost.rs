@@ -68,6 +68,7 @@ impl TreeOptions {
 }
 
 /// Trees with the values of their leaves.
+#[derive(Debug)]
 pub struct Fitted {
     /// The trees.
     pub forest: Forest,

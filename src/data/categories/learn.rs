@@ -72,6 +72,7 @@ pub struct CategoryColumn {
 }
 
 /// A category and, for each row, the number of the feature that is 1.
+#[derive(Debug)]
 pub struct Learned {
     /// The category.
     pub category: Arc<Category>,

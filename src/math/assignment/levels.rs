@@ -11,6 +11,7 @@ use super::{Workspace, order, padded, support, write_profits};
 use crate::base::checkpoint;
 
 /// Documents grouped by b.
+#[derive(Debug)]
 pub(super) struct Levels {
     groups: Groups,
     /// b of every level.
@@ -113,6 +114,7 @@ impl Heads {
 // l documents; the assignment costs O(k^2 B).
 
 /// The problem for fixed a, b, c and blocks.
+#[derive(Debug)]
 pub struct BlockRanking {
     a: Vec<f64>,
     b: Vec<f64>,

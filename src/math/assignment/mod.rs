@@ -55,6 +55,7 @@ impl Workspace {
 }
 
 /// The assignment of documents to positions for fixed a, b and c.
+#[derive(Debug)]
 pub struct Ranking {
     a: Vec<f64>,
     b: Vec<f64>,
@@ -63,6 +64,7 @@ pub struct Ranking {
 }
 
 /// The method for a [`Ranking`].
+#[derive(Debug)]
 enum Method {
     /// c = a.
     Sorted,

@@ -6,12 +6,14 @@ use std::ops::Range;
 const CHUNK: usize = 16;
 
 /// Documents in levels, level after level; inside a level in input order.
+#[derive(Debug)]
 pub(super) struct Groups {
     documents: Vec<u32>,
     levels: Vec<Level>,
 }
 
 /// One level: its documents and its chunks.
+#[derive(Debug)]
 struct Level {
     documents: Range<usize>,
     chunks: Range<usize>,

@@ -36,6 +36,7 @@ pub const SMOOTH_GRAD: LossDef = LossDef {
 };
 
 /// The loss.
+#[derive(Debug)]
 struct SmoothGrad {
     /// The measure that it maximizes.
     measure: Measure,

@@ -42,6 +42,7 @@ pub const CS_LIST_MLE: LossDef = LossDef {
 };
 
 /// The loss.
+#[derive(Debug)]
 struct CsListMle {
     /// The source of alpha and beta.
     scheme: Scheme,
