@@ -6,7 +6,7 @@ use super::features::{CategoryValues, Features};
 use crate::base::{Error, Result};
 use crate::data::{
     self, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryFeatureKind, QueryValue,
-    QueryValues, ReadReport, RowOrder, TextColumns, is_weight,
+    QueryValues, ReadReport, RowOrder, is_weight,
 };
 use crate::model;
 
@@ -472,13 +472,11 @@ impl Dataset {
         let builder = self.builder(needs)?;
         let options = FinishOptions {
             missing: needs.missing,
-            keep_missing: false,
-            text_columns: TextColumns::Refuse,
             means: needs.model.map(|model| &model.card.means[..]),
             order: needs.order,
             constraint: needs.constraint,
-            previous: &[],
             summarized: needs.model.is_none(),
+            ..FinishOptions::default()
         };
         builder.finish(options)
     }

@@ -17,7 +17,6 @@ use crate::model::Model;
 const PERMUTATIONS: usize = 10;
 
 /// What is measured.
-#[derive(Debug)]
 pub struct ImportanceSpec<'a> {
     /// The metrics.
     pub metrics: &'a [Metric],

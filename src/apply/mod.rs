@@ -1,8 +1,6 @@
 //! Using a model on data: scores, metrics of scores, paired tests of metrics, contributions and importance of features,
 //! and comparison of later data with the training data.
 
-#[cfg(feature = "plots")]
-mod calibration;
 mod contributions;
 pub mod export;
 mod function;
@@ -15,12 +13,12 @@ mod point;
 mod recommend;
 mod score;
 
-#[cfg(feature = "plots")]
-pub use calibration::{CalibrationBin, calibration};
 pub use contributions::{Contribution, Explanation, Sampling, explain, explain_document};
 pub use function::{FeatureWeight, Fit, FitCache, function_for, function_weights};
 pub use import::{IMPORT_FORMATS, ImportSpec, import};
 pub use importance::{ImportanceSpec, importance};
+#[cfg(feature = "plots")]
+pub use measure::{CalibrationBin, calibration};
 pub use measure::{Evaluation, METRIC_COST, constrained_scores, evaluate, selected_rows, without_relevant};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};

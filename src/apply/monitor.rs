@@ -10,7 +10,7 @@
 //!
 //! Few queries give large values by chance. So the limits of the first three are at least the value that data without a
 //! change exceed with a probability of about .001. The queries are independent, the documents of a query are not: n values
-//! with the design effect d count as n / d independent ones (`data/clusters.rs`).
+//! with the design effect d count as n / d independent ones (`data/query_distance.rs`).
 //!
 //! * PSI = sum over the K bins of (p - q) log(p / q), p and q the shares of later and of training values. Half an
 //!   independent value is added to each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi

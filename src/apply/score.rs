@@ -28,7 +28,6 @@ const DOCUMENTS: usize = 512;
 pub(super) const TOO_LARGE: &str = "its features are too large for this model";
 
 /// Scores of a data set.
-#[derive(Debug)]
 pub struct Scored {
     /// One per document, in the order of the data set; higher is better.
     pub scores: Vec<f64>,
@@ -41,7 +40,6 @@ pub struct Scored {
 }
 
 /// The state of a scoring job.
-#[derive(Debug)]
 pub enum Step<'a> {
     /// It is finished.
     Done(Scored),
@@ -50,7 +48,6 @@ pub enum Step<'a> {
 }
 
 /// A data set that is being scored.
-#[derive(Debug)]
 pub struct ScoringJob<'a> {
     model: &'a Model,
     key: Key,

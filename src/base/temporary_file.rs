@@ -17,7 +17,6 @@ use crate::base::{Error, Result};
 const ATTEMPTS: usize = 16;
 
 /// A file that is removed with this value.
-#[derive(Debug)]
 pub struct TemporaryFile(File);
 
 impl TemporaryFile {

@@ -172,7 +172,6 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// A body that is read.
-#[derive(Debug)]
 pub struct Reader<'a> {
     kind: Kind,
     rest: &'a [u8],

@@ -74,7 +74,6 @@ impl fmt::Debug for dyn BucketTraining + Send + Sync {
 }
 
 /// The result of a training in buckets.
-#[derive(Debug)]
 pub struct TrainedInBuckets {
     /// The result of the fits.
     pub trained: Trained,

@@ -9,8 +9,7 @@ use ndarray::Array2;
 use super::bytes::{Kind, Reader, Writer};
 use crate::base::{Error, Result, Ticks};
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Matrix, Missing, QueryValue, RowOrder,
-    TextColumns, bucket_of, is_weight, shaped,
+    Dataset, DatasetBuilder, FinishOptions, Id, Matrix, Missing, bucket_of, is_weight, shaped,
 };
 use crate::math::compare;
 
@@ -22,16 +21,7 @@ const QUERY_COST: usize = 64;
 /// # Errors
 /// Errors of the builder.
 pub fn rows(builder: DatasetBuilder) -> Result<Dataset> {
-    let options = FinishOptions {
-        missing: Missing::Mean,
-        keep_missing: true,
-        text_columns: TextColumns::Refuse,
-        means: None,
-        order: RowOrder::Canonical,
-        constraint: ListConstraint::None,
-        previous: &[],
-        summarized: false,
-    };
+    let options = FinishOptions { missing: Missing::Mean, keep_missing: true, ..FinishOptions::default() };
     Ok(builder.finish(options)?.0)
 }
 
@@ -144,22 +134,16 @@ pub(super) fn judged(
     let doc_ids =
         offsets.windows(2).flat_map(|rows| (1..=(rows[1] - rows[0]) as i64).map(Id::Integer)).collect();
     let queries = query_ids.len();
+    let query_features = Array2::default((queries, 0));
     is_valid.then(|| Dataset {
-        names: Vec::new(),
         features,
         offsets,
         query_ids,
         doc_ids,
         relevance,
         doc_weights,
-        groups: Vec::new(),
-        row_groups: Vec::new(),
-        constraint: ListConstraint::None,
         weights,
-        query_names: Vec::new(),
-        query_features: Array2::from_elem((queries, 0), QueryValue::Missing),
-        missing: Missing::default(),
-        duplicates: 0,
-        categories: crate::data::Categories::default(),
+        query_features,
+        ..Dataset::default()
     })
 }

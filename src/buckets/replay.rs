@@ -90,7 +90,6 @@ pub struct Replay {
 }
 
 /// The recorded answers of a task.
-#[derive(Debug)]
 pub struct Asking<'a> {
     answers: &'a [BucketSums],
     used: AtomicUsize,

@@ -18,7 +18,6 @@ use crate::train::options::{self, Use};
 use crate::train::report::{FeatureColumns, Finished};
 
 /// A training between two rounds.
-#[derive(Debug)]
 pub struct State {
     algorithm: &'static AlgorithmDef,
     options: Params,

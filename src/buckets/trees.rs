@@ -20,7 +20,7 @@ use super::{BucketTraining, InProcess, TrainedInBuckets};
 use crate::base::{Control, Error, Memory, Reservation, Result, bytes_of};
 use crate::buckets::grid::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
 use crate::buckets::{BucketSums, Decoded, Part, Question, Reader, Replay};
-use crate::data::{Dataset, Id, ListConstraint, Matrix, Missing, QueryValue, Scaling, ScalingKind};
+use crate::data::{Dataset, Id, Missing, Scaling, ScalingKind};
 use crate::math::sort_items;
 use crate::train::boosted_trees::early::MOST_TREES;
 use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
@@ -233,7 +233,7 @@ impl Judgments {
             relevance: data.relevance,
             doc_weights: data.doc_weights,
             weights: data.weights,
-            ..without_documents()
+            ..Dataset::default()
         };
         let bytes = |data: &Dataset| 2 * data.bytes() + bytes_of::<usize>(data.offsets.len());
         self.bytes += bytes(&kept);
@@ -254,7 +254,7 @@ impl Rows {
         }
         sort_items(&mut queries, |a, b| a.0.cmp(b.0));
         let has_weights = buckets.values().any(|data| !data.doc_weights.is_empty());
-        let mut all = without_documents();
+        let mut all = Dataset { offsets: vec![0], ..Dataset::default() };
         let mut row_numbers: BTreeMap<u32, Vec<Range<usize>>> =
             buckets.iter().map(|(bucket, data)| (*bucket, vec![0..0; data.n_queries()])).collect();
         for (id, data, bucket, query) in &queries {
@@ -272,7 +272,7 @@ impl Rows {
                 row_numbers[*query] = start..end;
             }
         }
-        all.query_features = Array2::from_elem((queries.len(), 0), QueryValue::Missing);
+        all.query_features = Array2::default((queries.len(), 0));
         Self { data: all, row_numbers, _memory: memory }
     }
 
@@ -287,27 +287,5 @@ impl Rows {
             return Ok(row_numbers);
         }
         Err(Error::Data(format!("bucket {bucket} has other queries than in the first pass")))
-    }
-}
-
-/// A data set without documents and queries.
-fn without_documents() -> Dataset {
-    Dataset {
-        names: Vec::new(),
-        features: Matrix::F64(Array2::zeros((0, 0))),
-        offsets: vec![0],
-        query_ids: Vec::new(),
-        doc_ids: Vec::new(),
-        relevance: Vec::new(),
-        doc_weights: Vec::new(),
-        groups: Vec::new(),
-        row_groups: Vec::new(),
-        constraint: ListConstraint::None,
-        weights: Vec::new(),
-        query_names: Vec::new(),
-        query_features: Array2::from_elem((0, 0), QueryValue::Missing),
-        missing: Missing::default(),
-        duplicates: 0,
-        categories: crate::data::Categories::default(),
     }
 }

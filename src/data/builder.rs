@@ -30,7 +30,6 @@ pub fn is_weight(number: f64) -> bool {
 }
 
 /// Feature values as read, row-major; missing ones are NaN.
-#[derive(Debug)]
 pub(super) enum Values {
     /// From BLOBs.
     F32(Vec<f32>),
@@ -71,7 +70,6 @@ impl Default for QueryValues {
 }
 
 /// A checked row without its features.
-#[derive(Debug)]
 pub struct NewRow {
     /// Query id.
     pub query: Id,
@@ -88,7 +86,6 @@ pub struct NewRow {
 }
 
 /// Identifies a row in error messages.
-#[derive(Debug)]
 pub struct RowContext<'a> {
     source: &'a str,
     /// Row number, from 0.
@@ -110,7 +107,6 @@ impl RowContext<'_> {
 }
 
 /// The rows read so far.
-#[derive(Debug)]
 pub struct DatasetBuilder {
     pub(super) source: String,
     pub(super) names: Vec<String>,

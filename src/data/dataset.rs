@@ -19,7 +19,7 @@ use crate::math::sort_items;
 /// Queries are in the order of their ids, the documents of a query in the order of (document id, features, relevance, weight),
 /// so the data set does not depend on the order of the rows. Online algorithms use `RowOrder::Stream` instead: queries by
 /// first appearance, documents in the order of their rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Dataset {
     /// Feature names, one per column of `features`.
     pub names: Vec<String>,
@@ -197,19 +197,13 @@ impl Dataset {
             names: self.names.clone(),
             categories: self.categories.clone(),
             features: self.features.select_rows(&[]),
-            offsets: Vec::new(),
             query_ids: self.query_ids.clone(),
-            doc_ids: Vec::new(),
-            relevance: Vec::new(),
-            doc_weights: Vec::new(),
-            groups: Vec::new(),
-            row_groups: Vec::new(),
             constraint: self.constraint,
             weights: self.weights.clone(),
             query_names: self.query_names.clone(),
             query_features: self.query_features.clone(),
             missing: self.missing,
-            duplicates: 0,
+            ..Self::default()
         }
     }
 

@@ -6,11 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::{Clusters, DesignEffect};
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::missing::MissingValues;
 use super::query_columns::QueryValue;
+use super::query_distance::{Clusters, DesignEffect};
 use crate::base::param::list;
 use crate::base::{Control, Result, checkpoint, require};
 use crate::math::{simd, sort_singles};

@@ -6,7 +6,7 @@ use ndarray::Array2;
 use serde_json::json;
 
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
-use super::categories::{Categories, Learned};
+use super::categories::Learned;
 use super::category_columns::unknown_categories;
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
@@ -409,10 +409,9 @@ impl DatasetBuilder {
             query_names,
             query_features: Array2::from_shape_vec((queries.len(), per_query), query_values)
                 .unwrap_or_default(),
-            missing: Missing::default(),
-            categories: Categories::default(),
             offsets,
             duplicates,
+            ..Dataset::default()
         }
     }
 

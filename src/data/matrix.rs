@@ -16,6 +16,12 @@ pub enum Matrix {
     F64(Array2<f64>),
 }
 
+impl Default for Matrix {
+    fn default() -> Self {
+        Self::F64(Array2::default((0, 0)))
+    }
+}
+
 /// Contiguous rows of a matrix, row-major.
 #[derive(Debug, Clone, Copy)]
 pub enum Slice<'a> {

@@ -86,20 +86,22 @@ impl MissingRows {
 // Choices for finishing the rows of a data set, and summaries of its columns.
 
 /// The order of a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RowOrder {
     /// Queries by id, documents by (id, features, relevance, weight). Does not depend on the order of the rows.
+    #[default]
     Canonical,
     /// Queries by first appearance, the documents of each in the order of their rows.
     Stream,
 }
 
 /// What happens to columns without any number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextColumns {
     /// They are no features.
     Ignore,
     /// They are an error: a model names these columns.
+    #[default]
     Refuse,
     /// They are an error: the option `columns` lists them as features.
     RefuseListed,
@@ -122,7 +124,7 @@ impl ColumnSummary {
 }
 
 /// How [`DatasetBuilder::finish`](super::DatasetBuilder::finish) treats the rows.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct FinishOptions<'a> {
     /// What a missing feature counts as.
     pub missing: Missing,

@@ -4,7 +4,6 @@ pub mod arrange;
 mod builder;
 mod categories;
 mod category_columns;
-mod clusters;
 mod columns;
 mod dataset;
 mod fingerprint;

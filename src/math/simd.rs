@@ -55,7 +55,6 @@ pub trait Registers {
 }
 
 /// The registers of the baseline processor.
-#[derive(Debug)]
 pub struct Baseline;
 
 impl Registers for Baseline {

@@ -8,7 +8,7 @@ mod tests;
 
 use xxhash_rust::xxh64::xxh64;
 
-use crate::base::Ticks;
+use crate::base::{Ticks, named};
 use crate::data::Id;
 use crate::math::random;
 
@@ -26,15 +26,7 @@ pub enum Team {
     B,
 }
 
-impl Team {
-    /// Its name in lists and logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::A => "a",
-            Self::B => "b",
-        }
-    }
-}
+named!(Team { A = "a", B = "b" });
 
 /// The coins of one list. They depend on the impression, the query and the number of the round alone.
 ///

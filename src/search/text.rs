@@ -78,7 +78,6 @@ pub enum Found<'a> {
 }
 
 /// The statistics of a query, and space for the features of a row.
-#[derive(Debug)]
 pub struct Statistics {
     columns: usize,
     sizes: Vec<u32>,

@@ -43,15 +43,17 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
 /// Errors of SQLite.
 pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<()> {
     let state = State::of(connection);
-    for (index, scalar) in functions::SCALARS.iter().enumerate() {
+    // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.
+    let mut answered = "";
+    for scalar in functions::SCALARS.iter().copied().flatten() {
         function::register(connection, scalar, &state)?;
-        // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.
-        if functions::SCALARS[..index].iter().all(|earlier| earlier.name != scalar.name) {
+        if scalar.name != answered {
             usage::answer_scalar(connection, scalar)?;
         }
+        answered = scalar.name;
     }
     let allowed = |table: &&&TableFunction| files == Files::Allowed || !table.reads_files;
-    for table in functions::TABLES.iter().filter(allowed) {
+    for table in functions::TABLES.iter().copied().flatten().filter(allowed) {
         vtab::register(connection, table, &state)?;
         usage::answer_table(connection, table)?;
     }

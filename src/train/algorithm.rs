@@ -177,7 +177,6 @@ pub struct PreviousFit<'a> {
 }
 
 /// The data of a training.
-#[derive(Debug)]
 pub struct TrainingSet {
     /// Judged documents, at least one.
     pub data: Dataset,
@@ -190,7 +189,6 @@ pub struct TrainingSet {
 }
 
 /// The result of a training.
-#[derive(Debug)]
 pub struct Trained {
     /// The fitted ranker.
     pub ranker: Ranker,

@@ -338,7 +338,7 @@ mod tests {
 
     use super::*;
     use crate::base::Origin;
-    use crate::data::{Id, ListConstraint, Matrix};
+    use crate::data::{Id, Matrix};
 
     /// Three queries of four documents, in the order of their rows.
     fn signs(columns: &[(&str, [f64; 12])]) -> Vec<(String, Sign)> {
@@ -351,16 +351,9 @@ mod tests {
             query_ids: (0..3).map(Id::Integer).collect(),
             doc_ids: (0..12).map(Id::Integer).collect(),
             relevance: vec![0.0; 12],
-            doc_weights: Vec::new(),
-            groups: Vec::new(),
-            row_groups: Vec::new(),
-            constraint: ListConstraint::None,
             weights: vec![1.0; 3],
-            query_names: Vec::new(),
             query_features: Array2::default((3, 0)),
-            missing: crate::data::Missing::default(),
-            duplicates: 0,
-            categories: crate::data::Categories::default(),
+            ..Dataset::default()
         };
         let rows: Vec<usize> = (0..12).collect();
         FeatureChecks::of(&data, &rows, &Map::new(), &Control::default()).unwrap().signs

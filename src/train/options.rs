@@ -115,7 +115,6 @@ pub enum OnConflict {
 named!(OnConflict { Error = "error", Retry = "retry" });
 
 /// One option.
-#[derive(Debug)]
 pub struct OptionDef {
     /// The JSON key.
     pub key: &'static str,

@@ -20,7 +20,6 @@ use crate::train::report::{DataFacts, FeatureColumns, Finished, signs_of_leakage
 use crate::train::tuning::{Choice, Search, SearchRows};
 
 /// An algorithm with its options, and with the settings among which cross-validation chooses.
-#[derive(Debug)]
 pub struct Training {
     algorithm: &'static AlgorithmDef,
     options: Params,
@@ -28,7 +27,6 @@ pub struct Training {
 }
 
 /// What is trained.
-#[derive(Debug)]
 enum Plan {
     /// A setting.
     One(Box<dyn TrainingSpec>),
@@ -37,7 +35,6 @@ enum Plan {
 }
 
 /// The rows of a training.
-#[derive(Debug)]
 pub struct Rows<'a> {
     /// Judged documents, in the order of [`Input::order`].
     pub data: Dataset,
@@ -238,7 +235,6 @@ pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(
 }
 
 /// A model as it is stored.
-#[derive(Debug)]
 pub struct Encoded {
     /// Its bytes.
     pub bytes: Vec<u8>,

@@ -138,7 +138,6 @@ fn largest_relative_gap(trained: &Trained) -> f64 {
 }
 
 /// The feature columns of a training.
-#[derive(Debug)]
 pub struct FeatureColumns {
     /// Names of the features.
     pub names: Vec<String>,

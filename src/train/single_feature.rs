@@ -207,9 +207,7 @@ fn measured(
 #[cfg(all(test, feature = "plots"))]
 mod tests {
     use super::*;
-    use crate::data::{
-        DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues, RowOrder, TextColumns,
-    };
+    use crate::data::{DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues};
     use crate::math::Random;
 
     const FEATURES: usize = 30;
@@ -238,16 +236,7 @@ mod tests {
                 }
             }
         }
-        let options = FinishOptions {
-            keep_missing: false,
-            missing: Missing::Error,
-            text_columns: TextColumns::Refuse,
-            means: None,
-            order: RowOrder::Canonical,
-            constraint: ListConstraint::None,
-            previous: &[],
-            summarized: true,
-        };
+        let options = FinishOptions { missing: Missing::Error, summarized: true, ..FinishOptions::default() };
         builder.finish(options).expect("a data set").0
     }
 

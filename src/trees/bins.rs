@@ -44,14 +44,12 @@ pub struct FeatureBorders {
 }
 
 /// Documents with features in bins.
-#[derive(Debug)]
 pub struct Binned {
     /// One per feature; empty for features that are not used.
     pub columns: Vec<BinColumn>,
 }
 
 /// The bin of each row for a feature.
-#[derive(Debug)]
 pub enum BinColumn {
     /// In memory.
     Memory(Vec<u8>),

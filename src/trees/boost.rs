@@ -77,7 +77,6 @@ pub struct Fitted {
 }
 
 /// A training under way.
-#[derive(Debug)]
 pub struct Boosting<'a> {
     options: TreeOptions,
     learning_rate: f64,
@@ -102,7 +101,6 @@ pub struct Boosting<'a> {
 }
 
 /// Features in bins, with the bytes that they take.
-#[derive(Debug)]
 pub struct Prepared {
     /// What separates bins.
     pub borders: Borders,
@@ -150,7 +148,6 @@ impl Prepared {
 }
 
 /// A tree that was just added, in bins.
-#[derive(Debug)]
 pub struct Tree<'a> {
     cuts: Vec<Cut>,
     /// The values of its leaves.

@@ -47,7 +47,6 @@ impl Cut {
 }
 
 /// What finds the splits of a tree.
-#[derive(Debug)]
 pub struct Histograms<'a> {
     binned: &'a Binned,
     borders: &'a Borders,

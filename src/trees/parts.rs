@@ -20,7 +20,6 @@ use crate::math::Element;
 pub type RowNumbers = [Range<usize>];
 
 /// The rows from which borders are found.
-#[derive(Debug)]
 pub struct BorderSample {
     /// Their numbers, ascending.
     drawn: Vec<usize>,
@@ -30,7 +29,6 @@ pub struct BorderSample {
     _memory: Reservation,
 }
 
-#[derive(Debug)]
 struct Found {
     /// Features of the drawn rows.
     values: Matrix,
@@ -44,7 +42,6 @@ type ValueRange = (f64, f64, bool);
 const NOTHING: ValueRange = (f64::INFINITY, f64::NEG_INFINITY, false);
 
 /// The bins of all documents.
-#[derive(Debug)]
 pub struct BinnedParts {
     borders: Borders,
     columns: Mutex<Vec<BinColumn>>,

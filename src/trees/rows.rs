@@ -44,7 +44,6 @@ pub struct Judged<'a> {
 }
 
 /// Some queries with their rows.
-#[derive(Debug)]
 pub struct Shard {
     /// The number of the first row.
     pub start: usize,
@@ -357,7 +356,6 @@ impl Packing {
 }
 
 /// Random weights with an exponential distribution of mean 1 (the Bayesian bootstrap, Rubin 1981).
-#[derive(Debug)]
 pub struct RandomWeights(Vec<f64>);
 
 impl RandomWeights {

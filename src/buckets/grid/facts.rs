@@ -176,7 +176,6 @@ impl Facts {
 }
 
 /// What is fixed before anything is fitted.
-#[derive(Debug)]
 pub(super) struct Prepared {
     pub facts: Facts,
     pub scaling: Scaling,

@@ -108,7 +108,6 @@ pub enum PairLoss {
 }
 
 /// The declaration of a pairwise loss.
-#[derive(Debug)]
 pub struct PairDef {
     /// The declaration that all losses have.
     pub def: LossDef,

@@ -62,7 +62,6 @@ enum Dictionary {
 }
 
 /// A column that is a category by the option `columns` or by a model.
-#[derive(Debug)]
 pub struct CategoryColumn {
     /// Its name.
     pub name: String,

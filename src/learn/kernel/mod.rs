@@ -19,7 +19,6 @@ mod kernel;
 mod landmarks;
 mod map;
 mod pair_map;
-mod replacements;
 mod single_map;
 #[cfg(test)]
 mod tests;
@@ -35,8 +34,8 @@ pub use functions::Inner;
 pub use kernel::{Kernel, KernelSpec};
 pub use landmarks::{Points, sample};
 pub use map::FeatureMap;
+pub use map::Replacements;
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
-pub use replacements::Replacements;
 pub use single_map::SingleMap;
 
 use landmarks::MEDIAN_DOCUMENTS;

@@ -54,7 +54,6 @@ pub struct PairMap {
 }
 
 /// The documents of a query, prepared for the preferences of other documents over them.
-#[derive(Debug)]
 pub struct PairQuery {
     /// Number of documents k.
     count: usize,

@@ -168,7 +168,6 @@ pub struct Space {
 }
 
 /// What a document of a query is compared with.
-#[derive(Debug)]
 pub enum Opponents {
     /// Nothing: documents are scored one by one.
     None,

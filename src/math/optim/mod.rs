@@ -15,11 +15,9 @@ pub mod lbfgs;
 pub mod newton_cg;
 pub mod objective;
 pub mod projected_gradient;
-mod starts;
 
-pub use driver::{Best, Method, iterate, solve_path};
+pub use driver::{Best, Method, iterate, several_starts, solve_path};
 pub use objective::{Objective, Point, Ridge};
-pub use starts::several_starts;
 
 /// A point with the report of the run that found it.
 #[derive(Debug, Clone, PartialEq)]

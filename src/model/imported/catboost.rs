@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::format::{Format, parse_json};
-use super::lightgbm_text::check_outputs;
+use super::lightgbm::check_outputs;
+use super::read::{Format, parse_json};
 use super::{Feature, Function, ImportedModel, Source, check_width};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::format::{Format, parse_json};
-use super::xgboost_dump::{self, Node as DumpNode};
+use super::read::{Format, parse_json};
+use super::xgboost::{self, Node as DumpNode};
 use super::{Function, ImportedModel, LinearModel, Names, Source, Term};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
@@ -69,7 +69,7 @@ pub(super) fn read_plugin(text: &str) -> Result<ImportedModel> {
                 }
                 Trees::With { objective, splits, .. } => (splits, objective),
             };
-            xgboost_dump::from_trees(&trees, Format::Elasticsearch, objective, 0.0)
+            xgboost::from_trees(&trees, Format::Elasticsearch, objective, 0.0)
         }
         Some("model/xgboost+json") => Err(Error::Unsupported("'feature_normalizers' of trees".to_owned())),
         kind => Err(Error::Unsupported(format!(

@@ -5,25 +5,19 @@
 
 mod catboost;
 mod engines;
-mod format;
-mod lightgbm_json;
-mod lightgbm_text;
-mod linear;
+mod lightgbm;
 mod ranklib;
 mod read;
 mod xgboost;
-mod xgboost_dump;
 
 use std::collections::HashMap;
-
-pub(crate) use engines::SOLR_SLACK;
-pub use format::Format;
-pub use linear::{LinearModel, Term};
-pub use read::{read, recognize};
 
 use crate::base::{Error, Result};
 use crate::data::CategoryValue;
 use crate::trees::general::GeneralForest;
+
+pub(crate) use engines::SOLR_SLACK;
+pub use read::{Format, read, recognize};
 
 /// Most features of a model.
 const MOST_FEATURES: usize = 1_000_000;
@@ -145,4 +139,48 @@ fn category_text(value: &serde_json::Value) -> String {
         (None, None) => None,
     };
     text.map_or_else(|| value.to_string(), std::borrow::Cow::into_owned)
+}
+
+// Linear models.
+
+/// A weighted sum of features. Missing features count as 0 before they are scaled, as in the search engines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearModel {
+    /// The score of a document whose scaled features are all 0.
+    pub bias: f64,
+    /// The features.
+    pub terms: Vec<Term>,
+}
+
+/// A feature with a weight: it adds `weight * (x - center) * factor`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term {
+    /// Number of the feature, from 0.
+    pub feature: usize,
+    /// Weight of the scaled feature.
+    pub weight: f64,
+    /// What is subtracted from the feature.
+    pub center: f64,
+    /// What it is multiplied with then.
+    pub factor: f64,
+}
+
+impl Term {
+    /// A feature that is not scaled.
+    pub(super) fn plain(feature: usize, weight: f64) -> Self {
+        Self { feature, weight, center: 0.0, factor: 1.0 }
+    }
+}
+
+impl LinearModel {
+    /// Checks the numbers.
+    pub(super) fn checked(self) -> Result<Self> {
+        let is_finite = |term: &Term| {
+            (term.weight * term.factor).is_finite() && (term.weight * term.factor * term.center).is_finite()
+        };
+        if !self.bias.is_finite() || !self.terms.iter().all(is_finite) {
+            return Err(Error::Corrupt("a weight or a scaling is not finite".to_owned()));
+        }
+        Ok(self)
+    }
 }

@@ -3,7 +3,7 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::format::Format;
+use super::read::Format;
 use super::{Function, ImportedModel, LinearModel, Names, Source, Term};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};

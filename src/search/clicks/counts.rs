@@ -186,7 +186,6 @@ impl Impression {
 }
 
 /// A log while it is counted.
-#[derive(Debug)]
 pub struct Log {
     models: Vec<&'static ClickModel>,
     counts: Vec<Counts>,
@@ -319,7 +318,6 @@ pub(super) fn is_held_out(impression: &Id) -> bool {
 }
 
 /// A log that was read.
-#[derive(Debug)]
 pub struct Counted {
     /// The models that it was counted for.
     pub models: Vec<&'static ClickModel>,
@@ -364,7 +362,6 @@ impl Counted {
 }
 
 /// Finds the numbers of pairs in a log that is read again.
-#[derive(Debug)]
 pub struct Finder<'a> {
     counted: &'a Counted,
     /// The query of the last row, and its pairs.

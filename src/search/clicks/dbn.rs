@@ -37,7 +37,6 @@ const VECTORS: usize = 10;
 pub type Read<'a> = dyn FnMut(&mut dyn TakesImpressions) -> Result<()> + 'a;
 
 /// The estimates of a network, while they improve.
-#[derive(Debug)]
 pub struct Network<'a> {
     counted: &'a Counted,
     /// Of all impressions, or without those that are held out.
@@ -117,7 +116,6 @@ fn prior_mean(index: usize, count: usize, mean: f64) -> f64 {
 }
 
 /// One pass over the log.
-#[derive(Debug)]
 pub(super) struct Pass<'a> {
     finder: Finder<'a>,
     all: bool,

@@ -20,7 +20,6 @@ const MOST_DOCS: usize = 50;
 const OF_PAIR: usize = 2;
 
 /// The information.
-#[derive(Debug)]
 pub(super) struct Information {
     /// By block: its pairs.
     blocks: Vec<Range<usize>>,
@@ -170,7 +169,6 @@ const WEAK_PRIOR: f64 = 0.01;
 const LARGEST_VARIANCE: f64 = 1.0;
 
 /// Propensities, and what rows do to them.
-#[derive(Debug)]
 pub struct Influence {
     /// The position of each propensity, sorted.
     positions: Vec<u32>,

@@ -92,7 +92,6 @@ pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
 }
 
 /// How well models predict held-out impressions, each fitted to the others.
-#[derive(Debug)]
 pub struct HeldOut<'a> {
     models: &'a [&'static ClickModel],
     finder: Finder<'a>,

@@ -25,7 +25,8 @@ pub use dbn::Network;
 pub use estimate::{Fitted, fit};
 pub use information::Influence;
 pub use judge::{
-    Grading, HeldOut, Method, Prediction, Propensity, by_likelihood, fitted, grade, harvested, judgments,
+    Grading, HeldOut, Judgment, Method, Prediction, Propensity, by_likelihood, fitted, grade, harvested,
+    judgments,
 };
 pub use offline::{Changes, ClickSums, GROUPS, OfflineValue, Weights, group_of};
 
@@ -51,7 +52,6 @@ pub const MOST_POSITIONS: u32 = 1000;
 pub type Contexts = Vec<Option<u32>>;
 
 /// A click model. Its functions take the rows of one impression, in the order of positions.
-#[derive(Debug)]
 pub struct ClickModel {
     /// The name, lowercase.
     pub name: &'static str,

@@ -30,7 +30,6 @@ pub fn group_of(impression: &Id) -> usize {
 }
 
 /// Sums over the clicks of a log.
-#[derive(Debug)]
 pub struct ClickSums {
     metrics: usize,
     /// Impressions by group.

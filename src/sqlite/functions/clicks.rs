@@ -11,34 +11,31 @@
 use rusqlite::Connection;
 
 use crate::base::{Control, Error, Params, Result};
-use crate::data::Id;
 use crate::search::clicks::{
-    self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Log, Method, Network, Prediction,
-    Propensity, Seen,
+    self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Judgment, Log, Method, Network,
+    Prediction, Propensity, Seen,
 };
 use crate::sqlite::functions::ranking_call::given_values;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
-    with_values,
+    Call, OutputRows, RunLimits, TableFunction, call_options, ready, row, text_argument,
 };
 use crate::sqlite::source::log::LogSource;
 use crate::train::options::Use;
 
-const PARAMETERS: &[Parameter] =
-    &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);
+const PARAMETERS: &str = "log [, options] [, value1, ...]";
 
 /// The definition of `ltr_click_models`.
 pub const CLICK_MODEL_TABLE: TableFunction = TableFunction::new(
     "ltr_click_models",
-    &["name", "summary", "formula", "source", "log_likelihood", "perplexity", "passes"],
-    &with_values::<2, 10>([Parameter::optional("log"), Parameter::optional("options")]),
+    "name, summary, formula, source, log_likelihood, perplexity, passes",
+    "[log] [, options] [, value1, ...]",
     click_models,
 );
 
 /// The definition of `ltr_propensities`.
 pub const PROPENSITIES: TableFunction = TableFunction::new(
     "ltr_propensities",
-    &["position", "propensity", "standard_error", "method"],
+    "position, propensity, standard_error, method",
     PARAMETERS,
     propensities,
 );
@@ -46,19 +43,7 @@ pub const PROPENSITIES: TableFunction = TableFunction::new(
 /// The definition of `ltr_judgments`.
 pub const JUDGMENTS: TableFunction = TableFunction::new(
     "ltr_judgments",
-    &[
-        "query_id",
-        "doc_id",
-        "relevance",
-        "attractiveness",
-        "ci_low",
-        "ci_high",
-        "impressions",
-        "clicks",
-        "doc_weight",
-        "model",
-        "passes",
-    ],
+    "query_id, doc_id, relevance, attractiveness, ci_low, ci_high, impressions, clicks, doc_weight, model, passes",
     PARAMETERS,
     judgments,
 );
@@ -74,12 +59,11 @@ fn click_models(call: &Call<'_>) -> Result<OutputRows> {
         vec![None; CLICK_MODELS.len()]
     };
     let row = |(model, measured): (&&ClickModel, Option<(Prediction, usize)>)| {
-        let texts = [model.name, model.summary, model.formula, model.source];
-        let mut row: Vec<Output> = texts.into_iter().map(|text| Output::Text(text.to_owned())).collect();
-        row.push(Output::from(measured.map(|(prediction, _)| prediction.log_likelihood)));
-        row.push(Output::from(measured.map(|(prediction, _)| prediction.perplexity())));
-        row.push(measured.map_or(Output::Null, |(_, passes)| Output::Integer(passes as i64)));
-        row
+        let (prediction, passes) = measured.unzip();
+        let likelihood = prediction.map(|prediction| prediction.log_likelihood);
+        let perplexity = prediction.map(|prediction| prediction.perplexity());
+        let ClickModel { name, summary, formula, source, .. } = **model;
+        row![name, summary, formula, source, likelihood, perplexity, passes]
     };
     Ok(ready(CLICK_MODELS.iter().zip(measured).map(row).collect()))
 }
@@ -191,12 +175,7 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     call.state.set_warnings(warnings);
     let row = |(Propensity { position, estimate }, method): (Propensity, Method)| {
         let error = Some(estimate.error).filter(|error| error.is_finite());
-        vec![
-            Output::Integer(i64::from(position)),
-            Output::Real(estimate.value),
-            Output::from(error),
-            Output::Text(method.name().to_owned()),
-        ]
+        row![position, estimate.value, error, method.name()]
     };
     Ok(ready(found.into_iter().map(row).collect()))
 }
@@ -240,19 +219,21 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let row = move |pair: usize| {
         let (query, doc) = counted.pairs[pair];
         let (seen, judgment) = (counted.seen[pair], judgments[pair]);
-        let id = |id: &Id| Output::Id(id.clone());
-        Ok(vec![
-            id(&counted.queries[query as usize]),
-            id(&counted.docs[doc as usize]),
-            Output::Integer(grades[pair] as i64),
-            Output::Real(judgment.attractiveness),
-            Output::Real(judgment.interval[0]),
-            Output::Real(judgment.interval[1]),
-            Output::Integer(seen.rows as i64),
-            Output::Integer(seen.clicks as i64),
-            Output::Real(judgment.doc_weight),
-            Output::Text(model.to_owned()),
-            Output::Integer((passes + compared) as i64),
+        let (query, doc) = (&counted.queries[query as usize], &counted.docs[doc as usize]);
+        let Judgment { attractiveness, interval: [low, high], doc_weight } = judgment;
+        let (grade, passes) = (grades[pair], passes + compared);
+        Ok(row![
+            query,
+            doc,
+            grade,
+            attractiveness,
+            low,
+            high,
+            seen.rows,
+            seen.clicks,
+            doc_weight,
+            model,
+            passes
         ])
     };
     Ok(Box::new((0..pairs).map(row)))

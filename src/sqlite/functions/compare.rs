@@ -21,8 +21,8 @@ use crate::base::{Error, Params, Reservation, Result, parallel};
 use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
 use crate::data::Id;
 use crate::sqlite::glue::{
-    Call, Database, Output, OutputRows, Parameter, RunLimits, State, TableFunction, call_options, describe,
-    interruptible, number_of, ready, usage, with_values,
+    Call, Database, Output, OutputRows, PURE, RunLimits, State, TableFunction, call_options, describe,
+    interruptible, number_of, ready, row, usage,
 };
 use crate::train::options::Use;
 
@@ -30,27 +30,11 @@ use crate::train::options::Use;
 pub const COMPARE: TableFunction =
     TableFunction { forms: Some(USAGE), ..TableFunction::new("ltr_compare", COLUMNS, PARAMETERS, compare) };
 
-const COLUMNS: &[&str] = &[
-    "name_a",
-    "name_b",
-    "metric",
-    "n",
-    "mean_a",
-    "mean_b",
-    "difference",
-    "ci_low",
-    "ci_high",
-    "p_value",
-    "p_holm",
-];
+const COLUMNS: &str =
+    "name_a, name_b, metric, n, mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm";
 
 /// The source is missing after an array of models: then each argument stands one place earlier.
-const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
-    Parameter::required("model_a"),
-    Parameter::required("model_b"),
-    Parameter::optional("source"),
-    Parameter::optional("options"),
-]);
+const PARAMETERS: &str = "model_a, model_b [, source] [, options] [, value1, ...]";
 
 const USAGE: &str = "ltr_compare(model_a, model_b, source [, options] [, value1, ...]) or \
                      ltr_compare('[\"a\", \"b\"]', source [, options] [, value1, ...])";
@@ -196,7 +180,7 @@ pub(super) fn other_queries(ranking: &RankingCall) -> Error {
 /// The name of a model; NULL for a BLOB.
 fn name(model: ValueRef<'_>) -> Output {
     match model {
-        ValueRef::Text(name) => Output::Text(String::from_utf8_lossy(name).into_owned()),
+        ValueRef::Text(name) => Output::from(String::from_utf8_lossy(name).into_owned()),
         _ => Output::Null,
     }
 }
@@ -208,10 +192,8 @@ fn row(
     p_holm: Option<f64>,
 ) -> Vec<Output> {
     let Comparison { n, mean_a, mean_b, difference, interval, p_value } = *comparison;
-    let (ci_low, ci_high) = interval.unzip();
-    let numbers = [mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm];
-    let head = [name_a, name_b, Output::Text(metric.name()), Output::Integer(n as i64)];
-    head.into_iter().chain(numbers.map(Output::from)).collect()
+    let (low, high) = interval.unzip();
+    row![name_a, name_b, metric.name(), n, mean_a, mean_b, difference, low, high, p_value, p_holm]
 }
 
 // `ltr_paired_test(value_a, value_b [, options])`: an aggregate that compares two series of values.
@@ -223,8 +205,7 @@ fn row(
 //   every row.
 
 const NAME: &str = "ltr_paired_test";
-const TEST_PARAMETERS: &[Parameter] =
-    &[Parameter::required("value_a"), Parameter::required("value_b"), Parameter::optional("options")];
+const TEST_PARAMETERS: &str = "value_a, value_b [, options]";
 
 /// Rows for which memory is reserved at first.
 const FIRST_ROWS: usize = 64;
@@ -234,8 +215,7 @@ const FIRST_ROWS: usize = 64;
 /// # Errors
 /// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result<()> {
-    let flags =
-        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     for arguments in 2..=3 {
         connection.create_aggregate_function(NAME, arguments, flags, Test(Arc::clone(state)))?;
     }
@@ -297,7 +277,7 @@ impl CompareRows {
             let allowed = format!("the value of the first row, {}", describe(first));
             return Err(Error::value(in_row("options", row), describe(here), allowed));
         }
-        let value = |index: usize| number(context.get_raw(index), TEST_PARAMETERS[index].name, row);
+        let value = |index: usize| number(context.get_raw(index), ["value_a", "value_b"][index], row);
         let values = (self.undefined.resolve(value(0)?), self.undefined.resolve(value(1)?));
         if let (Some(a), Some(b)) = values {
             self.reserve()?;

@@ -18,7 +18,7 @@ use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric};
 use crate::data::{Dataset, Fingerprint, Id};
 use crate::model::Model;
-use crate::sqlite::glue::{Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options};
+use crate::sqlite::glue::{Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options, row};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::Use;
@@ -26,7 +26,7 @@ use crate::train::tuning::{Score, Search, SearchRows};
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
-    TableFunction::new("ltr_evaluate", &["query_id", "metric", "value"], PARAMETERS, evaluate_model);
+    TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, evaluate_model);
 
 fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Evaluate)?;
@@ -160,7 +160,7 @@ fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     Ok(Box::new(queries.chain(means).flat_map(move |(query, values)| {
         let (_counted, names) = (&memory, Arc::clone(&names));
         let row = move |(number, value): (usize, Option<f64>)| {
-            Ok(vec![query.clone(), Output::Text(names[number].clone()), Output::from(value)])
+            Ok(row![query.clone(), names[number].clone(), value])
         };
         values.into_iter().enumerate().map(row)
     })))
@@ -204,7 +204,7 @@ pub(super) fn query_metrics(options: &Params) -> Result<Vec<Metric>> {
 /// The definition of `ltr_cross_validate`.
 pub const CROSS_VALIDATE: TableFunction = TableFunction::new(
     "ltr_cross_validate",
-    &["setting", "fold", "metric", "value", "seconds"],
+    "setting, fold, metric, value, seconds",
     train::PARAMETERS,
     cross_validate,
 );
@@ -254,13 +254,8 @@ impl Batches {
         let settings = &search.groups()[*next].settings;
         let metric = search.metric.name();
         let row = |score: Score| {
-            vec![
-                Output::Json(Value::Object(settings[score.setting].values.clone())),
-                Output::Integer(score.fold as i64 + 1),
-                Output::Text(metric.clone()),
-                Output::from(score.value),
-                Output::Real(score.seconds),
-            ]
+            let setting = Value::Object(settings[score.setting].values.clone());
+            row![setting, score.fold + 1, metric.clone(), score.value, score.seconds]
         };
         self.ready = scores.into_iter().map(row).collect();
         self.next += 1;

@@ -26,9 +26,7 @@ use crate::search::clicks::{
     self, Changes, ClickSums, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown,
     TakesImpressions, Weights, group_of,
 };
-use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, TableFunction, call_options, ready, text_argument, with_values,
-};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, call_options, ready, row, text_argument};
 use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
@@ -37,12 +35,8 @@ use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
 /// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
     "ltr_evaluate_clicks",
-    &["metric", "estimator", "value", "ci_low", "ci_high", "impressions", "clicks", "effective_sample_size"],
-    &with_values::<3, 11>([
-        Parameter::required("model"),
-        Parameter::required("log"),
-        Parameter::optional("options"),
-    ]),
+    "metric, estimator, value, ci_low, ci_high, impressions, clicks, effective_sample_size",
+    "model, log [, options] [, value1, ...]",
     evaluate_clicks,
 );
 
@@ -410,18 +404,11 @@ fn output(
     for (metric, name) in request.names.iter().enumerate() {
         let values = sums.values(metric, weights, changes);
         for (estimator, OfflineValue { value, error }) in ["ips", "snips"].into_iter().zip(values) {
-            let bound =
-                |sign: f64| Output::from(value.zip(error).map(|(value, error)| value + sign * half * error));
-            rows.push(vec![
-                Output::Text(name.clone()),
-                Output::Text(estimator.to_owned()),
-                Output::from(value),
-                bound(-1.0),
-                bound(1.0),
-                Output::Integer(sums.impressions() as i64),
-                Output::Integer(clicks as i64),
-                Output::from((squares > 0.0).then(|| weight * weight / squares)),
-            ]);
+            let bound = |sign: f64| value.zip(error).map(|(value, error)| value + sign * half * error);
+            let (low, high) = (bound(-1.0), bound(1.0));
+            let size = (squares > 0.0).then(|| weight * weight / squares);
+            let (impressions, clicks) = (sums.impressions() as u64, clicks as u64);
+            rows.push(row![name.clone(), estimator, value, low, high, impressions, clicks, size]);
         }
     }
     rows

@@ -10,7 +10,7 @@
 use rusqlite::types::ValueRef;
 
 use super::evaluate::{query_metrics, training_rows};
-use super::inspect::{MODEL, function_of, open_model, optional_query};
+use super::inspect::{function_of, open_model, optional_query};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{
     Comparison, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain, explain_document,
@@ -21,8 +21,8 @@ use crate::cost::metric::Metric;
 use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
 use crate::model::Model;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of, ready,
-    vector_argument, with_values,
+    Call, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of, ready, row,
+    vector_argument,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::Use;
@@ -35,14 +35,8 @@ pub const EXPLAIN: TableFunction = TableFunction {
     ),
     ..TableFunction::new(
         "ltr_explain",
-        &["feature", "value", "contribution", "standard_error"],
-        &with_values::<5, 13>([
-            MODEL,
-            Parameter::required("features"),
-            Parameter::optional("query_features"),
-            Parameter::optional("doc"),
-            Parameter::optional("options"),
-        ]),
+        "feature, value, contribution, standard_error",
+        "model, features [, query_features] [, doc] [, options] [, value1, ...]",
         explain_score,
     )
 };
@@ -50,15 +44,8 @@ pub const EXPLAIN: TableFunction = TableFunction {
 /// The definition of `ltr_explain_rank`.
 pub const EXPLAIN_RANK: TableFunction = TableFunction::new(
     "ltr_explain_rank",
-    &["feature", "value_a", "value_b", "contribution", "standard_error"],
-    &with_values::<6, 14>([
-        MODEL,
-        Parameter::required("source"),
-        Parameter::required("query"),
-        Parameter::required("doc_a"),
-        Parameter::required("doc_b"),
-        Parameter::optional("options"),
-    ]),
+    "feature, value_a, value_b, contribution, standard_error",
+    "model, source, query, doc_a, doc_b [, options] [, value1, ...]",
     explain_rank,
 );
 
@@ -74,8 +61,7 @@ fn explain_score(call: &Call<'_>) -> Result<OutputRows> {
         }),
         (Some(_), _) => explain_documents(call, &["doc"]),
     }?;
-    let base = [Output::Null, Output::Real(explained.found.base), Output::Real(0.0)];
-    let base = std::iter::once(Output::Text("(base)".to_owned())).chain(base).collect();
+    let base = row!["(base)", Output::Null, explained.found.base, 0.0];
     Ok(ready(std::iter::once(base).chain(explained.rows()).collect()))
 }
 
@@ -99,7 +85,7 @@ impl Explained {
             let value = |values: &Vec<Output>| values.get(index).cloned().unwrap_or(Output::Null);
             let values = self.values.iter().map(value);
             let numbers = [Output::Real(part.value), Output::Real(part.standard_error)];
-            std::iter::once(Output::Text(name.clone())).chain(values).chain(numbers).collect()
+            std::iter::once(Output::from(name.clone())).chain(values).chain(numbers).collect()
         })
     }
 }
@@ -246,7 +232,7 @@ impl Document<'_> {
 /// The definition of `ltr_importance`.
 pub const IMPORTANCE: TableFunction = TableFunction::new(
     "ltr_importance",
-    &["feature", "metric", "n", "loss", "ci_low", "ci_high"],
+    "feature, metric, n, loss, ci_low, ci_high",
     PARAMETERS,
     importance_of_features,
 );
@@ -301,7 +287,5 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
 
 fn row(feature: &str, metric: &Metric, found: &Comparison) -> Vec<Output> {
     let (ci_low, ci_high) = found.interval.unzip();
-    let head =
-        [Output::Text(feature.to_owned()), Output::Text(metric.name()), Output::Integer(found.n as i64)];
-    head.into_iter().chain([found.difference, ci_low, ci_high].map(Output::from)).collect()
+    row![feature, metric.name(), found.n, found.difference, ci_low, ci_high]
 }

@@ -6,7 +6,6 @@
 //! * 9.10: An imported model is stored as `ltr_train` does.
 //! * 9.17: `ltr_import` reads models of other libraries too, and scores as they do.
 
-use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
@@ -16,7 +15,7 @@ use crate::apply::{ImportSpec, import as import_text};
 use crate::base::{Control, Error, Result};
 use crate::model::Card;
 use crate::sqlite::glue::{
-    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, call_options, describe, text_argument,
+    Output, RunLimits, ScalarCall, ScalarFunction, call_options, describe, text_argument,
 };
 use crate::sqlite::store::{Activation, NewVersion, Store, check_name, model};
 use crate::train::algorithm;
@@ -24,22 +23,10 @@ use crate::train::options::Use;
 use crate::train::protocol::Encoded;
 
 /// The definition of `ltr_export`.
-pub const EXPORT: ScalarFunction = ScalarFunction {
-    name: "ltr_export",
-    arities: &[2],
-    parameters: &[Parameter::required("model"), Parameter::required("format")],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: export,
-};
+pub const EXPORT: ScalarFunction = ScalarFunction::new("ltr_export", "model, format", export);
 
 /// The definition of `ltr_import`.
-pub const IMPORT: ScalarFunction = ScalarFunction {
-    name: "ltr_import",
-    arities: &[1, 2],
-    parameters: &[Parameter::required("text"), Parameter::optional("options")],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: import,
-};
+pub const IMPORT: ScalarFunction = ScalarFunction::new("ltr_import", "text [, options]", import);
 
 fn export(call: &ScalarCall<'_>) -> Result<Output> {
     let format = text_argument("argument 'format'", call.context.get_raw(1))?;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
@@ -18,20 +17,14 @@ use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 #[cfg(feature = "search")]
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::{
-    Call, ModelHandle, Output, OutputRows, Parameter, RunLimits, ScalarCall, ScalarFunction, TableFunction,
-    describe, query_values, ready, run_fit, text_argument, whole_of,
+    Call, ModelHandle, Output, OutputRows, PURE, RunLimits, ScalarCall, ScalarFunction, TableFunction,
+    describe, query_values, ready, row, run_fit, text_argument, whole_of,
 };
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
-pub const INFO: ScalarFunction = ScalarFunction {
-    name: "ltr_info",
-    arities: &[1],
-    parameters: &[MODEL],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: info,
-};
+pub const INFO: ScalarFunction = ScalarFunction::new("ltr_info", "model", info);
 
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
     #[cfg(feature = "buckets")]
@@ -89,9 +82,6 @@ fn roles(model: &Model) -> Value {
     Value::Object(as_json(columns, (features, query_features), &model.card.categories.names()))
 }
 
-pub(super) const MODEL: Parameter = Parameter::required("model");
-const QUERY_FEATURES: Parameter = Parameter::optional("query_features");
-
 /// The model in the first argument.
 pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state, &RunLimits::default())
@@ -120,8 +110,8 @@ pub(super) fn optional_query(call: &Call<'_>, index: usize) -> Result<Option<Vec
 /// `ltr_weights(model [, query_features])`: rows `feature, weight, raw_weight, center, scale` of the function of a query.
 pub const WEIGHTS: TableFunction = TableFunction::new(
     "ltr_weights",
-    &["feature", "weight", "raw_weight", "center", "scale"],
-    &[MODEL, QUERY_FEATURES],
+    "feature, weight, raw_weight, center, scale",
+    "model [, query_features]",
     weights,
 );
 
@@ -131,19 +121,14 @@ fn weights(call: &Call<'_>) -> Result<OutputRows> {
     let function = function_of(call, &handle, query.as_deref())?;
     let row = |weight: FeatureWeight| {
         let FeatureWeight { feature, weight, raw_weight, center, scale } = weight;
-        let numbers = [Some(weight), raw_weight, center, scale].map(Output::from);
-        std::iter::once(Output::Text(feature)).chain(numbers).collect()
+        row![feature, weight, raw_weight, center, scale]
     };
     Ok(ready(function_weights(&handle.model, &function)?.into_iter().map(row).collect()))
 }
 
 /// `ltr_neighbors(model, query_features)`: rows `query_id, distance, weight` of the training queries used for a new query.
-pub const NEIGHBORS: TableFunction = TableFunction::new(
-    "ltr_neighbors",
-    &["query_id", "distance", "weight"],
-    &[MODEL, Parameter::required("query_features")],
-    neighbors,
-);
+pub const NEIGHBORS: TableFunction =
+    TableFunction::new("ltr_neighbors", "query_id, distance, weight", "model, query_features", neighbors);
 
 fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
     let ModelHandle { model, .. } = open_model(call)?;
@@ -157,7 +142,7 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
     let features = ranker.query_rule().encoded(&given, model.card.missing)?;
     let row = |neighbor: Neighbor| {
         let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
-        vec![Output::Id(id), Output::Real(neighbor.distance), Output::Real(neighbor.weight)]
+        row![id, neighbor.distance, neighbor.weight]
     };
     Ok(ready(ranker.neighbors(&features, Target::Novel).into_iter().map(row).collect()))
 }
@@ -166,8 +151,8 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
 /// report. The last two columns are for the rounds of an online model.
 pub const TRAINING_LOG: TableFunction = TableFunction::new(
     "ltr_training_log",
-    &["step", "objective", "gap", "seconds", "surrogate", "active_documents"],
-    &[MODEL],
+    "step, objective, gap, seconds, surrogate, active_documents",
+    "model",
     training_log,
 );
 
@@ -175,14 +160,7 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
     let ModelHandle { model, .. } = open_model(call)?;
     if let Ranker::Online(online) = &model.ranker {
         let row = |(step, round): (i64, &RoundRecord)| {
-            vec![
-                Output::Integer(step),
-                Output::Real(round.loss),
-                Output::Null,
-                Output::Null,
-                Output::Real(round.surrogate),
-                Output::Integer(i64::from(round.active_documents)),
-            ]
+            row![step, round.loss, Output::Null, Output::Null, round.surrogate, round.active_documents]
         };
         return Ok(ready(online_log(online.state()).map(row).collect()));
     }
@@ -200,14 +178,8 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
         _ => Vec::new(),
     };
     let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
-        vec![
-            Output::Integer(index as i64 + 1),
-            Output::Real(*objective),
-            Output::Real(*gap),
-            Output::from(seconds.get(index).copied().flatten()),
-            Output::Null,
-            Output::Null,
-        ]
+        let seconds = seconds.get(index).copied().flatten();
+        row![index + 1, *objective, *gap, seconds, Output::Null, Output::Null]
     });
     Ok(ready(steps.collect()))
 }
@@ -221,23 +193,13 @@ pub(super) fn online_log(state: &OnlineState) -> impl Iterator<Item = (i64, &Rou
 // `ltr_version()` and `ltr_debug()`.
 
 /// The definition of `ltr_version`.
-pub const VERSION: ScalarFunction = ScalarFunction {
-    name: "ltr_version",
-    arities: &[0],
-    parameters: &[],
-    flags: FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC),
-    execute: |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())),
-};
+pub const VERSION: ScalarFunction =
+    ScalarFunction::new("ltr_version", "", |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())))
+        .with_flags(PURE);
 
 /// The definition of `ltr_debug`: facts for bug reports and the warnings of the last training, ranking, evaluation or
 /// recommendation.
-pub const DEBUG: ScalarFunction = ScalarFunction {
-    name: "ltr_debug",
-    arities: &[0],
-    parameters: &[],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: debug,
-};
+pub const DEBUG: ScalarFunction = ScalarFunction::new("ltr_debug", "", debug);
 
 fn debug(call: &ScalarCall<'_>) -> Result<Output> {
     #[cfg(not(feature = "search"))]
@@ -263,13 +225,7 @@ fn debug(call: &ScalarCall<'_>) -> Result<Output> {
 // * 5.30: It returns the version. A version that does not exist is an error, and nothing changes.
 
 /// The definition of `ltr_activate`.
-pub const ACTIVATE: ScalarFunction = ScalarFunction {
-    name: "ltr_activate",
-    arities: &[2],
-    parameters: &[Parameter::required("name"), Parameter::required("version")],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: activate,
-};
+pub const ACTIVATE: ScalarFunction = ScalarFunction::new("ltr_activate", "name, version", activate);
 
 fn activate(call: &ScalarCall<'_>) -> Result<Output> {
     let name = text_argument("argument 'name'", call.context.get_raw(0))?;

@@ -23,19 +23,13 @@ use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, ready, text_argument,
-    with_values,
+    Call, Output, OutputRows, RunLimits, TableFunction, call_options, ready, row, text_argument,
 };
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::{SCORE_KEY, Use};
 
-const PARAMETERS: &[Parameter] = &with_values::<4, 12>([
-    Parameter::required("model_a"),
-    Parameter::required("model_b"),
-    Parameter::required("source"),
-    Parameter::optional("options"),
-]);
+const PARAMETERS: &str = "model_a, model_b, source [, options] [, value1, ...]";
 
 /// The number of the first argument after the options.
 const FIRST_VALUE: usize = 4;
@@ -46,12 +40,7 @@ pub const INTERLEAVE: TableFunction = TableFunction {
     orders: ORDERS,
     row_id: Some(row_id),
     plan: c"may fit functions of new queries",
-    ..TableFunction::new(
-        "ltr_interleave",
-        &["query_id", "doc_id", "rank", "team", "impression"],
-        PARAMETERS,
-        interleave,
-    )
+    ..TableFunction::new("ltr_interleave", "query_id, doc_id, rank, team, impression", PARAMETERS, interleave)
 };
 
 /// Orders that the rows can come in: by query and rank, or by rank and query.
@@ -152,13 +141,8 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
     let (memory, impression) = (a.memory, request.impression.clone());
     Ok(Box::new(rows.into_iter().map(move |row| {
         let _counted = &memory;
-        Ok(vec![
-            Output::Id(data.query_ids[row.query as usize].clone()),
-            Output::Id(data.doc_ids[row.document].clone()),
-            Output::Integer(row.rank.into()),
-            Output::Text(row.team.name().to_owned()),
-            Output::Id(impression.clone()),
-        ])
+        let (query, doc) = (&data.query_ids[row.query as usize], &data.doc_ids[row.document]);
+        Ok(row![query, doc, row.rank, row.team.name(), &impression])
     })))
 }
 
@@ -275,25 +259,12 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest) -> Ve
 // * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
 // * 18.8: `p_value` comes from the two-sided score test, which the interval inverts. Lists are taken to be independent.
 
-const RESULT_PARAMETERS: &[Parameter] =
-    &with_values::<2, 10>([Parameter::required("log"), Parameter::optional("options")]);
+const RESULT_PARAMETERS: &str = "log [, options] [, value1, ...]";
 
 /// The definition of `ltr_interleave_result`.
 pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
     "ltr_interleave_result",
-    &[
-        "impressions",
-        "wins_a",
-        "wins_b",
-        "ties",
-        "no_click",
-        "difference",
-        "ci_low",
-        "ci_high",
-        "p_value",
-        "more_impressions",
-        "warnings",
-    ],
+    "impressions, wins_a, wins_b, ties, no_click, difference, ci_low, ci_high, p_value, more_impressions, warnings",
     RESULT_PARAMETERS,
     result,
 );
@@ -315,13 +286,8 @@ fn result(call: &Call<'_>) -> Result<OutputRows> {
 
 fn row(tally: &Tally, outcome: &Outcome, warnings: &[String]) -> Vec<Output> {
     let Tally { wins_a, wins_b, ties, no_click } = *tally;
-    let counts = [tally.impressions(), wins_a, wins_b, ties, no_click];
-    let (ci_low, ci_high) = outcome.interval.unzip();
-    let numbers = [outcome.difference, ci_low, ci_high, outcome.p_value];
-    let integer = |count: u64| Output::Integer(i64::try_from(count).unwrap_or(i64::MAX));
-    let last = [
-        outcome.more_impressions.map_or(Output::Null, integer),
-        if warnings.is_empty() { Output::Null } else { Output::Json(json!(warnings)) },
-    ];
-    counts.map(integer).into_iter().chain(numbers.map(Output::from)).chain(last).collect()
+    let Outcome { difference, interval, p_value, more_impressions } = *outcome;
+    let (all, (low, high)) = (tally.impressions(), interval.unzip());
+    let warnings = (!warnings.is_empty()).then(|| json!(warnings));
+    row![all, wins_a, wins_b, ties, no_click, difference, low, high, p_value, more_impressions, warnings]
 }

@@ -15,7 +15,7 @@ use std::io::BufReader;
 use crate::base::{Error, Result, checkpoint};
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
-use crate::sqlite::glue::{Call, Output, OutputRows, Parameter, TableFunction, call_options, text_argument};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, call_options, row, text_argument};
 use crate::train::options::Use;
 
 /// The definition of `ltr_letor`.
@@ -23,8 +23,8 @@ pub const LETOR: TableFunction = TableFunction {
     reads_files: true,
     ..TableFunction::new(
         "ltr_letor",
-        &["query_id", "doc_id", "relevance", "features", "comment"],
-        &[Parameter::required("path"), Parameter::optional("options")],
+        "query_id, doc_id, relevance, features, comment",
+        "path [, options]",
         letor,
     )
 };
@@ -109,12 +109,6 @@ fn width(path: &str, first_feature: usize) -> Result<usize> {
 }
 
 fn row(line: Line, number: i64, width: usize) -> Vec<Output> {
-    let features = line.dense(width).iter().flat_map(|value| value.to_le_bytes()).collect();
-    vec![
-        Output::Id(line.query),
-        Output::Id(line.doc.unwrap_or(Id::Integer(number))),
-        Output::Real(line.relevance),
-        Output::Blob(features),
-        Output::Text(line.comment),
-    ]
+    let features: Vec<u8> = line.dense(width).iter().flat_map(|value| value.to_le_bytes()).collect();
+    row![line.query, line.doc.unwrap_or(Id::Integer(number)), line.relevance, features, line.comment]
 }

@@ -34,77 +34,30 @@ mod train;
 mod update;
 mod vector;
 
-use super::glue::function::ScalarFunction;
-use super::glue::vtab::TableFunction;
+use super::glue::{ScalarFunction, TableFunction};
 
 /// Every scalar function.
-pub const SCALARS: &[&ScalarFunction] = &[
-    &train::TRAIN,
-    &train::FIT,
-    &update::UPDATE,
-    &inspect::ACTIVATE,
-    &score::SCORE,
-    &score::SCORE_FOR_QUERY,
-    &score::PREFER,
-    &score::PREFER_FOR_QUERY,
-    &vector::VEC,
-    &vector::VEC_TO_JSON,
-    &inspect::INFO,
+pub const SCALARS: &[&[&ScalarFunction]] = &[
+    &[&train::TRAIN, &train::FIT, &update::UPDATE, &inspect::ACTIVATE],
+    &[&score::SCORE, &score::SCORE_FOR_QUERY, &score::PREFER, &score::PREFER_FOR_QUERY],
+    &[&vector::VEC, &vector::VEC_TO_JSON, &export::EXPORT, &export::IMPORT],
+    &[&inspect::INFO, &inspect::VERSION, &inspect::DEBUG],
     #[cfg(feature = "buckets")]
-    &buckets::BUCKET,
-    #[cfg(feature = "buckets")]
-    &buckets::BEGIN,
-    #[cfg(feature = "buckets")]
-    &buckets::PARTIAL,
-    #[cfg(feature = "buckets")]
-    &buckets::STEP,
-    #[cfg(feature = "buckets")]
-    &buckets::FINISH,
+    &[&buckets::BUCKET, &buckets::BEGIN, &buckets::PARTIAL, &buckets::STEP, &buckets::FINISH],
     #[cfg(feature = "plots")]
-    &plot::PLOT,
-    #[cfg(feature = "plots")]
-    &report::REPORT,
-    &export::EXPORT,
-    &export::IMPORT,
+    &[&plot::PLOT, &report::REPORT],
     #[cfg(feature = "search")]
-    &fts::FTS,
-    #[cfg(feature = "search")]
-    &fts::FTS_NAMES,
-    #[cfg(feature = "search")]
-    &fts::FTS_QUERY,
-    &inspect::VERSION,
-    &inspect::DEBUG,
+    &[&fts::FTS, &fts::FTS_NAMES, &fts::FTS_QUERY],
 ];
 
 /// Every table-valued function.
-pub const TABLES: &[&TableFunction] = &[
-    &rank::RANK,
-    &evaluate::EVALUATE,
-    &compare::COMPARE,
+pub const TABLES: &[&[&TableFunction]] = &[
+    &[&rank::RANK, &evaluate::EVALUATE, &evaluate::CROSS_VALIDATE, &compare::COMPARE, &monitor::MONITOR],
+    &[&recommend::RECOMMEND, &recommend::FACTORS, &inspect::WEIGHTS, &inspect::NEIGHBORS],
+    &[&explain::EXPLAIN, &explain::EXPLAIN_RANK, &explain::IMPORTANCE, &inspect::TRAINING_LOG],
+    &[&tables::ALGORITHM_TABLE, &tables::METRIC_TABLE, &tables::OPTION_TABLE, &letor::LETOR],
     #[cfg(feature = "search")]
-    &interleave::INTERLEAVE,
+    &[&interleave::INTERLEAVE, &interleave::INTERLEAVE_RESULT, &evaluate_clicks::EVALUATE_CLICKS],
     #[cfg(feature = "search")]
-    &interleave::INTERLEAVE_RESULT,
-    &monitor::MONITOR,
-    &evaluate::CROSS_VALIDATE,
-    &recommend::RECOMMEND,
-    &recommend::FACTORS,
-    &inspect::WEIGHTS,
-    &explain::EXPLAIN,
-    &explain::EXPLAIN_RANK,
-    &explain::IMPORTANCE,
-    &inspect::NEIGHBORS,
-    &inspect::TRAINING_LOG,
-    #[cfg(feature = "search")]
-    &clicks::CLICK_MODEL_TABLE,
-    #[cfg(feature = "search")]
-    &clicks::PROPENSITIES,
-    #[cfg(feature = "search")]
-    &clicks::JUDGMENTS,
-    #[cfg(feature = "search")]
-    &evaluate_clicks::EVALUATE_CLICKS,
-    &tables::ALGORITHM_TABLE,
-    &tables::METRIC_TABLE,
-    &tables::OPTION_TABLE,
-    &letor::LETOR,
+    &[&clicks::CLICK_MODEL_TABLE, &clicks::PROPENSITIES, &clicks::JUDGMENTS],
 ];

@@ -15,7 +15,7 @@ use crate::base::{Error, Result};
 use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
 use crate::data::{Dataset, Fingerprint, Missing};
 use crate::model::{Card, Factored, IMPORTED, Model, Ranker};
-use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready, row};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::sqlite::source::roles::Roles;
@@ -25,7 +25,7 @@ use crate::train::select::SelectionReport;
 /// The definition of `ltr_monitor`.
 pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PARAMETERS, monitor);
 
-const COLUMNS: &[&str] = &["kind", "name", "value", "reference", "threshold", "status"];
+const COLUMNS: &str = "kind, name, value, reference, threshold, status";
 
 /// Shares of rows with new users or items from which the status is a warning, and an alert.
 const NEW_ROWS: (f64, f64) = (0.1, 0.25);
@@ -39,10 +39,7 @@ fn monitor(call: &Call<'_>) -> Result<OutputRows> {
 
 fn row(finding: Finding) -> Vec<Output> {
     let Finding { kind, name, value, reference, threshold, status } = finding;
-    let text = |text: &str| Output::Text(text.to_owned());
-    let numbers = [value, reference, threshold].map(Output::from);
-    let head = [text(kind), name.map_or(Output::Null, Output::Text)];
-    head.into_iter().chain(numbers).chain([text(status.name())]).collect()
+    row![kind, name, value, reference, threshold, status.name()]
 }
 
 fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> {

@@ -17,7 +17,7 @@ use crate::apply::{RowScorer, check_scores, selected_rows};
 use crate::base::{Error, Params, Result, bytes_of, columns_text};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
-use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::Use;
 
@@ -27,7 +27,7 @@ pub const RANK: TableFunction = TableFunction {
     orders: ORDERS,
     row_id: Some(row_id),
     plan: c"may fit functions of new queries",
-    ..TableFunction::new("ltr_rank", &["query_id", "doc_id", "score", "rank", "slot"], PARAMETERS, rank)
+    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, rank)
 };
 
 /// Orders that the rows can come in: by query and rank, or by rank and query.
@@ -95,7 +95,7 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let memory = (memory, read_report.memory);
     let row = |row: Ranked| {
         let slot = data.groups.get(row.document).filter(|_| constraint == ListConstraint::Slots);
-        let slot = slot.cloned().map_or(Output::Null, Output::Id);
+        let slot = Output::from(slot);
         let doc = std::mem::take(&mut data.doc_ids[row.document]);
         RankedRow { query: row.query, doc, score: scores[row.document], rank: row.rank as i64, slot }
     };
@@ -105,8 +105,7 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     Ok(Box::new(rows.into_iter().map(move |row| {
         let _counted = &memory;
         let RankedRow { query, doc, score, rank, slot } = row;
-        let query = Output::Id(queries[query].clone());
-        Ok(vec![query, Output::Id(doc), Output::Real(score), Output::Integer(rank), slot])
+        Ok(row![&queries[query], doc, score, rank, slot])
     })))
 }
 

@@ -10,8 +10,7 @@ use crate::base::{Control, Error, Params, Result};
 use crate::data::{Dataset, ListConstraint};
 use crate::model::Key;
 use crate::sqlite::glue::{
-    Call, ModelHandle, Parameter, RunLimits, Ticket, call_options, is_first_version, text_argument,
-    with_values,
+    Call, ModelHandle, RunLimits, Ticket, call_options, is_first_version, text_argument,
 };
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read, read_prepared};
@@ -20,11 +19,7 @@ use crate::sqlite::store::{cached_model, model as find_model};
 use crate::train::options::Use;
 
 /// Their parameters.
-pub const PARAMETERS: &[Parameter] = &with_values::<3, 11>([
-    Parameter::required("model"),
-    Parameter::required("source"),
-    Parameter::optional("options"),
-]);
+pub const PARAMETERS: &str = "model, source [, options] [, value1, ...]";
 
 /// The number of the first value, for a function without values.
 pub const NO_VALUES: usize = usize::MAX;

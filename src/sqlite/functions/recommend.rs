@@ -18,15 +18,13 @@ use crate::base::{Error, Params, Reservation, Result};
 use crate::data::{Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
-    Call, Database, Output, OutputRows, Parameter, RunLimits, TableFunction, call_options, describe, id_of,
-    interruptible, whole_of,
+    Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of,
+    interruptible, row, whole_of,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
 use crate::train::options::Use;
-
-const MODEL: Parameter = Parameter::required("model");
 
 /// The default of k.
 const DEFAULT_K: usize = 10;
@@ -42,8 +40,8 @@ fn factored(model: &Model) -> Result<&Factored> {
 /// `ltr_recommend`.
 pub const RECOMMEND: TableFunction = TableFunction::new(
     "ltr_recommend",
-    &["user_id", "doc_id", "score", "rank", "new_user"],
-    &[MODEL, Parameter::required("user"), Parameter::optional("k"), Parameter::optional("options")],
+    "user_id, doc_id, score, rank, new_user",
+    "model, user [, k] [, options]",
     recommend,
 );
 
@@ -86,14 +84,13 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
         let _counted = (&handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
         let user = folded.clone().unwrap_or_else(|| factored.user(index));
-        let is_new = i64::from(user.is_new);
+        let is_new = user.is_new;
         limits.check_time()?;
         let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
         let handle = handle.clone();
         let row = move |((item, score), rank): ((usize, f64), i64)| {
             let item = self::factored(&handle.model)?.items[item].clone();
-            let numbers = [Output::Real(score), Output::Integer(rank), Output::Integer(is_new)];
-            Ok([user_id.clone(), item].map(Output::Id).into_iter().chain(numbers).collect())
+            Ok(row![&user_id, item, score, rank, is_new])
         };
         Ok(Box::new(best.into_iter().zip(1..).map(row)))
     };
@@ -294,7 +291,7 @@ fn of_source(
 /// `ltr_factors(model)`: rows `kind, id, bias, factors`; kind is user or item, factors are a JSON array. A score is
 /// `bias of the item` times the model's bias_scale plus the sum of products of factors.
 pub const FACTORS: TableFunction =
-    TableFunction::new("ltr_factors", &["kind", "id", "bias", "factors"], &[MODEL], factors);
+    TableFunction::new("ltr_factors", "kind, id, bias, factors", "model", factors);
 
 fn factors(call: &Call<'_>) -> Result<OutputRows> {
     let handle = model(call.connection, call.argument(0), None, call.state, &RunLimits::default())?;
@@ -311,10 +308,5 @@ fn factor_row(factored: &Factored, entry: usize) -> Vec<Output> {
         Some(item) => ("item", item, items, item_biases, &factors.items),
     };
     let row = &rows[index * factors.rank..(index + 1) * factors.rank];
-    vec![
-        Output::Text(kind.to_owned()),
-        Output::Id(ids[index].clone()),
-        Output::Real(biases[index]),
-        Output::Json(json!(row)),
-    ]
+    row![kind, &ids[index], biases[index], json!(row)]
 }

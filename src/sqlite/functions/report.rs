@@ -5,12 +5,11 @@
 //!   the worst queries with their lists, the warnings, facts of the data and the card. It needs no other file.
 //! * 14.4, 14.5: The best single feature is cross-fitted. Rows with the fingerprint of the training are a warning.
 
-use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::evaluate::{Judged, evaluate_judged, judged, metrics};
-use super::plot::{self, MODEL, OPTIONS, SOURCE, ranked};
+use super::plot::{self, ranked};
 use super::ranking_call::RankingCall;
 use crate::apply::{Evaluation, METRIC_COST, evaluate};
 use crate::base::{Control, Error, Result};
@@ -28,13 +27,7 @@ use crate::train::select::fold_numbers;
 use crate::train::single_feature::{CrossFitted, cross_fitted, order_by};
 
 /// The definition of `ltr_report`.
-pub const REPORT: ScalarFunction = ScalarFunction {
-    name: "ltr_report",
-    arities: &[2, 3],
-    parameters: &[MODEL, SOURCE, OPTIONS],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: report,
-};
+pub const REPORT: ScalarFunction = ScalarFunction::new("ltr_report", "model, source [, options]", report);
 
 /// Metrics of a report without the option `metric`.
 const DEFAULT_METRICS: [&str; 4] = ["ndcg@10", "ndcg@5", "map", "mrr"];

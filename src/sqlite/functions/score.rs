@@ -21,59 +21,36 @@ use crate::data::{Categories, Missing, QueryValue, Scaling};
 use crate::learn::space::{Form, Function, Space};
 use crate::model::{Card, Key, Linear, Model, Ranker, TrainingColumns};
 use crate::sqlite::glue::{
-    Call, ModelHandle, Output, Parameter, RunLimits, ScalarCall, ScalarFunction, query_values, run_fit,
-    vector_argument,
+    Call, ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, query_values, run_fit, vector_argument,
 };
 use crate::sqlite::store::model;
 use crate::train::options::SCORE_KEY;
 
 /// The parameters of both definitions of `ltr_score`.
-const SCORE_PARAMETERS: &[Parameter] =
-    &[Parameter::required("model"), Parameter::required("features"), Parameter::optional("query_features")];
+const SCORE_PARAMETERS: &str = "model, features [, query_features]";
 
 /// The parameters of both definitions of `ltr_prefer`.
-const PREFER_PARAMETERS: &[Parameter] = &[
-    Parameter::required("model"),
-    Parameter::required("features_a"),
-    Parameter::required("features_b"),
-    Parameter::optional("query_features"),
-];
+const PREFER_PARAMETERS: &str = "model, features_a, features_b [, query_features]";
 
 /// `ltr_score` without query features. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).
-pub const SCORE: ScalarFunction = ScalarFunction {
-    name: "ltr_score",
-    arities: &[2],
-    parameters: SCORE_PARAMETERS,
-    flags: FunctionFlags::empty(),
-    execute: of_all_queries::<PointScorer>,
-};
+pub const SCORE: ScalarFunction =
+    ScalarFunction::new("ltr_score", SCORE_PARAMETERS, of_all_queries::<PointScorer>)
+        .with_flags(FunctionFlags::empty())
+        .taking(&[2]);
 
 /// `ltr_score` with query features.
-pub const SCORE_FOR_QUERY: ScalarFunction = ScalarFunction {
-    name: "ltr_score",
-    arities: &[3],
-    parameters: SCORE_PARAMETERS,
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: of_query::<PointScorer>,
-};
+pub const SCORE_FOR_QUERY: ScalarFunction =
+    ScalarFunction::new("ltr_score", SCORE_PARAMETERS, of_query::<PointScorer>).taking(&[3]);
 
 /// `ltr_prefer` without query features; with the flags of `ltr_score`.
-pub const PREFER: ScalarFunction = ScalarFunction {
-    name: "ltr_prefer",
-    arities: &[3],
-    parameters: PREFER_PARAMETERS,
-    flags: FunctionFlags::empty(),
-    execute: of_all_queries::<PairScorer>,
-};
+pub const PREFER: ScalarFunction =
+    ScalarFunction::new("ltr_prefer", PREFER_PARAMETERS, of_all_queries::<PairScorer>)
+        .with_flags(FunctionFlags::empty())
+        .taking(&[3]);
 
 /// `ltr_prefer` with query features.
-pub const PREFER_FOR_QUERY: ScalarFunction = ScalarFunction {
-    name: "ltr_prefer",
-    arities: &[4],
-    parameters: PREFER_PARAMETERS,
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: of_query::<PairScorer>,
-};
+pub const PREFER_FOR_QUERY: ScalarFunction =
+    ScalarFunction::new("ltr_prefer", PREFER_PARAMETERS, of_query::<PairScorer>).taking(&[4]);
 
 /// A number for the documents of a call, by the function of one query.
 trait DocumentScorer: Send + Sync + Sized + 'static {

@@ -8,7 +8,6 @@
 //! * 5.9: A failed or interrupted training leaves the stored models unchanged.
 
 use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use serde::Serialize;
@@ -20,7 +19,7 @@ use crate::base::{Error, Params, Reservation, Result, shorten};
 use crate::data::{Dataset, RowOrder};
 use crate::model::{LinearPrior, Model};
 use crate::sqlite::glue::{
-    Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State, call_options, text_argument, with_values,
+    Output, RunLimits, ScalarCall, ScalarFunction, State, call_options, text_argument,
 };
 use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
@@ -31,32 +30,15 @@ use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::{DataFacts, Finished, ReportLength, Summary, short_report};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
-pub(super) const PARAMETERS: &[Parameter] = &with_values::<3, 11>([
-    Parameter::required("algorithm"),
-    Parameter::required("source"),
-    Parameter::optional("options"),
-]);
+pub(super) const PARAMETERS: &str = "algorithm, source [, options] [, value1, ...]";
 
 /// The numbers of arguments: up to eight values after the options.
-const ARITIES: &[i32] = &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
 /// The definition of `ltr_train`.
-pub const TRAIN: ScalarFunction = ScalarFunction {
-    name: "ltr_train",
-    arities: ARITIES,
-    parameters: PARAMETERS,
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: train,
-};
+pub const TRAIN: ScalarFunction = ScalarFunction::new("ltr_train", PARAMETERS, train);
 
 /// The definition of `ltr_fit`.
-pub const FIT: ScalarFunction = ScalarFunction {
-    name: "ltr_fit",
-    arities: ARITIES,
-    parameters: PARAMETERS,
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: fit,
-};
+pub const FIT: ScalarFunction = ScalarFunction::new("ltr_fit", PARAMETERS, fit);
 
 /// The checked arguments of a training.
 struct TrainRequest<'a> {

@@ -12,7 +12,6 @@
 //! updates is refused.
 
 use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
@@ -31,13 +30,7 @@ use crate::train::options::{OnConflict, Use};
 use crate::train::protocol::{self, Encoded, Rows};
 
 /// The definition of `ltr_update`.
-pub const UPDATE: ScalarFunction = ScalarFunction {
-    name: "ltr_update",
-    arities: &[2, 3],
-    parameters: super::ranking_call::PARAMETERS.split_at(3).0,
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: update,
-};
+pub const UPDATE: ScalarFunction = ScalarFunction::new("ltr_update", "model, source [, options]", update);
 
 /// The checked arguments of an update.
 struct UpdateRequest<'a> {

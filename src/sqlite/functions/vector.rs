@@ -4,28 +4,17 @@
 //! * 10.1: `ltr_vec` concatenates numbers, BLOBs of f32 and JSON arrays to a BLOB of little-endian f32.
 //! * 10.2: NULL is a missing value, which is NaN. Values that are infinite in single precision are errors.
 
-use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
 use crate::base::{Error, Result, Ticks};
-use crate::sqlite::glue::{
-    Output, Parameter, ScalarCall, ScalarFunction, describe, number_of, vector_argument,
-};
-
-const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
+use crate::sqlite::glue::{Output, PURE, ScalarCall, ScalarFunction, describe, number_of, vector_argument};
 
 /// The definition of `ltr_vec`.
-pub const VEC: ScalarFunction =
-    ScalarFunction { name: "ltr_vec", arities: &[-1], parameters: &[], flags: PURE, execute: vec };
+pub const VEC: ScalarFunction = ScalarFunction::new("ltr_vec", "", vec).with_flags(PURE).taking(&[-1]);
 
 /// The definition of `ltr_vec_to_json`.
-pub const VEC_TO_JSON: ScalarFunction = ScalarFunction {
-    name: "ltr_vec_to_json",
-    arities: &[1],
-    parameters: &[Parameter::required("blob")],
-    flags: PURE,
-    execute: to_json,
-};
+pub const VEC_TO_JSON: ScalarFunction =
+    ScalarFunction::new("ltr_vec_to_json", "blob", to_json).with_flags(PURE);
 
 /// Bytes of an argument above which reading it checks for interrupts.
 const LONG: usize = 1 << 16;

@@ -7,8 +7,8 @@ use rusqlite::functions::{Context, FunctionFlags};
 
 use super::guard::in_transaction;
 use super::probe::{Database, interruptible};
-use super::signature::Parameter;
 use super::state::State;
+use super::usage::Parameters;
 use super::value::Output;
 use crate::base::{Error, Result};
 
@@ -16,14 +16,48 @@ use crate::base::{Error, Result};
 pub struct ScalarFunction {
     /// Its name in SQL.
     pub name: &'static str,
-    /// The accepted numbers of arguments; -1 for any.
-    pub arities: &'static [i32],
-    /// Its parameters, for messages.
-    pub parameters: &'static [Parameter],
+    /// Its parameters: [`Parameters::of`].
+    pub signature: &'static str,
+    /// The accepted numbers of arguments, if they are not those of the signature; -1 for any.
+    arities: &'static [i32],
     /// Its flags beside UTF8.
-    pub flags: FunctionFlags,
+    flags: FunctionFlags,
     /// What it does.
-    pub execute: fn(&ScalarCall<'_>) -> Result<Output>,
+    execute: fn(&ScalarCall<'_>) -> Result<Output>,
+}
+
+/// Flags of a function of its arguments alone.
+pub const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
+
+impl ScalarFunction {
+    /// A function for direct use only.
+    pub const fn new(
+        name: &'static str,
+        signature: &'static str,
+        execute: fn(&ScalarCall<'_>) -> Result<Output>,
+    ) -> Self {
+        Self { name, signature, arities: &[], flags: FunctionFlags::SQLITE_DIRECTONLY, execute }
+    }
+
+    /// The same function with these flags.
+    pub const fn with_flags(self, flags: FunctionFlags) -> Self {
+        Self { flags, ..self }
+    }
+
+    /// The same function for these numbers of arguments.
+    pub const fn taking(self, arities: &'static [i32]) -> Self {
+        Self { arities, ..self }
+    }
+
+    /// The accepted numbers of arguments; -1 for any.
+    pub fn arities(&self) -> Vec<i32> {
+        let Parameters { names, required } = Parameters::of(self.signature);
+        if self.arities.is_empty() {
+            (required as i32..=names.len() as i32).collect()
+        } else {
+            self.arities.to_vec()
+        }
+    }
 }
 
 /// One call of a scalar function.
@@ -89,10 +123,10 @@ pub fn register(
     function: &'static ScalarFunction,
     state: &Arc<State>,
 ) -> rusqlite::Result<()> {
-    for arity in function.arities {
+    for arity in function.arities() {
         let state = Arc::clone(state);
         let flags = function.flags | FunctionFlags::SQLITE_UTF8;
-        connection.create_scalar_function(function.name, *arity, flags, move |context| {
+        connection.create_scalar_function(function.name, arity, flags, move |context| {
             state.guard(function.name, || (function.execute)(&ScalarCall { state: &state, context }))
         })?;
     }

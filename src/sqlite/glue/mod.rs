@@ -6,7 +6,6 @@ pub mod function;
 pub mod guard;
 pub mod probe;
 pub mod run_limits;
-pub mod signature;
 pub mod sql;
 pub mod state;
 pub mod statements;
@@ -14,13 +13,14 @@ pub mod usage;
 pub mod value;
 pub mod vtab;
 
-pub use function::{ScalarCall, ScalarFunction};
+pub use function::{PURE, ScalarCall, ScalarFunction};
 pub use probe::{Database, interruptible};
 pub use run_limits::{RunLimits, call_options, retry_busy, run_fit, within_time};
 pub use state::{BlobLocation, ModelHandle, State};
 pub use statements::{Statements, Ticket, is_first_version};
+pub(crate) use value::row;
 pub use value::{
     Output, category_value, describe, from_host, id_of, id_value, message, number_of, query_value,
     query_values, text_argument, vector_argument, whole_of,
 };
-pub use vtab::{Call, OutputRows, Parameter, TableFunction, ready, with_values};
+pub use vtab::{Call, OutputRows, TableFunction, ready};

@@ -123,7 +123,6 @@ pub mod fault {
 }
 
 /// A prepared SELECT of constants, which a check runs until it has made [`STEPS`] steps.
-#[derive(Debug)]
 pub struct Probe {
     database: *mut ffi::sqlite3,
     statement: Cell<*mut ffi::sqlite3_stmt>,

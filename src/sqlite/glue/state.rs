@@ -48,7 +48,6 @@ pub struct BlobLocation {
 static STATES: Mutex<Vec<(usize, Weak<State>)>> = Mutex::new(Vec::new());
 
 /// The state of one connection.
-#[derive(Debug)]
 pub struct State {
     /// Whether all functions are registered.
     complete: AtomicBool,
@@ -211,7 +210,6 @@ impl State {
 }
 
 /// Ends the mark of [`State::begin_training`] when dropped.
-#[derive(Debug)]
 pub struct TrainingMark(Arc<State>);
 
 impl Drop for TrainingMark {

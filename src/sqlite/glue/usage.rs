@@ -7,18 +7,16 @@
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 
-use super::function::ScalarFunction;
+use super::function::{PURE, ScalarFunction};
 use super::guard::guard;
-use super::signature::{Parameter, usage};
 use super::vtab::TableFunction;
 use crate::base::{Error, Result};
 
 /// Nothing happens in a call of a wrong form.
-const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
-    .union(FunctionFlags::SQLITE_INNOCUOUS)
-    .union(FunctionFlags::SQLITE_DETERMINISTIC);
+const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(PURE);
 
-fn wrong_number(found: usize, usage: &str) -> Error {
+/// The error for this number of arguments.
+pub fn wrong_number(found: usize, usage: &str) -> Error {
     let plural = if found == 1 { "" } else { "s" };
     Error::Unsupported(format!("got {found} argument{plural}; call {usage}"))
 }
@@ -28,10 +26,10 @@ fn wrong_number(found: usize, usage: &str) -> Error {
 /// # Errors
 /// Errors of SQLite.
 pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction) -> rusqlite::Result<()> {
-    if function.arities.contains(&-1) {
+    if function.arities().contains(&-1) {
         return Ok(());
     }
-    let usage = usage(function.name, function.parameters);
+    let usage = format!("{}({})", function.name, function.signature);
     answer(connection, function.name, move |found| wrong_number(found, &usage))
 }
 
@@ -69,9 +67,9 @@ struct WrongAggregate {
 pub fn answer_aggregate(
     connection: &Connection,
     name: &'static str,
-    parameters: &[Parameter],
+    signature: &str,
 ) -> rusqlite::Result<()> {
-    let usage = usage(name, parameters);
+    let usage = format!("{name}({signature})");
     connection.create_window_function(name, -1, FLAGS, WrongAggregate { name, usage })
 }
 
@@ -107,5 +105,52 @@ impl WindowAggregate<(), Option<f64>> for WrongAggregate {
 
     fn inverse(&self, _: &mut Context<'_>, (): &mut ()) -> rusqlite::Result<()> {
         Ok(())
+    }
+}
+
+// The parameters of SQL functions, written as in documentation: `model, source [, options] [, value1, ...]`.
+
+/// The end of a signature: values for the statement of a source.
+const VALUES: &str = " [, value1, ...]";
+const MOST_VALUES: usize = 8;
+
+/// The parameters of an SQL function; those of a table-valued one are hidden columns.
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    /// Their names; the required ones come first.
+    pub names: Vec<String>,
+    /// How many every call gives.
+    pub required: usize,
+}
+
+impl Parameters {
+    /// Reads a signature.
+    pub fn of(signature: &str) -> Self {
+        let (own, values) = signature.strip_suffix(VALUES).map_or((signature, 0), |own| (own, MOST_VALUES));
+        let names = |text: &str| -> Vec<String> {
+            let names = text.split(',').map(|name| name.trim_matches([' ', '[', ']']));
+            names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
+        let required = names(own.split_once('[').map_or(own, |(required, _)| required)).len();
+        let values = (1..=values).map(|number| format!("value{number}"));
+        Self { names: names(own).into_iter().chain(values).collect(), required }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_tell_names_and_how_many_are_required() {
+        for (signature, names, required) in [
+            ("", "", 0),
+            ("a, b [, c] [, d]", "a b c d", 2),
+            ("[a] [, b]", "a b", 0),
+            ("a [, value1, ...]", "a value1 value2 value3 value4 value5 value6 value7 value8", 1),
+        ] {
+            let parameters = Parameters::of(signature);
+            assert_eq!((parameters.names.join(" ").as_str(), parameters.required), (names, required));
+        }
     }
 }

@@ -26,9 +26,41 @@ pub enum Output {
     Id(Id),
 }
 
-impl From<Option<f64>> for Output {
-    fn from(value: Option<f64>) -> Self {
-        value.map_or(Self::Null, Self::Real)
+/// A row of values of several types.
+macro_rules! row {
+    ($($value:expr),+ $(,)?) => { vec![$($crate::sqlite::glue::Output::from($value)),+] };
+}
+pub(crate) use row;
+
+/// The conversions of one type after the other: `type => |value| variant`.
+macro_rules! from_each {
+    ($($type:ty => |$value:ident| $output:expr),+ $(,)?) => {
+        $(impl From<$type> for Output {
+            fn from($value: $type) -> Self {
+                $output
+            }
+        })+
+    };
+}
+
+from_each! {
+    bool => |flag| Self::Integer(flag.into()),
+    i64 => |value| Self::Integer(value),
+    u32 => |count| Self::Integer(count.into()),
+    u64 => |count| Self::Integer(i64::try_from(count).unwrap_or(i64::MAX)),
+    usize => |count| Self::from(count as u64),
+    f64 => |value| Self::Real(value),
+    &str => |text| Self::Text(text.to_owned()),
+    String => |text| Self::Text(text),
+    serde_json::Value => |json| Self::Json(json),
+    Vec<u8> => |bytes| Self::Blob(bytes),
+    Id => |id| Self::Id(id),
+    &Id => |id| Self::Id(id.clone()),
+}
+
+impl<T: Into<Self>> From<Option<T>> for Output {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
     }
 }
 

@@ -16,22 +16,20 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::types::ValueRef;
 use rusqlite::vtab::{
     Context, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig, VTabConnection, VTabCursor,
 };
-use rusqlite::{Connection, ToSql, ffi};
+use rusqlite::{Connection, ffi};
 
 use super::guard::{guard, in_transaction};
 use super::probe::{Database, interruptible};
-use super::signature::usage;
 use super::state::State;
 use super::statements::Statements;
+use super::usage::Parameters;
 use super::value::{Output, id_of};
 use crate::base::{Error, Result};
 use crate::data::Id;
-
-pub use super::signature::{Parameter, with_values};
 
 /// Rows of a table-valued function.
 pub type OutputRows = Box<dyn Iterator<Item = Result<Vec<Output>>>>;
@@ -68,14 +66,13 @@ pub fn ready(rows: Vec<Vec<Output>>) -> OutputRows {
 pub type RowId = fn(&[Output]) -> Option<i64>;
 
 /// A table-valued function.
-#[derive(Debug)]
 pub struct TableFunction {
     /// Its name in SQL.
     pub name: &'static str,
-    /// Its columns.
-    pub columns: &'static [&'static str],
-    /// Its parameters.
-    pub parameters: &'static [Parameter],
+    /// Its columns, with commas between them.
+    pub columns: &'static str,
+    /// Its parameters: [`Parameters::of`].
+    pub signature: &'static str,
     /// Its calls, for messages, if there are several forms.
     pub forms: Option<&'static str>,
     /// Whether views and triggers must not use it (rule 13.2).
@@ -98,14 +95,14 @@ impl TableFunction {
     /// A function without optional features, for direct use only.
     pub const fn new(
         name: &'static str,
-        columns: &'static [&'static str],
-        parameters: &'static [Parameter],
+        columns: &'static str,
+        signature: &'static str,
         execute: fn(&Call<'_>) -> Result<OutputRows>,
     ) -> Self {
         Self {
             name,
             columns,
-            parameters,
+            signature,
             forms: None,
             direct_only: true,
             reads_files: false,
@@ -119,7 +116,7 @@ impl TableFunction {
 
     /// How it is called, for messages.
     pub fn usage(&self) -> String {
-        self.forms.map_or_else(|| usage(self.name, self.parameters), str::to_owned)
+        self.forms.map_or_else(|| format!("{}({})", self.name, self.signature), str::to_owned)
     }
 
     /// The same function, also for views and triggers.
@@ -133,6 +130,9 @@ impl TableFunction {
 pub struct Aux {
     state: Arc<State>,
     function: &'static TableFunction,
+    /// The number of its columns that are not hidden.
+    columns: usize,
+    parameters: Arc<Parameters>,
 }
 
 #[repr(C)]
@@ -168,7 +168,9 @@ pub fn register(
     state: &Arc<State>,
 ) -> rusqlite::Result<()> {
     let module = const { &Module::<'static, Table<'static>>::eponymous_only_module() };
-    connection.create_module(function.name, module, Some(Aux { state: Arc::clone(state), function }))
+    let (columns, parameters) = (function.columns.split(',').count(), Parameters::of(function.signature));
+    let aux = Aux { state: Arc::clone(state), function, columns, parameters: Arc::new(parameters) };
+    connection.create_module(function.name, module, Some(aux))
 }
 
 impl Aux {
@@ -177,9 +179,8 @@ impl Aux {
     }
 
     fn declaration(&self) -> Result<CString> {
-        let hidden =
-            self.function.parameters.iter().map(|parameter| format!("\"{}\" HIDDEN", parameter.name));
-        let columns = self.function.columns.iter().map(|column| format!("\"{column}\""));
+        let hidden = self.parameters.names.iter().map(|name| format!("\"{name}\" HIDDEN"));
+        let columns = self.function.columns.split(", ").map(|column| format!("\"{column}\""));
         let all: Vec<String> = columns.chain(hidden).collect();
         CString::new(format!("CREATE TABLE x({})", all.join(", ")))
             .map_err(|_| Error::Internal("a zero byte in a column name".to_owned()))
@@ -188,7 +189,7 @@ impl Aux {
     /// The constraint that gives each parameter, then the one that filters column 0. `None`: a parameter is given, but
     /// not in this plan.
     fn constraints(&self, info: &IndexInfo) -> Option<Vec<Option<usize>>> {
-        let (columns, parameters) = (self.function.columns.len(), self.function.parameters.len());
+        let (columns, parameters) = (self.columns, self.parameters.names.len());
         let mut given = vec![None; parameters + 1];
         for (number, constraint) in info.constraints().enumerate() {
             if constraint.operator() != IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ {
@@ -225,10 +226,8 @@ impl Aux {
         info.set_idx_num(bits);
         info.set_idx_cstr(self.function.plan);
         // 2. Cost. SQLite also plans the parts of an OR alone, without the arguments: such a plan must lose, not fail.
-        let parameters = self.function.parameters;
-        let complete =
-            parameters.iter().zip(&given).all(|(parameter, given)| !parameter.required || given.is_some());
-        let only = given[parameters.len()].is_some();
+        let complete = given[..self.parameters.required].iter().all(Option::is_some);
+        let only = given[self.parameters.names.len()].is_some();
         info.set_estimated_cost(match (complete, only) {
             (false, _) => 1e90,
             (true, true) => 1_000.0,
@@ -240,14 +239,10 @@ impl Aux {
 
     /// Refuses a call without a required argument.
     fn check_given(&self, bits: c_int) -> Result<()> {
-        let parameters = self.function.parameters;
-        let missing = parameters
-            .iter()
-            .enumerate()
-            .find(|(index, parameter)| parameter.required && bits & (1 << index) == 0);
-        let Some((_, parameter)) = missing else { return Ok(()) };
-        let usage = self.function.usage();
-        Err(Error::Unsupported(format!("argument '{}' is missing; call {usage}", parameter.name)))
+        let missing = (0..self.parameters.required).find(|index| bits & (1 << index) == 0);
+        let Some(missing) = missing else { return Ok(()) };
+        let (name, usage) = (&self.parameters.names[missing], self.function.usage());
+        Err(Error::Unsupported(format!("argument '{name}' is missing; call {usage}")))
     }
 
     /// The number (from 1) of an order that satisfies ORDER BY, and tells SQLite so; 0 for none.
@@ -328,7 +323,7 @@ impl Drop for Table<'_> {
 impl Cursor<'_> {
     fn start(&mut self, bits: c_int, values: &Filters<'_>) -> Result<()> {
         self.aux.check_given(bits)?;
-        let parameters = self.aux.function.parameters.len();
+        let parameters = self.aux.parameters.names.len();
         let mut values = values.iter();
         let mut take = |index: usize| if bits & (1 << index) == 0 { None } else { values.next() };
         let arguments: Vec<Option<ValueRef<'_>>> = (0..parameters).map(&mut take).collect();
@@ -378,13 +373,10 @@ unsafe impl VTabCursor for Cursor<'_> {
     fn column(&self, context: &mut Context, column: c_int) -> rusqlite::Result<()> {
         guard(self.aux.function.name, || {
             let value = usize::try_from(column).ok().and_then(|column| {
-                let hidden = column.checked_sub(self.aux.function.columns.len());
+                let hidden = column.checked_sub(self.aux.columns);
                 hidden.map_or_else(|| self.current.as_ref()?.get(column), |hidden| self.hidden.get(hidden))
             });
-            let outcome = match value {
-                Some(value) => context.set_result(&Borrowed(value)),
-                None => context.set_result(&Value::Null),
-            };
+            let outcome = context.set_result(value.unwrap_or(&Output::Null));
             outcome.map_err(|error| Error::Host(error.to_string()))
         })
     }
@@ -395,21 +387,12 @@ unsafe impl VTabCursor for Cursor<'_> {
     }
 }
 
-/// A borrowed value of the current row.
-struct Borrowed<'a>(&'a Output);
-
-impl ToSql for Borrowed<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        self.0.to_sql()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Panics at the row that its argument gives.
-    const PANICS: TableFunction = TableFunction::new("panics", &["a"], &[Parameter::optional("row")], panics);
+    const PANICS: TableFunction = TableFunction::new("panics", "a", "[row]", panics);
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
     fn panics(call: &Call<'_>) -> Result<OutputRows> {

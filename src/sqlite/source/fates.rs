@@ -50,7 +50,6 @@ pub struct ColumnFate {
 }
 
 /// What became of all columns, in their order.
-#[derive(Debug)]
 pub struct Fates(Vec<ColumnFate>);
 
 impl Fates {

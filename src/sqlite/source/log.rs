@@ -50,7 +50,6 @@ pub(super) fn each_row(
 const MOST_WEIGHT: f64 = 1e6;
 
 /// A log.
-#[derive(Debug)]
 pub struct LogSource<'a> {
     connection: &'a Connection,
     source: Source,
@@ -408,8 +407,7 @@ pub fn read_votes(
         let clicked = number_of(clicks).filter(|clicked| [0.0, 1.0].contains(clicked));
         let Some(clicked) = clicked else { return Err(refuse(4, clicks, "0 and 1")) };
         let found = value(team)?;
-        let team =
-            [Team::A, Team::B].into_iter().find(|team| found == ValueRef::Text(team.name().as_bytes()));
+        let team = found.as_str().ok().and_then(Team::parse);
         if team.is_none() {
             lists.other_teams.add(|| describe(found));
         }

@@ -231,7 +231,6 @@ fn statement_end(text: &str) -> usize {
 }
 
 /// What the name of a table in an argument can mean.
-#[derive(Debug)]
 pub struct TableName {
     /// Quoted, for SQL.
     pub sql: String,

@@ -32,7 +32,6 @@ pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 const TOGETHER: usize = 256;
 
 /// What was read.
-#[derive(Debug)]
 pub struct SourceRows {
     /// The documents.
     pub data: Dataset,

@@ -23,7 +23,6 @@ enum Owner {
 /// An open savepoint. Dropping it undoes the changes.
 ///
 /// All statements are prepared at the start: after an interrupt SQLite prepares nothing.
-#[derive(Debug)]
 pub struct StoreTransaction<'a> {
     connection: &'a Connection,
     owner: Owner,

@@ -37,7 +37,6 @@ pub enum Activation {
 }
 
 /// A version to be stored.
-#[derive(Debug)]
 pub struct NewVersion<'a> {
     /// The name.
     pub name: &'a str,
@@ -69,7 +68,6 @@ pub struct BaseVersion {
 }
 
 /// What was stored.
-#[derive(Debug)]
 pub struct StoredVersion {
     /// The number of the version.
     pub version: i64,

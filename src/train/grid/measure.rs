@@ -109,7 +109,6 @@ struct Round {
 }
 
 /// One function to fit and the queries that judge it.
-#[derive(Debug)]
 struct Trial {
     /// Training queries with a weight.
     neighbors: Vec<Neighbor>,

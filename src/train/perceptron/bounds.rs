@@ -36,7 +36,6 @@ struct Term {
 }
 
 /// The state before the first round of a call.
-#[derive(Debug)]
 pub(super) struct Start {
     /// w_1.
     weights: Vec<f64>,
@@ -253,7 +252,6 @@ const ROWS: usize = 256;
 const NUMBERS: usize = 10;
 
 /// A function with a margin above 0.
-#[derive(Debug)]
 pub(super) struct Separator {
     /// Where it comes from.
     pub name: &'static str,

@@ -72,7 +72,6 @@ pub trait Prepared: Send + Sync {
 }
 
 /// What is held out of a data set.
-#[derive(Debug)]
 pub struct HeldOut<'a> {
     data: &'a Dataset,
     /// For each part whether a row is held out (`n_docs`). One empty part for a source.
@@ -186,7 +185,6 @@ pub struct Candidates<'a> {
 }
 
 /// What was chosen.
-#[derive(Debug)]
 pub struct Choice {
     /// The report.
     pub selection: Selection,
@@ -310,7 +308,6 @@ pub enum Rule {
 }
 
 /// The metric of held-out queries with each candidate.
-#[derive(Debug)]
 pub struct Values<'a> {
     validation: &'a ValidationSpec,
     candidates: &'a [f64],

@@ -20,7 +20,6 @@ use crate::train::select::{fold_numbers, parts_in_order, rating_folds};
 const DEFAULT: usize = 5;
 
 /// The parts of the rows.
-#[derive(Debug)]
 pub struct Folds {
     /// The part of each row (`n_docs`); `None` for rows that are in every training part.
     part: Vec<Option<usize>>,

@@ -33,7 +33,6 @@ use settings::Lambdas;
 const FEWER: &str = "use fewer threads, rows or features";
 
 /// The settings that a call compares, and how.
-#[derive(Debug)]
 pub struct Search {
     algorithm: &'static AlgorithmDef,
     groups: Vec<Group>,
@@ -63,7 +62,6 @@ pub struct Score {
 }
 
 /// The rows of a search.
-#[derive(Debug)]
 pub struct SearchRows {
     /// All documents.
     pub data: Dataset,

@@ -30,7 +30,6 @@ pub struct Setting {
 }
 
 /// Settings that differ at most in lambda, or in what takes its place.
-#[derive(Debug)]
 pub struct Group {
     /// The training. If there are candidates, it chooses among them itself, and a fold gives it one.
     pub spec: Box<dyn TrainingSpec>,
@@ -217,7 +216,6 @@ impl Group {
 // Results of a search: the best setting, and the table of all settings.
 
 /// The result of a search.
-#[derive(Debug)]
 pub struct Choice {
     /// The training with the chosen setting; the first one if the metric has no value for any.
     pub spec: Box<dyn TrainingSpec>,

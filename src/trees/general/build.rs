@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::columns::{Column, Kind, ZERO};
-use super::forest::{GeneralForest, MAX_DEPTH, Root, Step};
+use super::forest::{Column, GeneralForest, Kind, MAX_DEPTH, Root, Step, ZERO};
 use crate::base::{Error, Result, checkpoint};
 
 /// A node of a tree in a file.
@@ -59,7 +58,6 @@ impl RawSplit {
 }
 
 /// A node of a text whose nodes contain their children.
-#[derive(Debug)]
 pub enum Nested<N> {
     /// Value and training weight of a leaf.
     Leaf(f64, f64),
@@ -85,7 +83,6 @@ impl Test {
 }
 
 /// Collects trees and checks them.
-#[derive(Debug)]
 pub struct Builder {
     forest: GeneralForest,
     columns: HashMap<Column, u32>,
@@ -307,4 +304,100 @@ fn check(node: &RawNode, forest: &GeneralForest) -> Result<(), String> {
 /// The error of a node.
 pub(crate) fn corrupt(tree: usize, node: usize, problem: &str) -> Error {
     Error::Corrupt(format!("tree {tree}, node {node}: {problem}"))
+}
+
+// Borders between 64-bit numbers that are rounded to 32 bits before they are compared.
+
+/// The largest x for which `x as f32 <= border`. The border is not NaN and not positive infinity.
+pub fn at_most_single(border: f32) -> f64 {
+    // Beyond the largest 32-bit number, numbers are rounded as if the next power of two were representable.
+    let beyond = 2.0 * f64::from(f32::MAX / 2.0 + f32::MAX / 2.0_f32.powi(25));
+    let wide = |x: f32| if x.is_finite() { f64::from(x) } else { beyond.copysign(f64::from(x)) };
+    let middle = f64::midpoint(wide(border), wide(border.next_up()));
+    if (middle as f32) <= border { middle } else { middle.next_down() }
+}
+
+/// The largest x for which `(x as f32) < border`. The border is not NaN and not negative infinity.
+pub fn below_single(border: f32) -> f64 {
+    at_most_single(border.next_down())
+}
+
+/// The largest 32-bit number that is at most x.
+pub fn single_at_most(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) <= x { near } else { near.next_down() }
+}
+
+// Oblivious trees as trees of any shape.
+
+/// The question of a level of an oblivious tree.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Number of the feature, from 0.
+    pub feature: usize,
+    /// Some values pass it.
+    pub test: Test,
+    /// Whether values that pass the test set the bit to 1, and others set it to 0; else the other way round.
+    pub pass_is_above: bool,
+    /// Whether documents without the feature set the bit to 1.
+    pub missing_above: bool,
+}
+
+/// A tree whose nodes of a level all ask the same.
+#[derive(Debug, Clone)]
+pub struct ObliviousTree<'a> {
+    /// The questions; that of level i sets bit i of the number of the leaf.
+    pub questions: &'a [Question],
+    /// Values of the leaves.
+    pub values: &'a [f64],
+    /// Training weights of the leaves; empty if unknown.
+    pub covers: &'a [f64],
+}
+
+/// The nodes of an oblivious tree. The root asks the last question, as CatBoost explains its trees.
+pub fn oblivious_nodes(tree: &ObliviousTree<'_>) -> Vec<RawNode> {
+    let depth = tree.questions.len();
+    let splits = (1_usize << depth) - 1;
+    let cover = |leaf: usize| tree.covers.get(leaf).copied().unwrap_or(f64::NAN);
+    let mut nodes = Vec::with_capacity(2 * splits + 1);
+    for level in 0..depth {
+        let question = &tree.questions[depth - 1 - level];
+        for place in 0..1_usize << level {
+            let first = (1 << (level + 1)) - 1 + 2 * place;
+            let (low, high) = (first, first + 1);
+            let (left, right) = if question.pass_is_above { (high, low) } else { (low, high) };
+            nodes.push(RawNode::Split(RawSplit {
+                feature: question.feature,
+                test: question.test.clone(),
+                missing_left: question.missing_above == question.pass_is_above,
+                zero_is_missing: false,
+                left,
+                right,
+                gain: f64::NAN,
+                // The builder adds up those of the leaves.
+                cover: f64::NAN,
+            }));
+        }
+    }
+    nodes.extend((0..=splits).map(|leaf| RawNode::Leaf { value: tree.values[leaf], cover: cover(leaf) }));
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_border_is_the_last_number_that_is_rounded_down() {
+        let some = [1.0, 1.5, -1.0, 3.3, 1e-30, f32::MIN_POSITIVE, 1e-45, 0.0, -0.0, -1e-45, 1e38, f32::MAX];
+        for border in some.into_iter().flat_map(|x: f32| [x, -x]).chain([f32::NEG_INFINITY]) {
+            let last = at_most_single(border);
+            assert!(last as f32 <= border && last.next_up() as f32 > border, "{border}: {last}");
+            assert!(single_at_most(last) >= border || border == 0.0);
+        }
+        for border in some {
+            let last = below_single(border);
+            assert!((last as f32) < border && last.next_up() as f32 >= border, "{border}: {last}");
+        }
+    }
 }

@@ -12,16 +12,13 @@
 //! between the 64-bit floats that are rounded to either side, so each 64-bit value goes where its library sends it.
 
 mod build;
-mod columns;
 mod forest;
-mod oblivious;
-mod single;
 mod stored;
 mod traverse;
 mod treeshap;
 
-pub use build::{Builder, Nested, RawNode, RawSplit, Test};
-pub use columns::ZERO as LIGHTGBM_ZERO;
-pub use forest::{GeneralForest, Leaf, MAX_DEPTH, Node, Split};
-pub use oblivious::{ObliviousTree, Question, oblivious_nodes};
-pub use single::{at_most_single, below_single, single_at_most};
+pub use build::{
+    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Test, at_most_single, below_single,
+    oblivious_nodes, single_at_most,
+};
+pub use forest::{GeneralForest, Leaf, MAX_DEPTH, Node, Split, ZERO as LIGHTGBM_ZERO};

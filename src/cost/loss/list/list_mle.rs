@@ -50,14 +50,12 @@ pub enum LabelOrder {
 named!(LabelOrder { Stable = "stable", Random = "random" });
 
 /// The loss.
-#[derive(Debug)]
 struct ListMle {
     /// The seed of the order of equal grades; without one they keep the order of the documents.
     seed: Option<u64>,
 }
 
 /// The loss of one query: its documents in ideal order.
-#[derive(Debug)]
 struct ListMleQuery(Vec<usize>);
 
 impl ListwiseLoss for ListMle {

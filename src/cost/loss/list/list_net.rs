@@ -41,14 +41,12 @@ pub enum Target {
 named!(Target { Grade = "grade", Gain = "gain" });
 
 /// The loss.
-#[derive(Debug)]
 struct ListNet {
     /// True if the targets are probabilities of gains, not of grades.
     of_gains: bool,
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 struct ListNetQuery {
     targets: Vec<f64>,
     /// Logarithms of the weights of the documents; empty if all are 1.

@@ -52,7 +52,6 @@ fn wrong_cost(found: impl Display) -> Error {
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 pub struct MatchingQuery {
     /// `None` if no document belongs to a slot.
     slots: Option<Slots>,

@@ -45,14 +45,12 @@ struct SmoothGrad {
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 struct SmoothGradQuery {
     weights: Arc<PositionWeights>,
     largest: f64,
 }
 
 /// The smoothed loss of one query.
-#[derive(Debug)]
 struct Smoothed {
     weights: Arc<PositionWeights>,
     largest: f64,

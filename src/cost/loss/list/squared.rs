@@ -49,7 +49,6 @@ pub enum Centering {
 named!(Centering { Query = "query", None = "none" });
 
 /// The loss.
-#[derive(Debug)]
 pub(in crate::cost::loss) struct Squared {
     /// True if means are subtracted.
     centered: bool,
@@ -58,7 +57,6 @@ pub(in crate::cost::loss) struct Squared {
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 struct SquaredQuery {
     labels: Vec<f64>,
     /// Weights of the documents, the largest one 1; empty if all are 1.

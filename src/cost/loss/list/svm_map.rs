@@ -43,14 +43,12 @@ pub const SVM_MAP: LossDef = LossDef {
 };
 
 /// The loss.
-#[derive(Debug)]
 struct SvmMap {
     /// Lowest grade of a relevant document.
     threshold: f64,
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 struct SvmMapQuery {
     relevant: Vec<usize>,
     others: Vec<usize>,

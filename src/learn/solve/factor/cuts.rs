@@ -361,7 +361,6 @@ mod tests {
     use crate::cost::loss::QueryLoss;
 
     /// The largest score, which counts how often it is computed.
-    #[derive(Debug)]
     struct Counted(Arc<AtomicUsize>);
 
     impl QueryLoss for Counted {

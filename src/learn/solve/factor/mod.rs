@@ -103,7 +103,6 @@ pub struct HalfStep {
 }
 
 /// The loss of one user with its weight.
-#[derive(Debug)]
 pub struct UserLoss {
     loss: Box<dyn QueryLoss>,
     weight: f64,
@@ -164,7 +163,6 @@ impl HalfStep {
 }
 
 /// A pairwise loss as a function of a user's scores.
-#[derive(Debug)]
 struct Ordinal {
     def: &'static PairDef,
     ratings: Vec<f64>,
@@ -177,7 +175,6 @@ impl QueryLoss for Ordinal {
 }
 
 /// The problem.
-#[derive(Debug)]
 pub struct Factorization<'a> {
     ratings: &'a Ratings,
     /// One per user; `None` for users without a loss.

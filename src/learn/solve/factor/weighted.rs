@@ -29,7 +29,6 @@ const POWER_STEPS: usize = 100;
 const POWER_CHANGE: f64 = 1e-4;
 
 /// The problem: pairs whose values are e.
-#[derive(Debug)]
 pub struct WeightedSquares<'a> {
     pairs: &'a Ratings,
     /// User and number of each pair of item i: `by_item[item_offsets[i]..item_offsets[i + 1]]`.
@@ -38,7 +37,6 @@ pub struct WeightedSquares<'a> {
 }
 
 /// Rows of one side, with what the systems of the other side share.
-#[derive(Debug)]
 pub struct Side<'a> {
     rows: &'a [f64],
     rank: usize,

@@ -47,7 +47,6 @@ pub fn minimize_path(
 }
 
 /// A point with its image and risk.
-#[derive(Debug)]
 pub struct Sample {
     /// The point.
     pub w: Vec<f64>,
@@ -111,7 +110,6 @@ impl Penalized for Ridge<'_> {
 
 /// Planes below a risk and its best point. Kept from one lambda to the next, and from a risk to one that differs from it by
 /// a linear function.
-#[derive(Debug)]
 pub struct Bundle<P = Planes> {
     planes: P,
     best: Sample,

@@ -17,7 +17,6 @@ const MOST_IDLE_ROUNDS: u32 = 50;
 const MOST_REMOVALS: usize = 100;
 
 /// The planes g.u + o. The first is 0.
-#[derive(Debug)]
 pub struct Planes {
     normals: Vec<Vec<f64>>,
     offsets: Vec<f64>,
@@ -35,7 +34,6 @@ pub struct Planes {
 }
 
 /// The minimum of the model.
-#[derive(Debug)]
 pub struct Model {
     /// w - w0 at the minimum.
     pub u: Vec<f64>,

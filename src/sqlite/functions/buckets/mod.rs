@@ -23,9 +23,10 @@ use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
 use crate::data::{DatasetBuilder, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
 use crate::model::TrainingColumns;
+use crate::sqlite::glue::usage::Parameters;
 use crate::sqlite::glue::{
-    Database, Output, Parameter, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState,
-    call_options, describe, id_of, interruptible, number_of, text_argument, usage, whole_of,
+    Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, call_options,
+    describe, id_of, interruptible, number_of, text_argument, usage, whole_of,
 };
 use crate::sqlite::source::is_default_name;
 use crate::train::algorithm;
@@ -34,48 +35,23 @@ use crate::train::tuning::Search;
 
 pub(super) use train::train;
 
-const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
-const STATE: Parameter = Parameter::required("state");
-
 /// The definition of `ltr_bucket`.
-pub const BUCKET: ScalarFunction = ScalarFunction {
-    name: "ltr_bucket",
-    arities: &[2],
-    parameters: &[Parameter::required("query_id"), Parameter::required("buckets")],
-    flags: PURE,
-    execute: bucket,
-};
+pub const BUCKET: ScalarFunction =
+    ScalarFunction::new("ltr_bucket", "query_id, buckets", bucket).with_flags(PURE);
 
 /// The definition of `ltr_begin`.
-pub const BEGIN: ScalarFunction = ScalarFunction {
-    name: "ltr_begin",
-    arities: &[1, 2],
-    parameters: &[Parameter::required("algorithm"), Parameter::optional("options")],
-    flags: PURE,
-    execute: begin,
-};
+pub const BEGIN: ScalarFunction =
+    ScalarFunction::new("ltr_begin", "algorithm [, options]", begin).with_flags(PURE);
 
 /// The definition of `ltr_partial`.
-pub const PARTIAL: ScalarFunction = ScalarFunction {
-    name: "ltr_partial",
-    arities: &[3],
-    parameters: &[STATE, Parameter::required("bucket"), Parameter::required("rows")],
-    flags: PURE,
-    execute: partial,
-};
+pub const PARTIAL: ScalarFunction =
+    ScalarFunction::new("ltr_partial", "state, bucket, rows", partial).with_flags(PURE);
 
 /// The definition of `ltr_step`.
-pub const STEP: ScalarFunction = ScalarFunction {
-    name: "ltr_step",
-    arities: &[2],
-    parameters: &[STATE, Parameter::required("answer")],
-    flags: PURE,
-    execute: step,
-};
+pub const STEP: ScalarFunction = ScalarFunction::new("ltr_step", "state, answer", step).with_flags(PURE);
 
 /// The definition of `ltr_finish`.
-pub const FINISH: ScalarFunction =
-    ScalarFunction { name: "ltr_finish", arities: &[1], parameters: &[STATE], flags: PURE, execute: finish };
+pub const FINISH: ScalarFunction = ScalarFunction::new("ltr_finish", "state", finish).with_flags(PURE);
 
 /// The bytes of an argument.
 fn blob<'a>(what: &str, value: ValueRef<'a>, maker: &str) -> Result<&'a [u8]> {
@@ -252,28 +228,22 @@ pub(super) fn info(value: ValueRef<'_>) -> Result<Option<Output>> {
 const PACK: &str = "ltr_pack";
 const MERGE: &str = "ltr_merge";
 
-const PACK_PARAMETERS: &[Parameter] = &[
-    Parameter::required("query_id"),
-    Parameter::required("doc_id"),
-    Parameter::required("relevance"),
-    Parameter::required("features"),
-    Parameter::optional("query_features"),
-    Parameter::optional("weight"),
-    Parameter::optional("doc_weight"),
-];
+const PACK_PARAMETERS: &str =
+    "query_id, doc_id, relevance, features [, query_features] [, weight] [, doc_weight]";
 
 /// Registers both aggregates.
 ///
 /// # Errors
 /// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8.union(PURE);
-    for arguments in 4..=PACK_PARAMETERS.len() {
+    let flags = FunctionFlags::SQLITE_UTF8 | PURE;
+    let Parameters { names, required } = Parameters::of(PACK_PARAMETERS);
+    for arguments in required..=names.len() {
         connection.create_aggregate_function(PACK, arguments as i32, flags, Pack(Arc::clone(state)))?;
     }
     usage::answer_aggregate(connection, PACK, PACK_PARAMETERS)?;
     connection.create_aggregate_function(MERGE, 1, flags, Merge(Arc::clone(state)))?;
-    usage::answer_aggregate(connection, MERGE, &[Parameter::required("answer")])
+    usage::answer_aggregate(connection, MERGE, "answer")
 }
 
 struct Pack(Arc<ConnectionState>);
@@ -291,7 +261,8 @@ impl Rows {
         let value =
             |index: usize| if index < context.len() { context.get_raw(index) } else { ValueRef::Null };
         let refuse = |index: usize, allowed: &str| {
-            let what = format!("argument '{}' in row {row} of the group", PACK_PARAMETERS[index].name);
+            let name = &Parameters::of(PACK_PARAMETERS).names[index];
+            let what = format!("argument '{name}' in row {row} of the group");
             Error::value(what, describe(value(index)), allowed)
         };
         let query = id_of(value(0));

@@ -26,8 +26,7 @@ use crate::base::{Error, Result, Ticks, shorten};
 use crate::search::text::{Counts, Found, Hit, Statistics, feature_names, match_query};
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::{
-    Database, Output, Parameter, ScalarCall, ScalarFunction, State, from_host, interruptible, sql,
-    text_argument,
+    Database, Output, PURE, ScalarCall, ScalarFunction, State, from_host, interruptible, sql, text_argument,
 };
 use crate::sqlite::source::{is_missing, name_forms, quote};
 use crate::train::options::{self, Use};
@@ -35,31 +34,16 @@ use crate::train::options::{self, Use};
 use api::Match;
 
 /// What answers calls of `ltr_fts` outside of a full-text query.
-pub const FTS: ScalarFunction = ScalarFunction {
-    name: "ltr_fts",
-    arities: &[-1],
-    parameters: &[Parameter::required("fts_table")],
-    flags: FunctionFlags::SQLITE_INNOCUOUS,
-    execute: outside_of_a_match,
-};
+pub const FTS: ScalarFunction = ScalarFunction::new("ltr_fts", "fts_table", outside_of_a_match)
+    .with_flags(FunctionFlags::SQLITE_INNOCUOUS)
+    .taking(&[-1]);
 
 /// The definition of `ltr_fts_names`.
-pub const FTS_NAMES: ScalarFunction = ScalarFunction {
-    name: "ltr_fts_names",
-    arities: &[1],
-    parameters: &[Parameter::required("fts_table")],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: names,
-};
+pub const FTS_NAMES: ScalarFunction = ScalarFunction::new("ltr_fts_names", "fts_table", names);
 
 /// The definition of `ltr_fts_query`.
-pub const FTS_QUERY: ScalarFunction = ScalarFunction {
-    name: "ltr_fts_query",
-    arities: &[1, 2],
-    parameters: &[Parameter::required("text"), Parameter::optional("options")],
-    flags: FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC),
-    execute: query,
-};
+pub const FTS_QUERY: ScalarFunction =
+    ScalarFunction::new("ltr_fts_query", "text [, options]", query).with_flags(PURE);
 
 /// Adds `ltr_fts` to FTS5. The state remembers why it failed.
 pub fn register(connection: &Connection, state: &State) {

@@ -8,7 +8,6 @@
 
 pub mod ranked;
 
-use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
@@ -18,48 +17,31 @@ use crate::math::compare;
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};
 use crate::sqlite::functions::inspect::{online_log, open_model};
-use crate::sqlite::glue::signature::usage;
-use crate::sqlite::glue::{Call, Output, Parameter, RunLimits, ScalarCall, ScalarFunction, text_argument};
+use crate::sqlite::glue::usage::{Parameters, wrong_number};
+use crate::sqlite::glue::{Call, Output, RunLimits, ScalarCall, ScalarFunction, text_argument};
 use crate::sqlite::store::Store;
 
 /// The definition of `ltr_plot`.
-pub const PLOT: ScalarFunction = ScalarFunction {
-    name: "ltr_plot",
-    arities: &[2, 3, 4, 5],
-    parameters: &[Parameter::required("kind"), MODEL, Parameter::optional("...")],
-    flags: FunctionFlags::SQLITE_DIRECTONLY,
-    execute: plot,
-};
-
-pub(super) const MODEL: Parameter = Parameter::required("model");
-pub(super) const SOURCE: Parameter = Parameter::required("source");
-pub(super) const OPTIONS: Parameter = Parameter::optional("options");
+pub const PLOT: ScalarFunction =
+    ScalarFunction::new("ltr_plot", "kind, model [, ...]", plot).taking(&[2, 3, 4, 5]);
 
 /// One kind of plot.
 struct Kind {
     name: &'static str,
     /// What follows the kind in a call.
-    parameters: &'static [Parameter],
+    signature: &'static str,
     /// Draws the SVG. The call has the arguments after the kind.
     draw: fn(&Call<'_>) -> Result<String>,
 }
 
 const KINDS: &[Kind] = &[
-    Kind { name: "validation", parameters: &[MODEL], draw: validation },
-    Kind { name: "training", parameters: &[MODEL], draw: training },
-    Kind {
-        name: "weights",
-        parameters: &[MODEL, Parameter::optional("query_features")],
-        draw: ranked::weights,
-    },
-    Kind { name: "importance", parameters: &[MODEL, SOURCE, OPTIONS], draw: ranked::importance },
-    Kind {
-        name: "queries",
-        parameters: &[Parameter::required("model_a"), Parameter::required("model_b"), SOURCE, OPTIONS],
-        draw: ranked::queries,
-    },
-    Kind { name: "calibration", parameters: &[MODEL, SOURCE, OPTIONS], draw: ranked::calibration },
-    Kind { name: "scores", parameters: &[MODEL, SOURCE, OPTIONS], draw: ranked::scores },
+    Kind { name: "validation", signature: "model", draw: validation },
+    Kind { name: "training", signature: "model", draw: training },
+    Kind { name: "weights", signature: "model [, query_features]", draw: ranked::weights },
+    Kind { name: "importance", signature: "model, source [, options]", draw: ranked::importance },
+    Kind { name: "queries", signature: "model_a, model_b, source [, options]", draw: ranked::queries },
+    Kind { name: "calibration", signature: "model, source [, options]", draw: ranked::calibration },
+    Kind { name: "scores", signature: "model, source [, options]", draw: ranked::scores },
 ];
 
 fn plot(call: &ScalarCall<'_>) -> Result<Output> {
@@ -68,15 +50,13 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
     let kind = kind.ok_or_else(|| Error::unknown("kind", &name, KINDS.iter().map(|kind| kind.name)))?;
     let given: Vec<Option<ValueRef<'_>>> =
         (1..call.context.len()).map(|index| call.argument(index)).collect();
-    let required = kind.parameters.iter().filter(|parameter| parameter.required).count();
-    if !(required..=kind.parameters.len()).contains(&given.len()) {
-        let usage = usage(PLOT.name, kind.parameters).replacen('(', &format!("('{name}', "), 1);
-        let found = given.len() + 1;
-        let plural = if found == 1 { "" } else { "s" };
-        return Err(Error::Unsupported(format!("got {found} argument{plural}; call {usage}")));
+    let Parameters { names, required } = Parameters::of(kind.signature);
+    if !(required..=names.len()).contains(&given.len()) {
+        let usage = format!("{}('{name}', {})", PLOT.name, kind.signature);
+        return Err(wrong_number(given.len() + 1, &usage));
     }
     let mut arguments = given;
-    arguments.resize(kind.parameters.len(), None);
+    arguments.resize(names.len(), None);
     call.with_call(&arguments, |call| (kind.draw)(call).map(Output::Text))
 }
 

@@ -15,7 +15,6 @@ const NAMES: [(&str, &[&str]); 4] = [
 ];
 
 /// The names of the columns, in the order of [`LOG_KEYS`].
-#[derive(Debug)]
 pub struct LogColumns([String; LOG_KEYS.len()]);
 
 impl LogColumns {
@@ -40,7 +39,6 @@ impl LogColumns {
 }
 
 /// The names of the columns of a log of interleaved lists, in the order of [`INTERLEAVED_KEYS`]. Query and position may be absent.
-#[derive(Debug)]
 pub struct InterleavedColumns([Option<String>; INTERLEAVED_KEYS.len()]);
 
 impl InterleavedColumns {

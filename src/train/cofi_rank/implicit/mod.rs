@@ -49,7 +49,6 @@ const OF_LOSSES: &[&str] = &[
 ];
 
 /// The choices of a training on pairs.
-#[derive(Debug)]
 pub(super) struct ImplicitSpec {
     /// Loss, factors, validation and seed.
     ranking: CofiRankSpec,

@@ -45,7 +45,6 @@ pub struct Tables {
 }
 
 /// alpha and beta of one query.
-#[derive(Debug)]
 pub struct Costs {
     /// The documents in ideal order, equal grades in theirs (N).
     pub order: Vec<usize>,
@@ -57,7 +56,6 @@ pub struct Costs {
 }
 
 /// alpha by position.
-#[derive(Debug)]
 enum Alpha {
     /// (G_j - G_t) (D_j - D_t) / scale_j.
     Swap { gains: Vec<f64>, discounts: Vec<f64>, scales: Vec<f64> },

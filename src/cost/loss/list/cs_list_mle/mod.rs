@@ -51,7 +51,6 @@ struct CsListMle {
 }
 
 /// The loss of one query.
-#[derive(Debug)]
 struct CsListMleQuery {
     costs: Costs,
     blocks: Vec<Block>,
@@ -60,7 +59,6 @@ struct CsListMleQuery {
 }
 
 /// Positions j with beta_j > 0 and the same r.
-#[derive(Debug)]
 struct Block {
     start: usize,
     end: usize,

@@ -24,7 +24,6 @@ thread_local! {
 const LARGEST_PROFIT: f64 = 1e290;
 
 /// The weights of one query of l documents. Orders are lists of documents, best first.
-#[derive(Debug)]
 pub struct DirectQuery {
     a: Vec<f64>,
     b: Vec<f64>,
@@ -41,7 +40,6 @@ pub struct DirectQuery {
 }
 
 /// The lists of documents that are allowed, and A(s) over them.
-#[derive(Debug)]
 enum Lists {
     /// All orders.
     All(Ranking),
@@ -207,14 +205,12 @@ pub(super) fn flat(weights: &[f64]) -> bool {
 }
 
 /// A bound with a fixed reference, of which the positions with c > 0 are kept.
-#[derive(Debug)]
 pub(super) struct Convex {
     query: Arc<DirectQuery>,
     reference: Vec<u32>,
 }
 
 /// A bound whose reference follows the scores.
-#[derive(Debug)]
 pub(super) struct Moving {
     query: Arc<DirectQuery>,
     reference: Reference,

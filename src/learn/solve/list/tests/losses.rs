@@ -2,7 +2,6 @@
 
 use crate::cost::loss::QueryLoss;
 
-#[derive(Debug)]
 struct Pairs(Vec<(usize, usize)>);
 
 impl Pairs {
@@ -29,7 +28,6 @@ impl Pairs {
 }
 
 /// The largest violation: convex.
-#[derive(Debug)]
 pub(super) struct Largest(Pairs);
 
 impl Largest {
@@ -46,11 +44,9 @@ impl QueryLoss for Largest {
 }
 
 /// The largest violation with a margin less that without: a difference.
-#[derive(Debug)]
 pub(super) struct Ramp(Pairs);
 
 /// The ramp with the tangent of its second part at some scores.
-#[derive(Debug)]
 struct Tangent {
     first: Pairs,
     slope: Vec<f64>,
@@ -84,10 +80,8 @@ impl QueryLoss for Tangent {
 }
 
 /// The fraction of pairs that are swapped: a limit of sigmoids.
-#[derive(Debug)]
 pub(super) struct Swapped(Pairs);
 
-#[derive(Debug)]
 struct Sigmoids(Pairs, f64);
 
 impl Swapped {

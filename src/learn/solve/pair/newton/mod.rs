@@ -12,7 +12,6 @@ mod remote_rows;
 mod smooth;
 mod sorted_pass;
 mod space;
-mod start;
 mod state;
 mod woodbury;
 

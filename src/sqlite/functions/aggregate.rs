@@ -9,10 +9,9 @@
 //! * 8.6: Rows are counted from 1 as they enter the group.
 //! * 8.7: A window frame costs as much as a group of its size.
 
-mod judgment;
-
 use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -20,13 +19,13 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
 
 use crate::base::{Error, Params, Result};
-use crate::cost::metric::{METRICS, MetricDef, MetricOptions, SUBTOPIC_METRICS};
+use crate::cost::metric::{
+    METRICS, Metric, MetricDef, MetricOptions, SUBTOPIC_METRICS, SubtopicDef, SubtopicMetric, Subtopics,
+};
 use crate::sqlite::glue::{
-    Database, Parameter, State as ConnectionState, describe, interruptible, number_of, usage, whole_of,
+    Database, PURE, State as ConnectionState, describe, interruptible, number_of, usage, whole_of,
 };
 use crate::train::options::{self, Use};
-
-use judgment::{Coverage, Kind, Relevance, in_row};
 
 /// Registers the aggregates of all metrics.
 ///
@@ -57,14 +56,13 @@ fn register_kind<K: Kind>(
     state: &Arc<ConnectionState>,
     kind: K,
 ) -> rusqlite::Result<()> {
-    let flags =
-        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     let layout = kind.layout();
     for arguments in layout.least()..=layout.most() {
         let measure = Measure::new(kind, state);
         connection.create_window_function(layout.function, arguments as c_int, flags, measure)?;
     }
-    usage::answer_aggregate(connection, layout.function, &layout.parameters())
+    usage::answer_aggregate(connection, layout.function, &layout.signature())
 }
 
 // SQLite's callbacks, and the rows of one group or window frame.
@@ -72,14 +70,14 @@ fn register_kind<K: Kind>(
 // Rows leave a frame in the order in which they entered it, so they are in a queue.
 
 /// One SQL function.
-pub(super) struct Measure<K> {
+struct Measure<K> {
     kind: K,
     connection: Arc<ConnectionState>,
 }
 
 impl<K: Kind> Measure<K> {
     /// The function of this kind.
-    pub(super) fn new(kind: K, connection: &Arc<ConnectionState>) -> Self {
+    fn new(kind: K, connection: &Arc<ConnectionState>) -> Self {
         Self { kind, connection: Arc::clone(connection) }
     }
 
@@ -201,37 +199,36 @@ impl<K: Kind> WindowAggregate<State<K>, Option<f64>> for Measure<K> {
 
 /// The arguments of one function.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+struct Layout {
     /// Name of the function.
-    pub(super) function: &'static str,
+    function: &'static str,
     /// Name of the first argument.
-    pub(super) judgment: &'static str,
+    judgment: &'static str,
     /// Names of the numbers after the score that must be given.
-    pub(super) required: &'static [&'static str],
+    required: &'static [&'static str],
     /// Whether a cutoff may follow.
-    pub(super) takes_cutoff: bool,
+    takes_cutoff: bool,
 }
 
 impl Layout {
     /// Smallest number of arguments.
-    pub(super) fn least(&self) -> usize {
+    fn least(&self) -> usize {
         2 + self.required.len()
     }
 
     /// Largest number of arguments: a cutoff, if there is one, and options.
-    pub(super) fn most(&self) -> usize {
+    fn most(&self) -> usize {
         self.least() + usize::from(self.takes_cutoff) + 1
     }
 
     /// All parameters.
-    pub(super) fn parameters(&self) -> Vec<Parameter> {
-        let names = [self.judgment, "score"].into_iter().chain(self.required.iter().copied());
-        let cutoff = self.takes_cutoff.then(|| Parameter::optional("k"));
-        names.map(Parameter::required).chain(cutoff).chain([Parameter::optional("options")]).collect()
+    fn signature(&self) -> String {
+        let required = [&[self.judgment, "score"], self.required].concat().join(", ");
+        format!("{required}{} [, options]", if self.takes_cutoff { " [, k]" } else { "" })
     }
 
     /// The names of the arguments after the score, as given in one call.
-    pub(super) fn names(&self, after_score: &[ValueRef<'_>]) -> Vec<&'static str> {
+    fn names(&self, after_score: &[ValueRef<'_>]) -> Vec<&'static str> {
         let mut names = self.required.to_vec();
         match &after_score[self.required.len()..] {
             [] => {}
@@ -250,16 +247,16 @@ fn is_object(value: ValueRef<'_>) -> bool {
 
 /// The arguments after the score, checked.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+struct Settings {
     /// Number of documents from the top.
-    pub(super) cutoff: Option<usize>,
+    cutoff: Option<usize>,
     /// The options, with the required numbers in them.
-    pub(super) options: MetricOptions,
+    options: MetricOptions,
 }
 
 impl Settings {
     /// Reads the arguments after the score of the first row.
-    pub(super) fn read(layout: &Layout, after_score: &[ValueRef<'_>]) -> Result<Self> {
+    fn read(layout: &Layout, after_score: &[ValueRef<'_>]) -> Result<Self> {
         let named = layout.names(after_score).into_iter().zip(after_score.iter().copied());
         let mut settings = Self::default();
         let mut required = Vec::new();
@@ -327,9 +324,138 @@ pub fn metric_options(options: &Params) -> Result<MetricOptions> {
 }
 
 /// A finite number, or a text that is a well-formed one.
-pub(super) fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
+fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
     let number = number_of(value).filter(|number| number.is_finite());
     number.ok_or_else(|| Error::value(what(), describe(value), allowed))
+}
+
+// Judgments: aggregates take a relevance or a set of subtopics (rule 8.2).
+
+/// A kind of aggregate: how it reads a judgment and computes its value.
+trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
+    /// The judgment of one row.
+    type Judgment: UnwindSafe + RefUnwindSafe;
+    /// The metric with cutoff and options.
+    type Metric: UnwindSafe + RefUnwindSafe;
+
+    /// The arguments of the function.
+    fn layout(self) -> Layout;
+    /// The metric for the arguments after the score.
+    fn metric(self, settings: Settings) -> Result<Self::Metric>;
+    /// The judgment of the row with this number.
+    fn judgment(value: ValueRef<'_>, row: usize) -> Result<Self::Judgment>;
+    /// The value of a group.
+    ///
+    /// # Errors
+    /// Grades that are too large.
+    fn measure(metric: &Self::Metric, judgments: &[Self::Judgment], scores: &[f64]) -> Result<Option<f64>>;
+}
+
+/// Aggregates of a relevance.
+#[derive(Clone, Copy)]
+struct Relevance(&'static MetricDef);
+
+impl Kind for Relevance {
+    type Judgment = f64;
+    type Metric = Metric;
+
+    fn layout(self) -> Layout {
+        let def = self.0;
+        Layout {
+            function: def.function,
+            judgment: "relevance",
+            required: def.arguments,
+            takes_cutoff: def.takes_cutoff,
+        }
+    }
+
+    fn metric(self, settings: Settings) -> Result<Metric> {
+        Metric::new(self.0, settings.cutoff, settings.options)
+    }
+
+    fn judgment(value: ValueRef<'_>, row: usize) -> Result<f64> {
+        let allowed = match value {
+            ValueRef::Null => "a finite number; write coalesce(relevance, 0) if unjudged means not relevant",
+            _ => "a finite number",
+        };
+        number(value, || in_row("relevance", row), allowed)
+    }
+
+    fn measure(metric: &Metric, judgments: &[f64], scores: &[f64]) -> Result<Option<f64>> {
+        metric.finite_value(judgments, scores)
+    }
+}
+
+/// Aggregates of a set of subtopics.
+#[derive(Clone, Copy)]
+struct Coverage(&'static SubtopicDef);
+
+impl Kind for Coverage {
+    type Judgment = Vec<Topic>;
+    type Metric = SubtopicMetric;
+
+    fn layout(self) -> Layout {
+        Layout { function: self.0.function, judgment: "subtopics", required: &[], takes_cutoff: true }
+    }
+
+    fn metric(self, settings: Settings) -> Result<SubtopicMetric> {
+        SubtopicMetric::new(self.0, settings.cutoff, settings.options)
+    }
+
+    fn judgment(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
+        topics(value).ok_or_else(|| {
+            let hint = match value {
+                ValueRef::Null => "; write coalesce(subtopics, '[]') if unjudged means no subtopic",
+                _ => "",
+            };
+            let allowed = format!("a JSON array of texts and numbers as text{hint}");
+            Error::value(in_row("subtopics", row), describe(value), allowed)
+        })
+    }
+
+    fn measure(metric: &SubtopicMetric, judgments: &[Vec<Topic>], scores: &[f64]) -> Result<Option<f64>> {
+        Ok(metric.value(&Subtopics::new(judgments), scores))
+    }
+}
+
+/// The name of a subtopic. A number is never equal to a text; 1 and 1.0 are equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Topic {
+    /// A whole number.
+    Whole(i128),
+    /// Another number, by its bits.
+    Real(u64),
+    /// A text.
+    Text(String),
+}
+
+/// The subtopics in a JSON array; `None` if the value is something else.
+fn topics(value: ValueRef<'_>) -> Option<Vec<Topic>> {
+    let ValueRef::Text(text) = value else { return None };
+    let names: Vec<serde_json::Value> = serde_json::from_slice(text).ok()?;
+    names.into_iter().map(topic).collect()
+}
+
+fn topic(name: serde_json::Value) -> Option<Topic> {
+    match name {
+        serde_json::Value::String(text) => Some(Topic::Text(text)),
+        serde_json::Value::Number(number) => match number.as_i128() {
+            Some(whole) => Some(Topic::Whole(whole)),
+            None => number.as_f64().map(numbered),
+        },
+        _ => None,
+    }
+}
+
+/// A floating-point number as a subtopic; 1.0 equals 1.
+fn numbered(number: f64) -> Topic {
+    let whole = number as i128;
+    if (whole as f64 - number).abs() > 0.0 { Topic::Real(number.to_bits()) } else { Topic::Whole(whole) }
+}
+
+/// The name of an argument in a row.
+fn in_row(argument: &str, row: usize) -> String {
+    format!("{argument} in row {row} of the group")
 }
 
 #[cfg(test)]
