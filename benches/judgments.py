@@ -3,7 +3,7 @@
     benches/judgments.py LIBRARY DATA
 
 DATA is the folder of the data. On Yandex, each number of queries is drawn three times from the training and validation part.
-A query without a relevant document counts 0. Prints a table: mean over the draws, and their standard deviation.
+A query without a relevant document counts 0. Prints a table: mean over the draws, and their standard deviation. All queries are one draw.
 """
 
 import json
