@@ -10,10 +10,12 @@ const list = (folder) => readdirSync(join(root, folder), { recursive: true }).ma
 
 // The navigation. Every page is in it once; the build fails otherwise.
 const groups = {
-    Start: ['README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'examples/shop/README.md', 'docs/guide/jobs.md',
-        'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md'],
-    Guide: ['text', 'hybrid', 'features', 'categories', 'clicks', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'explaining',
-        'plots', 'query-dependent', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
+    Start: ['README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'docs/guide/which-algorithm.md', 'examples/shop/README.md',
+        'docs/guide/jobs.md', 'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md', 'docs/faq.md',
+        'docs/compared.md', 'docs/glossary.md'],
+    Guide: ['column-weights', 'text', 'rag', 'hybrid', 'features', 'categories', 'judgments', 'clicks', 'selections', 'ubi-and-trec',
+        'cold-start', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'scores', 'explaining', 'plots', 'query-dependent',
+        'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
         'recommendation'].map((name) => `docs/algorithms/${name}.md`),
     Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'python', 'rules']

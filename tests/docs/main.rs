@@ -6,6 +6,7 @@
 //! * `papers` checks the tables of what each paper has and where it is, `misprints` computes what a paper prints wrong.
 //! * `architecture` checks which modules use which, sizes of files, and versions.
 //! * `circles` checks that files of one module use each other in one direction.
+//! * `lengths` checks that pages are short.
 //! * `hosts` compares the table of `docs/hosts.md` with the examples of `examples/hosts/`.
 //! * `reference_pages` compares the generated tables of `docs/reference/` with the library.
 #![allow(clippy::print_stderr, reason = "tests print why they are skipped and which tables lag behind")]
@@ -15,6 +16,7 @@ mod circles;
 #[path = "../../examples/common/mod.rs"]
 mod common;
 mod hosts;
+mod lengths;
 mod misprints;
 mod names;
 mod page;

@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/hosts"))
 from browser import Browser, problem  # noqa: E402
 
-PAGES = ["", "guide/hybrid.html", "guide/plots.html", "reference/options.html", "hosts.html", "papers.html", "benchmarks.html"]
+GUIDES = ["rag", "which-algorithm", "hybrid", "plots"]
+PAGES = ["", *(f"guide/{name}.html" for name in GUIDES), "compared.html", "reference/options.html", "hosts.html", "papers.html", "benchmarks.html"]
 SEARCHES = 3
 
 

@@ -1,0 +1,31 @@
+//! Pages are short. Words are counted outside fenced blocks; those of the README inside, too.
+
+use super::page::pages;
+
+/// Pages that hold tables of results.
+const LONG: &[&str] = &["docs/papers.md", "docs/benchmarks.md"];
+
+fn words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+#[test]
+fn the_readme_is_one_look() {
+    let readme = pages().into_iter().find(|page| page.path == "README.md").expect("the README");
+    let (lines, words) = (readme.text.lines().count(), words(&readme.text));
+    assert!(lines <= 150 && words <= 900, "{lines} lines, {words} words");
+}
+
+#[test]
+fn pages_outside_the_reference_are_short() {
+    let mut all = 0;
+    for page in pages().iter().filter(|page| page.path.starts_with("docs/")) {
+        if page.path.starts_with("docs/reference/") {
+            continue;
+        }
+        let words = words(&page.prose());
+        assert!(words <= 1500 || LONG.contains(&page.path.as_str()), "{}: {words} words", page.path);
+        all += words;
+    }
+    assert!(all <= 58_000, "{all} words");
+}
