@@ -148,7 +148,7 @@ def verdict(result, visitors=None):
     button = '<form method="post" action="/simulate"><button>Simulate 200 visitors</button></form>' if visitors else ""
     if not any(wins):
         return card("result", head, "No clicks yet. Each click counts for the ranking that chose the product.", button)
-    note = "Learned {0}, ties {1}, BM25 {2}: wins among {3} lists that were shown.".format(*wins, result["impressions"])
+    note = "Learned won {0}, BM25 won {2}, ties {1} (lists shown: {3}).".format(*wins, result["impressions"])
     parts = zip(("learned", "tie", "today"), wins)
     bar = "".join(f'<i class="{kind}" style="flex:{count}"></i>' for kind, count in parts)
     preferred = "Customers prefer the learned ranking." if result["ci_low"] > 0 else "Customers prefer BM25."

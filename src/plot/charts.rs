@@ -230,9 +230,12 @@ impl Curve {
 /// The part of a straight line whose y is in a range.
 fn cut(a: (f64, f64), b: (f64, f64), range: &RangeInclusive<f64>) -> Option<[(f64, f64); 2]> {
     let (low, high) = (*range.start(), *range.end());
-    let end = |(x, y): (f64, f64), other: (f64, f64)| match y.clamp(low, high) {
-        inside if inside == y => (x, y),
-        inside => (x + (other.0 - x) * ((inside - y) / (other.1 - y)), inside),
+    let end = |(x, y): (f64, f64), other: (f64, f64)| {
+        if range.contains(&y) {
+            return (x, y);
+        }
+        let inside = y.clamp(low, high);
+        (x + (other.0 - x) * ((inside - y) / (other.1 - y)), inside)
     };
     (a.1.min(b.1) <= high && a.1.max(b.1) >= low).then(|| [end(a, b), end(b, a)])
 }

@@ -207,7 +207,7 @@ def check_visitors(folder, address, db):
     assert lists == 400 and clicks > 200, (lists, clicks)
     result = "SELECT wins_b, ties, wins_a, impressions, ci_low, ci_high FROM ltr_interleave_result('visits')"
     *numbers, low, high = db.execute(result).fetchone()
-    assert "Learned {}, ties {}, BM25 {}: wins among {} lists".format(*numbers) in pages[1]
+    assert "Learned won {0}, BM25 won {2}, ties {1} (lists shown: {3}).".format(*numbers) in pages[1]
     assert low > 0 and f"interval {low:+.2f} to {high:+.2f}" in pages[1], pages[1]
     assert "Customers prefer the learned ranking" in pages[1], pages[1]
     with server(folder / "again") as without_grades:
@@ -275,7 +275,7 @@ def check_clicks(address, db):
         assert get(address, "click", {"impression": impression, "doc": other})[0] == 404
     wins = db.execute("SELECT wins_b, wins_a, ties FROM ltr_interleave_result('visits')").fetchone()
     assert sum(wins) == 2, wins
-    assert "Learned {0}, ties {2}, BM25 {1}: ".format(*wins) in get(address, "")[1]
+    assert "Learned won {}, BM25 won {}, ties {} ".format(*wins) in get(address, "")[1]
 
 
 class Tab:

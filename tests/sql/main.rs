@@ -31,6 +31,8 @@ mod fates;
 mod files;
 mod fts;
 mod fts_loading;
+#[cfg(feature = "plots")]
+mod guide_plots;
 mod implicit;
 mod imported;
 mod interactions;
