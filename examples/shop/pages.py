@@ -4,30 +4,13 @@ import html
 import pathlib
 import urllib.parse
 
-# What a feature is called on a page.
-TEXT = {
-    "bm25": "BM25 of the {}", "hits": "hits in the {}", "coverage": "share of the words in the {}",
-    "first": "words early in the {}", "window": "words close together in the {}", "phrase": "exact phrase in the {}",
-    "length": "length of the {}",
-}  # fmt: skip
-OWN = {"idf_sum": "rare words", "sold": "sold", "price": "price", "stars": "stars", "in_stock": "in stock"}
-
 STYLE = pathlib.Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+# Smaller reasons are not told.
+LEAST = 0.1
 
 
 def e(value):
     return html.escape(str(value), quote=True)
-
-
-def name(feature):
-    column, _, kind = feature.rpartition("_")
-    if feature in OWN or kind not in TEXT:
-        return OWN.get(feature, feature)
-    return TEXT[kind].format(column)
-
-
-def number(value):
-    return "" if value is None else f"{value:.3g}"
 
 
 def page(title, body, query=""):
@@ -41,14 +24,16 @@ def page(title, body, query=""):
 """
 
 
-def home(searches, result):
-    links = "".join(f'<a href="/?{e(urllib.parse.urlencode({"q": text}))}">{e(text)}</a>' for text in searches)
-    card = f'<div class="card"><p>One search box, two rankings. Try a search:</p><p class="chips">{links}</p></div>'
-    return page("A shop to look at", card + verdict(result))
+def card(name, head, note, body=""):
+    return f'<section class="card" id="{name}"><h2>{e(head)}</h2><p class="note">{e(note)}</p>{body}</section>'
 
 
 def message(title, text, query=""):
-    return page(title, f'<div class="card"><h2>{e(title)}</h2><p>{e(text)}</p></div>', query)
+    return page(title, card("message", title, text), query)
+
+
+def link(query):
+    return e("/?" + urllib.parse.urlencode({"q": query}))
 
 
 def facts(product):
@@ -56,89 +41,120 @@ def facts(product):
     return f"{product['brand']} · {product['price']:.2f} · {product['stars']} stars · {product['sold']} sold · {stock}"
 
 
-def amount(contribution):
-    return f'<td class="{"up" if contribution > 0 else "down"}">{contribution:+.2f}</td>'
+def move(before, now):
+    """The direction in which a product has moved, and a mark with the number of places."""
+    if now == before:
+        return "soft", "="
+    return ("up", f"▲ {before - now}") if now < before else ("down", f"▼ {now - before}")
 
 
-def table(kind, note, rows):
-    lines = "".join(f"<tr><td>{e(name(r['feature']))}<td>{value}{amount(r['contribution'])}" for r, value in rows)
-    return f"<p class='note'>{note}</p><table class='{kind}'>{lines}</table>"
+def words(reason, points, product):
+    """A reason as a shop owner says it."""
+    return {
+        "text": "fits the search better" if points > 0 else "fits the search less",
+        "sold": f"{product['sold']} sold",
+        "price": f"price {product['price']:.2f}",
+        "stars": f"{product['stars']} stars",
+        "in_stock": "in stock" if product["stock"] else "out of stock",
+    }[reason]
 
 
 def reasons(found, doc):
-    """What each feature adds to the score, and what puts the product above the next one."""
-    rows = [(r, number(r["value"])) for r in found["reasons"][doc]]
-    parts = table("explain", "Place of the learned ranking, compared with the mean of the products found:", rows)
-    if found["above"].get(doc):
-        rows = [(r, f"{number(r['value_a'])} vs. {number(r['value_b'])}") for r in found["above"][doc]]
-        parts += table("explain-rank", "Compared with the product at the next place:", rows)
-    return parts
-
-
-def summary(found, doc):
-    """The three most important reasons, in words."""
-    parts = [("+" if r["contribution"] > 0 else "\u2212", name(r["feature"])) for r in found["reasons"][doc][:3]]
-    return "Why? " + ", ".join(f"{sign}\u00a0{feature}" for sign, feature in parts)
-
-
-def item(found, doc, place, label, note=""):
+    """The reasons that count most, each with its sign."""
+    told = [(reason, points) for reason, points in found["reasons"][doc] if abs(points) >= LEAST][:3]
     product = found["products"][doc]
-    return f"""<li data-doc="{doc}"><span class="place">{place}</span><div>{label}
-<div class="facts">{e(facts(product))}</div>{note}
-<details><summary>{e(summary(found, doc))}</summary>{reasons(found, doc)}</details></div></li>"""
+    texts = [f"{'+' if points > 0 else '−'}\u00a0{words(reason, points, product)}" for reason, points in told]
+    return ", ".join(texts) or "like the ten of BM25"
 
 
-def results(query, found, result):
-    """Three lists: what the customer sees, BM25, and the learned ranking."""
-    title = {doc: e(product["title"]) for doc, product in found["products"].items()}
-    mixed = ""
-    for row in found["mixed"]:
+def item(place, doc, product, title, note=""):
+    return f"""<li data-doc="{doc}"><span class="place">{place}</span><div>{title}
+<div class="facts">{e(facts(product))}</div>{note}</div></li>"""
+
+
+def ranking(found, name):
+    """The items of `today`, with their new place, or of `learned`, with what moved and why."""
+    items = ""
+    for place, doc in enumerate(found[name], 1):
+        product, (before, now) = found["products"][doc], found["places"][doc]
+        direction, sign = move(before, now)
+        mark, note, other = f"now {now}", "", ""
+        if name == "learned":
+            mark, other = sign, f'was {before}{"" if doc in found["today"] else ", new"}'
+            numbers = "".join(f"<tr><td>{e(reason)}<td>{points:+.2f}" for reason, points in found["reasons"][doc])
+            note = f"<details><summary>{e(reasons(found, doc))}</summary><table>{numbers}</table></details>"
+        title = f"""<span class="title">{e(product["title"])}</span>
+<span class="mark {direction}">{mark}</span> <span class="facts">{other}</span>"""
+        items += item(place, doc, product, title, note)
+    return f"<ol>{items}</ol>"
+
+
+def both(found):
+    """BM25 and the learned ranking beside each other."""
+    before = "The order of full-text search."
+    after = "The best 100 products of BM25 in the order of the model. Reasons compare with the first ten of BM25."
+    today = card("today", "Before: BM25", before, ranking(found, "today"))
+    return today + card("learned", "After: learned from clicks", after, ranking(found, "learned"))
+
+
+def home(query, found, searches, visitors, result):
+    """The page that opens the shop: an example, what has been gained, and who is preferred."""
+    links = "".join(f'<a href="{link(text)}">{e(text)}</a>' for text in searches)
+    body = f'<div class="lists two">{gain(visitors) if visitors else ""}{verdict(result, visitors)}</div>'
+    body += f"""<h1>“{e(query)}”, before and after</h1>
+<p>The same search in the order of full-text search, and in the order learned from what customers have clicked.</p>
+<p class="chips">Other searches: {links}</p>"""
+    return page("A shop to look at", f'{body}<div class="lists two">{both(found) if found else ""}</div>')
+
+
+def results(query, found, impression, mixed, result):
+    """Three lists: BM25, the learned ranking, and what the customer sees."""
+    items = ""
+    for row in mixed:
         doc, team = row["doc_id"], "today" if row["team"] == "a" else "learned"
-        form = f"""<form method="post" action="/click">
-<input type="hidden" name="impression" value="{e(found["impression"])}">
-<input type="hidden" name="doc" value="{doc}"><button>{title[doc]}</button>
-<span class="team {team}">{"BM25" if team == "today" else "learned"}</span></form>"""
-        mixed += item(found, doc, row["rank"], form)
-    today = ""
-    for place, row in enumerate(found["today"], 1):
-        doc = row["doc_id"]
-        note = f"BM25 {row['score']:.2f}, place {found['places'][doc]} of the learned ranking"
-        today += item(found, doc, place, f'<span class="title">{title[doc]}</span>', f'<div class="facts">{note}</div>')
-    learned = ""
-    for row in found["learned"]:
-        doc = row["doc_id"]
-        learned += item(found, doc, row["rank"], f'<span class="title">{title[doc]}</span>')
+        product = found["products"][doc]
+        form = f"""<form method="post" action="/click"><input type="hidden" name="impression" value="{e(impression)}">
+<input type="hidden" name="doc" value="{doc}"><button>{e(product["title"])}</button>
+<span class="mark {team}">{"BM25" if team == "today" else "learned"}</span></form>"""
+        items += item(row["rank"], doc, product, form)
     note = "Both rankings choose in turn. Clicks on this list are counted. A real shop hides the labels."
-    lists = [
-        ("mixed", "What the customer sees", note, mixed),
-        ("today", "BM25", "The order of full-text search.", today),
-        ("learned", "Learned from clicks", "The model “shop” orders the best 100 products of BM25.", learned),
-    ]
-    cards = ""
-    for key, head, note, items in lists:
-        cards += f'<section class="card" id="{key}"><h2>{head}</h2><p class="note">{note}</p><ol>{items}</ol></section>'
-    return page(f"{query} - search", f'{verdict(result)}<div class="lists">{cards}</div>', query)
+    lists = both(found) + card("mixed", "What the customer sees", note, f"<ol>{items}</ol>")
+    return page(f"{query} - search", f'<div class="lists">{lists}</div>{verdict(result)}', query)
 
 
 def product(row, query):
-    back = e("/?" + urllib.parse.urlencode({"q": query}))
-    body = f"""<div class="card"><h2>{e(row["title"])}</h2><p class="facts">{e(facts(row))}</p>
-<p>{e(row["description"])}</p>
-<p class="chips"><a href="{back}">Search again</a></p></div>"""
-    return page(row["title"], body, query)
+    body = f'<p>{e(row["description"])}</p><p class="chips"><a href="{link(query)}">Search again</a></p>'
+    return page(row["title"], card("product", row["title"], facts(row), body), query)
 
 
-def verdict(result):
-    """The state of the comparison in a few words."""
-    if not (result["wins_a"] or result["wins_b"] or result["ties"]):
-        text = "No clicks yet. Each click on a product is a vote for the ranking that chose it."
-    else:
-        text = f"Learned {result['wins_b']}, BM25 {result['wins_a']}, ties {result['ties']}"
-        text += f" (lists shown: {result['impressions']})."
-        if result["p_value"] is not None:
-            interval = f"{result['ci_low']:+.2f} to {result['ci_high']:+.2f}"
-            text += f" Difference {result['difference']:+.2f} ({interval}), p = {result['p_value']:.2g}."
-        if result["more_impressions"]:
-            text += f" Ask again after {result['more_impressions']} more lists."
-    head = "Which ranking do customers prefer?"
-    return f'<section class="card" id="result"><h2>{head}</h2><p class="note">{e(text)}</p></section>'
+def bars(rows):
+    """Bars of these values from 0 to 1."""
+    line = '<div class="bar"><i class="{0}" style="width:{3:.0f}%"></i><span>{2} {1:.2f}</span></div>'
+    return "".join(line.format(kind, value, name, 75 * value) for kind, name, value in rows)
+
+
+def gain(visitors):
+    """How good the first ten products are."""
+    found = visitors.gain
+    note = f"NDCG@10 of {found['searches']} searches that are not in the log; 1 is the best order."
+    rows = [("today", "BM25", found["today"]), ("learned", "learned", found["learned"])]
+    better = f'<p>Learned is better in {found["better"]} of the {found["searches"]} searches.</p>'
+    return card("gain", "How good are the first ten products?", note, bars(rows) + better)
+
+
+def verdict(result, visitors=None):
+    """Which ranking customers prefer; with a button, if there are simulated visitors."""
+    head, wins = "Which ranking do customers prefer?", [result[name] for name in ("wins_b", "ties", "wins_a")]
+    button = '<form method="post" action="/simulate"><button>Simulate 200 visitors</button></form>' if visitors else ""
+    if not any(wins):
+        return card("result", head, "No clicks yet. Each click counts for the ranking that chose the product.", button)
+    note = "Learned won {0}, BM25 won {2}, ties {1} (lists shown: {3}).".format(*wins, result["impressions"])
+    parts = zip(("learned", "tie", "today"), wins)
+    bar = "".join(f'<i class="{kind}" style="flex:{count}"></i>' for kind, count in parts)
+    preferred = "Customers prefer the learned ranking." if result["ci_low"] > 0 else "Customers prefer BM25."
+    if result["ci_low"] <= 0 <= result["ci_high"]:
+        more = result["more_impressions"]
+        preferred = "Not decided yet" + (f": ask again after about {more} more lists." if more else ".")
+    interval = "{difference:+.2f}, 95 % interval {ci_low:+.2f} to {ci_high:+.2f}".format(**result)
+    text = f"<p><b>{preferred}</b> Difference of the shares of wins: {interval}.</p>"
+    return card("result", head, note, f'<div class="wins">{bar}</div>{text}{button}')

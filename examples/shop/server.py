@@ -1,19 +1,24 @@
 """Serves the shop on this computer: server.py DATABASE LIBRARY [--port 8000]
 
 DATABASE is the file that shop.sql has made, LIBRARY the sqlite-ltr library. Port 0 takes a free port. The first line of
-the output is the address. Needs a Python whose sqlite3 can load extensions, such as Debian's /usr/bin/python3.
+the output is the address. With the grades.csv of generate.py beside DATABASE the page has simulated visitors. Needs a
+Python whose sqlite3 can load extensions, such as Debian's /usr/bin/python3.
 """
 
 import argparse
 import http.server
+import pathlib
 import sqlite3
 import sys
 import traceback
 import urllib.parse
+import uuid
 
 import pages
 import shop
+import visitors
 
+EXAMPLE = "green sleeping bag"
 LIMIT = 10_000
 # The pages run no script and load nothing.
 POLICY = (
@@ -23,7 +28,7 @@ POLICY = (
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Two kinds of requests: GET of a page, POST of a click."""
+    """Two kinds of requests: GET of a page, POST of a click or of simulated visitors."""
 
     server_version, sys_version = "shop", ""
     # A browser opens connections that it does not use; they end by themselves.
@@ -51,11 +56,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         query = " ".join(values.get("q", [""])[0].split())[:200]
         store = self.server.shop
         if url.path == "/" and not query:
-            self.send(200, pages.home(store.popular_searches(), store.result()))
+            found, searches = store.compare(EXAMPLE), store.popular_searches()
+            self.send(200, pages.home(EXAMPLE, found, searches, self.server.visitors, store.result()))
         elif url.path == "/":
-            found = store.search(query)
-            if found:
-                self.send(200, pages.results(query, found, store.result()))
+            impression = str(uuid.uuid4())
+            if found := store.compare(query):
+                mixed = store.serve(query, impression)
+                self.send(200, pages.results(query, found, impression, mixed, store.result()))
             else:
                 self.send(200, pages.message("Nothing found", "No product has one of these words.", query))
         elif url.path == "/product" and (product := store.products([whole(values)])):
@@ -68,8 +75,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not 0 <= size <= LIMIT:
             return self.send(400, pages.message("This did not work", f"A click has at most {LIMIT} bytes."))
         values = urllib.parse.parse_qs(self.rfile.read(size).decode("utf-8", "replace"), errors="replace")
-        doc, query = whole(values, "doc"), None
-        if urllib.parse.urlsplit(self.path).path == "/click":
+        path, doc, query = urllib.parse.urlsplit(self.path).path, whole(values, "doc"), None
+        if path == "/simulate" and self.server.visitors:
+            self.server.visitors.visit(200)
+            return self.send(303, "", {"Location": "/"})
+        if path == "/click":
             query = self.server.shop.click(values.get("impression", [""])[0], doc)
         if query is None:
             return self.send(404, pages.message("Not found", "No list with this product was shown."))
@@ -115,7 +125,8 @@ def main():
     except (sqlite3.Error, AttributeError) as error:
         sys.exit(f"server.py: {options.database} with {options.library}: {error}")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
-    server.shop = store
+    grades = pathlib.Path(options.database).with_name("grades.csv")
+    server.shop, server.visitors = store, visitors.Visitors(store, grades) if grades.exists() else None
     print(f"http://127.0.0.1:{server.server_port}/", flush=True)
     try:
         server.serve_forever()

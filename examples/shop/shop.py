@@ -1,13 +1,13 @@
 """The shop without its pages: each function asks the database that `shop.sql` has made.
 
 All of the ranking is SQL. FTS5 finds the best 100 products of a search. A temporary table keeps them with their
-features, so that the lists, the explanations and the log of one request see the same numbers.
+features, so that the lists and the explanations of one request see the same numbers.
 """
 
 import functools
+import json
 import sqlite3
 import threading
-import uuid
 
 LENGTH = 10
 TABLES = """
@@ -27,8 +27,8 @@ WITH found AS MATERIALIZED (
 INSERT INTO candidates
 SELECT ?1, doc_id, score, ltr_vec(text, p.features) FROM found JOIN properties AS p USING (doc_id)
 """
-LEARNED = "SELECT doc_id, rank FROM ltr_rank('shop', 'temp.candidates') ORDER BY rank"
-TODAY = "SELECT doc_id, score FROM candidates ORDER BY score DESC, doc_id LIMIT ?"
+TODAY = "SELECT doc_id FROM candidates ORDER BY score DESC, doc_id"
+LEARNED = "SELECT doc_id FROM ltr_rank('shop', 'temp.candidates') ORDER BY rank"
 # One statement mixes the two rankings and logs the list.
 MIXED = """
 INSERT INTO served (impression, query_id, doc_id, rank, team)
@@ -37,13 +37,17 @@ SELECT impression, query_id, doc_id, rank, team
  ORDER BY rank
 RETURNING doc_id, rank, team
 """
-EXPLAINED = """
-SELECT feature, value, contribution FROM ltr_explain('shop', 'temp.candidates', ?, ?)
- WHERE feature <> '(base)' AND contribution <> 0 ORDER BY abs(contribution) DESC LIMIT 5
-"""
-COMPARED = """
-SELECT feature, value_a, value_b, contribution FROM ltr_explain_rank('shop', 'temp.candidates', ?, ?, ?)
- WHERE contribution <> 0 ORDER BY abs(contribution) DESC LIMIT 3
+# What adds to the score of each product of ?2, compared with the mean of the products of ?3. All features of the text
+# are one reason: contributions add up.
+REASONS = """
+WITH explained AS (
+  SELECT shown.value AS doc_id, sum(contribution) AS points,
+         CASE WHEN feature IN ('sold', 'price', 'stars', 'in_stock') THEN feature ELSE 'text' END AS reason
+    FROM json_each(?2) AS shown, ltr_explain('shop', 'temp.candidates', ?1, shown.value)
+   WHERE feature <> '(base)' GROUP BY doc_id, reason)
+SELECT doc_id, reason, points - (SELECT avg(t.points) FROM explained AS t JOIN json_each(?3) ON t.doc_id = value
+                                  WHERE t.reason = e.reason) AS more
+  FROM explained AS e ORDER BY abs(more) DESC
 """
 
 
@@ -85,28 +89,32 @@ class Shop:
         sql = "SELECT query_id FROM log WHERE position = 1 GROUP BY query_id ORDER BY count(*) DESC, query_id LIMIT 8"
         return [row["query_id"] for row in self.rows(sql)]
 
-    @one_at_a_time
-    def search(self, text):
-        """The three lists of a search, as a dict; the mixed one is logged. None: no product has one of the words."""
+    def find(self, *searches):
+        """Makes the table of candidates."""
         self.db.execute("DELETE FROM candidates")
-        self.db.execute(CANDIDATES, (text,))
-        learned = self.rows(LEARNED)
-        if not learned:
+        self.db.executemany(CANDIDATES, [(text,) for text in searches])
+
+    @one_at_a_time
+    def compare(self, text):
+        """BM25 and the learned ranking of a search, as a dict. None: no product has one of the words."""
+        self.find(text)
+        today, learned = ([row["doc_id"] for row in self.rows(sql)] for sql in (TODAY, LEARNED))
+        if not today:
             return None
-        today = self.rows(TODAY, LENGTH)
-        impression = str(uuid.uuid4())
-        mixed = sorted(self.rows(MIXED, impression, LENGTH), key=lambda row: row["rank"])
-        places = {row["doc_id"]: row["rank"] for row in learned}
-        learned = learned[:LENGTH]
-        ids = {row["doc_id"] for row in [*learned, *today, *mixed]}
-        return {
-            "impression": impression, "mixed": mixed, "today": today, "learned": learned, "places": places,
-            "products": self.products(ids), "reasons": {doc: self.rows(EXPLAINED, text, doc) for doc in ids},
-            "above": {
-                one["doc_id"]: self.rows(COMPARED, text, one["doc_id"], other["doc_id"])
-                for one, other in zip(learned, learned[1:])
-            },
-        }  # fmt: skip
+        places = {doc: (today.index(doc) + 1, learned.index(doc) + 1) for doc in today}
+        today, learned = today[:LENGTH], learned[:LENGTH]
+        shown = sorted({*today, *learned})
+        reasons = {doc: [] for doc in shown}
+        for row in self.rows(REASONS, text, json.dumps(shown), json.dumps(today)):
+            reasons[row["doc_id"]].append((row["reason"], row["more"]))
+        products = self.products(shown)
+        return {"today": today, "learned": learned, "places": places, "products": products, "reasons": reasons}
+
+    @one_at_a_time
+    def serve(self, text, impression):
+        """The list that a customer sees, both rankings mixed. It is logged under the id of the impression."""
+        self.find(text)
+        return sorted(self.rows(MIXED, impression, LENGTH), key=lambda row: row["rank"])
 
     @one_at_a_time
     def click(self, impression, doc):

@@ -136,12 +136,15 @@ impl Canvas {
         self.put(format_args!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n"));
     }
 
-    /// A line through points.
-    pub fn path(&self, spots: &[Spot], class: &str) {
+    /// Straight lines, drawn as one where each begins at the end of the one before.
+    pub fn path(&self, lines: impl Iterator<Item = [Spot; 2]>, class: &str) {
         self.put(format_args!("<path class=\"{class}\" d=\""));
-        for (index, (x, y)) in spots.iter().enumerate() {
-            let command = if index == 0 { 'M' } else { 'L' };
-            self.put(format_args!("{command}{} {}", Units(*x), Units(*y)));
+        let mut last = None;
+        for [from, to] in lines {
+            if last.replace(to) != Some(from) {
+                self.put(format_args!("M{} {}", Units(from.0), Units(from.1)));
+            }
+            self.put(format_args!("L{} {}", Units(to.0), Units(to.1)));
         }
         self.put(format_args!("\"/>\n"));
     }
@@ -228,7 +231,7 @@ impl DrawingBackend for Canvas {
 
 /// The width of a text in 12 units of height, estimated.
 pub fn text_width(text: &str) -> i32 {
-    text.chars().count() as i32 * 66
+    (text.chars().map(width).sum::<usize>() * 66 / MEDIUM) as i32
 }
 
 /// Classes of what `plotters` draws.

@@ -1,9 +1,10 @@
 //! The charts: bars, points, ridges and curves.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-use super::canvas::{Anchor, Canvas, Mark, WIDTH, counted, decimal, number, short_names, text_width};
-use super::frame::{Axis, Borders, Plane, Scale, heading, heading_height};
+use super::canvas::{Anchor, Mark, WIDTH, counted, decimal, number, short_names, text_width};
+use super::frame::{Axis, Borders, Plane, Scale, headed};
 use crate::base::Result;
 use crate::math::{sort_ascending, sort_indices};
 
@@ -16,10 +17,9 @@ const MOST_BARS: usize = 20;
 const ROW: i32 = 210;
 
 /// Most characters of a name.
-const LONGEST_NAME: usize = 20;
+const LONGEST_NAME: usize = 30;
 
-/// Width of the names and of the values.
-const NAMES: i32 = 1520;
+/// Width of the values.
 const VALUES: i32 = 760;
 
 /// One bar.
@@ -62,26 +62,25 @@ impl Bars {
         let shown = &self.rows[..self.rows.len().min(MOST_BARS)];
         let more = self.rows.len() - shown.len();
         let rows = shown.len() + usize::from(more > 0);
-        let canvas = Canvas::new(heading_height(&self.subtitle) + 520 + ROW * rows as i32);
-        let top = heading(&canvas, &self.title, &self.subtitle);
-        let ends = shown.iter().flat_map(|bar| {
-            let (low, high) = bar.interval.unwrap_or((bar.value, bar.value));
-            [0.0, bar.value, low, high]
-        });
-        let x = Axis::of(&self.axis, Scale::Linear, ends).starting_at_zero();
-        let borders = Borders { left: Some(NAMES + 180), right: VALUES, ..Borders::below(top) };
+        let (canvas, top) = headed(&self.title, &self.subtitle, 520 + ROW * rows as i32);
+        let values: Vec<f64> = shown.iter().map(|bar| bar.value).chain([0.0]).collect();
+        let ends = shown.iter().filter_map(|bar| bar.interval).flat_map(|(low, high)| [low, high]);
+        let x = Axis::around(&self.axis, &values, ends).starting_at_zero();
+        let names: Vec<&str> = shown.iter().map(|bar| bar.name.as_str()).collect();
+        let names = short_names(&names, LONGEST_NAME);
+        let left = left_of_names(names.iter().map(String::as_str).chain(["and more"]));
+        let borders = Borders { left: Some(left), right: VALUES, ..Borders::below(top) };
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
         let decimals = decimals(shown);
-        let names: Vec<&str> = shown.iter().map(|bar| bar.name.as_str()).collect();
-        for ((row, bar), name) in shown.iter().enumerate().zip(short_names(&names, LONGEST_NAME)) {
-            self.draw_bar(&plane, (rows - row) as f64 - 0.5, (bar, &name), decimals);
+        for ((row, bar), name) in shown.iter().enumerate().zip(&names) {
+            self.draw_bar(&plane, (rows - row) as f64 - 0.5, (bar, name), decimals);
         }
         let [low, high] = plane.corners;
         let zero = plane.at(0.0, 0.0).0;
         canvas.line((zero, low.1), (zero, high.1), "axis");
         if more > 0 {
             let text = format!("and {} more", decimal(more as f64, 0));
-            canvas.text((NAMES + 120, plane.at(0.0, 0.5).1 + 40), Anchor::End, "m", (&text, 30));
+            canvas.text((left - 60, plane.at(0.0, 0.5).1 + 40), Anchor::End, "m", (&text, 30));
         }
         Ok(canvas.finish(&self.title, &self.subtitle))
     }
@@ -103,10 +102,15 @@ impl Bars {
             plane.canvas.line(plane.at(low, row), plane.at(high, row), "e");
         }
         let base = start.1 + 40;
-        plane.canvas.text((NAMES + 120, base), Anchor::End, "", (name, LONGEST_NAME));
+        plane.canvas.text((plane.corners[0].0 - 60, base), Anchor::End, "", (name, LONGEST_NAME));
         let value = decimals.map_or(value, |decimals| decimal(bar.value, decimals));
         plane.canvas.text((plane.corners[1].0 + VALUES - 100, base), Anchor::End, "n", (&value, 12));
     }
+}
+
+/// The left end of an area that has such names at its left.
+fn left_of_names<'a>(names: impl Iterator<Item = &'a str>) -> i32 {
+    names.map(text_width).max().unwrap_or(0) + 180
 }
 
 /// Decimals that all values have, unless they are very small or large.
@@ -115,6 +119,7 @@ fn decimals(bars: &[Bar]) -> Option<usize> {
     let whole = bars.iter().all(|bar| bar.value.fract() == 0.0);
     match largest {
         _ if whole && largest < 1e9 => Some(0),
+        0.01..0.1 => Some(4),
         0.1..10.0 => Some(3),
         10.0..1e4 => Some(1),
         _ => None,
@@ -138,7 +143,7 @@ pub enum Joined {
 /// One series of points.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Its name, written beside it; empty for the only one.
+    /// Its name, written above the area; empty for the only one.
     pub name: String,
     /// Its points, in the order of x.
     pub points: Vec<(f64, f64)>,
@@ -159,7 +164,7 @@ pub struct Curve {
     pub axes: [String; 2],
     /// The scale of the x axis.
     pub scale: Scale,
-    /// The series. The second one is below the first.
+    /// The series. The axis of y is that of the first one: others and intervals are cut off far from it.
     pub series: Vec<Series>,
     /// A point to point out, and its label.
     pub chosen: Option<((f64, f64), String)>,
@@ -171,14 +176,14 @@ impl Curve {
     /// # Errors
     /// As [`Plane::new`].
     pub fn draw(&self) -> Result<String> {
-        let canvas = Canvas::new(2600 + heading_height(&self.subtitle));
-        let top = heading(&canvas, &self.title, &self.subtitle);
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let x = Axis::of(&self.axes[0], self.scale, points().map(|point| point.0));
+        let (canvas, top) = headed(&self.title, &self.subtitle, 2600);
+        let points = |from| self.series.iter().skip(from).flat_map(|series| &series.points);
+        let x = Axis::of(&self.axes[0], self.scale, points(0).map(|point| point.0));
         let intervals = self.series.iter().flat_map(|series| &series.intervals);
         let ends = intervals.filter_map(|(interval, _)| *interval).flat_map(|(low, high)| [low, high]);
-        let y = Axis::of(&self.axes[1], Scale::Linear, points().map(|point| point.1).chain(ends));
-        let y = if self.series.len() > 1 { y.with_space_below() } else { y };
+        let first: Vec<f64> =
+            self.series.iter().take(1).flat_map(|series| &series.points).map(|point| point.1).collect();
+        let y = Axis::around(&self.axes[1], &first, points(1).map(|point| point.1).chain(ends));
         // The label of the chosen point has a line of its own.
         let above = if self.chosen.is_some() { 150 } else { 0 };
         let plane = Plane::new(&canvas, &Borders { above, ..Borders::below(top) }, x, y)?;
@@ -186,20 +191,27 @@ impl Curve {
             draw_chosen(&plane, *point, label);
         }
         // The first series covers the others.
-        for (number, series) in self.series.iter().enumerate().rev() {
-            self.draw_series(&plane, series, if number == 0 { "a" } else { "b" });
+        let mut right = plane.corners[1].0;
+        for (series, class) in self.series.iter().zip(["a", "b"]).rev() {
+            self.draw_series(&plane, series, class);
+            if !series.name.is_empty() {
+                canvas.text((right, top + 130), Anchor::End, class, (&series.name, 40));
+                right -= text_width(&series.name) + 200;
+            }
         }
         Ok(canvas.finish(&self.title, &self.subtitle))
     }
 
     fn draw_series(&self, plane: &Plane, series: &Series, class: &str) {
-        let spots: Vec<_> = series.points.iter().map(|(x, y)| plane.at(*x, *y)).collect();
-        if series.joined == Joined::Line && spots.len() > 1 {
-            plane.canvas.path(&spots, class);
+        let range = plane.heights();
+        if series.joined == Joined::Line && series.points.len() > 1 {
+            let lines = series.points.windows(2).filter_map(|pair| cut(pair[0], pair[1], &range));
+            plane.canvas.path(lines.map(|ends| ends.map(|(x, y)| plane.at(x, y))), class);
         }
         let step = series.points.len().div_ceil(MOST_MARKS).max(1);
         let radius = if series.points.len() > 30 { 20 } else { 35 };
-        for (index, (x, y)) in series.points.iter().enumerate().step_by(step) {
+        let marks = series.points.iter().enumerate().step_by(step);
+        for (index, (x, y)) in marks.filter(|(_, (_, y))| range.contains(y)) {
             let name = if series.name.is_empty() { self.axes[1].as_str() } else { &series.name };
             let mut title = format!("{} {}: {name} {}", self.axes[0], number(*x), number(*y));
             if let Some((interval, note)) = series.intervals.get(index) {
@@ -210,12 +222,22 @@ impl Curve {
                 title = format!("{title}, {note}");
             }
             let mark = Mark { class, title: &title, data: &[("x", *x), ("y", *y)] };
-            plane.canvas.circle(spots[index], radius, &mark);
+            plane.canvas.circle(plane.at(*x, *y), radius, &mark);
         }
-        let Some((x, y)) = spots.last().filter(|_| !series.name.is_empty()) else { return };
-        let y = if class == "a" { y - 80 } else { y + 170 };
-        plane.canvas.text((*x, y), Anchor::End, class, (&series.name, 40));
     }
+}
+
+/// The part of a straight line whose y is in a range.
+fn cut(a: (f64, f64), b: (f64, f64), range: &RangeInclusive<f64>) -> Option<[(f64, f64); 2]> {
+    let (low, high) = (*range.start(), *range.end());
+    let end = |(x, y): (f64, f64), other: (f64, f64)| {
+        if range.contains(&y) {
+            return (x, y);
+        }
+        let inside = y.clamp(low, high);
+        (x + (other.0 - x) * ((inside - y) / (other.1 - y)), inside)
+    };
+    (a.1.min(b.1) <= high && a.1.max(b.1) >= low).then(|| [end(a, b), end(b, a)])
 }
 
 /// A vertical line through the point, with its label above the area.
@@ -241,9 +263,6 @@ const BINS: usize = 40;
 
 /// Height of a histogram.
 const RIDGE_HEIGHT: i32 = 430;
-
-/// Width of the names.
-const RIDGE_NAMES: i32 = 1150;
 
 /// One group of values.
 #[derive(Debug, Clone)]
@@ -276,13 +295,14 @@ impl Ridges {
     /// As [`Plane::new`].
     pub fn draw(&self) -> Result<String> {
         let rows = self.groups.len();
-        let canvas = Canvas::new(heading_height(&self.subtitle) + 520 + RIDGE_HEIGHT * rows as i32);
-        let top = heading(&canvas, &self.title, &self.subtitle);
+        let (canvas, top) = headed(&self.title, &self.subtitle, 520 + RIDGE_HEIGHT * rows as i32);
         let values = || self.groups.iter().flat_map(|group| group.values.iter().copied());
         let (low, high) =
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         let x = Axis::of(&self.axis, Scale::Linear, values());
-        let borders = Borders { left: Some(RIDGE_NAMES + 180), ..Borders::below(top) };
+        let names = self.groups.iter().map(|group| group.name.as_str());
+        let left = left_of_names(names.chain(["1,234,567 documents"]));
+        let borders = Borders { left: Some(left), ..Borders::below(top) };
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
         for (row, group) in self.groups.iter().enumerate() {
             self.draw_group(&plane, (rows - row - 1) as f64, group, (low, high));
@@ -320,9 +340,10 @@ impl Ridges {
         }
         let (_, y) = plane.at(low, base);
         plane.canvas.line((plane.corners[0].0, y), (plane.corners[1].0, y), "axis");
-        plane.canvas.text((RIDGE_NAMES + 120, y - 190), Anchor::End, "", (&group.name, 16));
+        let right = plane.corners[0].0 - 60;
+        plane.canvas.text((right, y - 190), Anchor::End, "", (&group.name, LONGEST_NAME));
         let size = counted(group.values.len(), one, many);
-        plane.canvas.text((RIDGE_NAMES + 120, y - 40), Anchor::End, "m", (&size, 18));
+        plane.canvas.text((right, y - 40), Anchor::End, "m", (&size, 20));
     }
 }
 
@@ -358,8 +379,7 @@ impl Scatter {
     /// # Errors
     /// As [`Plane::new`].
     pub fn draw(&self) -> Result<String> {
-        let canvas = Canvas::new(3900 + heading_height(&self.subtitle));
-        let top = heading(&canvas, &self.title, &self.subtitle);
+        let (canvas, top) = headed(&self.title, &self.subtitle, 3900);
         let values = || self.points.iter().flat_map(|(x, y, _)| [*x, *y]);
         let [x, y] = [0, 1].map(|axis| Axis::of(&self.axes[axis], Scale::Linear, values()));
         let (low, high) =

@@ -1,5 +1,7 @@
 //! Title, axes and coordinates of a plot, by `plotters`.
 
+use std::ops::RangeInclusive;
+
 use plotters::chart::ChartBuilder;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::Ranged;
@@ -7,7 +9,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
 use plotters::style::{IntoTextStyle, RGBColor, TRANSPARENT};
 
-use super::canvas::{Anchor, Canvas, Spot, WIDTH, decimal, number, text_width};
+use super::canvas::{Anchor, Canvas, Spot, WIDTH, decimal, number, shortened, text_width};
 use crate::base::{Error, Result};
 
 /// Colors by their number among the classes of the canvas.
@@ -15,8 +17,9 @@ const AXIS: RGBColor = RGBColor(0, 0, 0);
 const GRID: RGBColor = RGBColor(1, 0, 0);
 const LABEL: RGBColor = RGBColor(2, 0, 0);
 
-/// Characters of a line below the title.
-const LINE: usize = 62;
+/// Characters of a line of the title, and of a line below it.
+const TITLE: usize = 46;
+const LINE: usize = 68;
 
 /// Space around the area between the axes.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +61,8 @@ pub struct Axis {
     /// Least and largest position.
     from: f64,
     to: f64,
+    /// Whether all values are whole numbers. Then its ticks are, too.
+    whole: bool,
 }
 
 impl Axis {
@@ -77,7 +82,21 @@ impl Axis {
         // A single value stands in the middle.
         let wide = (to - from).max(from.abs().max(to.abs()) * 1e-6);
         let pad = if to - from < wide || wide == 0.0 { 0.5 } else { 0.05 * wide };
-        Self { name: name.to_owned(), scale, unit, from: from - pad, to: to + pad }
+        let whole = scale == Scale::Linear && places.iter().all(|place| place.fract() == 0.0);
+        Self { name: name.to_owned(), scale, unit, from: from - pad, to: to + pad, whole }
+    }
+
+    /// An axis for values, and for others as far as they leave the values a third of it: they cannot hide them.
+    pub fn around(name: &str, values: &[f64], others: impl Iterator<Item = f64>) -> Self {
+        let fold = |start: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(start, pick);
+        let (low, high) = (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max));
+        let room = match high - low {
+            room if room > 0.0 => room,
+            _ if high == 0.0 => f64::INFINITY,
+            _ => high.abs(),
+        };
+        let others = others.map(|other| other.max(low - room).min(high + room));
+        Self::of(name, Scale::Linear, values.iter().copied().chain(others))
     }
 
     /// The same axis, beginning at 0 if its values are not below 0.
@@ -88,15 +107,10 @@ impl Axis {
         self
     }
 
-    /// The same axis with space at its low end.
-    pub fn with_space_below(mut self) -> Self {
-        self.from -= 0.18 * (self.to - self.from);
-        self
-    }
-
     /// An axis of `count` rows, without labels. Row 0 is the lowest.
     pub fn rows(count: usize) -> Self {
-        Self { name: String::new(), scale: Scale::Linear, unit: 0.0, from: 0.0, to: count.max(1) as f64 }
+        let empty = Self::of("", Scale::Linear, std::iter::empty());
+        Self { unit: 0.0, from: 0.0, to: count.max(1) as f64, ..empty }
     }
 
     fn is_hidden(&self) -> bool {
@@ -104,11 +118,12 @@ impl Axis {
     }
 
     fn position(&self, value: f64) -> f64 {
-        match self.scale {
+        let position = match self.scale {
             _ if self.is_hidden() => value,
             Scale::Linear => value / self.unit,
             Scale::Logarithmic => value.log10(),
-        }
+        };
+        position.max(self.from).min(self.to)
     }
 
     /// The label of a position.
@@ -140,12 +155,16 @@ impl Axis {
             let label = |position: &f64| text_width(&self.label(*position, decimals));
             let widest = positions.iter().map(label).max().unwrap_or(0);
             let fits = (widest + 150).saturating_mul(positions.len() as i32) <= length;
-            // Whole powers of ten are easier to read than others.
-            let is_round = self.scale == Scale::Linear || positions.iter().all(|tick| tick.fract() == 0.0);
-            (Ticks { most, decimals, widest }, fits, is_round && positions.len() > 1)
+            let is_round = match self.scale {
+                Scale::Linear => !self.whole || decimals.is_none_or(|decimals| decimals == 0),
+                // Whole powers of ten are easier to read than others.
+                Scale::Logarithmic => positions.iter().all(|tick| tick.fract() == 0.0) && positions.len() > 1,
+            };
+            (Ticks { most, decimals, widest }, fits, is_round)
         };
         let most = if self.is_hidden() { 0 } else { 6 };
-        let mut fitting: Vec<_> = (3..=most).rev().map(ticks).filter(|(_, fits, _)| *fits).collect();
+        let mut fitting: Vec<_> =
+            (if self.whole { 1 } else { 3 }..=most).rev().map(ticks).filter(|(_, fits, _)| *fits).collect();
         let best = fitting.iter().position(|(.., is_round)| *is_round).unwrap_or(0);
         if fitting.is_empty() { ticks(most.min(2)).0 } else { fitting.swap_remove(best).0 }
     }
@@ -214,7 +233,13 @@ impl Plane {
         Ok(Self { canvas: canvas.clone(), area, axes: [x, y], corners })
     }
 
-    /// The spot of values.
+    /// The values of a linear y axis.
+    pub fn heights(&self) -> RangeInclusive<f64> {
+        let Axis { from, to, unit, .. } = &self.axes[1];
+        from * unit..=to * unit
+    }
+
+    /// The spot of values, or of the nearest ones on the axes.
     pub fn at(&self, x: f64, y: f64) -> Spot {
         self.area.map_coordinate(&(self.axes[0].position(x), self.axes[1].position(y)))
     }
@@ -224,28 +249,28 @@ fn internal(problem: impl std::fmt::Display) -> Error {
     Error::Internal(format!("a plot could not be drawn: {problem}"))
 }
 
-/// Draws a title and lines below it; returns where they end.
-pub fn heading(canvas: &Canvas, title: &str, subtitle: &str) -> i32 {
-    canvas.text((120, 250), Anchor::Start, "h", (title, 44));
-    let mut bottom = 330;
-    for line in lines(subtitle, LINE) {
-        bottom += 160;
-        canvas.text((120, bottom - 50), Anchor::Start, "m", (&line, 72));
+/// A drawing with a title, lines below it, and then space of this height; and where the lines end.
+pub fn headed(title: &str, subtitle: &str, height: i32) -> (Canvas, i32) {
+    let (title, subtitle) = (lines(&shortened(title, 2 * TITLE), TITLE), lines(subtitle, LINE));
+    let top = 330 + 200 * (title.len().max(1) - 1) as i32;
+    let bottom = top + 60 + 160 * subtitle.len() as i32;
+    let canvas = Canvas::new(bottom + height);
+    for (base, line) in (250..).step_by(200).zip(&title) {
+        canvas.text((120, base), Anchor::Start, "h", (line, TITLE));
     }
-    bottom + 60
+    for (base, line) in (top + 110..).step_by(160).zip(&subtitle) {
+        canvas.text((120, base), Anchor::Start, "m", (line, LINE));
+    }
+    (canvas, bottom)
 }
 
-/// The height of [`heading`].
-pub fn heading_height(subtitle: &str) -> i32 {
-    390 + 160 * lines(subtitle, LINE).len() as i32
-}
-
-/// A text in lines of `width` characters, broken at spaces.
+/// A text in lines of `width` characters of medium width, broken at spaces.
 fn lines(text: &str, width: usize) -> Vec<String> {
+    let room = text_width(&"n".repeat(width));
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + word.chars().count() < width => {
+            Some(line) if text_width(line) + text_width(word) < room => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -32,6 +32,8 @@ mod files;
 mod fts;
 mod fts_loading;
 mod generalization;
+#[cfg(feature = "plots")]
+mod guide_plots;
 mod implicit;
 mod imported;
 mod interactions;

@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 14):
 //! * 14.1: The arguments after the kind are passed to the function whose rows are drawn. Every mark has a title to read
-//!   and attributes `data-` with the exact numbers of that function.
+//!   and attributes `data-` with the exact numbers of that function. Far bounds and intervals are cut off.
 //! * 14.2: Texts from data are escaped. The same model and rows give the same bytes.
 //! * 14.6: Intervals of calibration take the queries as the sample.
 

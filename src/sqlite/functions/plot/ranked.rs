@@ -56,7 +56,7 @@ pub fn draw_pair(
 ) -> Result<Option<String>> {
     let pairs = a.values.iter().zip(&b.values).zip(ids);
     let points: Vec<(f64, f64, String)> =
-        pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, shortened(&label(id), 24)))).collect();
+        pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
     if points.is_empty() {
         return Ok(None);
     }
@@ -75,7 +75,7 @@ fn draw_queries(
     let (a_wins, b_wins) = (count(1.0), count(-1.0));
     let equal = points.len() - a_wins - b_wins;
     let left_out = all - points.len();
-    let [a, b] = [a, b].map(|name| shortened(name, 32));
+    let [a, b] = [a, b].map(|name| shortened(name, 48));
     let left_out = match left_out {
         0 => String::new(),
         count => format!(" Left out: {} without a value.", counted(count, "query", "queries")),
@@ -202,7 +202,11 @@ pub fn grade_groups(judged: &Judged) -> Vec<(String, Vec<f64>)> {
         groups = merged;
     }
     let named = |(lowest, highest, values): (f64, f64, Vec<f64>)| {
-        let range = if lowest < highest { format!("{lowest:.1} to {highest:.1}") } else { number(lowest) };
+        let range = if lowest < highest {
+            format!("{} to {}", number(lowest), number(highest))
+        } else {
+            number(lowest)
+        };
         (format!("grade {range}"), values)
     };
     groups.into_iter().map(named).collect()
