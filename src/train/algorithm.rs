@@ -290,8 +290,7 @@ pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
 }
 
 /// Programs and algorithms of boosted trees, by the names that people look for.
-const OTHER_NAMES: [&str; 7] =
-    ["xgboost", "lightgbm", "catboost", "mart", "gbdt", "gbm", "gbrt"];
+const OTHER_NAMES: [&str; 7] = ["xgboost", "lightgbm", "catboost", "mart", "gbdt", "gbm", "gbrt"];
 
 impl AlgorithmDef {
     /// The spec with these parameters.

@@ -220,7 +220,8 @@ impl Shard {
             let (grades, scores) = (&self.grades[rows.clone()], &self.scores[rows.clone()]);
             curvature.resize(rows.len(), 0.0);
             if objective.newton(scores, gradients, &mut curvature) {
-                for ((gradient, weight), curvature) in gradients.iter_mut().zip(&mut *weights).zip(&curvature) {
+                for ((gradient, weight), curvature) in gradients.iter_mut().zip(&mut *weights).zip(&curvature)
+                {
                     *gradient *= -*weight;
                     *weight *= curvature;
                 }

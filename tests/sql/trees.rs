@@ -205,7 +205,7 @@ fn smooth_losses_are_minimized() {
     }
 }
 
-/// `lambdamart` is `boosted_trees` with another default of `loss`; solvers of functions refuse the loss.
+/// Rule 5.32.
 #[test]
 fn lambdamart_is_a_preset() {
     let connection = connect();

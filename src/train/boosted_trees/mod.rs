@@ -38,11 +38,11 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// The preset with LambdaRank.
+/// The preset with the loss `lambda_rank`.
 pub const LAMBDAMART: AlgorithmDef = AlgorithmDef {
     name: super::algorithm::LAMBDAMART,
     summary: "boosted oblivious trees whose pairs of documents weigh what swapping them changes in ndcg@k",
-    objective: "tree by tree: sum over documents of G_leaf v - (H_leaf / 2) v^2 - 5 h |v|^2",
+    objective: "none: tree by tree the Newton step of gradients g and second derivatives h of pairs: sum over queries of sum_j h_j (r_j - v_j - mean of (r - v))^2 + 10 |v|^2 over the values v of its leaves, r = -g / h, means weighted by h",
     source: "Burges 2010, section 7; oblivious trees: Prokhorenkova et al. 2018",
     defaults: &[("scale", ScalingKind::None.name()), ("loss", loss::list::LAMBDA_RANK.name)],
     ..DEF

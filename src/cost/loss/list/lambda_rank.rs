@@ -128,7 +128,11 @@ mod tests {
     /// NDCG@k of documents in this order, from its definition.
     fn ndcg(grades: &[f64], order: &[usize], k: usize) -> f64 {
         let dcg = |grades: &mut dyn Iterator<Item = f64>| -> f64 {
-            grades.take(k).zip(2..).map(|(y, place)| (y.max(0.0).exp2() - 1.0) / f64::from(place).log2()).sum()
+            grades
+                .take(k)
+                .zip(2..)
+                .map(|(y, place)| (y.max(0.0).exp2() - 1.0) / f64::from(place).log2())
+                .sum()
         };
         let mut ideal = grades.to_vec();
         ideal.sort_by(|a, b| b.total_cmp(a));
