@@ -96,7 +96,7 @@ fn algorithms(size: usize) -> Vec<Case> {
         }
         "matching" => training(&name, &name, slots(20 * size, 4, 20), "\"lambda\": 1,"),
         "perceptron" => training(&name, &name, judged(50 * size, 40, 20), ""),
-        "boosted_trees" => training(&name, &name, judged(25 * size, 20, 20), "\"trees\": 20,"),
+        "boosted_trees" | "lambdamart" => training(&name, &name, judged(25 * size, 20, 20), "\"trees\": 20,"),
         "auto" => training(&name, &name, judged(15 * size, 20, 20), ""),
         _ => training(&name, &name, judged(25 * size, 20, 20), "\"lambda\": 1,"),
     };

@@ -84,7 +84,7 @@ fn every_training_stops_at_every_check() {
     let mut calls: Vec<String> = crate::train::ALGORITHMS
         .iter()
         .filter(|def| {
-            !["boosted_trees", "cofi_rank", "matching", "perceptron", "auto", "eigen_rank"]
+            !["boosted_trees", "lambdamart", "cofi_rank", "matching", "perceptron", "auto", "eigen_rank"]
                 .contains(&def.name)
         })
         .map(|def| fit(def.name, "j", lambda))
@@ -93,6 +93,7 @@ fn every_training_stops_at_every_check() {
     calls.push(fit("perceptron", "j", r#""epochs": 3, "kernel": "gaussian", "budget": 300"#));
     calls.push(fit("auto", "j", ""));
     calls.push(fit("boosted_trees", "j", r#""trees": 5"#));
+    calls.push(fit("lambdamart", "j", r#""trees": 5"#));
     calls.push(fit("regression", "j", r#""kernel": ["linear", "gaussian"], "lambda": [1, 0.1]"#));
     calls.push(fit("cofi_rank", "r", r#""factors": [1, 2], "lambda": 1"#));
     calls.push(fit("eigen_rank", "j", r#""components": 2"#));

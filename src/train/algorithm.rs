@@ -247,6 +247,9 @@ pub struct LogStep {
 /// The name of the algorithm of trees, which the feature `trees` adds.
 pub const BOOSTED_TREES: &str = "boosted_trees";
 
+/// Its preset with the loss `lambda_rank`.
+pub const LAMBDAMART: &str = "lambdamart";
+
 /// The name of the algorithm, for readers of models.
 ///
 /// # Errors
@@ -264,8 +267,8 @@ pub fn find_name(name: &str) -> Result<&'static str> {
 /// An unknown name, with the known ones.
 pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
     ALGORITHMS.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| {
-        if name == BOOSTED_TREES && cfg!(not(feature = "trees")) {
-            return Error::Unsupported("'boosted_trees' needs a build with the feature \"trees\"".to_owned());
+        if [BOOSTED_TREES, LAMBDAMART].contains(&name) && cfg!(not(feature = "trees")) {
+            return Error::Unsupported(format!("'{name}' needs a build with the feature \"trees\""));
         }
         if name == IMPORTED {
             let problem = "'imported' is no algorithm: it marks models of ltr_import, which cannot be trained or updated; train them \
@@ -285,8 +288,7 @@ pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
 }
 
 /// Programs and algorithms of boosted trees, by the names that people look for.
-const OTHER_NAMES: [&str; 8] =
-    ["xgboost", "lightgbm", "catboost", "lambdamart", "mart", "gbdt", "gbm", "gbrt"];
+const OTHER_NAMES: [&str; 7] = ["xgboost", "lightgbm", "catboost", "mart", "gbdt", "gbm", "gbrt"];
 
 impl AlgorithmDef {
     /// The spec with these parameters.
@@ -305,11 +307,12 @@ impl AlgorithmDef {
                 )));
             }
         }
-        if params.choice("missing")? == Some(Missing::Branch) && self.name != BOOSTED_TREES {
+        let is_trees = [BOOSTED_TREES, LAMBDAMART].contains(&self.name);
+        if params.choice("missing")? == Some(Missing::Branch) && !is_trees {
             let allowed = "\"zero\", \"mean\" or \"error\"; only boosted_trees has branches";
             return Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed));
         }
-        if params.text("scale") == Some(BOTH_SCALES) && self.name != BOOSTED_TREES {
+        if params.text("scale") == Some(BOTH_SCALES) && !is_trees {
             let allowed =
                 "one scaling; only boosted_trees averages ensembles of two, and auto does so without it";
             return Err(Error::value("option 'scale'", format!("\"{BOTH_SCALES}\""), allowed));

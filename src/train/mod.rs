@@ -27,6 +27,8 @@ const OTHERS: &[&AlgorithmDef] = &[
     &auto::DEF,
     #[cfg(feature = "trees")]
     &boosted_trees::DEF,
+    #[cfg(feature = "trees")]
+    &boosted_trees::LAMBDAMART,
     &perceptron::DEF,
     &cofi_rank::DEF,
 ];

@@ -323,7 +323,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain").searchable(),
     def("label_order", Rule::OneOf(LabelOrder::NAMES), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed").searchable(),
     def("cost_weights", Rule::TextOrObject, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or an object of weights by grade").searchable(),
-    def("truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the loss cs_list_mle weights; default: all").searchable(),
+    def("truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the losses cs_list_mle (default: all) and lambda_rank (default: 10) weight").searchable(),
     def("measure", Rule::Text, "null", TRAIN, "metric inside the training loss; lambda is chosen by the option metric").searchable(),
     def("position_weights", Rule::NumbersBetween(0.0, 1e9), "null", TRAIN, "weights by position in place of those of measure: of slam in the ideal order; of direct in the ranking, never rising"),
     def("grade_weights", Rule::NumbersBetween(0.0, 1e9), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, in place of that of measure"),

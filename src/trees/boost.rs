@@ -8,6 +8,7 @@ use super::histogram::{Cut, Histograms, Level};
 use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
 use super::{leaves, objective};
 use crate::base::{Control, Error, Reservation, Result, bytes_of, grown_bytes, named, parallel};
+use crate::cost::loss::Shape;
 use crate::data::Matrix;
 use crate::math::Random;
 
@@ -76,6 +77,17 @@ pub struct Fitted {
     pub values: Vec<f64>,
 }
 
+/// How far a tree goes before the learning rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Steps {
+    /// To the minimum of least squares.
+    Exact,
+    /// By second derivatives.
+    Newton,
+    /// A line search finds it.
+    Searched,
+}
+
 /// A training under way.
 pub struct Boosting<'a> {
     options: TreeOptions,
@@ -87,10 +99,12 @@ pub struct Boosting<'a> {
     shards: Vec<Shard>,
     /// Features with more than one bin.
     features: Vec<usize>,
-    /// Added to the weight of each leaf: `RIDGE` times the mean weight of rows.
+    /// Added to the weight of each leaf: `RIDGE` times the mean weight of rows, with second derivatives that of the first
+    /// tree.
     ridge: f64,
     equal_weights: bool,
-    is_least_squares: bool,
+    /// What finds the step along a tree.
+    steps: Steps,
     table: RandomWeights,
     random: Random,
     splits: Vec<Split>,
@@ -216,7 +230,11 @@ impl<'a> Boosting<'a> {
             features,
             ridge: RIDGE * mean,
             equal_weights: equal,
-            is_least_squares: judged.loss.is_none(),
+            steps: match judged.loss {
+                None => Steps::Exact,
+                Some(loss) if loss.shape() == Shape::Gradients => Steps::Newton,
+                Some(_) => Steps::Searched,
+            },
             shards,
             table: RandomWeights::exponential(),
             random: Random::new(options.seed),
@@ -240,7 +258,7 @@ impl<'a> Boosting<'a> {
         // 3. Values.
         let leaves = 1 << self.options.depth;
         let mut values = leaves::values(&self.shards, leaves, self.ridge, control)?;
-        let step = if self.is_least_squares { 1.0 } else { self.step_along(&values, control)? };
+        let step = if self.steps == Steps::Searched { self.step_along(&values, control)? } else { 1.0 };
         values.iter_mut().for_each(|value| *value *= step * self.learning_rate);
         let shards = self.shards.iter_mut().collect();
         parallel::each_of(shards, |_, shard: &mut Shard| shard.add(&values));
@@ -289,6 +307,8 @@ impl<'a> Boosting<'a> {
         let find = |number: usize, shard: &mut Shard| {
             if row_weights == RowWeights::Exponential {
                 shard.draw_weights(table, seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            } else {
+                shard.reset_weights();
             }
             shard.find_gradients()
         };
@@ -296,7 +316,13 @@ impl<'a> Boosting<'a> {
         let sums =
             sums.into_iter().fold((0.0, 0.0), |sum, part: (f64, f64)| (sum.0 + part.0, sum.1 + part.1));
         let rows = self.shards.iter().map(Shard::len).sum();
+        let mean = if sums.1 > 0.0 { sums.1 / rows as f64 } else { 1.0 };
+        if self.steps == Steps::Newton && self.splits.is_empty() {
+            self.ridge = RIDGE * mean;
+        }
         let (largest, equal) = match row_weights {
+            // Second derivatives may have any size; a sum of weights is at most that of so many means.
+            _ if self.steps == Steps::Newton => (mean, false),
             RowWeights::Exponential => (table.largest(), false),
             RowWeights::Equal => (1.0, self.equal_weights),
         };

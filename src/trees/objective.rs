@@ -4,6 +4,10 @@
 //! the loss by the score of document j among N, the target of document j is -N g_j and its weight is 1 / N times the
 //! weight of the query. Then the sums of a leaf are sums of the gradient, and documents of long queries weigh less, as
 //! they do in the curvature of the losses. A step along the whole tree minimizes the loss before the learning rate.
+//!
+//! [`Shape::Gradients`](crate::cost::loss::Shape::Gradients) has second derivatives h_j in place of 1 / N: the target is
+//! -g_j / h_j, and the values of leaves are Newton steps (Burges 2010, section 7). It has no function that a longer or
+//! shorter step could minimize.
 
 use std::fmt;
 
@@ -63,6 +67,12 @@ impl QueryObjective {
             Loss::List(loss) if weights.is_empty() => Self::List(loss.prepare(grades, &[])),
             Loss::List(loss) => loss.prepare_weighted(grades, weights).map_or(Self::Nothing, Self::List),
         }
+    }
+
+    /// Writes gradient and second derivatives at these scores (N, overwritten) if the loss is of
+    /// [`Shape::Gradients`](crate::cost::loss::Shape::Gradients), and returns whether it is.
+    pub fn newton(&self, scores: &[f64], gradient: &mut [f64], curvature: &mut [f64]) -> bool {
+        matches!(self, Self::List(loss) if loss.newton(scores, gradient, curvature).is_some())
     }
 
     /// The loss at these scores (N). Writes the gradient into the last argument (N, overwritten).

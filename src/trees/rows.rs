@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::objective::QueryObjective;
 use crate::base::checkpoint;
-use crate::cost::loss::Loss;
+use crate::cost::loss::{Loss, Shape};
 use crate::math::Random;
 
 /// Rows of a shard, but for long queries.
@@ -121,7 +121,8 @@ impl Shard {
                 objectives.push(QueryObjective::new(loss, &judged.grades[rows.clone()], given));
                 // The loss has the weights of documents. A document of weight 0 is the worse one of pairs, but is not in lists.
                 let is_pairs = matches!(loss, Loss::Pair(..));
-                let weight = weight / rows.len() as f64;
+                let is_newton = loss.shape() == Shape::Gradients;
+                let weight = if is_newton { weight } else { weight / rows.len() as f64 };
                 let counts = |row| is_pairs || of_row(row) > 0.0;
                 base_weights.extend((0..rows.len()).map(|row| if counts(row) { weight } else { 0.0 }));
             } else {
@@ -171,7 +172,12 @@ impl Shard {
         }
     }
 
-    /// Computes gradients. Returns the sums of their absolute values and of the weights.
+    /// Makes the weights those that were given.
+    pub fn reset_weights(&mut self) {
+        self.weights.clone_from(&self.base_weights);
+    }
+
+    /// Computes gradients. Second derivatives multiply the weights. Returns the sums of their absolute values and of the weights.
     pub fn find_gradients(&mut self) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         if !self.objectives.is_empty() {
@@ -198,27 +204,35 @@ impl Shard {
     }
 
     fn gradients_of_losses(&mut self) {
+        let mut curvature = Vec::new();
         for ((query, objective), query_weight) in
             self.offsets.windows(2).zip(&self.objectives).zip(&self.query_weights)
         {
             checkpoint();
             let rows = query[0]..query[1];
-            let gradients = &mut self.gradients[rows.clone()];
-            if *query_weight > 0.0 {
-                let (grades, scores) = (&self.grades[rows.clone()], &self.scores[rows.clone()]);
-                objective.value_and_gradient(grades, scores, gradients);
-            } else {
+            let (gradients, weights) = (&mut self.gradients[rows.clone()], &mut self.weights[rows.clone()]);
+            if *query_weight <= 0.0 {
                 gradients.fill(0.0);
+                continue;
             }
-            // The residual that a tree fits is -n times the derivative. Only its differences within the query count.
-            let n = rows.len() as f64;
-            let weights = &self.weights[rows];
+            // The residual that a tree fits is -n times the derivative, or the Newton step.
+            let (grades, scores) = (&self.grades[rows.clone()], &self.scores[rows.clone()]);
+            curvature.resize(rows.len(), 0.0);
+            if objective.newton(scores, gradients, &mut curvature) {
+                for ((gradient, weight), curvature) in gradients.iter_mut().zip(&mut *weights).zip(&curvature)
+                {
+                    *gradient *= -*weight;
+                    *weight *= curvature;
+                }
+            } else {
+                objective.value_and_gradient(grades, scores, gradients);
+                let n = rows.len() as f64;
+                gradients.iter_mut().zip(&*weights).for_each(|(gradient, weight)| *gradient *= -n * weight);
+            }
+            // Only its differences within the query count.
             let total: f64 = weights.iter().sum();
-            let sum: f64 = gradients.iter().zip(weights).map(|(gradient, weight)| gradient * weight).sum();
-            let mean = if total > 0.0 { sum / total } else { 0.0 };
-            for (gradient, weight) in gradients.iter_mut().zip(weights) {
-                *gradient = -n * weight * (*gradient - mean);
-            }
+            let mean = if total > 0.0 { gradients.iter().sum::<f64>() / total } else { 0.0 };
+            gradients.iter_mut().zip(weights).for_each(|(gradient, weight)| *gradient -= mean * *weight);
         }
     }
 

@@ -1,9 +1,10 @@
 //! The parts of a training against direct computations, and its bits.
 
 use super::histogram::{Cut, Histograms, Level};
+use super::objective::QueryObjective;
 use super::rows::{Packing, RandomWeights, Shard, shards};
 use super::*;
-use crate::base::{Control, Error, Memory};
+use crate::base::{Control, Error, Memory, Params};
 use crate::data::{Matrix, shaped};
 use crate::math::Random;
 
@@ -178,6 +179,33 @@ fn values_of_leaves_solve_the_centered_problem() {
         for (i, row) in matrix.iter().enumerate() {
             let left: f64 = row.iter().zip(&found).map(|(a, v)| a * v).sum();
             assert!((left - right[i]).abs() < 1e-9, "{left} {}", right[i]);
+        }
+    }
+}
+
+/// Weights are those of queries times second derivatives, and gradients the negative ones with the weights of queries.
+#[test]
+fn lambda_rank_gives_newton_steps() {
+    let loss = crate::cost::loss::find("lambda_rank").unwrap().make(&Params::default()).unwrap();
+    for seed in 0..5 {
+        let set = Set::new(seed);
+        let judged = Judged { row_weights: &[], loss: Some(&loss), ..set.judged() };
+        let mut shard = shards(judged).remove(0);
+        let mut random = Random::new(seed);
+        for _ in 0..2 {
+            shard.scores.iter_mut().for_each(|score| *score = random.symmetric());
+            shard.reset_weights();
+            shard.find_gradients();
+            for (query, weight) in set.offsets.windows(2).zip(&set.query_weights) {
+                let rows = query[0]..query[1];
+                let objective = QueryObjective::new(&loss, &set.grades[rows.clone()], &[]);
+                let (mut g, mut h) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
+                assert!(objective.newton(&shard.scores[rows.clone()], &mut g, &mut h));
+                for ((row, g), h) in rows.zip(g).zip(h) {
+                    assert!((shard.gradients[row] + weight * g).abs() < 1e-12, "{seed}");
+                    assert!((shard.weights[row] - weight * h).abs() < 1e-12, "{seed}");
+                }
+            }
         }
     }
 }

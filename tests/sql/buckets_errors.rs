@@ -128,7 +128,7 @@ fn every_algorithm_trains_in_buckets_or_says_why_not() {
     let mut statement = connection.prepare("SELECT name FROM ltr_algorithms()").unwrap();
     let names: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     // Trees train in one process only: `buckets_trees`.
-    for name in names.iter().filter(|name| *name != "boosted_trees") {
+    for name in names.iter().filter(|name| !["boosted_trees", "lambdamart"].contains(&name.as_str())) {
         let calls = [
             format!("SELECT ltr_begin('{name}', '{{\"buckets\": 8}}')"),
             format!("SELECT ltr_fit('{name}', 'packs')"),

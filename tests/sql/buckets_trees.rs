@@ -17,6 +17,7 @@ const CASES: &[(&str, &str)] = &[
     ("complete", r#"{"trees": 5, "seeds": 2, "depth": 3, "bins": 4, "row_weights": "equal"}"#),
     ("complete", r#"{"metric": "ndcg@3", "depth": 2}"#),
     ("complete", r#"{"trees": 5, "loss": "list_net"}"#),
+    ("complete", r#"{"trees": 5, "loss": "lambda_rank", "truncation": 3}"#),
     ("judgments", r#"{"trees": 6}"#),
     ("judgments", r#"{"trees": 4, "missing": "zero", "feature_fraction": 0.5, "seed": 9}"#),
     ("judgments", r#"{"validation": 0.4, "depth": 2, "learning_rate": 0.3}"#),

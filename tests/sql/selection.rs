@@ -62,6 +62,7 @@ const CASES: &[(&str, &str)] = &[
     ("boosted_trees", "{}"),
     ("boosted_trees", r#"{"seeds": 3, "feature_fraction": 0.5, "query_columns": "auto"}"#),
     ("boosted_trees", r#"{"loss": "logistic"}"#),
+    ("lambdamart", "{}"),
 ];
 
 /// The report of a training, and the metric of its model on a source.
@@ -175,8 +176,8 @@ fn folds_measure_models_of_the_other_queries() {
     let has_prior = |algorithm: &str, text: &str| {
         ["slam", "direct", "smooth_grad"].contains(&algorithm) || text.contains("prior")
     };
-    let cases =
-        CASES.iter().filter(|(algorithm, text)| !has_prior(algorithm, text) && *algorithm != "boosted_trees");
+    let is_trees = |algorithm: &str| ["boosted_trees", "lambdamart"].contains(&algorithm);
+    let cases = CASES.iter().filter(|(algorithm, text)| !has_prior(algorithm, text) && !is_trees(algorithm));
     for (algorithm, text) in cases {
         let options = options(text, &json!({}));
         let (report, _) = trained(&connection, algorithm, "training", &options, "other");

@@ -185,7 +185,7 @@ fn missing_values_have_a_side_of_their_own() {
 #[test]
 fn smooth_losses_are_minimized() {
     let connection = connect();
-    for loss in ["logistic", "squared_hinge", "list_net", "list_mle", "cs_list_mle"] {
+    for loss in ["logistic", "squared_hinge", "list_net", "list_mle", "cs_list_mle", "lambda_rank"] {
         let options = json!({ "trees": 30, "depth": 3, "learning_rate": 0.3, "loss": loss });
         let model = fit(&connection, "judged", &options.to_string());
         let sql = "SELECT value FROM ltr_evaluate(?1, 'judged') WHERE query_id IS NULL";
@@ -201,6 +201,42 @@ fn smooth_losses_are_minimized() {
     ] {
         let sql = "SELECT ltr_fit('boosted_trees', 'judged', ?1)";
         let error = connection.query_row(sql, [options], |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Rule 5.32.
+#[test]
+fn lambdamart_is_a_preset() {
+    let connection = connect();
+    let terms = |algorithm: &str, options: &str| -> String {
+        let sql = "SELECT ltr_export(ltr_fit(?1, 'judged', ?2), 'json') -> 'terms'";
+        value(&connection, sql, (algorithm, options))
+    };
+    let of_loss = terms("boosted_trees", r#"{"trees": 9, "depth": 3, "loss": "lambda_rank"}"#);
+    assert_eq!(terms("lambdamart", r#"{"trees": 9, "depth": 3}"#), of_loss);
+    assert_ne!(terms("lambdamart", r#"{"trees": 9, "depth": 3, "truncation": 1}"#), of_loss);
+    let exported = |format: &str| -> String {
+        let sql = "SELECT ltr_export(ltr_fit('lambdamart', 'judged', '{\"trees\": 2}'), ?1)";
+        value(&connection, sql, [format])
+    };
+    assert!(exported("sql").starts_with("CASE") && exported("lightgbm").starts_with("tree"));
+    for (sql, expected) in [
+        (
+            "SELECT ltr_fit('rank_svm', 'judged', '{\"loss\": \"lambda_rank\"}')",
+            "does not support loss \"lambda_rank\"; use boosted_trees: the loss has gradients, but no function to minimize",
+        ),
+        ("SELECT ltr_fit('cofi_rank', 'judged', '{\"loss\": \"lambda_rank\"}')", "does not support loss"),
+        (
+            "SELECT ltr_fit('lambdamart', 'SELECT *, 2 AS doc_weight FROM judged')",
+            "'lambda_rank' does not weigh documents; use a pairwise loss",
+        ),
+        (
+            "SELECT ltr_fit('lambdamart', 'SELECT query_id, doc_id, a, -(doc_id % 2) AS relevance FROM judged')",
+            "no query has two documents with different relevance",
+        ),
+    ] {
+        let error = refusal(&connection, sql);
         assert!(error.contains(expected), "{error}");
     }
 }

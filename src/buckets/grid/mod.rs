@@ -71,6 +71,7 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
         (_, Shape::Difference | Shape::Annealed) => {
             Some("is not convex: its solver minimizes several approximations, each in a training of its own")
         }
+        (Loss::List(_), Shape::Gradients) => Some("has gradients, but no function to minimize"),
         (Loss::Pair(..), _) => Some("has no sums over buckets, as the hinge has"),
     } {
         format!("the loss '{name}' {why}; use 'rank_svm', 'regression' or 'list_net', or train on rows")

@@ -85,6 +85,8 @@ pub enum Shape {
     Difference,
     /// Not convex; the limit of smooth functions.
     Annealed,
+    /// Gradients that are those of no function, and second derivatives.
+    Gradients,
 }
 
 impl Shape {
@@ -190,6 +192,12 @@ pub trait QueryLoss: Send + Sync {
     /// [`Shape::Quadratic`] and [`Shape::Smooth`]; false if the loss has no Hessian.
     fn hessian_times(&self, _scores: &[f64], _direction: &[f64], _product: &mut [f64]) -> bool {
         false
+    }
+
+    /// For [`Shape::Gradients`]: writes the gradient at these scores, and the second derivative by each score (at least 0),
+    /// into the last arguments (N, overwritten). Returns the value; `None` for other shapes.
+    fn newton(&self, _scores: &[f64], _gradient: &mut [f64], _curvature: &mut [f64]) -> Option<f64> {
+        None
     }
 
     /// The terms of a [`Shape::Quadratic`] loss.

@@ -91,6 +91,9 @@ const CONFLICTS: &[Conflict] = &[
         choices: &[Choice::Solver, Choice::Loss],
         holds: |c| !c.solver.takes(c.loss),
         instead: |c| {
+            if c.loss.shape() == Shape::Gradients {
+                return "boosted_trees: the loss has gradients, but no function to minimize".to_owned();
+            }
             let solvers = SOLVERS.iter().filter(|solver| solver.takes(c.loss));
             let solvers = format!("solver {}", alternatives(solvers.map(|solver| solver.name)));
             let takes_convex = c.solver.list.is_some_and(|method| method.shapes.contains(&Shape::Convex));

@@ -38,7 +38,17 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     resume: None,
 };
 
-/// The options that `boosted_trees` reads.
+/// The preset with the loss `lambda_rank`.
+pub const LAMBDAMART: AlgorithmDef = AlgorithmDef {
+    name: super::algorithm::LAMBDAMART,
+    summary: "boosted oblivious trees whose pairs of documents weigh what swapping them changes in ndcg@k",
+    objective: "none: tree by tree the Newton step of gradients g and second derivatives h of pairs: sum over queries of sum_j h_j (r_j - v_j - mean of (r - v))^2 + 10 |v|^2 over the values v of its leaves, r = -g / h, means weighted by h",
+    source: "Burges 2010, section 7; oblivious trees: Prokhorenkova et al. 2018",
+    defaults: &[("scale", ScalingKind::None.name()), ("loss", loss::list::LAMBDA_RANK.name)],
+    ..DEF
+};
+
+/// The options that trees read.
 const OPTIONS: &[&str] = &[
     "trees",
     "depth",
@@ -102,7 +112,7 @@ pub struct TreesSpec {
 /// The loss of the options; none for least squares within queries.
 ///
 /// # Errors
-/// A loss without a continuous gradient; parameters of other losses.
+/// A loss that trees cannot follow; parameters of other losses.
 fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
     let name = params.text("loss").unwrap_or(loss::list::SQUARED.name);
     let def = loss::find(name)?;
@@ -114,10 +124,10 @@ fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
     if def.name == loss::list::SQUARED.name {
         return Ok(None);
     }
-    if def.shape != Shape::Smooth {
+    if !matches!(def.shape, Shape::Smooth | Shape::Gradients) {
         let smooth = loss::LOSSES.iter().filter(|loss| loss.shape == Shape::Smooth).map(|loss| loss.name);
         let names = smooth.collect::<Vec<&str>>().join(", ");
-        let allowed = format!("for boosted_trees squared or a smooth loss: {names}");
+        let allowed = format!("for boosted_trees squared, lambda_rank or a smooth loss: {names}");
         return Err(Error::value("option 'loss'", format!("\"{name}\""), allowed));
     }
     def.make(params).map(Some)
@@ -252,7 +262,11 @@ impl TreesSpec {
 
     /// Refuses judgments from which nothing can be learned.
     pub fn check(&self, data: &Dataset) -> Result<()> {
-        if (0..data.n_queries()).all(|query| loss::pair_count(data.labels(query)) == 0) {
+        let informs = |labels: &[f64]| match &self.loss {
+            Some(loss) => loss.is_informative(labels, &[]),
+            None => loss::pair_count(labels) > 0,
+        };
+        if !(0..data.n_queries()).any(|query| informs(data.labels(query))) {
             return Err(grid::nothing_to_learn(data.n_queries()));
         }
         if let Some(Loss::List(loss)) = &self.loss {

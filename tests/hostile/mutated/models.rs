@@ -159,6 +159,7 @@ const CASES: &[(&str, &str)] = &[
     ("boosted_trees", r#"{"trees": 3, "depth": 2, "query_columns": true}"#),
     ("boosted_trees", r#"{"trees": 2, "depth": 1, "scale": "quantile_minmax", "missing": "mean"}"#),
     ("boosted_trees", r#"{"trees": 2, "depth": 2, "scale": "none+quantile_minmax", "query_columns": true}"#),
+    ("lambdamart", r#"{"trees": 2, "depth": 2}"#),
     ("auto", r#"{"kernel": "linear"}"#),
     ("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#),
     ("cofi_rank", r#"{"lambda": 1, "factors": 2, "max_rounds": 2}"#),

@@ -6,6 +6,7 @@
 
 pub mod cs_list_mle;
 mod direct;
+mod lambda_rank;
 mod list_mle;
 mod list_net;
 mod matching;
@@ -25,6 +26,7 @@ use crate::math::compare;
 pub use super::def::{ListwiseLoss, QueryLoss};
 pub use cs_list_mle::CS_LIST_MLE;
 pub use direct::{Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery};
+pub use lambda_rank::LAMBDA_RANK;
 pub use list_mle::{LIST_MLE, LabelOrder};
 pub use list_net::{LIST_NET, Target};
 pub use matching::{MATCHING, MatchingQuery};
@@ -42,6 +44,7 @@ pub const LOSSES: &[&LossDef] = &[
     &LIST_NET,
     &LIST_MLE,
     &CS_LIST_MLE,
+    &LAMBDA_RANK,
     &SLAM,
     &SVM_MAP,
     &SMOOTH_GRAD,
@@ -147,6 +150,7 @@ mod list_tests {
         ("list_net", r#"{"target": "gain"}"#),
         ("list_mle", r#"{"label_order": "random", "seed": 7}"#),
         ("cs_list_mle", r#"{"truncation": 2}"#),
+        ("lambda_rank", r#"{"truncation": 2}"#),
         ("cs_list_mle", r#"{"cost_weights": "unit"}"#),
         ("cs_list_mle", r#"{"cost_weights": "rank"}"#),
         (
@@ -190,7 +194,7 @@ mod list_tests {
 
     /// Losses whose subgradient (of `smooth_grad` the value) is not unique where scores are equal: the order of the
     /// documents chooses one.
-    const CHOOSING: &[&str] = &["slam", "svm_map", "direct", "smooth_grad"];
+    const CHOOSING: &[&str] = &["slam", "svm_map", "direct", "smooth_grad", "lambda_rank"];
 
     /// The scores in their order, and no two of them equal.
     fn distinct(scores: &[f64]) -> Vec<f64> {

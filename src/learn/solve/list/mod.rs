@@ -87,7 +87,8 @@ fn choose(problem: &ListProblem<'_>) -> &'static SolverDef {
     match problem.shape() {
         Shape::Quadratic if problem.dim().min(problem.documents()) <= LARGEST_SYSTEM => &LEAST_SQUARES,
         Shape::Quadratic | Shape::Smooth | Shape::Annealed => &LBFGS,
-        Shape::Convex | Shape::Difference => &BUNDLE,
+        // Of losses with gradients alone conflicts refuse all solvers.
+        Shape::Convex | Shape::Difference | Shape::Gradients => &BUNDLE,
     }
 }
 
