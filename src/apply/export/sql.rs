@@ -3,6 +3,7 @@
 //! Columns are written in backquotes: SQLite takes an unknown name in double quotes for a text, silently.
 
 use std::fmt::{Arguments, Write as _};
+use std::ops::Range;
 
 use super::Term;
 use crate::base::{Error, Result, Ticks};
@@ -14,8 +15,8 @@ use crate::trees::Split;
 /// Most summands in a row: SQLite allows expressions of depth 1000, and each summand adds 1.
 pub(super) const LONGEST_SUM: usize = 400;
 
-/// Most cases in a row: a value is compared with all of them.
-const LONGEST_CASE: usize = 16;
+/// Pieces of a scaling in one text.
+const PIECES: usize = 8;
 
 /// Longest expression (bytes). SQLite takes 3 seconds and 500 MB to prepare one.
 const LONGEST: usize = 20_000_000;
@@ -62,6 +63,8 @@ pub(super) struct Columns {
     missing: Missing,
     /// The rows of the same query.
     window: String,
+    /// A name that no column has.
+    pieces: String,
 }
 
 impl Columns {
@@ -85,7 +88,18 @@ impl Columns {
             features.extend(of_category(category, &mut ticks));
         }
         let query = card.columns.query.as_deref().unwrap_or(QUERY_COLUMN);
-        Self { features, missing: card.missing, window: format!("OVER (PARTITION BY {})", quoted(query)) }
+        let inputs = card.input_names();
+        let mut pieces = "pieces".to_owned();
+        let names = inputs.iter().chain(&card.columns.features).map(String::as_str).chain([query]);
+        while names.clone().any(|name| name.eq_ignore_ascii_case(&pieces)) {
+            pieces.push('_');
+        }
+        Self {
+            features,
+            missing: card.missing,
+            window: format!("OVER (PARTITION BY {})", quoted(query)),
+            pieces,
+        }
     }
 
     /// The mean of a value over its query.
@@ -260,12 +274,12 @@ impl Sql {
                 let lines: Vec<QuantilePiece> =
                     quantiles[summand.index].lines().map(QuantilePiece::from).collect();
                 if !centered {
-                    return self.normal_score(&number, &lines);
+                    return self.normal_score(columns, &number, &lines);
                 }
                 self.push(format_args!("("))?;
-                self.normal_score(&number, &lines)?;
+                self.normal_score(columns, &number, &lines)?;
                 self.push(format_args!(" - avg("))?;
-                self.normal_score(&number, &lines)?;
+                self.normal_score(columns, &number, &lines)?;
                 self.push(format_args!(") {})", columns.window))
             }
             scaling => {
@@ -290,47 +304,52 @@ impl Sql {
     }
 
     /// The score of a value: linear between the quantiles, constant outside.
-    fn normal_score(&mut self, x: &str, lines: &[QuantilePiece]) -> Result<()> {
-        let first = lines[0];
-        self.push(format_args!(
-            "CASE WHEN {x} IS NULL THEN NULL WHEN {x} < {:?} THEN {:?}",
-            first.value, first.score
-        ))?;
-        // Two levels, so that a value is compared with few quantiles.
-        for (number, group) in lines.chunks(LONGEST_CASE).enumerate() {
-            match lines.get((number + 1) * LONGEST_CASE) {
-                Some(next) => self.push(format_args!(" WHEN {x} < {:?} THEN ", next.value))?,
-                None => self.push(format_args!(" ELSE "))?,
-            }
-            self.in_group(x, group)?;
-        }
-        self.push(format_args!(" END"))
+    ///
+    /// SQLite compares each constant of a statement with all others when it prepares it. So the pieces are not constants of their
+    /// own: [`PIECES`] of them are one text, of which a value reads those that it needs.
+    fn normal_score(&mut self, columns: &Columns, x: &str, lines: &[QuantilePiece]) -> Result<()> {
+        let (first, pieces) = (lines[0], &columns.pieces);
+        let numbers = lines.iter().flat_map(|line| line.numbers());
+        let width = numbers.map(|number| format!("{number:?}").len()).max().unwrap_or(0);
+        let number = |index: usize| format!("CAST(substr({pieces}, {}, {width}) AS REAL)", 1 + width * index);
+        let groups: Vec<&[QuantilePiece]> = lines.chunks(PIECES).collect();
+        self.push(format_args!("(SELECT CASE WHEN {x} < {:?} THEN {:?} ELSE ", first.value, first.score))?;
+        let length = groups[0].len();
+        self.search(0..length, &|index| format!("{x} < {}", number(3 * index)), &mut |sql, index| {
+            let [value, score, slope] = [0, 1, 2].map(|part| number(3 * index + part));
+            sql.push(format_args!("{score} + {slope} * ({x} - {value})"))
+        })?;
+        self.push(format_args!(" END FROM (SELECT "))?;
+        let is_before = |index: usize| format!("{x} < {:?}", groups[index][0].value);
+        self.search(0..groups.len(), &is_before, &mut |sql, index| {
+            // A short last group is filled with its last piece.
+            let last = groups[index].len() - 1;
+            let pieces = (0..length).map(|piece| groups[index][piece.min(last)]);
+            let text: String = pieces
+                .flat_map(|piece| piece.numbers())
+                .map(|number| format!("{:>width$}", format!("{number:?}")))
+                .collect();
+            sql.push(format_args!("'{text}'"))
+        })?;
+        self.push(format_args!(" AS {pieces} LIMIT 1) LIMIT 1)"))
     }
 
-    /// The score of a value that is not below the first of these quantiles, and below those that follow them.
-    fn in_group(&mut self, x: &str, lines: &[QuantilePiece]) -> Result<()> {
-        if let [line] = lines {
-            return self.on_line(x, line);
+    /// A binary search for the last of these indices that `is_before` does not exclude, and what `found` writes for it.
+    fn search(
+        &mut self,
+        indices: Range<usize>,
+        is_before: &dyn Fn(usize) -> String,
+        found: &mut dyn FnMut(&mut Self, usize) -> Result<()>,
+    ) -> Result<()> {
+        if indices.len() <= 1 {
+            return found(self, indices.start);
         }
-        self.push(format_args!("CASE"))?;
-        for pair in lines.windows(2) {
-            self.push(format_args!(" WHEN {x} < {:?} THEN ", pair[1].value))?;
-            self.on_line(x, &pair[0])?;
-        }
+        let middle = indices.start.midpoint(indices.end);
+        self.push(format_args!("CASE WHEN {} THEN ", is_before(middle)))?;
+        self.search(indices.start..middle, is_before, found)?;
         self.push(format_args!(" ELSE "))?;
-        self.on_line(x, &lines[lines.len() - 1])?;
+        self.search(middle..indices.end, is_before, found)?;
         self.push(format_args!(" END"))
-    }
-
-    fn on_line(&mut self, x: &str, line: &QuantilePiece) -> Result<()> {
-        let QuantilePiece { value, score, slope } = *line;
-        self.push(format_args!("{score:?}"))?;
-        if slope.abs() <= 0.0 {
-            return Ok(());
-        }
-        self.push(format_args!(" "))?;
-        self.signed(slope, false)?;
-        self.push(format_args!("({x} {})", minus(value)))
     }
 }
 
@@ -340,6 +359,12 @@ struct QuantilePiece {
     value: f64,
     score: f64,
     slope: f64,
+}
+
+impl QuantilePiece {
+    fn numbers(self) -> [f64; 3] {
+        [self.value, self.score, self.slope]
+    }
 }
 
 impl From<(f64, f64, f64)> for QuantilePiece {
