@@ -1,19 +1,19 @@
 //! The boosted trees among the candidates.
 //!
 //! An ensemble for each fold of the queries is trained on the other folds, with few features for each tree. The held-out
-//! queries tell how many trees are best. The mean of these ensembles is the function: each document is in most of them, and
-//! nothing is fitted again (Breiman 1996, section 2: aggregated predictors; each ensemble here leaves out one fold).
+//! queries tell how many trees are best. As many ensembles with so many trees are then trained on all rows, each with random
+//! choices of its own. Their mean is the function (Breiman 1996: aggregated predictors).
 //!
 //! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest, with the
-//! default fraction of the features.
+//! default fraction of the features. It is the function.
 
 use super::AutoSpec;
 use super::folds::Sample;
 use super::prepared::Copies;
 use super::report::Grown;
-use crate::base::{Control, Result};
+use crate::base::{Control, Result, parallel};
 use crate::data::{Dataset, QueryFeatureRule, Scaling, ScalingKind};
-use crate::train::averaged::{self, BOTH_SCALES};
+use crate::train::averaged::{self, BOTH_SCALES, Fitted};
 use crate::train::boosted_trees::QueryColumns;
 use crate::train::boosted_trees::early::{
     HeldOut, Measured, Pace, QueryValue, Scores, measure, sum_of_scores, values,
@@ -62,20 +62,24 @@ impl AutoSpec {
         let mut joined = None;
         let mut parts = Vec::with_capacity(2);
         for scale in scales(self, sample.is_of_many) {
-            let mut grow = |columns: Option<&QueryColumns>| match scale {
-                ScalingKind::None => boost(self, (&Scaling::None, data), (&folds, columns), control),
+            let (scaling, scaled) = match scale {
+                ScalingKind::None => (&Scaling::None, data),
                 scale => {
                     let scaled = copies.get(*scale, control)?;
-                    boost(self, (&scaled.scaling, &scaled.data), (&folds, columns), control)
+                    (&scaled.scaling, &*scaled.data)
                 }
             };
-            let mut part = grow(joined)?;
+            let rows = |columns| Rows { spec: self, scaling, data: scaled, columns, folds: &folds, control };
+            let mut part = rows(joined).boost()?;
             if let (true, Some(without), Some(columns)) = (parts.is_empty(), &part, &columns) {
-                let with = grow(Some(columns))?;
+                let with = rows(Some(columns)).boost()?;
                 if with.as_ref().is_some_and(|with| is_below(&without.grown.values, &with.grown.values, 1.0))
                 {
                     (joined, part) = (Some(columns), with);
                 }
+            }
+            if let Some(Ensembles { grown, .. }) = part.as_mut().filter(|_| folds.count > 1) {
+                grown.fitted = rows(joined).fit(grown)?;
             }
             parts.extend(part);
         }
@@ -158,72 +162,115 @@ fn scales(spec: &AutoSpec, is_large: bool) -> &'static [ScalingKind] {
     }
 }
 
-/// Trains trees on documents with this scaling; `None` if all features are constant.
-fn boost(
-    spec: &AutoSpec,
-    (scaling, data): (&Scaling, &Dataset),
-    (folds, columns): (&Folds, Option<&QueryColumns>),
-    control: &Control,
-) -> Result<Option<Ensembles>> {
-    // 1. Bins, and an ensemble for each fold.
-    let options = options(spec, data.features.columns(), folds.count);
-    let mut prepared = Prepared::new(&data.features, options.bins, options.seed, control)?;
-    if let Some(columns) = columns {
-        prepared.append(columns.prepared(data, options, control)?);
+/// The rows that trees are trained on.
+struct Rows<'a> {
+    spec: &'a AutoSpec,
+    scaling: &'a Scaling,
+    data: &'a Dataset,
+    /// The query features that the trees split.
+    columns: Option<&'a QueryColumns>,
+    folds: &'a Folds,
+    control: &'a Control,
+}
+
+impl Rows<'_> {
+    fn options(&self) -> TreeOptions {
+        options(self.spec, self.data.features.columns(), self.folds.count)
     }
-    if prepared.borders.varying().is_empty() {
-        return Ok(None);
+
+    /// The features in bins.
+    fn prepared(&self) -> Result<Prepared> {
+        let TreeOptions { bins, seed, .. } = self.options();
+        let mut prepared = Prepared::new(&self.data.features, bins, seed, self.control)?;
+        if let Some(columns) = self.columns {
+            prepared.append(columns.prepared(self.data, self.options(), self.control)?);
+        }
+        Ok(prepared)
     }
-    let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };
-    let mut trainings = Vec::with_capacity(folds.count * ensembles);
-    for number in 0..folds.count * ensembles {
-        let fold = number / ensembles;
-        let weight = |of_query: &Option<usize>| f64::from(u8::from(*of_query != Some(fold)));
-        let weights: Vec<f64> = folds.of_query.iter().map(weight).collect();
+
+    /// The ensemble of this number, before its first tree. Queries of weight 0 are left out.
+    fn training<'p>(
+        &'p self,
+        prepared: &'p Prepared,
+        number: usize,
+        query_weights: &'p [f64],
+    ) -> Result<Boosting<'p>> {
         let judged = Judged {
-            offsets: &data.offsets,
-            grades: &data.relevance,
-            query_weights: &weights,
-            row_weights: &data.doc_weights,
+            offsets: &self.data.offsets,
+            grades: &self.data.relevance,
+            query_weights,
+            row_weights: &self.data.doc_weights,
             loss: None,
         };
+        let options = self.options();
         let seed = options.seed.wrapping_add(number as u64);
-        trainings.push(Boosting::new(&prepared, judged, TreeOptions { seed, ..options }, control)?);
+        Boosting::new(prepared, judged, TreeOptions { seed, ..options }, self.control)
     }
-    // 2. The number of trees.
-    let measured = folds.measured(data);
-    let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
-    let pace = Pace { most: spec.effort.trees, interval: INTERVAL, patience: PATIENCE };
-    let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
-    let chosen = best.at.map(|(at, _)| at);
-    let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
-    trainings.iter_mut().for_each(|training| training.truncate(trees));
-    // 3. The mean of the ensembles.
-    let trees::Fitted { forest, values } = Boosting::mean(trainings);
-    let fitted = averaged::of_trees(
-        (forest, &values),
-        (scaling, data),
-        columns.map(|columns| &columns.rule),
-        control,
-    )?;
-    // 4. What validation tells.
-    let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
-    let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
-    let selection =
-        Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) };
-    let scores = std::mem::take(&mut best.scores);
-    let grown = Grown {
-        scale: scaling.kind().name(),
-        trees,
-        ensembles: folds.count * ensembles,
-        value: best.at.map(|(_, value)| value),
-        values: folds.by_query(spec, &held_out, &best.values),
-        query_columns: None,
-        selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
-        held_out,
-        fitted: vec![fitted],
-    };
-    Ok(Some(Ensembles { grown, scores }))
+
+    /// Chooses the number of trees; `None` if all features are constant. Of many documents the function is that of the training.
+    fn boost(&self) -> Result<Option<Ensembles>> {
+        let Self { spec, data, folds, control, .. } = *self;
+        // 1. Bins, and an ensemble for each fold.
+        let prepared = self.prepared()?;
+        if prepared.borders.varying().is_empty() {
+            return Ok(None);
+        }
+        let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };
+        let weights = |fold: usize| -> Vec<f64> {
+            folds.of_query.iter().map(|of| f64::from(u8::from(*of != Some(fold)))).collect()
+        };
+        let weights: Vec<Vec<f64>> = (0..folds.count).map(weights).collect();
+        let training = |number: usize| self.training(&prepared, number, &weights[number / ensembles]);
+        let mut trainings = (0..folds.count * ensembles).map(training).collect::<Result<Vec<_>>>()?;
+        // 2. The number of trees.
+        let measured = folds.measured(data);
+        let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
+        let pace = Pace { most: spec.effort.trees, interval: INTERVAL, patience: PATIENCE };
+        let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
+        let chosen = best.at.map(|(at, _)| at);
+        let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
+        let mut fitted = Vec::new();
+        if folds.count == 1 {
+            trainings.iter_mut().for_each(|training| training.truncate(trees));
+            fitted.push(self.mean(trainings)?);
+        }
+        // 3. What validation tells.
+        let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
+        let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
+        let selection =
+            Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) };
+        let scores = std::mem::take(&mut best.scores);
+        let grown = Grown {
+            scale: self.scaling.kind().name(),
+            trees,
+            ensembles: folds.count * ensembles,
+            value: best.at.map(|(_, value)| value),
+            values: folds.by_query(spec, &held_out, &best.values),
+            query_columns: None,
+            selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
+            held_out,
+            fitted,
+        };
+        Ok(Some(Ensembles { grown, scores }))
+    }
+
+    /// Ensembles of all rows, of the number and size that validation has measured.
+    fn fit(&self, grown: &Grown) -> Result<Vec<Fitted>> {
+        let (prepared, weights) = (self.prepared()?, vec![1.0; self.data.n_queries()]);
+        let training = |number: usize| self.training(&prepared, grown.ensembles + number, &weights);
+        let mut trainings = (0..grown.ensembles).map(training).collect::<Result<Vec<_>>>()?;
+        parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
+            (0..grown.trees).try_for_each(|_| training.step(self.control).map(|_| ()))
+        })?;
+        Ok(vec![self.mean(trainings)?])
+    }
+
+    /// The mean of ensembles.
+    fn mean(&self, trainings: Vec<Boosting<'_>>) -> Result<Fitted> {
+        let trees::Fitted { forest, values } = Boosting::mean(trainings);
+        let rule = self.columns.map(|columns| &columns.rule);
+        averaged::of_trees((forest, &values), (self.scaling, self.data), rule, self.control)
+    }
 }
 
 /// The choices for documents with `width` features.
