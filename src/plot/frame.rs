@@ -144,7 +144,7 @@ impl Axis {
             apart && ticks.iter().all(|tick| (tick * power - (tick * power).round()).abs() < 1e-6)
         };
         let largest = self.from.abs().max(self.to.abs()) * self.unit;
-        (0..5).find(exact).filter(|_| largest < 1e6)
+        (0..9).find(exact).filter(|decimals| largest < 1e6 && (*decimals < 5 || largest > 1e-3))
     }
 
     /// The ticks of an axis of this length, with their labels: the largest number that fits.
@@ -251,7 +251,9 @@ fn internal(problem: impl std::fmt::Display) -> Error {
 
 /// A drawing with a title, lines below it, and then space of this height; and where the lines end.
 pub fn headed(title: &str, subtitle: &str, height: i32) -> (Canvas, i32) {
-    let (title, subtitle) = (lines(&shortened(title, 2 * TITLE), TITLE), lines(subtitle, LINE));
+    // No line ends within "(version 1)".
+    let title = shortened(&title.replace("(version ", "(version\u{a0}"), 2 * TITLE);
+    let (title, subtitle) = (lines(&title, TITLE), lines(subtitle, LINE));
     let top = 330 + 200 * (title.len().max(1) - 1) as i32;
     let bottom = top + 60 + 160 * subtitle.len() as i32;
     let canvas = Canvas::new(bottom + height);
@@ -270,7 +272,7 @@ fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
-            Some(line) if text_width(line) + text_width(word) < room => {
+            Some(line) if text_width(line) + text_width("n") + text_width(word) <= room => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -119,6 +119,11 @@ fn bounds_and_intervals_do_not_hide_curves() {
         let svg = plot(&connection, &format!("'training', '{algorithm}'"));
         assert!(share(&svg) > 0.3, "{algorithm}: {}", share(&svg));
         assert_eq!(values(&svg, "path", "b", "d").len(), 1, "{algorithm}: the line of the bounds");
+        let labels = texts(&svg, "m");
+        assert!(
+            labels.iter().all(|label| labels.iter().filter(|other| *other == label).count() == 1),
+            "{labels:?}"
+        );
     }
     // Two queries: intervals of Student's t with one degree of freedom.
     let two = "SELECT * FROM candidates WHERE query_id IN (81, 82)";
@@ -148,7 +153,7 @@ fn names_are_complete_and_steps_are_whole() {
     ] {
         let svg = plot(&connection, &format!("'{kind}', {model}{arguments}"));
         let title = format!("{title} hotel_ranking_of_november (version 1)");
-        assert_eq!(texts(&svg, "h").join(" "), title, "{kind}");
+        assert_eq!(texts(&svg, "h").join(" ").replace('\u{a0}', " "), title, "{kind}");
         if ["weights", "importance"].contains(&kind) {
             assert!(texts(&svg, "").contains(&feature.to_owned()), "{kind}: {:?}", texts(&svg, ""));
         }
