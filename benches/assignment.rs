@@ -56,7 +56,7 @@ fn each(bencher: Bencher, data: &Data, mut work: impl FnMut(&[f64]) -> f64) {
 fn ranking(bencher: Bencher, documents: usize, loss: Direct) {
     let data = data(documents);
     let a = loss.measure.position_weights(documents);
-    let c = loss.decoder.weights(loss.measure, documents);
+    let c = loss.decoder.weights(&loss.measure, documents);
     let ranking = Ranking::new(&a, &loss.measure.label_weights(&data.labels), &c);
     let mut workspace = Workspace::default();
     each(bencher, &data, |scores| ranking.maximize(scores, &mut workspace));
@@ -93,7 +93,7 @@ fn dense(bencher: Bencher, documents: usize) {
     let loss = direct(Some(10), Decoder::Linear(10));
     let a = loss.measure.position_weights(10);
     let b = loss.measure.label_weights(&data.labels);
-    let c = loss.decoder.weights(loss.measure, 10);
+    let c = loss.decoder.weights(&loss.measure, 10);
     let (mut workspace, mut matrix) = (Workspace::default(), Vec::new());
     each(bencher, &data, |scores| {
         matrix.clear();

@@ -325,10 +325,11 @@ impl Sql {
             // A short last group is filled with its last piece.
             let last = groups[index].len() - 1;
             let pieces = (0..length).map(|piece| groups[index][piece.min(last)]);
-            let text: String = pieces
-                .flat_map(|piece| piece.numbers())
-                .map(|number| format!("{:>width$}", format!("{number:?}")))
-                .collect();
+            let mut text = String::new();
+            for number in pieces.flat_map(QuantilePiece::numbers) {
+                let number = format!("{number:?}");
+                _ = write!(text, "{number:>width$}");
+            }
             sql.push(format_args!("'{text}'"))
         })?;
         self.push(format_args!(" AS {pieces} LIMIT 1) LIMIT 1)"))

@@ -32,8 +32,6 @@ use crate::train::report::{DataFacts, Finished, ReportLength, Summary, short_rep
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &str = "algorithm, source [, options] [, value1, ...]";
 
-/// The numbers of arguments: up to eight values after the options.
-
 /// The definition of `ltr_train`.
 pub const TRAIN: ScalarFunction = ScalarFunction::new("ltr_train", PARAMETERS, train);
 

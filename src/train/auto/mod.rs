@@ -123,7 +123,7 @@ impl AutoSpec {
 
 impl AutoSpec {
     /// How named query features are encoded; none if there are none.
-    fn query_rule(&self, data: &Dataset) -> Result<Option<QueryFeatureRule>> {
+    fn query_rule(data: &Dataset) -> Result<Option<QueryFeatureRule>> {
         if data.query_names.is_empty() {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl TrainingSpec for AutoSpec {
         let judged = is_judged.iter().filter(|judged| **judged).count();
         check_judged(judged, queries)?;
         let sample = Sample::new(&data, self.seed, control)?;
-        let rule = self.query_rule(&data)?;
+        let rule = Self::query_rule(&data)?;
         let joined = rule.as_ref().filter(|_| self.joins_kernels(set.dependence));
         let mut copies = Copies::new(&data, joined);
         let mut grown: Option<Grown> = None;

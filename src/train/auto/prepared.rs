@@ -19,7 +19,7 @@ use crate::train::averaged::weight;
 /// Landmarks that add less than this to the span of the others are left out, so that single precision has enough digits.
 const TOLERANCE: f64 = 2e-6;
 /// Documents for each landmark of a trial, from which landmarks are chosen.
-const PER_LANDMARK: usize = 4;
+const PER_LANDMARK: usize = 8;
 /// Of data sets with more documents one scaled copy is kept at a time.
 const MOST_KEPT: usize = 100_000;
 

@@ -146,7 +146,7 @@ mod tests {
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(grades[*a].total_cmp(&grades[*b])));
         let place = |document: usize| order.iter().position(|other| *other == document).unwrap();
-        let is_flat = scores.iter().all(|score| *score <= scores[0] && *score >= scores[0]);
+        let is_flat = scores.iter().all(|score| score.total_cmp(&scores[0]).is_eq());
         let (mut g, mut h, mut sum) = (vec![0.0; n], vec![0.0; n], 0.0);
         for i in 0..n {
             for j in (0..n).filter(|j| grades[i] > grades[*j] && (place(i) < k || place(*j) < k)) {
