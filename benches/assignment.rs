@@ -53,7 +53,7 @@ fn each(bencher: Bencher, data: &Data, mut work: impl FnMut(&[f64]) -> f64) {
     });
 }
 
-fn ranking(bencher: Bencher, documents: usize, loss: Direct) {
+fn ranking(bencher: Bencher, documents: usize, loss: &Direct) {
     let data = data(documents);
     let a = loss.measure.position_weights(documents);
     let c = loss.decoder.weights(&loss.measure, documents);
@@ -64,27 +64,27 @@ fn ranking(bencher: Bencher, documents: usize, loss: Direct) {
 
 #[divan::bench(args = [50, 120, 1000])]
 fn levels(bencher: Bencher, documents: usize) {
-    ranking(bencher, documents, direct(Some(10), Decoder::Linear(10)));
+    ranking(bencher, documents, &direct(Some(10), Decoder::Linear(10)));
 }
 
 #[divan::bench(args = [50, 120, 1000])]
 fn sorted(bencher: Bencher, documents: usize) {
-    ranking(bencher, documents, direct(Some(10), Decoder::Metric));
+    ranking(bencher, documents, &direct(Some(10), Decoder::Metric));
 }
 
 #[divan::bench(args = [50, 120, 1000])]
 fn tail(bencher: Bencher, documents: usize) {
-    ranking(bencher, documents, direct(Some(10), Decoder::Power(0.25)));
+    ranking(bencher, documents, &direct(Some(10), Decoder::Power(0.25)));
 }
 
 #[divan::bench(args = [50, 120, 1000])]
 fn measure_tail(bencher: Bencher, documents: usize) {
-    ranking(bencher, documents, direct(None, Decoder::Linear(10)));
+    ranking(bencher, documents, &direct(None, Decoder::Linear(10)));
 }
 
 #[divan::bench(args = [50, 120], sample_count = 20)]
 fn full(bencher: Bencher, documents: usize) {
-    ranking(bencher, documents, direct(None, Decoder::Power(0.25)));
+    ranking(bencher, documents, &direct(None, Decoder::Power(0.25)));
 }
 
 #[divan::bench(args = [50, 120, 1000])]
