@@ -24,9 +24,9 @@ use rusqlite::{Connection, ffi};
 
 use super::guard::{guard, in_transaction};
 use super::probe::{Database, interruptible};
+use super::signature::Parameters;
 use super::state::State;
 use super::statements::Statements;
-use super::usage::Parameters;
 use super::value::{Output, id_of};
 use crate::base::{Error, Result};
 use crate::data::Id;
