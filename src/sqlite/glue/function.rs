@@ -102,7 +102,7 @@ impl ScalarCall<'_> {
                 statements: &statements,
                 arguments,
                 only: None,
-                order: None,
+                by_rank: false,
             };
             body(&call)
         })
