@@ -23,6 +23,7 @@ pub mod error;
 pub mod memory;
 pub mod parallel;
 pub mod param;
+pub mod run;
 pub mod temporary_file;
 
 pub use cache::BoundedCache;
@@ -33,9 +34,9 @@ pub use error::{Error, Result, nearest, shorten};
 pub use memory::{
     FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
 };
-pub use parallel::{POLL_INTERVAL, cores, on_pool, unwound};
 #[cfg(feature = "sqlite")]
 pub(crate) use param::LONGEST_VECTOR;
 pub use param::{Defaults, Params, Rule, stored_model};
 pub(crate) use param::{Strict, json_problem, named, numbers, whole_number};
+pub use run::{POLL_INTERVAL, cores, on_pool, unwound};
 pub use temporary_file::TemporaryFile;

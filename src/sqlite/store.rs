@@ -42,6 +42,17 @@ fn host(error: &rusqlite::Error) -> Error {
     from_host(error, Error::Host)
 }
 
+/// Results of the host as results of this library.
+trait HostResult<T> {
+    fn host(self) -> Result<T>;
+}
+
+impl<T> HostResult<T> for rusqlite::Result<T> {
+    fn host(self) -> Result<T> {
+        self.map_err(|error| host(&error))
+    }
+}
+
 /// Checks the name of a model to be stored (rule 5.3).
 ///
 /// # Errors
@@ -73,11 +84,10 @@ impl<'a> Store<'a> {
     pub fn new(connection: &'a Connection, schema: Option<&str>, limits: &RunLimits) -> Result<Self> {
         let (schema, alone) = (schema.unwrap_or("main"), connection.is_autocommit());
         // The table-valued form of this pragma would begin a read transaction.
-        let mut statement = retry_busy(connection, limits, || {
-            sql::prepare(connection, "PRAGMA database_list").map_err(|e| host(&e))
-        })?;
+        let mut statement =
+            retry_busy(connection, limits, || sql::prepare(connection, "PRAGMA database_list").host())?;
         let mut names: Vec<String> =
-            statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+            statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).host()?;
         // SQLite lists "temp" only after it holds something.
         if !names.iter().any(|name| name == "temp") {
             names.push("temp".to_owned());
@@ -107,7 +117,7 @@ impl<'a> Store<'a> {
         );
         let found =
             sql::query_row(self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional();
-        let Some((kind, root)): Option<(String, Option<i64>)> = found.map_err(|e| host(&e))? else {
+        let Some((kind, root)): Option<(String, Option<i64>)> = found.host()? else {
             return Ok(false);
         };
         let found = match (&*kind, root) {
@@ -151,9 +161,7 @@ impl<'a> Store<'a> {
             let sql = format!(
                 "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1"
             );
-            sql::query_row(self.connection, &sql, (name, version), |row| row.get(0))
-                .optional()
-                .map_err(|e| host(&e))
+            sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).optional().host()
         };
         if let Some((name, version)) = split_version(text) {
             let found = find("version = ?2", name, version)?;
@@ -166,8 +174,7 @@ impl<'a> Store<'a> {
         }
         if find("?2 = 0", text, 0)?.is_some() {
             let newest = format!("SELECT max(version) FROM {table} WHERE name = ?1");
-            let newest: i64 =
-                sql::query_row(self.connection, &newest, [text], |row| row.get(0)).map_err(|e| host(&e))?;
+            let newest: i64 = sql::query_row(self.connection, &newest, [text], |row| row.get(0)).host()?;
             return Err(Error::Model(format!(
                 "no version of the model '{text}' is active; activate one, such as \
                  {}",
@@ -209,9 +216,9 @@ impl<'a> Store<'a> {
     fn unknown_model(&self, text: &str) -> Result<Error> {
         let table = self.table();
         let sql = format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50");
-        let mut statement = sql::prepare(self.connection, &sql).map_err(|e| host(&e))?;
+        let mut statement = sql::prepare(self.connection, &sql).host()?;
         let names: Vec<String> =
-            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(|e| host(&e))?;
+            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).host()?;
         Ok(if names.is_empty() {
             Error::Model(format!("no model '{text}': {table} is empty; train one with ltr_train"))
         } else {
@@ -253,16 +260,14 @@ impl<'a> Store<'a> {
     #[cfg(feature = "plots")]
     pub fn previous(&self, name: &str, version: i64, limits: &RunLimits) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
-        let read =
-            || sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).map_err(|e| host(&e));
+        let read = || sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).host();
         retry_busy(self.connection, limits, read)
     }
 
     fn read_report(&self, text: &str) -> Result<(String, i64, String)> {
         let row = self.row_id(text)?;
         let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
-        sql::query_row(self.connection, &sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .map_err(|e| host(&e))
+        sql::query_row(self.connection, &sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).host()
     }
 }
 

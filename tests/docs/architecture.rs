@@ -14,7 +14,7 @@ const LONGEST_FILE: usize = 600;
 
 /// The code of `src` without tests, blank lines and comments is at most so long (lines). Who adds a feature removes what it
 /// replaces.
-const MOST_LINES: usize = 60_960;
+const MOST_LINES: usize = 60_800;
 
 pub struct Source {
     pub path: String,
@@ -226,7 +226,7 @@ fn long_computations_use_no_global_threads() {
     // A global pool hangs forked children; the pool belongs to the call.
     for source in sources() {
         assert!(!source.code.contains("build_global"), "{}", source.path);
-        let may = source.path == "base/parallel.rs"
+        let may = source.path == "base/run.rs"
             || source.path.ends_with("tests.rs")
             || source.path.contains("/tests/");
         assert!(may || !source.code.contains("ThreadPoolBuilder"), "{}", source.path);

@@ -7,8 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::lightgbm::check_outputs;
-use super::read::{Format, parse_json};
-use super::{Feature, Function, ImportedModel, Source, check_width};
+use super::{Feature, Format, Function, ImportedModel, Source, check_width, parse_json};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{
     Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Test, at_most_single, oblivious_nodes,

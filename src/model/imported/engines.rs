@@ -3,9 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::read::{Format, parse_json};
 use super::xgboost::{self, Node as DumpNode};
-use super::{Function, ImportedModel, LinearModel, Names, Source, Term};
+use super::{Format, Function, ImportedModel, LinearModel, Names, Source, Term, parse_json};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
 

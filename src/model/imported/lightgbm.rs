@@ -6,8 +6,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::read::{Format, parse_json};
-use super::{Feature, Function, ImportedModel, Source, category_text, check_width};
+use super::{Feature, Format, Function, ImportedModel, Source, category_text, check_width, parse_json};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Test};
 

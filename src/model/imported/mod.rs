@@ -12,12 +12,59 @@ mod xgboost;
 
 use std::collections::HashMap;
 
+use serde::de::DeserializeOwned;
+
 use crate::base::{Error, Result};
 use crate::data::CategoryValue;
 use crate::trees::general::GeneralForest;
 
 pub(crate) use engines::SOLR_SLACK;
-pub use read::{Format, read, recognize};
+pub use read::{read, recognize};
+
+/// A format of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// LightGBM: the text of `save_model`, or the JSON of `dump_model`.
+    LightGbm,
+    /// XGBoost: the JSON of `save_model`, or that of `get_dump`.
+    XgBoost,
+    /// CatBoost: JSON.
+    CatBoost,
+    /// The plugin for Elasticsearch and OpenSearch: `model/linear` and `model/xgboost+json`.
+    Elasticsearch,
+    /// Solr: `LinearModel` and `MultipleAdditiveTreesModel`.
+    Solr,
+    /// RankLib: trees in XML, and linear models.
+    RankLib,
+}
+
+impl Format {
+    /// The formats and their names. The first name of a format is its own.
+    const ALL: [(&str, Self); 7] = [
+        ("lightgbm", Self::LightGbm),
+        ("xgboost", Self::XgBoost),
+        ("catboost", Self::CatBoost),
+        ("elasticsearch", Self::Elasticsearch),
+        ("opensearch", Self::Elasticsearch),
+        ("solr", Self::Solr),
+        ("ranklib", Self::RankLib),
+    ];
+
+    /// The format of a name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] with the names.
+    pub fn parse(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        let names = || Self::ALL.iter().map(|(known, _)| *known);
+        found.map(|(_, format)| *format).ok_or_else(|| Error::unknown("format", name, names()))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| *name)
+    }
+}
 
 /// Most features of a model.
 const MOST_FEATURES: usize = 1_000_000;
@@ -117,6 +164,21 @@ impl Names {
         self.numbers.insert(name.to_owned(), self.features.len() - 1);
         self.features.len() - 1
     }
+}
+
+/// The value of a JSON text.
+///
+/// # Errors
+/// [`Error::Corrupt`] with the place.
+fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let way_out = if error.to_string().starts_with("recursion limit") {
+            "; trees as nested JSON can be 120 (XGBoost's get_dump: 60) levels deep: use the text or JSON of save_model"
+        } else {
+            ""
+        };
+        Error::Corrupt(format!("{error}{way_out}"))
+    })
 }
 
 /// Checks the number of features.

@@ -3,8 +3,7 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::read::Format;
-use super::{Function, ImportedModel, LinearModel, Names, Source, Term};
+use super::{Format, Function, ImportedModel, LinearModel, Names, Source, Term};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
 

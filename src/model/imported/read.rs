@@ -1,9 +1,9 @@
 //! Reading a text of any format, which its first keys show.
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 
-use super::{ImportedModel, catboost, engines, lightgbm, ranklib, xgboost};
+use super::{Format, ImportedModel, catboost, engines, lightgbm, parse_json, ranklib, xgboost};
 use crate::base::{Control, Error, Result, shorten};
 
 /// Bytes that reading takes at most for each byte of a text.
@@ -121,66 +121,4 @@ fn kind_of(text: &str) -> Result<Kind> {
         }
         Some(_) => Err(unknown("")),
     }
-}
-
-// The formats of models of other libraries, and JSON that is not trusted.
-
-/// A format of models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// LightGBM: the text of `save_model`, or the JSON of `dump_model`.
-    LightGbm,
-    /// XGBoost: the JSON of `save_model`, or that of `get_dump`.
-    XgBoost,
-    /// CatBoost: JSON.
-    CatBoost,
-    /// The plugin for Elasticsearch and OpenSearch: `model/linear` and `model/xgboost+json`.
-    Elasticsearch,
-    /// Solr: `LinearModel` and `MultipleAdditiveTreesModel`.
-    Solr,
-    /// RankLib: trees in XML, and linear models.
-    RankLib,
-}
-
-impl Format {
-    /// The formats and their names. The first name of a format is its own.
-    pub(super) const ALL: [(&str, Self); 7] = [
-        ("lightgbm", Self::LightGbm),
-        ("xgboost", Self::XgBoost),
-        ("catboost", Self::CatBoost),
-        ("elasticsearch", Self::Elasticsearch),
-        ("opensearch", Self::Elasticsearch),
-        ("solr", Self::Solr),
-        ("ranklib", Self::RankLib),
-    ];
-
-    /// The format of a name.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] with the names.
-    pub fn parse(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        let names = || Self::ALL.iter().map(|(known, _)| *known);
-        found.map(|(_, format)| *format).ok_or_else(|| Error::unknown("format", name, names()))
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| *name)
-    }
-}
-
-/// The value of a JSON text.
-///
-/// # Errors
-/// [`Error::Corrupt`] with the place.
-pub(super) fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        let way_out = if error.to_string().starts_with("recursion limit") {
-            "; trees as nested JSON can be 120 (XGBoost's get_dump: 60) levels deep: use the text or JSON of save_model"
-        } else {
-            ""
-        };
-        Error::Corrupt(format!("{error}{way_out}"))
-    })
 }

@@ -4,8 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::lightgbm::check_outputs;
-use super::read::{Format, parse_json};
-use super::{Feature, Function, ImportedModel, Names, Source, check_width};
+use super::{Feature, Format, Function, ImportedModel, Names, Source, check_width, parse_json};
 use crate::base::{Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Test, below_single};
 

@@ -129,7 +129,7 @@ fn chain(fitted: &Fitted, rows: &[Shown], satisfaction: impl Fn(u32) -> f64, is_
 // Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, algorithm 1.
 
 /// The model.
-pub static SDBN: ClickModel = ClickModel {
+pub const SDBN: ClickModel = ClickModel {
     name: "sdbn",
     summary: "rows are examined from the top down to the last click, which satisfied; relevance is alpha s",
     formula: "P(click) = alpha(query, doc) down to the row that satisfies; P(satisfied | click) = s(query, doc)",
@@ -147,7 +147,7 @@ pub static SDBN: ClickModel = ClickModel {
 // (the baseline).
 
 /// The model.
-pub static CTR: ClickModel = ClickModel {
+pub const CTR: ClickModel = ClickModel {
     name: "ctr",
     summary: "click-through rate: every row is examined; no correction for positions",
     formula: "P(click) = alpha(query, doc)",
@@ -164,7 +164,7 @@ pub static CTR: ClickModel = ClickModel {
 // Source: Craswell, Zoeter, Taylor & Ramsey, "An experimental comparison of click position-bias models", WSDM 2008.
 
 /// The model.
-pub static CASCADE: ClickModel = ClickModel {
+pub const CASCADE: ClickModel = ClickModel {
     name: "cascade",
     summary: "rows are examined from the top down to the first click",
     formula: "P(click) = alpha(query, doc) as long as no row above is clicked, then 0",
@@ -183,16 +183,12 @@ pub static CASCADE: ClickModel = ClickModel {
 // Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, section 3.
 
 /// The model.
-pub static DBN: ClickModel = ClickModel {
+pub const DBN: ClickModel = ClickModel {
     name: "dbn",
     summary: "rows are examined from the top until a click satisfies or the user gives up; relevance is alpha s",
     formula: "P(click) = alpha(query, doc) if examined; P(satisfied | click) = s(query, doc); P(continues | not satisfied) = p",
-    source: "Chapelle & Zhang, WWW 2009",
-    has_satisfaction: true,
     takes_passes: true,
-    contexts: |rows| down_to(rows.iter().rposition(|row| row.clicked), rows),
-    given_above: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), true),
-    overall: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), false),
+    ..SDBN
 };
 
 // Position-based model: whether a row is examined depends on its position. P(click) = gamma(position) alpha.
@@ -201,7 +197,7 @@ pub static DBN: ClickModel = ClickModel {
 // Chuklin, Markov & de Rijke, "Click Models for Web Search", 2015, section 3.3.
 
 /// The model.
-pub static PBM: ClickModel = ClickModel {
+pub const PBM: ClickModel = ClickModel {
     name: "pbm",
     summary: "position-based: examination depends on the position alone",
     formula: "P(click) = gamma(position) alpha(query, doc), gamma = 1 at the first position",
@@ -224,7 +220,7 @@ fn contexts(rows: &[Shown]) -> Contexts {
 // SIGIR 2008.
 
 /// The model.
-pub static UBM: ClickModel = ClickModel {
+pub const UBM: ClickModel = ClickModel {
     name: "ubm",
     summary: "user browsing: examination depends on the position and on the last click above",
     formula: "P(click) = gamma(position, position of the last click above) alpha(query, doc), gamma(1, none) = 1",

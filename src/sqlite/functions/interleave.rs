@@ -6,8 +6,6 @@
 //! * 18.3: NULL instead of a model means the ranking by the column `score`, the highest first.
 //! * 18.4: A document that the source has several times for a query is in its list once.
 
-use std::ffi::c_int;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
@@ -36,24 +34,10 @@ const FIRST_VALUE: usize = 4;
 
 /// The definition of `ltr_interleave`.
 pub const INTERLEAVE: TableFunction = TableFunction {
-    filters_first_column: true,
-    orders: ORDERS,
-    row_id: Some(row_id),
+    rank_column: Some(2),
     plan: c"may fit functions of new queries",
     ..TableFunction::new("ltr_interleave", "query_id, doc_id, rank, team, impression", PARAMETERS, interleave)
 };
-
-/// Orders that the rows can come in: by query and rank, or by rank and query.
-const ORDERS: &[&[c_int]] = &[&[0, 2], &[2, 0]];
-const BY_RANK: usize = 1;
-
-/// A row id that does not depend on the filter.
-fn row_id(row: &[Output]) -> Option<i64> {
-    let [Output::Id(query), _, Output::Integer(rank), ..] = row else { return None };
-    let mut hasher = DefaultHasher::new();
-    (query, rank).hash(&mut hasher);
-    Some(hasher.finish() as i64)
-}
 
 /// The checked options of a call.
 struct InterleaveRequest {
@@ -135,7 +119,7 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
     // 3. The lists.
     let data = a.data;
     let mut rows = drafted(&data, [&a.best, &b.best], request);
-    if call.order == Some(BY_RANK) {
+    if call.by_rank {
         sort_items(&mut rows, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
     }
     let (memory, impression) = (a.memory, request.impression.clone());

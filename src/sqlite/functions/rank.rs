@@ -7,9 +7,6 @@
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
 //! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
 
-use std::ffi::c_int;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use serde_json::{Value, json};
 
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
@@ -23,24 +20,10 @@ use crate::train::options::Use;
 
 /// The definition of `ltr_rank`.
 pub const RANK: TableFunction = TableFunction {
-    filters_first_column: true,
-    orders: ORDERS,
-    row_id: Some(row_id),
+    rank_column: Some(3),
     plan: c"may fit functions of new queries",
     ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, rank)
 };
-
-/// Orders that the rows can come in: by query and rank, or by rank and query.
-const ORDERS: &[&[c_int]] = &[&[0, 3], &[3, 0]];
-const BY_RANK: usize = 1;
-
-/// A row id that does not depend on the filter.
-fn row_id(row: &[Output]) -> Option<i64> {
-    let [Output::Id(query), _, _, Output::Integer(rank), _] = row else { return None };
-    let mut hasher = DefaultHasher::new();
-    (query, rank).hash(&mut hasher);
-    Some(hasher.finish() as i64)
-}
 
 fn rank(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Rank)?;
@@ -89,7 +72,7 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
     let what = format_args!("a ranking of {} documents", scores.len());
     let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
     let mut ranked = list.ranked(&data, &scores)?;
-    if call.order == Some(BY_RANK) {
+    if call.by_rank {
         sort_items(&mut ranked, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
     }
     let memory = (memory, read_report.memory);

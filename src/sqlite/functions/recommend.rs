@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::apply::{candidate_items, new_users, user_of_ratings};
 use crate::base::{Error, Params, Reservation, Result};
-use crate::data::{Id, ListConstraint};
+use crate::data::{Dataset, Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
     Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of,
@@ -56,20 +56,18 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     let mut warnings = Vec::new();
     // 1. The users, and the items to choose from.
     let (ids, ids_memory) = users(call.argument(1), factored, limits)?;
-    let among = candidates(call, options, limits, &handle.model, &mut warnings)?;
-    let (users, folded) = match ratings(call, options, limits, &handle.model)? {
+    let lists = Lists { call, options, limits, model: &handle.model, factored };
+    let among = lists.candidates(&mut warnings)?;
+    let (users, folded) = match lists.ratings()? {
         Some(_) if ids.len() > 1 => {
+            let found = format!("{} users and the option 'ratings'", ids.len());
             let allowed = "one user; without ratings, an array of users";
-            return Err(Error::value(
-                "argument 'user'",
-                format!("{} users and the option 'ratings'", ids.len()),
-                allowed,
-            ));
+            return Err(Error::value("argument 'user'", found, allowed));
         }
-        Some(ratings) => (
-            vec![None; ids.len()],
-            Some(user_of_ratings(factored, ratings, "option 'ratings'", &mut warnings)?),
-        ),
+        Some(ratings) => {
+            let user = user_of_ratings(factored, ratings, "option 'ratings'", &mut warnings)?;
+            (vec![None; ids.len()], Some(user))
+        }
         None => {
             let users = factored.user_indices(&ids, "argument 'user'")?;
             warnings.extend(new_users(&ids, &users));
@@ -152,44 +150,96 @@ fn id_of_json(value: &Value, of_text: impl Fn(&str) -> Id) -> Option<Id> {
     }
 }
 
-/// Indices of the items of the option `candidates`, ascending (rule 11.5).
-fn candidates(
-    call: &Call<'_>,
-    options: &Params,
-    limits: &RunLimits,
-    model: &Model,
-    warnings: &mut Vec<String>,
-) -> Result<Option<Vec<u32>>> {
-    let factored = factored(model)?;
-    let ids: Vec<Id> = match options.get("candidates") {
-        Some(Value::String(text)) => {
-            let source = Source::resolve(call.connection, text, limits)?;
-            let spec = ReadSpec::ranked(model, ListConstraint::None);
-            let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
-            if data.n_queries() > 1 {
-                return Err(source.error(format!(
-                    "candidates of {} users; allowed is one list of items (ltr_rank ranks rows of users and items)",
-                    data.n_queries()
-                )));
-            }
-            data.doc_ids
-        }
-        Some(Value::Array(entries)) => entries
-            .iter()
-            .map(|entry| {
-                let refuse = || {
-                    Error::value(
-                        "an item in the option 'candidates'",
-                        entry.to_string(),
-                        "a number or a text",
-                    )
+/// The lists of items that a call gives, in its options or in sources.
+struct Lists<'a> {
+    call: &'a Call<'a>,
+    options: &'a Params,
+    limits: &'a RunLimits,
+    model: &'a Model,
+    factored: &'a Factored,
+}
+
+impl Lists<'_> {
+    /// The rows of a source, which must be those of one user; `problem` tells what they are otherwise.
+    fn read(&self, text: &str, judgments: Judgments, problem: impl Fn(usize) -> String) -> Result<Dataset> {
+        let Self { call, options, limits, model, .. } = *self;
+        let source = Source::resolve(call.connection, text, limits)?;
+        let spec = ReadSpec { judgments, ..ReadSpec::ranked(model, ListConstraint::None) };
+        let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
+        if data.n_queries() > 1 { Err(source.error(problem(data.n_queries()))) } else { Ok(data) }
+    }
+
+    /// The item of an entry of a JSON array.
+    fn item(&self, entry: &Value, option: &str) -> Result<Id> {
+        let what = || format!("an item in the option '{option}'");
+        let refuse = || Error::value(what(), entry.to_string(), "a number or a text");
+        id_of_json(entry, |text| self.of_text(text)).ok_or_else(refuse)
+    }
+
+    /// Indices of the items of the option `candidates`, ascending (rule 11.5).
+    fn candidates(&self, warnings: &mut Vec<String>) -> Result<Option<Vec<u32>>> {
+        let ids: Vec<Id> = match self.options.get("candidates") {
+            Some(Value::String(text)) => {
+                let problem = |users: usize| {
+                    let allowed = "one list of items (ltr_rank ranks rows of users and items)";
+                    format!("candidates of {users} users; allowed is {allowed}")
                 };
-                id_of_json(entry, |text| of_text(text, factored)).ok_or_else(refuse)
-            })
-            .collect::<Result<_>>()?,
-        _ => return Ok(None),
-    };
-    candidate_items(factored, &ids, "option 'candidates'", warnings).map(Some)
+                self.read(text, Judgments::Unread, problem)?.doc_ids
+            }
+            Some(Value::Array(entries)) => {
+                entries.iter().map(|entry| self.item(entry, "candidates")).collect::<Result<_>>()?
+            }
+            _ => return Ok(None),
+        };
+        candidate_items(self.factored, &ids, "option 'candidates'", warnings).map(Some)
+    }
+
+    /// The option `ratings` (rule 11.2).
+    fn ratings(&self) -> Result<Option<Vec<(Id, f64)>>> {
+        let ratings = match self.options.get("ratings") {
+            None => return Ok(None),
+            Some(Value::String(text)) => {
+                let is_implicit = self.factored.implicit.is_some();
+                let judgments = if is_implicit { Judgments::Count } else { Judgments::Relevance };
+                let problem = |users| format!("ratings of {users} users; allowed are those of one user");
+                let data = self.read(text, judgments, problem)?;
+                Ok(data.doc_ids.iter().cloned().zip(data.relevance.iter().copied()).collect())
+            }
+            Some(Value::Object(entries)) => {
+                let pair = |(key, rating): (&String, &Value)| Ok((self.of_text(key), number(key, rating)?));
+                entries.iter().map(pair).collect()
+            }
+            Some(Value::Array(entries)) => entries.iter().map(|entry| self.pair(entry)).collect(),
+            Some(_) => Ok(Vec::new()),
+        };
+        ratings.map(Some)
+    }
+
+    /// The item of a text id, otherwise of the whole number in the text if items have numbers: keys of JSON objects are
+    /// always text.
+    fn of_text(&self, text: &str) -> Id {
+        let id = Id::text(text);
+        let numbers = matches!(self.factored.items.first(), Some(Id::Integer(_) | Id::Real(_)));
+        match text.parse() {
+            Ok(whole) if numbers && self.factored.item_index(&id).is_none() => Id::Integer(whole),
+            _ => id,
+        }
+    }
+
+    /// An item and its rating. For a model of pairs the item alone is one, with the count 1.
+    fn pair(&self, entry: &Value) -> Result<(Id, f64)> {
+        let is_implicit = self.factored.implicit.is_some();
+        let one = Value::from(1);
+        let (item, rating) = match entry.as_array().map(Vec::as_slice) {
+            Some([item, rating]) => (item, rating),
+            None if is_implicit => (entry, &one),
+            _ => {
+                let allowed = if is_implicit { "item or [item, count]" } else { "[item, rating]" };
+                return Err(Error::value("an entry of the option 'ratings'", entry.to_string(), allowed));
+            }
+        };
+        Ok((self.item(item, "ratings")?, number(&item.to_string(), rating)?))
+    }
 }
 
 /// k and the options. Options may follow the user directly.
@@ -211,81 +261,11 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params, RunLimits)> {
     }
 }
 
-/// The option `ratings` (rule 11.2).
-fn ratings(
-    call: &Call<'_>,
-    options: &Params,
-    limits: &RunLimits,
-    model: &Model,
-) -> Result<Option<Vec<(Id, f64)>>> {
-    let factored = factored(model)?;
-    Ok(Some(match options.get("ratings") {
-        None => return Ok(None),
-        Some(Value::String(text)) => of_source(call, text, options, limits, model)?,
-        Some(Value::Object(entries)) => entries
-            .iter()
-            .map(|(key, rating)| Ok((of_text(key, factored), number(key, rating)?)))
-            .collect::<Result<_>>()?,
-        Some(Value::Array(entries)) => {
-            entries.iter().map(|entry| pair(entry, factored)).collect::<Result<_>>()?
-        }
-        Some(_) => Vec::new(),
-    }))
-}
-
-/// The item of a text id, otherwise of the whole number in the text if items have numbers: keys of JSON objects are always
-/// text.
-fn of_text(text: &str, factored: &Factored) -> Id {
-    let id = Id::text(text);
-    let numbers = matches!(factored.items.first(), Some(Id::Integer(_) | Id::Real(_)));
-    match text.parse() {
-        Ok(whole) if numbers && factored.item_index(&id).is_none() => Id::Integer(whole),
-        _ => id,
-    }
-}
-
-/// An item and its rating. For a model of pairs the item alone is one, with the count 1.
-fn pair(entry: &Value, factored: &Factored) -> Result<(Id, f64)> {
-    let is_implicit = factored.implicit.is_some();
-    let one = Value::from(1);
-    let (item, rating) = match entry.as_array().map(Vec::as_slice) {
-        Some([item, rating]) => (item, rating),
-        None if is_implicit => (entry, &one),
-        _ => {
-            let allowed = if is_implicit { "item or [item, count]" } else { "[item, rating]" };
-            return Err(Error::value("an entry of the option 'ratings'", entry.to_string(), allowed));
-        }
-    };
-    let refuse = || Error::value("an item in the option 'ratings'", item.to_string(), "a number or a text");
-    let id = id_of_json(item, |text| of_text(text, factored)).ok_or_else(refuse)?;
-    Ok((id, number(&item.to_string(), rating)?))
-}
-
 fn number(item: &str, rating: &Value) -> Result<f64> {
     rating.as_f64().ok_or_else(|| {
         let what = format!("the rating of item {item} in the option 'ratings'");
         Error::value(what, rating.to_string(), "a number")
     })
-}
-
-/// Items and ratings of a source.
-fn of_source(
-    call: &Call<'_>,
-    text: &str,
-    options: &Params,
-    limits: &RunLimits,
-    model: &Model,
-) -> Result<Vec<(Id, f64)>> {
-    let source = Source::resolve(call.connection, text, limits)?;
-    let is_implicit = factored(model)?.implicit.is_some();
-    let judgments = if is_implicit { Judgments::Count } else { Judgments::Relevance };
-    let spec = ReadSpec { judgments, ..ReadSpec::ranked(model, ListConstraint::None) };
-    let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
-    if data.n_queries() > 1 {
-        let problem = format!("ratings of {} users; allowed are those of one user", data.n_queries());
-        return Err(source.error(problem));
-    }
-    Ok(data.doc_ids.iter().cloned().zip(data.relevance.iter().copied()).collect())
 }
 
 /// `ltr_factors(model)`: rows `kind, id, bias, factors`; kind is user or item, factors are a JSON array. A score is

@@ -7,8 +7,8 @@ use rusqlite::functions::{Context, FunctionFlags};
 
 use super::guard::in_transaction;
 use super::probe::{Database, interruptible};
+use super::signature::Parameters;
 use super::state::State;
-use super::usage::Parameters;
 use super::value::Output;
 use crate::base::{Error, Result};
 
@@ -102,7 +102,7 @@ impl ScalarCall<'_> {
                 statements: &statements,
                 arguments,
                 only: None,
-                order: None,
+                by_rank: false,
             };
             body(&call)
         })

@@ -6,6 +6,7 @@ pub mod function;
 pub mod guard;
 pub mod probe;
 pub mod run_limits;
+pub mod signature;
 pub mod sql;
 pub mod state;
 pub mod statements;

@@ -7,11 +7,12 @@
 //! |---|---|
 //! | 0 .. p | parameter i is given; `argv` holds the given ones in order |
 //! | p | column 0 is compared with a value, which follows in `argv` |
-//! | p + 1 .. | 0: any order; k: the rows come in the k-th of [`TableFunction::orders`], from 1 |
+//! | p + 1 .. | 0: any order, 1: by query and rank, 2: by rank and query |
 #![allow(unsafe_code, reason = "SQLite calls through raw pointers")]
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,9 +25,9 @@ use rusqlite::{Connection, ffi};
 
 use super::guard::{guard, in_transaction};
 use super::probe::{Database, interruptible};
+use super::signature::Parameters;
 use super::state::State;
 use super::statements::Statements;
-use super::usage::Parameters;
 use super::value::{Output, id_of};
 use crate::base::{Error, Result};
 use crate::data::Id;
@@ -44,10 +45,10 @@ pub struct Call<'a> {
     pub statements: &'a Statements,
     /// One per parameter; `None` if it is not given.
     pub arguments: &'a [Option<ValueRef<'a>>],
-    /// The value that column 0 must equal, if the function has [`TableFunction::filters_first_column`].
+    /// The value that column 0 must equal, if the function has a [`TableFunction::rank_column`].
     pub only: Option<Id>,
-    /// The order of the rows: an index into [`TableFunction::orders`].
-    pub order: Option<usize>,
+    /// Whether the rows come by rank and query; otherwise by query and rank.
+    pub by_rank: bool,
 }
 
 impl<'a> Call<'a> {
@@ -62,8 +63,13 @@ pub fn ready(rows: Vec<Vec<Output>>) -> OutputRows {
     Box::new(rows.into_iter().map(Ok))
 }
 
-/// Computes the id of a row from its columns.
-pub type RowId = fn(&[Output]) -> Option<i64>;
+/// The id of a row by its query and rank.
+fn row_id(query: &Output, rank: &Output) -> Option<i64> {
+    let (Output::Id(query), Output::Integer(rank)) = (query, rank) else { return None };
+    let mut hasher = DefaultHasher::new();
+    (query, rank).hash(&mut hasher);
+    Some(hasher.finish() as i64)
+}
 
 /// A table-valued function.
 pub struct TableFunction {
@@ -79,12 +85,10 @@ pub struct TableFunction {
     pub direct_only: bool,
     /// Whether it reads files, which a host can deny.
     pub reads_files: bool,
-    /// Whether the function itself filters by [`Call::only`]: SQLite does not check comparisons of column 0 again.
-    pub filters_first_column: bool,
-    /// The orders (column numbers, all ascending) in which it can return its rows.
-    pub orders: &'static [&'static [c_int]],
-    /// Row ids that do not depend on the filter; FULL JOIN identifies rows by them. By default rows are numbered.
-    pub row_id: Option<RowId>,
+    /// The column of ranks of a function whose column 0 has queries. It filters by [`Call::only`], which SQLite does not check
+    /// again, and returns its rows by query and rank, or by rank and query. Both identify a row, so row ids do not depend on
+    /// the filter; FULL JOIN identifies rows by them. Rows of other functions are numbered.
+    pub rank_column: Option<usize>,
     /// What EXPLAIN QUERY PLAN shows.
     pub plan: &'static CStr,
     /// Computes its rows.
@@ -106,9 +110,7 @@ impl TableFunction {
             forms: None,
             direct_only: true,
             reads_files: false,
-            filters_first_column: false,
-            orders: &[],
-            row_id: None,
+            rank_column: None,
             plan: c"",
             execute,
         }
@@ -197,7 +199,7 @@ impl Aux {
             }
             let index = match usize::try_from(constraint.column()) {
                 Ok(column) if column >= columns => column - columns,
-                Ok(0) if self.function.filters_first_column && is_binary(info, number) => parameters,
+                Ok(0) if self.function.rank_column.is_some() && is_binary(info, number) => parameters,
                 _ => continue,
             };
             if constraint.is_usable() {
@@ -253,7 +255,8 @@ impl Aux {
             asked.len() <= order.len()
                 && asked.iter().zip(order).all(|((column, down), offer)| column == offer && !down)
         };
-        let found = self.function.orders.iter().position(|order| begins(order));
+        let orders = self.function.rank_column.map(|rank| [[0, rank as c_int], [rank as c_int, 0]]);
+        let found = orders.iter().flatten().position(|order| begins(order));
         match found {
             Some(index) if !asked.is_empty() => {
                 info.set_order_by_consumed(true);
@@ -328,10 +331,10 @@ impl Cursor<'_> {
         let mut take = |index: usize| if bits & (1 << index) == 0 { None } else { values.next() };
         let arguments: Vec<Option<ValueRef<'_>>> = (0..parameters).map(&mut take).collect();
         let only = take(parameters).map(id_of);
-        let order = usize::try_from(bits >> (parameters + 1)).ok().and_then(|order| order.checked_sub(1));
+        let by_rank = bits >> (parameters + 1) == 2;
         let (statements, connection) = (&*self.statements, self.statements.connection());
         let call =
-            Call { state: &self.aux.state, connection, statements, arguments: &arguments, only, order };
+            Call { state: &self.aux.state, connection, statements, arguments: &arguments, only, by_rank };
         let hidden = |value: &Option<ValueRef<'_>>| match value {
             None | Some(ValueRef::Blob(_)) => Output::Null,
             Some(value) => Output::Id(id_of(*value)),
@@ -382,8 +385,8 @@ unsafe impl VTabCursor for Cursor<'_> {
     }
 
     fn rowid(&self) -> rusqlite::Result<i64> {
-        let own = self.aux.function.row_id.zip(self.current.as_ref()).and_then(|(row_id, row)| row_id(row));
-        Ok(own.unwrap_or(self.row_id))
+        let ranked = self.aux.function.rank_column.zip(self.current.as_ref());
+        Ok(ranked.and_then(|(rank, row)| row_id(&row[0], &row[rank])).unwrap_or(self.row_id))
     }
 }
 

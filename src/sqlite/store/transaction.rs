@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::{Connection, Statement};
 
-use super::host;
+use super::{HostResult, host};
 use crate::base::{Error, Result};
 use crate::sqlite::glue::sql;
 
@@ -41,7 +41,7 @@ impl<'a> StoreTransaction<'a> {
         if connection.is_autocommit() != alone {
             return Err(Error::Host("a transaction began or ended during the call".to_owned()));
         }
-        let prepare = |sql: String| sql::prepare(connection, &sql).map_err(|error| host(&error));
+        let prepare = |sql: String| sql::prepare(connection, &sql).host();
         let owner = if alone { Owner::Library } else { Owner::Caller };
         let name = format!("ltr_store_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let commit = prepare(format!("RELEASE {name}"))?;
@@ -76,7 +76,7 @@ impl<'a> StoreTransaction<'a> {
     /// # Errors
     /// Errors of SQLite. The changes are undone when the transaction is dropped.
     pub fn commit(&mut self) -> Result<()> {
-        let released = self.commit.execute([]).map(drop).map_err(|error| host(&error));
+        let released = self.commit.execute([]).map(drop).host();
         let committed = match &released {
             Ok(()) => self.connection.is_autocommit() == (self.owner == Owner::Library),
             // A progress handler can report an interrupt after the commit.
@@ -96,7 +96,7 @@ impl<'a> StoreTransaction<'a> {
             Owner::Library => self.connection.is_autocommit(),
             // Going back to a savepoint that is gone is an error; another interrupt is not this error.
             Owner::Caller => {
-                let undone = self.undo.execute([]).map_err(|error| host(&error));
+                let undone = self.undo.execute([]).host();
                 !self.connection.is_autocommit() && !matches!(undone, Ok(_) | Err(Error::Interrupted))
             }
         }

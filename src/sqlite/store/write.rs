@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, ffi};
 use serde_json::Value;
 
 use super::transaction::StoreTransaction;
-use super::{Store, host, open_blob, read_at, split_version};
+use super::{HostResult, Store, host, open_blob, read_at, split_version};
 use crate::base::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::{BlobLocation, RunLimits, retry_busy, sql};
@@ -271,11 +271,11 @@ impl Store<'_> {
         let several = format!(
             "SELECT name, max(version) FROM {table} WHERE active AND typeof(name) = 'text' GROUP BY name HAVING count(*) > 1"
         );
-        let mut statement = sql::prepare(self.connection, &several).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, &several).host()?;
         let several: Vec<(String, i64)> = statement
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
             .and_then(Iterator::collect)
-            .map_err(|error| host(&error))?;
+            .host()?;
         let one = |(name, version): (String, i64)| {
             self.execute(ACTIVATE, (&name, version))?;
             Ok(format!(
@@ -324,7 +324,7 @@ impl Store<'_> {
         );
         let oldest =
             sql::query_row(self.connection, &sql, (name, keep as i64 - 1), |row| row.get::<_, i64>(0));
-        match oldest.optional().map_err(|error| host(&error))? {
+        match oldest.optional().host()? {
             Some(oldest) => self.execute(DELETE_OLDER, (name, oldest)),
             None => Ok(()),
         }
@@ -336,23 +336,23 @@ impl Store<'_> {
         if self.connection.is_autocommit() {
             return Err(Error::Host("SQLite has ended the transaction".to_owned()));
         }
-        let mut statement = sql::prepare(self.connection, sql).map_err(|error| host(&error))?;
-        let mut rows = statement.query(values).map_err(|error| host(&error))?;
-        while rows.next().map_err(|error| host(&error))?.is_some() {}
+        let mut statement = sql::prepare(self.connection, sql).host()?;
+        let mut rows = statement.query(values).host()?;
+        while rows.next().host()?.is_some() {}
         Ok(())
     }
 
     /// The highest version of a name, or 0.
     fn newest(&self, name: &str) -> Result<i64> {
         let sql = format!("SELECT coalesce(max(version), 0) FROM {} WHERE name = ?1", self.table());
-        sql::query_row(self.connection, &sql, [name], |row| row.get(0)).map_err(|error| host(&error))
+        sql::query_row(self.connection, &sql, [name], |row| row.get(0)).host()
     }
 
     /// Whether the version holds exactly this model.
     fn holds(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let find = format!("SELECT rowid FROM {} WHERE name = ?1 AND version = ?2", self.table());
         let row = sql::query_row(self.connection, &find, (new.name, version), |row| row.get(0));
-        let Some(row) = row.optional().map_err(|error| host(&error))? else { return Ok(false) };
+        let Some(row) = row.optional().host()? else { return Ok(false) };
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = match open_blob(self.connection, &location) {
             Err(Error::Corrupt(_)) => return Ok(false),
@@ -365,7 +365,7 @@ impl Store<'_> {
         let mut bytes = vec![0; COMPARED_BYTES.min(model.len())];
         for (index, chunk) in model.chunks(COMPARED_BYTES).enumerate() {
             let read = &mut bytes[..chunk.len()];
-            blob.read_at_exact(read, index * COMPARED_BYTES).map_err(|error| host(&error))?;
+            blob.read_at_exact(read, index * COMPARED_BYTES).host()?;
             if read != chunk {
                 return Ok(false);
             }
@@ -385,9 +385,9 @@ impl Store<'_> {
     /// The active versions of a name.
     fn active_versions(&self, name: &str) -> Result<Vec<i64>> {
         let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
-        let mut statement = sql::prepare(self.connection, &sql).map_err(|error| host(&error))?;
+        let mut statement = sql::prepare(self.connection, &sql).host()?;
         let active = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect);
-        active.map_err(|error| host(&error))
+        active.host()
     }
 
     /// The key of the model in a row.
@@ -425,7 +425,7 @@ impl Store<'_> {
             self.table()
         );
         let found = sql::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
-        found.optional().map_err(|error| host(&error))
+        found.optional().host()
     }
 
     /// The template of a statement with the name of the schema.

@@ -23,7 +23,7 @@ use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
 use crate::data::{DatasetBuilder, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
 use crate::model::TrainingColumns;
-use crate::sqlite::glue::usage::Parameters;
+use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::{
     Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, call_options,
     describe, id_of, interruptible, number_of, text_argument, usage, whole_of,

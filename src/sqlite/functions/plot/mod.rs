@@ -17,7 +17,8 @@ use crate::math::compare;
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};
 use crate::sqlite::functions::inspect::{online_log, open_model};
-use crate::sqlite::glue::usage::{Parameters, wrong_number};
+use crate::sqlite::glue::signature::Parameters;
+use crate::sqlite::glue::usage::wrong_number;
 use crate::sqlite::glue::{Call, Output, RunLimits, ScalarCall, ScalarFunction, text_argument};
 use crate::sqlite::store::Store;
 

@@ -1,0 +1,103 @@
+//! Runs a computation on a thread pool while the calling thread polls for a reason to stop.
+//!
+//! Only the calling thread may use the caller's database connection. The pool ends with the call: threads that outlive
+//! it would deadlock forked child processes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use crate::base::{Control, Error, Result, stop_reason};
+
+/// Time between two polls.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Number of threads that the machine runs at once.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Runs `work` on a pool of `threads` threads. An error of `poll` cancels the work and becomes the result.
+///
+/// # Errors
+/// Errors of `work` and `poll`; [`Error::Internal`] for a panic; [`Error::Host`] if no thread can be started.
+pub fn on_pool<T: Send>(
+    threads: usize,
+    control: &Control,
+    mut poll: impl FnMut(&Control) -> Result<()>,
+    work: impl FnOnce(&Control) -> Result<T> + Send,
+) -> Result<T> {
+    let (mut work, mut outcome) = (Some(work), None);
+    wait_for(threads, control, &mut poll, &mut || outcome = work.take().map(|work| work(control)))?;
+    outcome.unwrap_or_else(|| Err(Error::Internal("the work ended without a result".to_owned())))
+}
+
+/// Runs `work` as [`on_pool`] does. Compiled once for all results.
+fn wait_for(
+    threads: usize,
+    control: &Control,
+    poll: &mut dyn FnMut(&Control) -> Result<()>,
+    work: &mut (dyn FnMut() + Send),
+) -> Result<()> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .start_handler({
+            let set_up = control.thread_setup();
+            move |_| set_up()
+        })
+        .build()
+        .map_err(|problem| Error::Host(format!("threads cannot be started: {problem}")))?;
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        std::thread::Builder::new()
+            .spawn_scoped(scope, move || {
+                let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(work)));
+                // The receiver waits for this message, so sending cannot fail.
+                drop(sender.send(outcome));
+            })
+            .map_err(|problem| Error::Host(format!("a thread cannot be started: {problem}")))?;
+        let mut stopped = None;
+        loop {
+            match receiver.recv_timeout(POLL_INTERVAL) {
+                Ok(Ok(())) => return stopped.map_or(Ok(()), Err),
+                Ok(Err(payload)) => return Err(stopped.unwrap_or_else(|| unwound(payload))),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::Internal("the work ended without a result".to_owned()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if stopped.is_none()
+                && let Err(reason) = poll(control)
+            {
+                control.cancel();
+                stopped = Some(reason);
+            }
+        }
+    })
+}
+
+/// The error for the payload of an unwinding: the reason of a stop, otherwise an internal error.
+pub fn unwound(payload: Box<dyn std::any::Any + Send>) -> Error {
+    stop_reason(payload).unwrap_or_else(|panic| Error::Internal(panic_text(panic.as_ref())))
+}
+
+/// The text of a panic's payload.
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::parallel;
+
+    #[test]
+    fn loops_in_the_work_use_its_threads() {
+        let threads = on_pool(3, &Control::default(), |_| Ok(()), |_| Ok(parallel::threads()));
+        assert_eq!(threads.unwrap(), 3);
+    }
+}
