@@ -15,6 +15,9 @@ use crate::math::Random;
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;
 
+/// The same for second derivatives, in means of those of the first tree (docs/adr/0029-lambda-rank.md).
+const NEWTON_RIDGE: f64 = 50.0;
+
 /// Smallest number of documents with which a tree may split all features by default. On real sets of about 10,000
 /// documents all features were up to .007 worse than half of them, on 60,000 simulated documents .010 better
 /// (docs/benchmarks.md).
@@ -99,8 +102,8 @@ pub struct Boosting<'a> {
     shards: Vec<Shard>,
     /// Features with more than one bin.
     features: Vec<usize>,
-    /// Added to the weight of each leaf: `RIDGE` times the mean weight of rows, with second derivatives that of the first
-    /// tree.
+    /// Added to the weight of each leaf: `RIDGE` times the mean weight of rows; with second derivatives `NEWTON_RIDGE`
+    /// times that of the first tree.
     ridge: f64,
     equal_weights: bool,
     /// What finds the step along a tree.
@@ -318,7 +321,7 @@ impl<'a> Boosting<'a> {
         let rows = self.shards.iter().map(Shard::len).sum();
         let mean = if sums.1 > 0.0 { sums.1 / rows as f64 } else { 1.0 };
         if self.steps == Steps::Newton && self.splits.is_empty() {
-            self.ridge = RIDGE * mean;
+            self.ridge = NEWTON_RIDGE * mean;
         }
         let (largest, equal) = match row_weights {
             // Second derivatives may have any size; a sum of weights is at most that of so many means.

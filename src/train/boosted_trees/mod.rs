@@ -42,7 +42,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 pub const LAMBDAMART: AlgorithmDef = AlgorithmDef {
     name: super::algorithm::LAMBDAMART,
     summary: "boosted oblivious trees whose pairs of documents weigh what swapping them changes in ndcg@k",
-    objective: "none: tree by tree the Newton step of gradients g and second derivatives h of pairs: sum over queries of sum_j h_j (r_j - v_j - mean of (r - v))^2 + 10 |v|^2 over the values v of its leaves, r = -g / h, means weighted by h",
+    objective: "none: tree by tree the Newton step of gradients g and second derivatives h of pairs: sum over queries of sum_j h_j (r_j - v_j - mean of (r - v))^2 + 50 |v|^2 over the values v of its leaves, r = -g / h, means weighted by h, h in units of its mean at the first tree",
     source: "Burges 2010, section 7; oblivious trees: Prokhorenkova et al. 2018",
     defaults: &[("scale", ScalingKind::None.name()), ("loss", loss::list::LAMBDA_RANK.name)],
     ..DEF
