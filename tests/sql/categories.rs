@@ -356,7 +356,7 @@ fn every_algorithm_takes_categories() {
     assert!(algorithms.len() > 10, "{algorithms:?}");
     for algorithm in algorithms {
         let options = match &*algorithm {
-            "boosted_trees" => json!({"trees": 5}),
+            "boosted_trees" | "lambdamart" => json!({"trees": 5}),
             "auto" => json!({"effort": 1}),
             "perceptron" => json!({}),
             "eigen_rank" => json!({"components": 2}),

@@ -230,9 +230,13 @@ fn weights_by_grades_scale_lambda_if_all_differences_are_equal() {
 fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
     let connection = example();
     let failing = WEIGHTED.replace("relevance, copies", "json('{') AS relevance, copies");
-    for (algorithm, by) in
-        [("slam", "slam"), ("direct", "direct"), ("list_mle", "list_mle"), ("perceptron", "perceptron")]
-    {
+    for (algorithm, by) in [
+        ("slam", "slam"),
+        ("direct", "direct"),
+        ("list_mle", "list_mle"),
+        ("perceptron", "perceptron"),
+        ("lambdamart", "lambda_rank"),
+    ] {
         let error = fit(&connection, algorithm, &failing, &json!({})).unwrap_err();
         let way_out = match algorithm {
             "perceptron" => "another algorithm, such as \"rank_svm\"",
