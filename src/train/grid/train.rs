@@ -142,7 +142,6 @@ impl GridSpec {
         let generalization = session.generalization(&spec, &fits)?;
         let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect())?;
         details.extend(bandwidth);
-        details.extend(generalization.map(|bound| ("generalization".to_owned(), bound)));
         details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
         details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
         details.extend(learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
@@ -155,6 +154,7 @@ impl GridSpec {
             unconverged,
             warnings,
             details,
+            volatile: generalization.map(|bound| ("generalization".to_owned(), bound)).into_iter().collect(),
             ..Trained::new(ranker, scaling)
         })
     }
