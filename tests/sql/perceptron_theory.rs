@@ -101,6 +101,18 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
+/// m and `v_max` of all rounds of a call.
+fn weights_of(rounds: &[Round]) -> (usize, f64) {
+    let positive = |round: &Round| {
+        let mut v: Vec<f64> = round.weights.iter().copied().filter(|v| *v > 0.0).collect();
+        v.sort_by(f64::total_cmp);
+        v
+    };
+    let most = rounds.iter().map(|round| positive(round).len()).max().unwrap_or(0);
+    let ratio = |round: &Round| positive(round).last().map_or(1.0, |largest| largest / positive(round)[0]);
+    (most, rounds.iter().map(ratio).fold(1.0, f64::max))
+}
+
 impl Run {
     fn of(queries: &Queries, kernel: impl Fn(&[f64], &[f64]) -> f64, misorder: bool) -> Self {
         let documents: Vec<&[f64; 2]> = queries.iter().flatten().map(|(_, x)| x).collect();
@@ -199,17 +211,9 @@ impl Run {
         close("rounds", number("/bounds/rounds"), (to - from) as f64);
         close("loss", number("/bounds/cumulative_loss"), losses);
         close("surrogate", number("/bounds/cumulative_surrogate"), surrogates);
-        // m and v_max of all rounds of the call.
-        let positive = |round: &Round| {
-            let mut v: Vec<f64> = round.weights.iter().copied().filter(|v| *v > 0.0).collect();
-            v.sort_by(f64::total_cmp);
-            v
-        };
-        let most = rounds.iter().map(|round| positive(round).len()).max().unwrap_or(0);
+        let (most, ratio) = weights_of(rounds);
         close("m", number("/bounds/most_weighted_documents"), most as f64);
-        let ratio =
-            |round: &Round| positive(round).last().map_or(1.0, |largest| largest / positive(round)[0]);
-        close("v_max", number("/bounds/largest_weight_ratio"), rounds.iter().map(ratio).fold(1.0, f64::max));
+        close("v_max", number("/bounds/largest_weight_ratio"), ratio);
         // 1. The regret and Theorem 5 at every scale of the averaged function.
         let (average, first) = (self.average(to), &self.functions[from]);
         let counted = |u: &[f64]| -> f64 { rounds.iter().map(|round| self.counted_loss(round, u)).sum() };
