@@ -72,6 +72,16 @@ const MIXED_CASES: &[(&str, &str)] = &[
     ),
 ];
 
+/// With a text column of documents.
+pub const WITH_BRAND: &str =
+    "SELECT query_id, doc_id, relevance, b AS price, char(97 + doc_id % 3) AS brand FROM judged";
+
+/// Options of models with categories.
+const BRAND_CASES: &[(&str, &str)] = &[
+    ("rank_svm", r#"{"lambda": 0.02, "columns": {"categories": ["brand"]}}"#),
+    ("boosted_trees", r#"{"trees": 3, "depth": 2, "columns": {"categories": ["brand"]}}"#),
+];
+
 /// Options of models whose kernels see query features.
 const DIFFERENT_CASES: &[(&str, &str)] = &[("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#)];
 
@@ -186,7 +196,12 @@ pub fn samples(connection: &Connection) -> Vec<Sample> {
     for algorithm in ALGORITHMS {
         assert!(cases.iter().any(|(name, _)| *name == algorithm.name), "no model of '{}'", algorithm.name);
     }
-    let sources = [(MIXED_CASES, "judged"), (WEIGHTED_CASES, WEIGHTED), (DIFFERENT_CASES, DIFFERENT)];
+    let sources = [
+        (MIXED_CASES, "judged"),
+        (WEIGHTED_CASES, WEIGHTED),
+        (DIFFERENT_CASES, DIFFERENT),
+        (BRAND_CASES, WITH_BRAND),
+    ];
     let of_sources =
         sources.iter().flat_map(|(cases, source)| cases.iter().map(move |case| (case.0, case.1, *source)));
     let others = cases.iter().map(|(algorithm, options)| {

@@ -18,7 +18,7 @@ use sqlite_ltr::internals::learn::kernel;
 use sqlite_ltr::internals::train::ALGORITHMS;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::models::{SLOTS, WITHOUT_MOOD, connect, samples};
+use super::models::{SLOTS, Sample, WITH_BRAND, WITHOUT_MOOD, connect, samples};
 
 /// What the models rank: training queries, with and without features of their own; a new query; slots; ratings.
 const SOURCES: &[(&str, &str)] = &[
@@ -29,6 +29,7 @@ const SOURCES: &[(&str, &str)] = &[
         "SELECT 77 AS query_id, doc_id, b AS a, a AS b, 0.4 AS q_mood, 'a' AS q_site, '[2, 4, 1]' AS q_wish FROM judged \
          WHERE query_id = 2",
     ),
+    ("with_brand", WITH_BRAND),
     ("slots", SLOTS),
     ("ratings", "ratings"),
 ];
@@ -60,8 +61,12 @@ fn scores(connection: &Connection, model: &[u8]) -> Scores {
     let mut of_source = |source: &str| -> rusqlite::Result<Vec<f64>> {
         statement.query_map((model, source), |row| row.get(0))?.collect()
     };
-    let found =
-        SOURCES.iter().filter_map(|(name, source)| Some(((*name).to_owned(), of_source(source).ok()?)));
+    // Factors rank ids from any source, but those of format 6 were stored before this one.
+    let is_known = |source: &&(&str, &str)| source.0 != "with_brand" || format(model) > 6;
+    let found = SOURCES
+        .iter()
+        .filter(is_known)
+        .filter_map(|(name, source)| Some(((*name).to_owned(), of_source(source).ok()?)));
     found.filter(|(_, scores)| !scores.is_empty()).collect()
 }
 
@@ -71,10 +76,17 @@ fn stored(folder: &Path) -> BTreeMap<String, Stored> {
     serde_json::from_str(&text).expect("scores as JSON")
 }
 
-/// Writes the models of the present format that are not stored yet. Stored models never change.
+/// Writes the models that are not stored yet, those of each format into its folder. Stored models never change.
 fn write(connection: &Connection) {
-    let samples = samples(connection);
-    let folder = folder().join(format(&samples[0].bytes).to_string());
+    let mut of_format: BTreeMap<u16, Vec<Sample>> = BTreeMap::new();
+    for sample in samples(connection) {
+        of_format.entry(format(&sample.bytes)).or_default().push(sample);
+    }
+    of_format.into_iter().for_each(|(version, samples)| write_format(connection, version, samples));
+}
+
+fn write_format(connection: &Connection, version: u16, samples: Vec<Sample>) {
+    let folder = folder().join(version.to_string());
     fs::create_dir_all(&folder).expect("a folder");
     let mut all = stored(&folder);
     for sample in samples {
@@ -138,8 +150,10 @@ fn stored_models_give_the_same_scores() {
             let kernel = &info["settings"]["kernel"];
             let is_fitted =
                 info["settings"]["loss"] == "logistic" && info["settings"]["fit_at"] == "query_time";
-            let of_exponentials =
-                name.starts_with("auto") || is_fitted || !kernel.is_null() && kernel != "linear";
+            let of_exponentials = name.starts_with("auto")
+                || is_fitted
+                || info["settings"]["interaction"] == "gaussian"
+                || !kernel.is_null() && kernel != "linear";
             for (source, expected) in expected {
                 let found = &found[source];
                 let same = found.len() == expected.len()
