@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The minimum w on the right is shorter for a larger mu. If it is in the ball, the left side is at most the right side plus
-//! mu (B^2 - |w|^2). So mu is searched until this is small: where |w| = B, or near 0 if w stays inside. 2 mu is the
-//! multiplier of |w| <= B.
+//! mu (B^2 - |w|^2). So mu is searched until this is small: where |w| = B, or near 0 if w stays inside. A minimum that is a
+//! little longer than B is shortened to it. 2 mu is the multiplier of |w| <= B.
 
 use super::{Bundle, MODEL_ACCURACY, Model, Penalized, Penalty, Planes, RiskLine, Run, Sample};
 use crate::base::Control;
@@ -101,20 +101,24 @@ impl Penalized for Ball<'_> {
         let square = self.radius * self.radius;
         let (mut low, mut high) = (0.0, f64::INFINITY);
         let mut mu = planes.mu.max(f64::MIN_POSITIVE);
-        let (mut inside, mut bound) = (best.w.clone(), f64::NEG_INFINITY);
+        let (mut nearest, mut least, mut bound) = (best.w.clone(), f64::INFINITY, f64::NEG_INFINITY);
         for _ in 0..MOST_TRIALS {
-            let Model { u, bound: at_mu } = planes.planes.at_ridge(mu, accuracy);
+            let Model { mut u, bound: at_mu } = planes.planes.at_ridge(mu, accuracy);
             bound = bound.max(at_mu - mu * square);
             let length = norm(&u);
             let left = mu * (square - length * length);
-            planes.mu = mu;
+            if left.abs() < least {
+                shorten(self.radius, &mut u);
+                (nearest, least) = (u, left.abs());
+                planes.mu = mu;
+            }
+            if least <= accuracy {
+                break;
+            }
             // With the same planes, |w| is B a little above this mu.
             let same_planes = mu * length / self.radius + accuracy / (4.0 * square);
             let next = if left >= 0.0 {
-                (inside, high) = (u, mu);
-                if left <= accuracy {
-                    break;
-                }
+                high = mu;
                 if low > 0.0 { same_planes } else { same_planes.min(mu / STEP) }
             } else {
                 low = mu;
@@ -126,7 +130,7 @@ impl Penalized for Ball<'_> {
             }
         }
         planes.planes.drop_idle();
-        (inside, bound)
+        (nearest, bound)
     }
 
     fn line<'a>(&'a self, from: &'a Sample, to: &[f64]) -> RiskLine<'a> {
