@@ -157,7 +157,7 @@ fn interactions_have_weights_and_contributions_for_each_query() {
         for (sql, says) in [
             ("SELECT ltr_score('model', '[0.9, 0.5]')", "q_u, q_v"),
             ("SELECT count(*) FROM ltr_weights('model')", "query features"),
-            ("SELECT ltr_export('model', 'sql')", "has a function for each query"),
+            ("SELECT ltr_export('model', 'sql')", "train it with \"interaction\": \"none\""),
             ("SELECT count(*) FROM ltr_neighbors('model', '[1, 2]')", "uses no neighbors"),
         ] {
             let found = connection.query_row(sql, [], |_| Ok(())).expect_err(sql).to_string();

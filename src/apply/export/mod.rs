@@ -137,7 +137,9 @@ impl Term<'_> {
 fn terms(model: &Model) -> Result<Vec<Term<'_>>> {
     let Some(linear) = model.ranker.as_linear() else {
         let algorithm = &model.card.algorithm;
-        let (what, way_out) = if model.capabilities().has_features {
+        let (what, way_out) = if model.ranker.as_interactions().is_some() {
+            ("has a function for each query", "train it with \"interaction\": \"none\", or")
+        } else if model.capabilities().has_features {
             ("has a function for each query", "export a model of rank_svm, or")
         } else {
             ("has factors of users and items", "read them with ltr_factors, or")
