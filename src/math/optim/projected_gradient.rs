@@ -130,7 +130,7 @@ pub(super) fn is_below_parabola(v: &Point, next: &Point, curvature: f64) -> bool
 }
 
 /// Moves w to the nearest point of the ball.
-fn project(radius: f64, w: &mut [f64]) {
+pub(super) fn project(radius: f64, w: &mut [f64]) {
     let length = norm(w);
     if length > radius {
         w.iter_mut().for_each(|w| *w *= radius / length);

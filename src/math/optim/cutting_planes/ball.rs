@@ -16,6 +16,7 @@
 
 use super::{Bundle, MODEL_ACCURACY, Model, Penalized, Penalty, Planes, RiskLine, Run, Sample};
 use crate::base::Control;
+use crate::math::optim::projected_gradient::project;
 use crate::math::{Objective, Solution, StopRule, difference, dot, iterate, norm, solve_path};
 
 /// Most values of mu for one minimum of the planes.
@@ -34,7 +35,7 @@ pub fn minimize_path(
     let mut planes = BallPlanes::new(risk.dim());
     solve_path(radii, |radius, previous| {
         let mut start = previous.map_or_else(|| vec![0.0; risk.dim()], |solution| solution.w.clone());
-        shorten(radius, &mut start);
+        project(radius, &mut start);
         let kept = std::mem::replace(&mut planes, BallPlanes::new(0));
         let mut bundle = Bundle::with_planes(kept, &Ball { risk, radius }, start);
         let mut solution = iterate(rule, control, || Run::new(Ball { risk, radius }, &mut bundle));
@@ -42,14 +43,6 @@ pub fn minimize_path(
         solution.report.multiplier = Some(2.0 * planes.mu);
         solution
     })
-}
-
-/// Moves w to the nearest point of the ball.
-fn shorten(radius: f64, w: &mut [f64]) {
-    let length = norm(w);
-    if length > radius {
-        w.iter_mut().for_each(|w| *w *= radius / length);
-    }
 }
 
 /// R over |w| <= B.
@@ -108,7 +101,7 @@ impl Penalized for Ball<'_> {
             let length = norm(&u);
             let left = mu * (square - length * length);
             if left.abs() < least {
-                shorten(self.radius, &mut u);
+                project(self.radius, &mut u);
                 (nearest, least) = (u, left.abs());
                 planes.mu = mu;
             }
