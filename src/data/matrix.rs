@@ -167,6 +167,14 @@ impl Matrix {
         })
     }
 
+    /// The same rows, each followed by these numbers.
+    #[must_use]
+    pub fn followed_by(&self, last: &[f64]) -> Self {
+        let x = |row: usize| (0..self.columns()).map(move |column| self.at(row, column));
+        let values = (0..self.rows()).flat_map(|row| x(row).chain(last.iter().copied())).collect();
+        Self::F64(shaped(self.rows(), self.columns() + last.len(), values))
+    }
+
     /// The rows in another order, or some of them.
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {

@@ -167,10 +167,8 @@ impl QueryFeatureRule {
         for (query, encoded) in encoded.rows().into_iter().enumerate() {
             control.check()?;
             let z = self.numbers_of(&encoded.to_vec());
-            for row in data.rows(query) {
-                rows.extend((0..m).map(|column| data.features.at(row, column)));
-                rows.extend(&z);
-            }
+            let x = data.features.select_rows(&data.rows(query).collect::<Vec<usize>>()).followed_by(&z);
+            rows.extend(x.rows_f64(0..x.rows()));
         }
         data.features = Matrix::F64(shaped(n, m + p, rows));
         Ok(memory)

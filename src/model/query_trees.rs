@@ -97,20 +97,9 @@ impl QueryTrees {
             }
             Self::Sum(sum) => {
                 let (mut members, mut weights) = (Vec::with_capacity(sum.space.members().len()), Vec::new());
-                let mut rest = &sum.weights[..];
-                for member in sum.space.members() {
-                    let (own, others) = rest.split_at(member.space.dim());
-                    rest = others;
+                for (member, of) in sum.space.members().iter().zip(sum.space.summands(&sum.weights)) {
                     let width = member.scaling.width(sum.space.width());
-                    let joined = member.space.width() - width;
-                    let (space, at_query) = match member.space.trees().filter(|_| joined > 0) {
-                        Some(forest) => {
-                            let (forest, values) = fill((forest, own), width, features);
-                            (Space::of_trees(width, forest), values)
-                        }
-                        None if joined > 0 => member.space.at(own, &sum.rule.numbers_of(features)),
-                        None => (member.space.clone(), own.to_vec()),
-                    };
+                    let (space, at_query) = sum.at(member, of.weights, width, features);
                     weights.extend(at_query);
                     members.push(Member { scaling: member.scaling.clone(), space });
                 }
@@ -132,6 +121,20 @@ impl QueryTrees {
             if is_sum { Self::Sum(decode_header(header)?) } else { Self::One(decode_header(header)?) };
         trees.validate()?;
         Ok(trees)
+    }
+}
+
+impl QuerySum {
+    /// A member for documents with `width` scaled features and a query with these encoded features, and its weights.
+    fn at(&self, member: &Member, own: &[f64], width: usize, features: &[f64]) -> (Space, Vec<f64>) {
+        match member.space.trees() {
+            _ if member.space.width() == width => (member.space.clone(), own.to_vec()),
+            Some(forest) => {
+                let (forest, values) = fill((forest, own), width, features);
+                (Space::of_trees(width, forest), values)
+            }
+            None => member.space.at(own, &self.rule.numbers_of(features)),
+        }
     }
 }
 
@@ -213,7 +216,20 @@ impl Scorer for QueryTrees {
     }
 
     fn scores(&self, documents: &Documents<'_>, query: &[f64], control: &Control) -> Result<Vec<f64>> {
-        let of_documents = self.for_query(query);
-        of_documents.scorer().scores(documents, &of_documents.function().weights, control)
+        let Self::Sum(sum) = self else {
+            let of_documents = self.for_query(query);
+            return of_documents.scorer().scores(documents, &of_documents.function().weights, control);
+        };
+        // Kernels compare documents and query features together: their landmarks are not copied for each query.
+        let numbers = sum.rule.numbers_of(query);
+        let documents = (documents, &numbers[..]);
+        sum.space.add_scores(documents, &sum.weights, control, |member, documents, own| {
+            let width = documents.features.columns();
+            if member.space.width() == width {
+                return member.space.scores(documents, own, control);
+            }
+            let (space, own) = sum.at(member, own, width, query);
+            space.scores(documents, &own, control)
+        })
     }
 }

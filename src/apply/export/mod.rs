@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::{Error, Result, named, shorten};
 use crate::data::{Missing, Scaling, ScalingKind};
-use crate::learn::space::{AnySpace, Form, Space, WeightsOf};
+use crate::learn::space::{Form, Space, Summand, WeightsOf};
 use crate::model::{GeneralTrees, Model};
 
 pub use json::{FindName, not_a_model, read as read_json};
@@ -148,23 +148,13 @@ fn terms(model: &Model) -> Result<Vec<Term<'_>>> {
             "a model of '{algorithm}' {what} and has no text form; {way_out} copy the row of ltr_models"
         )));
     };
-    let weights = &linear.function().weights[..];
-    Ok(match linear.space() {
-        AnySpace::One(space) => vec![Term { scaling: &model.scaling, space, weights }],
-        AnySpace::Sum(sum) => {
-            let mut rest = weights;
-            let term = |member: &'_ crate::learn::space::Member| {
-                let (own, others) = rest.split_at(crate::learn::space::Scorer::dim(&member.space));
-                rest = others;
-                own
-            };
-            let weights: Vec<&[f64]> = sum.members().iter().map(term).collect();
-            let members = sum.members().iter().zip(weights);
-            members
-                .map(|(member, weights)| Term { scaling: &member.scaling, space: &member.space, weights })
-                .collect()
-        }
-    })
+    let summands = linear.scorer().summands(&linear.function().weights);
+    let term = |Summand { scaling, space, weights }| Term {
+        scaling: scaling.unwrap_or(&model.scaling),
+        space,
+        weights,
+    };
+    Ok(summands.into_iter().map(term).collect())
 }
 
 /// Why a model has no such form.

@@ -129,13 +129,13 @@ impl SumSpace {
     }
 
     /// The sum of scores of the documents of one query. `of_member` is given a member, the documents with its scaling, and
-    /// its weights.
+    /// its weights. `last`: features after the scaled ones, for kernels that have more.
     ///
     /// # Errors
     /// Errors of `of_member`; values that the scaling does not take; an interruption.
     pub fn add_scores(
         &self,
-        documents: &Documents<'_>,
+        (documents, last): (&Documents<'_>, &[f64]),
         weights: &[f64],
         control: &Control,
         of_member: impl Fn(&Member, &Documents<'_>, &[f64]) -> Result<Vec<f64>>,
@@ -162,6 +162,8 @@ impl SumSpace {
                     })
                     .collect();
                 if let WeightsOf::Documents(basis) = member.space.weights_of() {
+                    let joined = (basis.points().dim() > scaled.columns()).then(|| scaled.followed_by(last));
+                    let scaled = joined.as_ref().unwrap_or(scaled);
                     let scores = basis.scores_by(scaled, 0..n, &functions, control)?;
                     alike.iter().zip(scores).for_each(|(other, scores)| found[*other] = Some(scores));
                 } else {
@@ -202,7 +204,7 @@ impl Scorer for SumSpace {
         let of_member = |member: &Member, documents: &Documents<'_>, weights: &[f64]| {
             member.space.scores(documents, weights, control)
         };
-        self.add_scores(documents, weights, control, of_member)
+        self.add_scores((documents, &[]), weights, control, of_member)
     }
 
     fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {
