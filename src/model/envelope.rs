@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | `ltrmodel` |
-//! | 8..10 | format version, little-endian like every number here: 6, or 7 with categories, trees of other libraries, or functions of query features |
+//! | 8..10 | format version, little-endian like every number here: 6, or 7 with categories, trees of other libraries, functions of query features, or all neighbors at the last distance |
 //! | 10..16 | zero |
 //! | 16..24 | length of the model |
 //! | 24..32 | length of the header |
@@ -23,7 +23,8 @@ use crate::base::{Error, Result, checkpoint};
 const MAGIC: &[u8; 8] = b"ltrmodel";
 /// The format version of models without what needs [`WITH_CATEGORIES`], which is the oldest that is read, too.
 pub(super) const PLAIN: u16 = 6;
-/// The format version of models with categories, trees of other libraries, or functions of query features other than trees. The
+/// The format version of models with categories, trees of other libraries, functions of query features other than trees, or all
+/// neighbors at the last distance. The
 /// categories, which can be none, follow the other parts of the header.
 pub(super) const WITH_CATEGORIES: u16 = 7;
 const HASHED: usize = 32;

@@ -23,6 +23,8 @@ use crate::learn::space::{Function, Scorer, Space};
 use crate::math::{are_bounded, is_positive};
 
 pub(super) const TAG: &str = "query_dependent";
+/// The form in which all training queries at the distance of the last neighbor count.
+pub(super) const TIES_TAG: &str = "query_dependent_ties";
 
 /// The training queries and their functions.
 #[derive(Debug)]
@@ -53,6 +55,11 @@ impl QueryDependent {
         let blocks = &neighborhood.blocks;
         let queries_with_block = (0..blocks.len()).filter(|query| blocks.is_informative(*query)).collect();
         Self { neighborhood, spec, training, indices, queries_with_block }
+    }
+
+    /// The name of the form in a stored model.
+    pub(super) fn tag(&self) -> &'static str {
+        if self.neighborhood.smoothing.joins_ties { TIES_TAG } else { TAG }
     }
 
     /// The space of its functions.
@@ -182,9 +189,10 @@ impl QueryDependent {
     }
 
     /// Reads the ranker; its blocks are loaded afterwards.
-    pub(super) fn decode(header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
-        let header: Header = decode_header(header)?;
+    pub(super) fn decode(tag: &str, header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
+        let mut header: Header = decode_header(header)?;
         header.validate(blocks)?;
+        header.smoothing.joins_ties = tag == TIES_TAG;
         // 1. Functions: rows of one matrix.
         let function = |(weights, (objective, gap)): (&[f64], &(f64, f64))| {
             Arc::new(Function { weights: weights.to_vec(), objective: *objective, gap: *gap })

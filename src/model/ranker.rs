@@ -55,7 +55,7 @@ impl Ranker {
         match self {
             Self::Linear(_) => linear::TAG,
             Self::Online(_) => online::TAG,
-            Self::QueryDependent(_) => query_dependent::TAG,
+            Self::QueryDependent(ranker) => ranker.tag(),
             Self::Interactions(_) => interactions::TAG,
             Self::QueryTrees(trees) => trees.tag(),
             Self::GeneralTrees(_) => general::TAG,
@@ -68,6 +68,7 @@ impl Ranker {
         match self {
             Self::GeneralTrees(_) | Self::Interactions(_) => true,
             Self::QueryTrees(trees) => trees.joins_kernels(),
+            Self::QueryDependent(ranker) => ranker.tag() == query_dependent::TIES_TAG,
             _ => false,
         }
     }
@@ -170,14 +171,16 @@ impl Ranker {
     /// # Errors
     /// [`Error::Corrupt`] for an unknown form and for bytes that [`Self::encode`] does not write.
     pub fn decode(tag: &str, header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
-        if blocks > 0 && tag != query_dependent::TAG {
+        if blocks > 0 && ![query_dependent::TAG, query_dependent::TIES_TAG].contains(&tag) {
             return Err(Error::Corrupt(format!("a ranker of the form '{tag}' with blocks")));
         }
         match tag {
             linear::TAG => Linear::decode(header).map(Self::Linear),
             online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
-            query_dependent::TAG => QueryDependent::decode(header, blocks, loading)
-                .map(|ranker| Self::QueryDependent(Box::new(ranker))),
+            query_dependent::TAG | query_dependent::TIES_TAG => {
+                QueryDependent::decode(tag, header, blocks, loading)
+                    .map(|ranker| Self::QueryDependent(Box::new(ranker)))
+            }
             interactions::TAG => {
                 Interactions::decode(header).map(|ranker| Self::Interactions(Box::new(ranker)))
             }

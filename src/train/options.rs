@@ -309,7 +309,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("kernel", Rule::TextOrObject, "null", TRAIN, "kernel by name, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}").searchable(),
     def("landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents (with form ranking: pairs) that span the space of a kernel").searchable(),
     def("smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm").searchable(),
-    def("neighbors", Rule::IntegerOr(1, 1_000_000_000, "auto"), "\"auto\"", TRAIN, "number of nearest training queries with a weight above 0; auto: 5 to 100, by how well neighbors predict a query").searchable(),
+    def("neighbors", Rule::IntegerOr(1, 1_000_000_000, "auto"), "\"auto\"", TRAIN, "number of nearest training queries, and all others at the last distance; auto: 5 to 100, by the statistic").searchable(),
     def("novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors").searchable(),
     def("bandwidth", Rule::Bandwidth, "\"median\"", TRAIN, "distance h in the weights of training queries: a number, a multiple of the median distance, or its rate in n").searchable(),
     def("prior", Rule::OneOfOrModel(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries (auto: if queries do not differ), least squares, or a stored model").searchable(),

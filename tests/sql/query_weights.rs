@@ -61,3 +61,33 @@ fn learned_weights_do_no_harm_if_no_feature_decides() {
     let (learned, _) = error(&connection, &json!("learned"));
     assert!(learned < euclidean + 0.01, "learned {learned}, Euclidean {euclidean}");
 }
+
+/// Rule 4.9: Of 60 queries with three different features each third is at distance 0. Their order and their ids play no role.
+#[test]
+fn all_queries_at_the_distance_of_the_last_neighbor_are_used() {
+    let connection = simulated(60, 1.0);
+    connection
+        .execute_batch(
+            "CREATE TABLE kinds AS SELECT query_id, doc_id, relevance, x, y, z, query_id % 3 AS q_kind FROM docs;
+             CREATE TABLE renamed AS SELECT 1000 - 7 * query_id AS query_id, doc_id, relevance, x, y, z, q_kind FROM kinds
+               WHERE query_id < 60;",
+        )
+        .unwrap();
+    let scores = |name: &str, source: &str, neighbors: usize, smoothing: &str| -> Vec<f64> {
+        let options = json!({"name": name, "neighbors": neighbors, "smoothing": smoothing, "lambda": 0.01, "tolerance": 1e-9, "prior": "zero"});
+        let train = "SELECT ltr_train('q_svm', ?1, ?2)";
+        let _: String = value(&connection, train, (source, options.to_string()));
+        let rank = "SELECT score FROM ltr_rank(?1, 'SELECT * FROM kinds WHERE query_id >= 1000') ORDER BY query_id, doc_id";
+        let mut statement = connection.prepare(rank).unwrap();
+        statement.query_map([name], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let queries = "SELECT * FROM kinds WHERE query_id < 60";
+    for smoothing in ["knn", "gaussian"] {
+        let few = scores("few", queries, 3, smoothing);
+        assert_eq!(few, scores("all", queries, 20, smoothing), "{smoothing}");
+        let renamed = scores("renamed", "renamed", 3, smoothing);
+        let differs = |(a, b): (&f64, &f64)| (a - b).abs() > 1e-6;
+        assert!(!few.iter().zip(&renamed).any(differs), "{smoothing}: {few:?} {renamed:?}");
+        assert!(few != scores("more", queries, 21, smoothing), "{smoothing}");
+    }
+}

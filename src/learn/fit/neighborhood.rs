@@ -148,18 +148,21 @@ impl Neighborhood {
     }
 
     /// Reserves the bytes of the documents of these neighbors. If the smoothing has a cache, [`Self::reserve_cache`]
-    /// reserves them once.
+    /// reserves them once, except those of further queries at the distance of the last neighbor.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).
     pub fn reserve(&self, neighbors: &[Neighbor], control: &Control) -> Result<Reservation> {
-        match self.smoothing.kind {
-            SmoothingKind::Uniform => {
-                let queries = neighbors.iter().map(|neighbor| neighbor.query);
-                self.blocks.reserve(queries.filter(|query| self.blocks.is_informative(*query)), control)
-            }
-            _ => Ok(control.memory().nothing()),
+        let in_cache = match self.smoothing.kind {
+            SmoothingKind::Uniform => 0,
+            SmoothingKind::Individual => 1,
+            _ => self.smoothing.neighbors_for(self.smoothing.widest()),
+        };
+        if neighbors.len() <= in_cache {
+            return Ok(control.memory().nothing());
         }
+        let queries = neighbors[in_cache..].iter().map(|neighbor| neighbor.query);
+        self.blocks.reserve(queries.filter(|query| self.blocks.is_informative(*query)), control)
     }
 
     /// Reserves the bytes of the queries that are prepared for `fits` fits (see [`TrainingBlocks::reserve_cache`]), and

@@ -1,7 +1,7 @@
 //! Smoothing: how much each training query counts for a target query.
 //!
 //! For a target q0 and training queries q_i at distances d_i = |q_i - q0| the weight is pi_i = W(d_i / h), cut to the
-//! nearest `neighbors` (ties by training order); Dai & Wang (2019), section 2.2. For a novel query, which has no training data,
+//! nearest `neighbors` and all others at the distance of the last of them; Dai & Wang (2019), section 2.2. For a novel query, which has no training data,
 //! it is cut to the nearest `novel_neighbors` (section 5.2). With u = d / h:
 //!
 //! | name | W(u) |
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::named;
 use crate::data::Separation;
-use crate::math::{keep_smallest, median};
+use crate::math::{compare, keep_smallest, median};
 
 pub use query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
 
@@ -91,6 +91,10 @@ pub struct Smoothing {
     pub novel_neighbors: usize,
     /// Scale of distances; used by the four kernels of u.
     pub bandwidth: Bandwidth,
+    /// Whether all queries at the distance of the last neighbor count too. Otherwise the first ones in the training order do, as
+    /// in models of format 6.
+    #[serde(skip)]
+    pub joins_ties: bool,
 }
 
 named!(SmoothingKind {
@@ -129,7 +133,7 @@ impl SmoothingKind {
 impl Smoothing {
     /// A smoothing with the same number of neighbors for training queries and novel ones.
     pub fn new(kind: SmoothingKind, neighbors: usize, bandwidth: Bandwidth) -> Self {
-        Self { kind, neighbors, novel_neighbors: neighbors, bandwidth }
+        Self { kind, neighbors, novel_neighbors: neighbors, bandwidth, joins_ties: kind.uses_distance() }
     }
 
     /// The largest number of queries that count for a target.
@@ -182,14 +186,24 @@ impl Smoothing {
         }
     }
 
-    /// The nearest candidates with their distances, nearest first; ties in the order of the candidates. The target
+    /// The nearest candidates with their distances, nearest first; equal ones in the order of the candidates. The target
     /// determines their number. `None` entries are no candidates.
     pub fn nearest(&self, distances: &[Option<f64>], target: Target) -> Vec<(usize, f64)> {
-        let neighbors = self.neighbors_for(target);
         let mut near: Vec<(usize, f64)> =
             distances.iter().enumerate().filter_map(|(index, d)| d.map(|d| (index, d))).collect();
-        keep_smallest(&mut near, neighbors);
+        self.keep_nearest(&mut near, target);
         near
+    }
+
+    /// Keeps those of the pairs of index and distance that count for the target, nearest first.
+    fn keep_nearest(&self, near: &mut Vec<(usize, f64)>, target: Target) {
+        let count = self.neighbors_for(target);
+        if !self.joins_ties || count >= near.len() {
+            return keep_smallest(near, count);
+        }
+        let last = near.select_nth_unstable_by(count - 1, |a, b| compare(a.1, b.1)).1.1;
+        near.retain(|(_, distance)| compare(*distance, last).is_le());
+        keep_smallest(near, usize::MAX);
     }
 }
 
@@ -208,10 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_to_the_earlier_query_and_only_neighbors_count() {
+    fn all_queries_at_the_last_distance_count() {
+        let distances = [Some(1.0), None, Some(0.5), Some(1.0), Some(1.5)];
         let smoothing = Smoothing::new(SmoothingKind::Knn, 2, Bandwidth::Median);
-        let near = smoothing.weights(&[Some(1.0), None, Some(0.5), Some(1.0)], 1.0, Target::Novel);
-        assert_eq!(near, [(2, 1.0), (0, 1.0)]);
+        assert_eq!(smoothing.weights(&distances, 1.0, Target::Novel), [(2, 1.0), (0, 1.0), (3, 1.0)]);
+        // In models of format 6 the earlier query counts.
+        let smoothing = Smoothing { joins_ties: false, ..smoothing };
+        assert_eq!(smoothing.weights(&distances, 1.0, Target::Novel), [(2, 1.0), (0, 1.0)]);
     }
 
     #[test]
@@ -244,8 +261,10 @@ mod tests {
         };
         let all = with(1000);
         assert!(all.is_sorted_by(|a, b| a.1 > b.1 || (a.1 >= b.1 && a.0 < b.0)));
+        let at = |index: usize| distances[all[index].0];
         for neighbors in 1..all.len() {
-            assert_eq!(with(neighbors), all[..neighbors]);
+            let last = (neighbors..all.len()).find(|next| at(*next) > at(neighbors - 1)).unwrap_or(all.len());
+            assert_eq!(with(neighbors), all[..last]);
         }
     }
 

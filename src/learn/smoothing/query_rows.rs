@@ -15,7 +15,7 @@ use super::{Smoothing, SmoothingKind, Target};
 use crate::base::{Ticks, bytes_of, parallel};
 use crate::data::{QueryDistance, Separation};
 use crate::math::select::Candidates;
-use crate::math::{PANEL, Row, add_product, candidates, compare, keep_smallest, panels_for};
+use crate::math::{PANEL, Row, add_product, candidates, compare, panels_for};
 
 /// Encoded features of queries, one row each, and the panels of their numbers once they are used.
 #[derive(Debug, Default)]
@@ -190,7 +190,7 @@ impl Search<'_> {
         }
         let near = candidates(squares, [0, count - 1], error).indices.into_iter();
         let mut near: Vec<(usize, f64)> = near.map(|query| (query as usize, exact(query))).collect();
-        keep_smallest(&mut near, count);
+        smoothing.keep_nearest(&mut near, target);
         let weighted = |(query, distance): (usize, f64)| {
             (query, distance, smoothing.weight(&Separation { distance, cost: 0.0 }, h))
         };

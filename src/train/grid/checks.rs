@@ -85,44 +85,6 @@ pub fn nothing_to_learn(queries: usize) -> Error {
     ))
 }
 
-/// Training queries that [`equally_near`] examines at most.
-const MOST_EXAMINED: usize = 200;
-
-/// A warning if most training queries have more equally near training queries than neighbors: which of them are used then
-/// depends on the order of their ids only.
-pub(super) fn equally_near(
-    neighborhood: &Neighborhood,
-    n_queries: usize,
-    control: &Control,
-) -> Result<Option<String>> {
-    let neighbors = neighborhood.smoothing.neighbors;
-    if !neighborhood.smoothing.kind.uses_distance() || neighbors >= n_queries {
-        return Ok(None);
-    }
-    let mut unlimited = neighborhood.clone();
-    unlimited.smoothing.neighbors = n_queries;
-    let (mut examined, mut tied, mut needed) = (0, 0, neighbors);
-    for query in (0..n_queries).step_by(n_queries.div_ceil(MOST_EXAMINED)) {
-        control.check()?;
-        examined += 1;
-        let near = unlimited.neighbors_of(query);
-        let Some(last) = near.get(neighbors - 1).map(|neighbor| neighbor.distance) else { continue };
-        let closer = near.partition_point(|neighbor| neighbor.distance < last);
-        let up_to = near.partition_point(|neighbor| neighbor.distance <= last);
-        if up_to - closer > neighbors {
-            tied += 1;
-            needed = needed.max(up_to);
-        }
-    }
-    Ok((2 * tied > examined).then(|| {
-        format!(
-            "{tied} of {examined} examined training queries have more than {neighbors} equally near training queries, of which \
-             those with the smallest ids are used; set \"neighbors\" to at least {needed} to use all of them, or add query \
-             features that tell them apart"
-        )
-    }))
-}
-
 /// A warning for each query feature whose texts begin like JSON but are no orders of items: they are categories.
 pub(super) fn broken_orders(spec: &GridSpec, data: &Dataset, neighborhood: &Neighborhood) -> Vec<String> {
     let opens = |value: &QueryValue| matches!(value, QueryValue::Text(text) if text.trim_start().starts_with(['[', '{']));

@@ -1,6 +1,7 @@
 //! The fits of a training on the grid: one function of all queries, or one per training query, and the function to which they
 //! shrink.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use super::session::Session;
@@ -16,6 +17,7 @@ use crate::train::algorithm::LogStep;
 use crate::train::select::significant;
 
 /// One fitted function; times are seconds since training began.
+#[derive(Clone)]
 pub struct Fit {
     pub function: Function,
     pub report: SolveReport,
@@ -140,8 +142,21 @@ impl Session<'_> {
         if self.spec.fit_at == FitAt::QueryTime {
             return Ok(Vec::new());
         }
-        self.control.expect(self.data.n_queries());
-        let queries: Vec<usize> = (0..self.data.n_queries()).collect();
+        // Queries with the same features and lambda have the same function.
+        let mut numbers: HashMap<Vec<u64>, usize> = HashMap::new();
+        let mut queries: Vec<usize> = Vec::new();
+        let number = |query: usize| {
+            let own = (self.spec.smoothing.kind == SmoothingKind::Individual).then_some(query as f64);
+            let lambda = each.map(|each| each[query]);
+            let features = self.neighborhood.features.row(query);
+            let key = features.iter().copied().chain(own).chain(lambda).map(f64::to_bits).collect();
+            *numbers.entry(key).or_insert_with(|| {
+                queries.push(query);
+                queries.len() - 1
+            })
+        };
+        let numbers: Vec<usize> = (0..self.data.n_queries()).map(number).collect();
+        self.control.expect(queries.len());
         let batches: Vec<&[usize]> = queries.chunks(Neighborhood::batch(queries.len())).collect();
         let fits = |batch: &&[usize]| -> Result<Vec<Fit>> {
             let neighbors = self.neighborhood.neighbors_of_queries(batch);
@@ -153,7 +168,8 @@ impl Session<'_> {
             batch.iter().for_each(|_| self.control.step());
             Ok(fits)
         };
-        Ok(each_in_memory(&batches, fits)?.into_iter().flatten().collect())
+        let fits: Vec<Fit> = each_in_memory(&batches, fits)?.into_iter().flatten().collect();
+        Ok(numbers.into_iter().map(|number| fits[number].clone()).collect())
     }
 
     fn fit_one(&self, neighbors: &[Neighbor], spec: &FitSpec, started: Instant) -> Result<Fit> {

@@ -432,18 +432,16 @@ fn parse_losses(loss: &'static LossDef, params: &Params) -> Result<Vec<(Value, L
 }
 
 fn parse_smoothing(params: &Params) -> Result<Smoothing> {
+    let kind = params.choice("smoothing")?.unwrap_or(SmoothingKind::Uniform);
     let neighbors = params.count("neighbors").unwrap_or(NEIGHBORS);
-    Ok(Smoothing {
-        kind: params.choice("smoothing")?.unwrap_or(SmoothingKind::Uniform),
-        neighbors,
-        novel_neighbors: params.count("novel_neighbors").unwrap_or(neighbors),
-        bandwidth: match (params.number("bandwidth"), params.text("bandwidth")) {
-            (Some(h), _) => Bandwidth::Fixed(h),
-            (None, Some("rate")) => Bandwidth::Rate,
-            (None, Some("median") | None) => Bandwidth::Median,
-            (None, Some(text)) => median_factor(text).map_or(Bandwidth::Median, Bandwidth::Scaled),
-        },
-    })
+    let bandwidth = match (params.number("bandwidth"), params.text("bandwidth")) {
+        (Some(h), _) => Bandwidth::Fixed(h),
+        (None, Some("rate")) => Bandwidth::Rate,
+        (None, Some("median") | None) => Bandwidth::Median,
+        (None, Some(text)) => median_factor(text).map_or(Bandwidth::Median, Bandwidth::Scaled),
+    };
+    let novel_neighbors = params.count("novel_neighbors").unwrap_or(neighbors);
+    Ok(Smoothing { novel_neighbors, ..Smoothing::new(kind, neighbors, bandwidth) })
 }
 
 /// The comparisons that the caller chose for query features.

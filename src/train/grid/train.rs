@@ -118,7 +118,7 @@ impl GridSpec {
         // 2. The functions, on all rows.
         let session = Session::new(&chosen.spec, data, control)?;
         warnings.extend(session.space().warning());
-        warnings.extend(session.query_warnings()?);
+        warnings.extend(session.query_warnings());
         warnings.extend(chosen.warnings);
         let lambdas = chosen.lambdas.unwrap_or_else(|| Lambdas::given(session.rate()));
         let searched = session.searched(lambdas.all);
@@ -191,16 +191,10 @@ impl GridSpec {
 
 impl Session<'_> {
     /// Warnings about query features.
-    fn query_warnings(&self) -> Result<Vec<String>> {
-        let (near, n_queries) = (&self.neighborhood, self.data.n_queries());
-        let mut warnings = Vec::new();
-        if !self.spec.open.neighbors {
-            warnings.extend(checks::equally_near(near, n_queries, self.control)?);
-        }
-        if self.rule.as_ref().is_some_and(|rule| rule.kind == QueryFeatureKind::Named) {
-            warnings.extend(checks::broken_orders(self.spec, &self.data, near));
-        }
-        Ok(warnings)
+    fn query_warnings(&self) -> Vec<String> {
+        let is_named = self.rule.as_ref().is_some_and(|rule| rule.kind == QueryFeatureKind::Named);
+        let warnings = is_named.then(|| checks::broken_orders(self.spec, &self.data, &self.neighborhood));
+        warnings.unwrap_or_default()
     }
 
     /// The entry of the report for the bandwidth, as a multiple of the median distance.

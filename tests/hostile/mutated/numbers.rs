@@ -69,7 +69,7 @@ impl Pieces {
         match form {
             "linear" => of_ranker.value::<(AnySpace, Function)>(),
             "online" => of_ranker.value::<(OnlineRules, OnlineState)>(),
-            "query_dependent" => of_ranker.value::<Dependent>(),
+            "query_dependent" | "query_dependent_ties" => of_ranker.value::<Dependent>(),
             "interactions" => of_ranker.value::<Interactions>(),
             "query_trees" => of_ranker.value::<Ensemble>(),
             "query_sum" => of_ranker.value::<QuerySum>(),
