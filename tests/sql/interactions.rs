@@ -137,6 +137,24 @@ fn interactions_are_a_linear_function_of_products() {
     }
 }
 
+/// Rule 4.12: query features are those of documents that are not scaled, also where document features serve as such.
+#[test]
+fn interactions_with_features_that_are_constant_in_queries_are_those_with_named_ones() {
+    let connection = connect(|_| Vec::new());
+    let unnamed = "SELECT query_id, doc_id, relevance, a, b, q_u AS u, q_v AS v FROM rows";
+    for interaction in ["linear", "gaussian"] {
+        for scale in ["none", "quantile", "standard", "query_minmax"] {
+            let options = json!({ "lambda": 0.01, "scale": scale, "interaction": interaction });
+            train(&connection, "named", "rows", options.clone());
+            train(&connection, "unnamed", unnamed, options);
+            let found = [("named", "rows"), ("unnamed", unnamed)]
+                .map(|(model, source)| scores(&connection, model, source));
+            let worst = difference(&found[0], &found[1]);
+            assert!(worst < 1e-3, "{interaction} {scale}: {worst}");
+        }
+    }
+}
+
 #[test]
 fn interactions_have_weights_and_contributions_for_each_query() {
     let connection = connect(|_| Vec::new());

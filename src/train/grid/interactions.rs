@@ -63,11 +63,20 @@ impl Products {
         self.queries.dim()
     }
 
-    /// Adds the products to scaled documents.
+    /// phi(z) of each query, shape (`n_queries`, count), of documents that are not scaled yet.
     ///
     /// # Errors
     /// Query features that are missing; an interruption; too little memory.
-    pub fn add(&self, data: &mut Dataset, control: &Control) -> Result<Reservation> {
+    pub fn functions(&self, data: &Dataset, control: &Control) -> Result<Matrix> {
+        let z = numbers(&self.rule, data, control)?;
+        self.queries.rows(&z.0, 0..z.0.rows(), control)
+    }
+
+    /// Adds the products with these functions to scaled documents.
+    ///
+    /// # Errors
+    /// An interruption; too little memory.
+    pub fn add(&self, phi: &Matrix, data: &mut Dataset, control: &Control) -> Result<Reservation> {
         let (n, m, count) = (data.n_docs(), data.features.columns(), self.count());
         let width = m.saturating_mul(1 + count);
         let what = format_args!("products of {m} features with {count} of the query for {n} documents");
@@ -76,8 +85,6 @@ impl Products {
             what,
             "use \"interaction\": \"none\", or fewer features",
         )?;
-        let z = numbers(&self.rule, data, control)?;
-        let phi = self.queries.rows(&z.0, 0..z.0.rows(), control)?;
         let mut rows = Vec::with_capacity(n * width);
         for query in 0..data.n_queries() {
             control.check()?;

@@ -6,14 +6,14 @@
 use ndarray::Array2;
 
 use super::checks;
-use super::session::{Session, query_features};
+use super::session::{Session, query_features, scale_and_multiply};
 use super::spec::GridSpec;
 use crate::base::{Control, Error, Reservation, Result, bytes_of, each_in_memory, parallel};
 use crate::cost::loss::{Loss, Shape};
 use crate::data::{Dataset, push_down_unselected};
 use crate::learn::fit::{FitSpec, LambdaScope, Neighbor, Neighborhood, Penalty, streamed_scores};
 use crate::learn::smoothing::{SmoothingKind, Target};
-use crate::train::algorithm::{FoldUnit, scale};
+use crate::train::algorithm::FoldUnit;
 use crate::train::select::{CandidatePath, Precision, Prepared};
 
 /// The metric of one query at every lambda.
@@ -119,10 +119,8 @@ struct Trial {
 impl Session<'_> {
     fn round(&self, mut judge: Dataset) -> Result<Round> {
         let features = query_features(self.rule.as_ref(), &judge)?;
-        let mut memory = vec![scale(&self.scaling, self.spec.scale, &mut judge, self.control)?];
-        if let Some(products) = &self.products {
-            memory.push(products.add(&mut judge, self.control)?);
-        }
+        let Self { spec, scaling, products, .. } = self;
+        let memory = scale_and_multiply(spec, scaling, products.as_ref(), &mut judge, self.control)?;
         // A training query keeps its function if its features are the same, as in a ranking. Without other functions, and
         // to choose the lambda of that function, its id is enough.
         let by_id = self.spec.smoothing.kind == SmoothingKind::Individual

@@ -50,10 +50,8 @@ impl<'a> Session<'a> {
         let (scaling, center) = scaling(spec, &data, control)?;
         let EncodedQueries { rule, mut distance, features, memory } = encode_queries(spec, &data, control)?;
         let products = Products::fit(spec, &data, control)?;
-        let mut memory = vec![memory, scale(&scaling, spec.scale, &mut data, control)?];
-        if let Some(products) = &products {
-            memory.push(products.add(&mut data, control)?);
-        }
+        let mut memory = vec![memory];
+        memory.extend(scale_and_multiply(spec, &scaling, products.as_ref(), &mut data, control)?);
         let mut learned = None;
         if matches!(spec.query_distance, DistanceChoice::Learned) {
             let equal = distance;
@@ -95,6 +93,22 @@ impl<'a> Session<'a> {
             _memory: memory,
         })
     }
+}
+
+/// Scales documents and adds their products with query features, which are those of the documents before that.
+pub(super) fn scale_and_multiply(
+    spec: &GridSpec,
+    scaling: &Scaling,
+    products: Option<&Products>,
+    data: &mut Dataset,
+    control: &Control,
+) -> Result<Vec<Reservation>> {
+    let phi = products.map(|products| products.functions(data, control)).transpose()?;
+    let mut memory = vec![scale(scaling, spec.scale, data, control)?];
+    if let Some((products, phi)) = products.zip(phi) {
+        memory.push(products.add(&phi, data, control)?);
+    }
+    Ok(memory)
 }
 
 /// The scaling of documents. The weights of a stored model belong to its own scaling.
