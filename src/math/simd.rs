@@ -5,7 +5,7 @@
 //! additions (`math::lanes`), and multiply and add are fused only where the code says so (`mul_add`, which rounds once on
 //! every machine). `unsafe` is used for nothing but these calls and single instructions that compilers do not find
 //! ([`Registers`]).
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "calls of functions that are compiled for registers that the processor has")]
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{

@@ -204,6 +204,16 @@ fn imported_models_are_measured_and_not_trained() {
     let losses: Vec<f64> = numbers(&connection, "SELECT loss FROM ltr_importance('ours', 'shop')", &[]);
     assert_eq!(losses.len(), 3);
     assert!(losses.iter().any(|loss| *loss > 0.0));
+    for model in ["ours", "theirs"] {
+        for kind in ["scores", "calibration", "importance"] {
+            let picture: String = value(&connection, "SELECT ltr_plot(?1, ?2, 'shop')", (kind, model));
+            assert!(picture.starts_with("<svg"), "{kind}: {picture}");
+        }
+        let page: String = value(&connection, "SELECT ltr_report(?1, 'shop')", [model]);
+        assert!(page.contains("<svg"), "{page}");
+    }
+    let picture: String = value(&connection, "SELECT ltr_plot('queries', 'ours', 'theirs', 'shop')", ());
+    assert!(picture.starts_with("<svg"), "{picture}");
     let cases = [
         ("SELECT * FROM ltr_monitor('ours', 'shop')", "the model has no fingerprint"),
         ("SELECT ltr_update('ours', 'shop')", "'imported' is no algorithm: it marks models of ltr_import"),

@@ -27,7 +27,7 @@ pub struct Effort {
     pub tree_folds: usize,
     /// Ensembles of trees for each of these parts.
     pub ensembles: usize,
-    /// Largest number of trees of an ensemble.
+    /// The number of trees that the learning rate is for, and the largest number for many documents.
     pub trees: usize,
 }
 

@@ -16,7 +16,7 @@ use crate::data::{Dataset, QueryFeatureRule, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES, Fitted};
 use crate::train::boosted_trees::QueryColumns;
 use crate::train::boosted_trees::early::{
-    HeldOut, Measured, Pace, QueryValue, Scores, measure, sum_of_scores, values,
+    HeldOut, MOST_TREES, Measured, Pace, QueryValue, Scores, measure, sum_of_scores, values,
 };
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
 use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
@@ -225,7 +225,8 @@ impl Rows<'_> {
         // 2. The number of trees.
         let measured = folds.measured(data);
         let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
-        let pace = Pace { most: spec.effort.trees, interval: INTERVAL, patience: PATIENCE };
+        let most = if folds.count > 1 { MOST_TREES } else { spec.effort.trees };
+        let pace = Pace { most, interval: INTERVAL, patience: PATIENCE };
         let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
         let chosen = best.at.map(|(at, _)| at);
         let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
