@@ -143,19 +143,13 @@ impl Session<'_> {
             return Ok(Vec::new());
         }
         // Queries with the same features and lambda have the same function.
-        let mut numbers: HashMap<Vec<u64>, usize> = HashMap::new();
-        let mut queries: Vec<usize> = Vec::new();
-        let number = |query: usize| {
+        let key = |query: usize| {
             let own = (self.spec.smoothing.kind == SmoothingKind::Individual).then_some(query as f64);
             let lambda = each.map(|each| each[query]);
-            let features = self.neighborhood.features.row(query);
-            let key = features.iter().copied().chain(own).chain(lambda).map(f64::to_bits).collect();
-            *numbers.entry(key).or_insert_with(|| {
-                queries.push(query);
-                queries.len() - 1
-            })
+            self.neighborhood.features.row(query).iter().copied().chain(own).chain(lambda).collect()
         };
-        let numbers: Vec<usize> = (0..self.data.n_queries()).map(number).collect();
+        let groups = groups((0..self.data.n_queries()).map(key));
+        let queries: Vec<usize> = groups.iter().map(|group| group[0]).collect();
         self.control.expect(queries.len());
         let batches: Vec<&[usize]> = queries.chunks(Neighborhood::batch(queries.len())).collect();
         let fits = |batch: &&[usize]| -> Result<Vec<Fit>> {
@@ -168,8 +162,13 @@ impl Session<'_> {
             batch.iter().for_each(|_| self.control.step());
             Ok(fits)
         };
-        let fits: Vec<Fit> = each_in_memory(&batches, fits)?.into_iter().flatten().collect();
-        Ok(numbers.into_iter().map(|number| fits[number].clone()).collect())
+        let fits = each_in_memory(&batches, fits)?.into_iter().flatten();
+        let copies = |(fit, group): (Fit, &Vec<usize>)| -> Vec<(usize, Fit)> {
+            group.iter().map(|query| (*query, fit.clone())).collect()
+        };
+        let mut all: Vec<(usize, Fit)> = fits.zip(&groups).flat_map(copies).collect();
+        all.sort_unstable_by_key(|(query, _)| *query);
+        Ok(all.into_iter().map(|(_, fit)| fit).collect())
     }
 
     fn fit_one(&self, neighbors: &[Neighbor], spec: &FitSpec, started: Instant) -> Result<Fit> {
@@ -177,6 +176,19 @@ impl Session<'_> {
         let (function, report) = self.neighborhood.fit(neighbors, spec, self.control)?;
         Ok(Fit { function, report, began, ended: started.elapsed().as_secs_f64() })
     }
+}
+
+/// The indices of equal keys, in the order of their first ones.
+pub(super) fn groups(keys: impl Iterator<Item = Vec<f64>>) -> Vec<Vec<usize>> {
+    let mut numbers: HashMap<Vec<u64>, usize> = HashMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (index, key) in keys.enumerate() {
+        let key = key.into_iter().map(f64::to_bits).collect();
+        let number = *numbers.entry(key).or_insert(groups.len());
+        groups.resize_with(groups.len().max(number + 1), Vec::new);
+        groups[number].push(index);
+    }
+    groups
 }
 
 // Warnings about the results of fits.

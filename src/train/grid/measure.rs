@@ -6,6 +6,7 @@
 use ndarray::Array2;
 
 use super::checks;
+use super::fits::groups;
 use super::session::{Session, query_features, scale_and_multiply};
 use super::spec::GridSpec;
 use crate::base::{Control, Error, Reservation, Result, bytes_of, each_in_memory, parallel};
@@ -134,29 +135,44 @@ impl Session<'_> {
         Ok(Round { judge, features, own, _memory: memory })
     }
 
-    /// One trial per query, or one in all with uniform smoothing; and the bytes of their neighbors.
-    fn trials(&self, round: &Round) -> Result<(Vec<Trial>, Reservation)> {
+    /// One trial for the queries with the same features, or one in all with uniform smoothing; and the bytes of their neighbors.
+    fn trials(&self, round: &Round) -> Result<(Vec<Trial>, [Reservation; 2])> {
         let (neighborhood, control) = (&self.neighborhood, self.control);
-        let queries: Vec<usize> = (0..round.judge.n_queries()).collect();
+        let queries = 0..round.judge.n_queries();
+        let nothing = || control.memory().nothing();
         if neighborhood.smoothing.kind == SmoothingKind::Uniform {
             let neighbors = neighborhood.neighbors(&[], Target::Observed);
-            return Ok((vec![Trial { neighbors, queries }], control.memory().nothing()));
+            return Ok((vec![Trial { neighbors, queries: queries.collect() }], [nothing(), nothing()]));
         }
+        let by_id = neighborhood.smoothing.kind == SmoothingKind::Individual;
+        let key = |query: usize| {
+            let own = round.own[query].map(|own| own as f64);
+            let features = if by_id { Vec::new() } else { round.features.row(query).to_vec() };
+            features.into_iter().chain(own).collect()
+        };
+        let groups = groups(queries.map(key));
         // Neighbors are kept until all trials are fitted.
         let smoothing = neighborhood.smoothing;
         let neighbors = smoothing.neighbors_for(smoothing.widest()).min(neighborhood.blocks.len());
-        let bytes = bytes_of::<Neighbor>(neighbors).saturating_mul(queries.len() as u64);
-        let what = format_args!("finding neighbors of {} queries", queries.len());
-        let way_out = "use a smaller option 'neighbors', or give lambda as a number";
-        let memory = control.reserve(bytes, what, way_out)?;
-        let batches: Vec<&[usize]> = queries.chunks(Neighborhood::batch(queries.len())).collect();
+        let reserve = |neighbors: usize| {
+            let what = format_args!("finding neighbors of {} queries", round.judge.n_queries());
+            let way_out = "use a smaller option 'neighbors', or give lambda as a number";
+            control.reserve(bytes_of::<Neighbor>(neighbors), what, way_out)
+        };
+        let expected = neighbors.saturating_mul(groups.len());
+        let memory = reserve(expected)?;
+        let batches: Vec<&[Vec<usize>]> = groups.chunks(Neighborhood::batch(groups.len())).collect();
         let trials = |number: usize| -> Result<Vec<Trial>> {
             control.check()?;
-            let trials = batches[number].iter().zip(self.neighbors(round, batches[number]));
-            Ok(trials.map(|(query, neighbors)| Trial { neighbors, queries: vec![*query] }).collect())
+            let firsts: Vec<usize> = batches[number].iter().map(|group| group[0]).collect();
+            let trials = batches[number].iter().zip(self.neighbors(round, &firsts));
+            Ok(trials.map(|(queries, neighbors)| Trial { neighbors, queries: queries.clone() }).collect())
         };
-        let trials = parallel::try_map(batches.len(), trials)?;
-        Ok((trials.into_iter().flatten().collect(), memory))
+        let trials: Vec<Trial> = parallel::try_map(batches.len(), trials)?.into_iter().flatten().collect();
+        // Queries at the distance of the last neighbor.
+        let further =
+            trials.iter().map(|trial| trial.neighbors.len()).sum::<usize>().saturating_sub(expected);
+        Ok((trials, [memory, reserve(further)?]))
     }
 
     /// The neighbors of each of these queries of the judge.
@@ -191,8 +207,11 @@ impl Session<'_> {
             self.control.step();
             Ok(values)
         };
-        // Trials are in the order of the queries.
-        Ok(each_in_memory(&trials, evaluate)?.into_iter().flatten().collect())
+        let values = each_in_memory(&trials, evaluate)?.into_iter().flatten();
+        let queries = trials.iter().flat_map(|trial| &trial.queries);
+        let mut values: Vec<(usize, Values)> = queries.copied().zip(values).collect();
+        values.sort_unstable_by_key(|(query, _)| *query);
+        Ok(values.into_iter().map(|(_, values)| values).collect())
     }
 
     /// For each query of a trial the metric at every lambda.
