@@ -40,8 +40,8 @@ const KINDS: [&str; 9] =
 /// Rows that name no option.
 const WITHOUT: [&str; 2] = ["theory", "not implemented"];
 
-/// One row: where in the paper, what, options, page, test, deviation.
-type Row = [String; 6];
+/// One row: where in the paper, what with deviations, options, page, test.
+type Row = [String; 5];
 
 fn page() -> Page {
     pages().into_iter().find(|page| page.path == "docs/papers.md").expect("the page")
@@ -252,7 +252,7 @@ fn every_row_of_the_papers_has_an_option_a_test_and_a_page_that_names_it() {
     for (paper, _) in PAPERS {
         let author = paper.split(" & ").next().unwrap_or_default();
         for row in rows(&page, paper) {
-            let [place, what, options, pages, test, _] = &row;
+            let [place, what, options, pages, test] = &row;
             let unknown = code(options).filter(|name| !known.has(name));
             let mut faults: Vec<String> = unknown.map(|name| format!("`{name}` is no option")).collect();
             let missing = code(test).filter(|test| !is_test(test, &source));
@@ -290,7 +290,7 @@ fn every_misprint_of_a_row_is_in_the_last_chapter() {
         let author = paper.split([' ', ',']).next().unwrap_or_default();
         assert!(part.starts_with(author), "{paper}");
         let told = items(part);
-        for [place, _, _, _, _, deviation] in rows(&page, paper) {
+        for [place, what, ..] in rows(&page, paper) {
             let mut places = items(&place).into_iter().peekable();
             // Sections have no numbers of their own; their misprints are told by section.
             let is_told = if places.peek().is_none() {
@@ -298,7 +298,7 @@ fn every_misprint_of_a_row_is_in_the_last_chapter() {
             } else {
                 places.any(|item| told.contains(&item))
             };
-            assert!(is_told || !deviation.contains("misprint"), "{paper}, {place}");
+            assert!(is_told || !what.contains("misprint"), "{paper}, {place}");
         }
     }
 }
