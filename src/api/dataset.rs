@@ -72,16 +72,16 @@ impl Document {
 pub struct Dataset {
     features: Features,
     /// None: features are known by their position.
-    names: Option<Vec<String>>,
+    pub(super) names: Option<Vec<String>>,
     query_ids: Vec<Id>,
-    doc_ids: Option<Vec<Id>>,
-    relevance: Option<Vec<f64>>,
-    weights: Option<Vec<f64>>,
+    pub(super) doc_ids: Option<Vec<Id>>,
+    pub(super) relevance: Option<Vec<f64>>,
+    pub(super) weights: Option<Vec<f64>>,
     pub(super) doc_weights: Option<Vec<f64>>,
-    query_names: Vec<String>,
+    pub(super) query_names: Vec<String>,
     /// (rows, number of `query_names`).
     query_features: Array2<QueryValue>,
-    groups: Option<Vec<Id>>,
+    pub(super) groups: Option<Vec<Id>>,
     pub(super) categories: Vec<CategoryValues>,
 }
 

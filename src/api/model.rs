@@ -43,6 +43,7 @@ pub struct Model {
     functions: Arc<FitCache>,
     pub(super) warnings: Vec<String>,
     pub(super) search: Option<Value>,
+    pub(super) columns: Option<Value>,
 }
 
 /// One line of a ranking.
@@ -150,6 +151,7 @@ impl Model {
             functions: Arc::new(FitCache::new(FUNCTION_BYTES)),
             warnings: Vec::new(),
             search: None,
+            columns: None,
         })
     }
 
@@ -241,6 +243,23 @@ impl Model {
     /// there was one setting, and for a model that was read.
     pub fn search(&self) -> Option<&Value> {
         self.search.as_ref()
+    }
+
+    /// What became of each part of the data set in the training, as the key `columns` of a report in SQL
+    /// (docs/reference/report.md); `None` for a model that was read.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?.with_feature_names(["bm25"])?;
+    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
+    /// let columns = model.columns().ok_or("none")?;
+    /// assert_eq!((&columns[2]["name"], &columns[2]["fate"]), (&"bm25".into(), &"feature".into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn columns(&self) -> Option<&Value> {
+        self.columns.as_ref()
     }
 
     /// What the model tells about itself.

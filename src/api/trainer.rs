@@ -10,9 +10,10 @@ use super::model::Model;
 use crate::base::{
     ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, cores, matrix_bytes, on_pool,
 };
-use crate::data::{self, ReadReport, RowOrder};
+use crate::data::{self, ListConstraint, ReadReport, RowOrder};
 use crate::model::{LinearPrior, TrainingColumns};
 use crate::train::algorithm::{Columns, Input};
+use crate::train::fates::{Fates, ReadColumn, Usage};
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::Finished;
@@ -239,13 +240,14 @@ impl Trainer {
         let control = self.control.0.for_memory(memory);
         let train = |control: &control::Control| train(&training, data, validation, control);
         let finished = within_time(training.options(), started, &control, train);
-        let Finished { model, mut volatile, warnings, .. } =
+        let Finished { model, mut volatile, warnings, columns, .. } =
             finished.map_err(|problem| training.error(problem))?;
 
         // 3. The model as it is read again, so that it is used exactly as a stored one.
         let encoded = Encoded::new(model, u64::MAX, control.memory())?;
         let mut model = Model::from_bytes(&encoded.bytes)?;
         (model.warnings, model.search) = (warnings, volatile.remove("search"));
+        model.columns = Some(columns);
         Ok(model)
     }
 
@@ -337,6 +339,34 @@ fn judged_rows(
     Ok(((data, read_report), memory))
 }
 
+/// The parts of a data set as the columns of a training.
+fn read_columns<'a>(data: &'a Dataset, input: Input<'_>) -> Vec<ReadColumn<'a>> {
+    let groups = match input.constraint {
+        ListConstraint::Slots => Usage::Role("slot"),
+        ListConstraint::Diversity => Usage::Role("diversify_by"),
+        ListConstraint::None => Usage::LeftOut("only matching and diverse rankings use groups"),
+    };
+    let open = Usage::Open { is_category: true, like_role: None };
+    let has_features = input.columns == Columns::Features;
+    let feature =
+        if has_features { open } else { Usage::LeftOut("the algorithm learns from ids and relevance") };
+    let vector = data.names.is_none() && data.features() > 0 && has_features;
+    let parts = [
+        ("query_ids", Usage::Role("query"), true),
+        ("doc_ids", Usage::Role("doc"), data.doc_ids.is_some()),
+        ("relevance", Usage::Role("relevance"), data.relevance.is_some()),
+        ("weights", Usage::Role("weight"), data.weights.is_some()),
+        ("doc_weights", Usage::Role("doc_weight"), data.doc_weights.is_some()),
+        ("groups", groups, data.groups.is_some()),
+        ("features", Usage::Role("features"), vector),
+    ];
+    let parts = parts.into_iter().filter(|(.., is_given)| *is_given).map(|(name, usage, _)| (name, usage));
+    let names = data.names.iter().flatten().chain(data.categories.iter().map(|category| &category.name));
+    let query_features = data.query_names.iter().map(|name| (&**name, Usage::Role("query_features")));
+    let columns = parts.chain(names.map(|name| (&**name, feature))).chain(query_features);
+    columns.map(|(name, usage)| ReadColumn { name, usage, observed: None }).collect()
+}
+
 fn needs(input: Input<'_>) -> Needs<'static> {
     Needs {
         query: None,
@@ -383,7 +413,9 @@ fn train(
 ) -> Result<Finished> {
     let (input, more) = (training.input(), validation.map_or(0, Dataset::rows));
     let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name(), vector: None };
+    let given = data;
     let ((data, read_report), _memory) = judged_rows(data, input, more, control)?;
+    let fates = Fates::of(&read_columns(given, input), &data, &read_report, (false, advice));
     let matched = |validation: &Dataset| {
         let categories = Some(&data.categories);
         let (other, _) =
@@ -391,6 +423,6 @@ fn train(
         other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
     };
     let validation = validation.map(matched).transpose()?;
-    let (roles, warnings) = (TrainingColumns::default(), Vec::new());
-    training.run(Rows { data, read_report, validation, roles, advice, warnings }, u64::MAX, control)
+    let roles = TrainingColumns::default();
+    training.run(Rows { data, read_report, validation, roles, advice, fates }, u64::MAX, control)
 }

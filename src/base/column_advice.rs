@@ -27,6 +27,11 @@ pub struct ColumnAdvice<'a> {
 }
 
 impl ColumnAdvice<'_> {
+    /// Whether the option `columns` of the call gives a role.
+    pub fn gives(&self, role: &str) -> bool {
+        matches!(self.origin, Origin::Source(Some(columns)) if columns.contains_key(role))
+    }
+
     /// The options of the call with a further role.
     pub fn role(&self, role: &str, columns: Value) -> String {
         match self.origin {

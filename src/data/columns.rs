@@ -334,6 +334,17 @@ pub fn repeated_name(names: &[String]) -> Option<&str> {
     names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
 }
 
+/// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, `guid`, or a name that ends as in
+/// `product_id`, `product id`, `product-id`, `product_uuid` or `productId`.
+pub fn is_like_id(name: &str) -> bool {
+    let name = name.trim();
+    let lower = name.to_ascii_lowercase().replace([' ', '-'], "_");
+    let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));
+    lower == "rowid"
+        || ["id", "uuid", "guid"].contains(&lower.rsplit('_').next().unwrap_or_default())
+        || before.is_some_and(|before| before.ends_with(|last: char| last.is_ascii_lowercase()))
+}
+
 /// Whether SQLite reads a text as a date: it begins with YYYY-MM-DD.
 pub fn is_date(text: &str) -> bool {
     let bytes = text.trim().as_bytes();
@@ -356,23 +367,121 @@ pub fn is_like_date(text: &str) -> bool {
     })
 }
 
-/// Whether a text may be meant as a number: with digits and without letters, or a number and a unit.
+/// Characters between the digits of a number.
+const MARKS: &str = ".,' \u{a0}\u{2019}\u{202f}";
+
+/// Whether a text may be meant as a number: with digits and without letters, a number and a unit, or a range of numbers.
 pub fn is_like_number(text: &str) -> bool {
     let text = text.trim();
     let is_digit = |c: char| c.is_ascii_digit();
     if !text.contains(is_digit) {
         return false;
     }
-    let unit = text.trim_start_matches(|c: char| is_digit(c) || "+-.,".contains(c)).trim_start();
+    let is_mark = |c: char| is_digit(c) || "+-".contains(c) || MARKS.contains(c);
+    let unit = text.trim_start_matches(is_mark);
     let has_number = text[..text.len() - unit.len()].contains(is_digit);
     let is_unit = !unit.contains(|c: char| is_digit(c) || c.is_whitespace());
-    !text.contains(char::is_alphabetic) || has_number && is_unit
+    !text.contains(char::is_alphabetic) || has_number && is_unit || is_range_of_numbers(text)
+}
+
+/// Whether a text has two numbers with a dash or a word such as "to" between them, as a range of salaries has.
+pub fn is_range_of_numbers(text: &str) -> bool {
+    let is_end = |part: &str| {
+        let part = part.trim();
+        let number = part.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let letters = part.chars().filter(|c| c.is_alphabetic()).count();
+        number.starts_with(|c: char| c.is_ascii_digit()) && letters <= 4 && part.len() - number.len() <= 4
+    };
+    ["\u{2013}", "\u{2014}", "-", " to ", " bis ", ".."].into_iter().any(|dash| {
+        let mut ends = text.trim().split(dash);
+        matches!((ends.next(), ends.next(), ends.next()), (Some(low), Some(high), None) if is_end(low) && is_end(high))
+    })
+}
+
+/// SQL that makes a number of texts such as this one in a column, whose name is in quotes.
+pub fn number_in_text(text: &str, quoted: &str) -> String {
+    let is_digit = |c: char| c.is_ascii_digit();
+    // 1. The number, and what is before it.
+    let before = &text[..text.find(|c: char| is_digit(c) || "+-".contains(c)).unwrap_or(0)];
+    let number = text[before.len()..].trim_start_matches(['+', '-']);
+    let end = number.find(|c: char| !is_digit(c) && !MARKS.contains(c)).unwrap_or(number.len());
+    let number = number[..end].trim_end_matches(|c: char| !is_digit(c));
+    // 2. Its last mark may be that of the decimals, the others separate thousands.
+    let marks: Vec<char> = number.chars().filter(|c| !is_digit(*c)).collect();
+    let last = marks.last().copied().filter(|last| ".,".contains(*last));
+    let decimals = last.and_then(|last| number.rsplit(last).next()).map_or(0, str::len);
+    let is_once = |mark: &char| marks.iter().filter(|other| *other == mark).count() == 1;
+    let may_be_thousands = marks.len() == 1 && decimals == 3;
+    let decimal = last.filter(|last| is_once(last) && !may_be_thousands);
+    let mut sql = quoted.to_owned();
+    if !before.is_empty() {
+        sql = format!("ltrim({sql}, '{}')", before.replace('\'', "''"));
+    }
+    let mut others: Vec<char> = marks.iter().copied().filter(|mark| Some(*mark) != decimal).collect();
+    others.dedup();
+    for mark in others {
+        sql = format!(
+            "replace({sql}, '{}', '')",
+            if mark == '\'' { "''".to_owned() } else { mark.to_string() }
+        );
+    }
+    if decimal == Some(',') {
+        sql = format!("replace({sql}, ',', '.')");
+    }
+    let condition = last.filter(|_| may_be_thousands);
+    let condition = condition.map(|mark| format!(" if '{mark}' separates thousands"));
+    format!("CAST({sql} AS REAL){}", condition.unwrap_or_default())
 }
 
 #[cfg(test)]
 mod columns_tests {
     use super::*;
     use crate::data::shaped;
+
+    #[test]
+    fn ids_are_known_by_their_names() {
+        for name in [
+            "id",
+            "ID",
+            "session_id",
+            "Product_Id",
+            "rowid",
+            "uuid",
+            "order_uuid",
+            "_id",
+            "productId",
+            "userID",
+        ] {
+            assert!(is_like_id(name), "{name}");
+        }
+        for name in ["bid", "paid", "grid", "acid", "valid", "id_count", "ids", "idf", "GRID", "Id3", "x", ""]
+        {
+            assert!(!is_like_id(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_texts_are_known_by_their_marks() {
+        for (text, sql) in [
+            ("$12.50", "CAST(ltrim(c, '$') AS REAL)"),
+            ("1.299,00 \u{20ac}", "CAST(replace(replace(c, '.', ''), ',', '.') AS REAL)"),
+            ("1'299.50", "CAST(replace(c, '''', '') AS REAL)"),
+            ("1.234.567", "CAST(replace(c, '.', '') AS REAL)"),
+            ("12.500 EUR", "CAST(replace(c, '.', '') AS REAL) if '.' separates thousands"),
+            ("3,5 kg", "CAST(replace(c, ',', '.') AS REAL)"),
+            ("1 299,00 EUR", "CAST(replace(replace(c, ' ', ''), ',', '.') AS REAL)"),
+            ("80%", "CAST(c AS REAL)"),
+        ] {
+            assert!(is_like_number(text) && !is_range_of_numbers(text), "{text}");
+            assert_eq!(number_in_text(text, "c"), sql, "{text}");
+        }
+        for text in ["50.000 - 60.000 \u{20ac}", "$40k-$60k", "3\u{2013}5 years", "100 to 200", "1..2"] {
+            assert!(is_range_of_numbers(text) && is_like_number(text), "{text}");
+        }
+        for text in ["12-pack", "red-blue", "A4-A5", "COVID-19", "3 room flat", ""] {
+            assert!(!is_range_of_numbers(text), "{text}");
+        }
+    }
 
     #[test]
     fn columns_are_those_of_the_matrix_in_any_layout() {

@@ -74,7 +74,7 @@ impl RatingTransform {
         }
         let problem = if self.gain && rating <= MAX_RATING && rating > 0.0 {
             format!(
-                "is too large for the gain 2^y - 1; allowed are at most {MAX_RATING_WITH_GAIN}, or larger ones if the model is trained with \"target\": \"grade\""
+                "is too large for the gain 2^y - 1; allowed are at most {MAX_RATING_WITH_GAIN}, or larger ones if the model is trained with \"target\": \"grade\"; counts of plays or purchases need \"feedback\": \"implicit\""
             )
         } else {
             format!("is too large; allowed are {MAX_RATING:e} and less on both sides of 0")

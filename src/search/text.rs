@@ -14,8 +14,9 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
+use std::ops::Range;
 
-use crate::base::{Ticks, named};
+use crate::base::{Result, Ticks, named};
 
 /// The features of a column, in their order. The name of a feature is the name of its column, `_`, and one of these.
 pub const COLUMN_FEATURES: [&str; 7] = ["bm25", "hits", "coverage", "first", "window", "phrase", "length"];
@@ -310,52 +311,154 @@ pub const MAX_WORDS: usize = 1000;
 /// A query that matches nothing.
 const NOTHING: &str = "\"\"";
 
-/// A string of FTS5, and whether it may be the beginning of a word.
-type PhrasePart = (String, bool);
+/// Where the tokenizer of a full-text table finds tokens in a text.
+#[derive(Debug)]
+pub struct Tokens {
+    ranges: Vec<Range<usize>>,
+    /// Whether tokens overlap, as n-grams do.
+    overlap: bool,
+}
+
+impl Tokens {
+    /// `ranges`: bytes of the text, in the order of the tokens.
+    pub fn new(ranges: Vec<Range<usize>>) -> Self {
+        let overlap = ranges.windows(2).any(|pair| pair[1].start < pair[0].end);
+        Self { ranges, overlap }
+    }
+
+    /// Whether the character at this byte belongs to a token. N-grams have all characters.
+    fn keep(&self, at: usize) -> bool {
+        let next = self.ranges.partition_point(|range| range.end <= at);
+        !self.overlap && self.ranges.get(next).is_some_and(|range| range.start <= at)
+    }
+
+    /// The tokens in a part of the text.
+    fn within(&self, part: Range<usize>) -> &[Range<usize>] {
+        let first = self.ranges.partition_point(|range| range.start < part.start);
+        let rest = &self.ranges[first..];
+        &rest[..rest.partition_point(|range| range.end <= part.end)]
+    }
+}
+
+/// A user's text, and the tokens that a table makes of it, if the table is known.
+struct Typed<'a> {
+    text: &'a str,
+    tokens: Option<&'a Tokens>,
+}
+
+impl<'a> Typed<'a> {
+    /// The range of a part of the text.
+    fn range(&self, part: &str) -> Range<usize> {
+        let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
+        start..start + part.len()
+    }
+
+    fn is_kept(&self, at: usize) -> bool {
+        self.tokens.is_some_and(|tokens| tokens.keep(at))
+    }
+
+    /// Where the next space is, or is not, from this byte on. The tokenizer may keep spaces.
+    fn find_space(&self, from: usize, is_space: bool) -> usize {
+        let found = |(at, c): &(usize, char)| (c.is_whitespace() && !self.is_kept(from + at)) == is_space;
+        let rest = &self.text[from..];
+        from + rest.char_indices().find(found).map_or(rest.len(), |(at, _)| at)
+    }
+
+    /// Words and phrases that have a token.
+    fn strings(&self) -> Vec<(&'a str, bool)> {
+        let (mut at, mut strings) = (self.find_space(0, false), Vec::new());
+        while at < self.text.len() {
+            let is_quoted = |phrase: &str| {
+                let Range { start, end } = self.range(phrase);
+                !self.is_kept(start - 1) && !self.is_kept(end)
+            };
+            let phrase = leading_phrase(&self.text[at..]).filter(|(phrase, _)| is_quoted(phrase));
+            if let Some((phrase, after)) = phrase {
+                strings.push((phrase, true));
+                at = self.text.len() - after.len();
+            } else {
+                let end = self.find_space(at, true);
+                let word = &self.text[at..end];
+                match self.tokens {
+                    None => strings.extend(word.split(is_quote).map(|word| (word, false))),
+                    Some(_) => strings.push((word, false)),
+                }
+                at = end;
+            }
+            at = self.find_space(at, false);
+        }
+        strings.retain(|(string, _)| match self.tokens {
+            None => !string.chars().all(is_punctuation),
+            Some(tokens) => !tokens.within(self.range(string)).is_empty(),
+        });
+        // Words that are too short for n-grams.
+        let has_tokens = self.tokens.is_some_and(|tokens| !tokens.ranges.is_empty());
+        if strings.is_empty() && has_tokens {
+            strings.push((self.text, true));
+        }
+        strings
+    }
+
+    /// The parts of a word that are words, too; none if it has one part.
+    fn parts(&self, word: &'a str) -> Vec<&'a str> {
+        let Some(tokens) = self.tokens else { return parts_of(word) };
+        match tokens.within(self.range(word)) {
+            [_, _, ..] if tokens.overlap => Vec::new(),
+            found @ [_, _, ..] => found.iter().filter_map(|range| self.text.get(range.clone())).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
 
 /// The FTS5 query of a text. Every word becomes a string of FTS5, so that no character is an operator. Text in quotes is a
 /// phrase, if the first quote begins a word: others are marks such as inches. FTS5 makes a phrase of a word with punctuation, as
 /// in `red,shoes`; if one word is enough, its parts are words, too. Words of punctuation alone are left out, and words that are
 /// there already: FTS5 would find each of their places again. With `prefix` the last word also matches its continuations.
-pub fn match_query(text: &str, words: Words, prefix: bool) -> String {
+/// `tokenize` gives the tokens of the text in a table; without it, no tokenizer makes a word of punctuation alone.
+///
+/// # Errors
+/// Errors of `tokenize`.
+pub fn match_query(
+    text: &str,
+    (words, prefix): (Words, bool),
+    tokenize: Option<impl FnOnce(&str) -> Result<Tokens>>,
+) -> Result<String> {
     // 1. Words and phrases.
     let text = text.replace('\0', " ");
-    let (mut rest, mut strings) = (text.trim(), Vec::new());
-    while !rest.is_empty() {
-        if let Some((phrase, after)) = leading_phrase(rest) {
-            strings.push((phrase, true));
-            rest = after.trim_start();
-            continue;
-        }
-        let (word, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
-        strings.extend(word.split(is_quote).map(|word| (word.to_owned(), false)));
-        rest = after.trim_start();
-    }
-    strings.retain(|(string, _)| !string.chars().all(is_punctuation));
-    // 2. Their strings, each once. Only the last word can go on.
+    let tokens = tokenize.map(|tokenize| tokenize(&text)).transpose()?;
+    let typed = Typed { text: &text, tokens: tokens.as_ref() };
+    let strings = typed.strings();
+    // 2. Their strings, each once, and whether a string may be the beginning of a word. Only the last word can go on.
     let last = strings.len();
-    let mut parts: Vec<PhrasePart> = Vec::new();
+    let mut parts: Vec<(String, bool)> = Vec::new();
     for (number, (string, is_phrase)) in (1..).zip(strings) {
         let goes_on = prefix && number == last && !is_phrase;
-        let is_split = words == Words::Any && !is_phrase;
-        let mut pieces = if is_split { parts_of(&string) } else { Vec::new() };
-        let last_piece = pieces.pop().map(|piece| (piece.to_owned(), goes_on));
-        let pieces: Vec<PhrasePart> = pieces.into_iter().map(|piece| (piece.to_owned(), false)).collect();
-        parts.extend(std::iter::once((string, goes_on)).chain(pieces).chain(last_piece));
+        let mut pieces = if words == Words::Any && !is_phrase { typed.parts(string) } else { Vec::new() };
+        let last_piece = pieces.pop().map(|piece| (piece, goes_on));
+        let pieces = pieces.into_iter().map(|piece| (piece, false));
+        // Two quotes are one that the tokenizer gets.
+        let inside = |string: &str| match tokens {
+            Some(_) => string.replace('"', "\"\""),
+            None => string.replace(is_quote, " ").trim().to_owned(),
+        };
+        let all = std::iter::once((string, goes_on)).chain(pieces).chain(last_piece);
+        parts.extend(all.map(|(string, goes_on)| (inside(string), goes_on)));
     }
     let mut known = HashSet::new();
-    parts.retain(|(string, goes_on)| known.insert((string.to_lowercase(), *goes_on)));
+    let key = |string: &String| if tokens.is_some() { string.clone() } else { string.to_lowercase() };
+    parts.retain(|(string, goes_on)| known.insert((key(string), *goes_on)));
     parts.truncate(MAX_WORDS);
     // 3. The query. Without AND between them FTS5 ignores strings that its tokenizer finds empty.
     if parts.is_empty() {
-        return NOTHING.to_owned();
+        return Ok(NOTHING.to_owned());
     }
-    let quoted = |(string, goes_on): PhrasePart| format!("\"{string}\"{}", if goes_on { "*" } else { "" });
+    let quoted =
+        |(string, goes_on): (String, bool)| format!("\"{string}\"{}", if goes_on { "*" } else { "" });
     let separator = match words {
         Words::Any => " OR ",
         Words::All => " ",
     };
-    parts.into_iter().map(quoted).collect::<Vec<_>>().join(separator)
+    Ok(parts.into_iter().map(quoted).collect::<Vec<_>>().join(separator))
 }
 
 /// The parts of a word with punctuation; none if it has one part. Symbols are parts, too, if punctuation separates them.
@@ -370,7 +473,7 @@ fn parts_of(word: &str) -> Vec<&str> {
 }
 
 /// The phrase that a text begins with, and the rest. Its last quote ends a word; its first one is at the beginning of one.
-fn leading_phrase(text: &str) -> Option<(String, &str)> {
+fn leading_phrase(text: &str) -> Option<(&str, &str)> {
     let mut chars = text.trim_start_matches(['(', '[', '{']).chars();
     let open = chars.next().filter(|first| is_quote(*first))?;
     let inner = chars.as_str();
@@ -380,9 +483,9 @@ fn leading_phrase(text: &str) -> Option<(String, &str)> {
     }
     let ends = |(at, mark): &(usize, &str)| !inner[at + mark.len()..].starts_with(char::is_alphanumeric);
     let (end, mark) = inner.match_indices(is_quote).find(ends)?;
-    let phrase = inner[..end].replace(is_quote, " ");
-    let has_words = !phrase.chars().all(is_punctuation);
-    has_words.then(|| (phrase.trim().to_owned(), &inner[end + mark.len()..]))
+    let phrase = &inner[..end];
+    let has_words = !phrase.chars().all(|c| is_quote(c) || is_punctuation(c));
+    has_words.then_some((phrase, &inner[end + mark.len()..]))
 }
 
 /// Double quotes: straight, typographic and French ones.

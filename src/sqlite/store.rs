@@ -13,6 +13,7 @@ use std::sync::Arc;
 use rusqlite::blob::Blob;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::quote;
@@ -65,6 +66,9 @@ pub fn check_name(name: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// SQL: whether a row is a version. Plain SQL may have stored other numbers and texts, which are no models.
+const IS_VERSION: &str = "typeof(version) = 'integer' AND version >= 0";
 
 /// Splits `name@3`.
 fn split_version(text: &str) -> Option<(&str, i64)> {
@@ -159,7 +163,7 @@ impl<'a> Store<'a> {
         let table = self.table();
         let find = |condition: &str, name: &str, version: i64| {
             let sql = format!(
-                "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} ORDER BY version DESC LIMIT 1"
+                "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} AND {IS_VERSION} ORDER BY version DESC LIMIT 1"
             );
             sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).optional().host()
         };
@@ -173,7 +177,7 @@ impl<'a> Store<'a> {
             return Ok(row);
         }
         if find("?2 = 0", text, 0)?.is_some() {
-            let newest = format!("SELECT max(version) FROM {table} WHERE name = ?1");
+            let newest = format!("SELECT max(version) FROM {table} WHERE name = ?1 AND {IS_VERSION}");
             let newest: i64 = sql::query_row(self.connection, &newest, [text], |row| row.get(0)).host()?;
             return Err(Error::Model(format!(
                 "no version of the model '{text}' is active; activate one, such as \
@@ -187,10 +191,11 @@ impl<'a> Store<'a> {
     /// SQL that activates a version.
     fn activation(&self, name: &str, version: i64) -> String {
         let name = name.replace('\'', "''");
-        match &*self.schema {
-            "main" => format!("SELECT ltr_activate('{name}', {version})"),
-            _ => format!("UPDATE {} SET active = (version = {version}) WHERE name = '{name}'", self.table()),
-        }
+        let schema = match &*self.schema {
+            "main" => String::new(),
+            schema => format!(", '{}'", json!({ "schema": schema }).to_string().replace('\'', "''")),
+        };
+        format!("SELECT ltr_activate('{name}', {version}{schema})")
     }
 
     /// Refuses a version that does not exist.
@@ -198,7 +203,10 @@ impl<'a> Store<'a> {
         match self.row_id(&format!("{name}@{version}")) {
             Ok(_) => Ok(()),
             Err(error) => {
-                let sql = format!("SELECT group_concat(version, ', ') FROM {} WHERE name = ?1", self.table());
+                let table = self.table();
+                let sql = format!(
+                    "SELECT group_concat(version, ', ') FROM {table} WHERE name = ?1 AND {IS_VERSION}"
+                );
                 let known =
                     sql::query_row(self.connection, &sql, [name], |row| row.get::<_, Option<String>>(0));
                 Err(match known {
@@ -215,7 +223,7 @@ impl<'a> Store<'a> {
     /// The error about a name without any version.
     fn unknown_model(&self, text: &str) -> Result<Error> {
         let table = self.table();
-        let sql = format!("SELECT DISTINCT name FROM {table} ORDER BY name LIMIT 50");
+        let sql = format!("SELECT DISTINCT name FROM {table} WHERE {IS_VERSION} ORDER BY name LIMIT 50");
         let mut statement = sql::prepare(self.connection, &sql).host()?;
         let names: Vec<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).host()?;

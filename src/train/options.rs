@@ -37,6 +37,8 @@ pub enum Use {
     Update,
     /// `ltr_import`.
     Import,
+    /// `ltr_activate`.
+    Activate,
     /// `ltr_rank`.
     Rank,
     /// `ltr_evaluate`.
@@ -82,6 +84,7 @@ impl Use {
             Self::CrossValidate => "ltr_cross_validate",
             Self::Update => "ltr_update",
             Self::Import => "ltr_import",
+            Self::Activate => "ltr_activate",
             Self::Rank => "ltr_rank",
             Self::Evaluate => "ltr_evaluate",
             Self::Compare => "ltr_compare",
@@ -204,7 +207,7 @@ const WITH_MODELS: [Use; 14] = [
     Use::EvaluateClicks,
     Use::Recommend,
 ];
-const FINDS_MODELS: &[Use] = &without::<13>(&WITH_MODELS, Use::Fit);
+const FINDS_MODELS: &[Use] = &joined::<14>(&without::<13>(&WITH_MODELS, Use::Fit), &[Use::Activate]);
 const ALL_WITH_MODELS: &[Use] = &without::<13>(&WITH_MODELS, Use::Import);
 const READS_LOGS: [Use; 4] = [Use::ClickModels, Use::Propensities, Use::Judgments, Use::InterleaveResult];
 const READS: &[Use] = &joined::<17>(ALL_WITH_MODELS, &READS_LOGS);
@@ -417,6 +420,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("method", Rule::OneOf(Method::NAMES), "\"em\"", &[Use::Propensities], "estimator: em (position-based model), harvest (documents shown at several positions), or both"),
     #[cfg(feature = "search")]
     def("words", Rule::OneOf(Words::NAMES), "\"any\"", &[Use::FtsQuery], "words that a match has: at least one, or all"),
+    #[cfg(feature = "search")]
+    def("table", Rule::Text, "null", &[Use::FtsQuery], "full-text table whose tokenizer splits the text; default: any tokenizer"),
     #[cfg(feature = "search")]
     def("prefix", Rule::Flag, "false", &[Use::FtsQuery], "whether the last word also matches words that it begins"),
     def("feature_count", Rule::Integer(1, 1_000_000), "null", &[Use::Letor], "number of features; default: the highest number in the file"),

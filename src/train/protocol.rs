@@ -15,8 +15,9 @@ use crate::model::{ENCODING, LinearPrior, Model, Ranker, SMALLER_MODEL, Training
 use crate::train::algorithm::{
     AlgorithmDef, Columns, Input, PreviousFit, ResumeFn, TrainingSet, TrainingSpec,
 };
+use crate::train::fates::Fates;
 use crate::train::feature_checks::FeatureChecks;
-use crate::train::report::{DataFacts, FeatureColumns, Finished, signs_of_leakage};
+use crate::train::report::{DataFacts, FeatureColumns, Finished, rating_of_documents, signs_of_leakage};
 use crate::train::tuning::{Choice, Search, SearchRows};
 
 /// An algorithm with its options, and with the settings among which cross-validation chooses.
@@ -46,8 +47,8 @@ pub struct Rows<'a> {
     pub roles: TrainingColumns,
     /// How messages propose other roles.
     pub advice: ColumnAdvice<'a>,
-    /// What the caller should know about the columns.
-    pub warnings: Vec<String>,
+    /// What became of the columns that were read.
+    pub fates: Fates,
 }
 
 impl Training {
@@ -103,6 +104,13 @@ impl Training {
     /// # Errors
     /// Data that the algorithm cannot learn from; a model that is larger; a limit; an interruption.
     pub fn run(&self, rows: Rows<'_>, most_bytes: u64, control: &Control) -> Result<Finished> {
+        let means = &rows.read_report.means;
+        if let Some(column) = means.iter().position(|mean| !mean.is_finite()) {
+            return Err(Error::Data(format!(
+                "the numbers of the feature \"{}\" are too large: their mean is infinite; divide them in the source",
+                rows.data.names[column]
+            )));
+        }
         let search = match &self.plan {
             Plan::One(spec) => return self.fit(&**spec, rows, most_bytes, control),
             Plan::Best(search) => search,
@@ -133,7 +141,7 @@ impl Training {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
         // 1. What reports need of the rows, which the fit consumes.
         let signs = Signs::of(&rows, &spec.settings()?, control)?;
-        let Rows { data, read_report, validation, roles, advice, .. } = rows;
+        let Rows { data, read_report, validation, roles, advice, fates } = rows;
         let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
         let fingerprint = (spec.input().order == RowOrder::Canonical).then(fingerprint).transpose()?;
         let facts = DataFacts::of(&data);
@@ -159,6 +167,7 @@ impl Training {
         finished.missing_filled = read_report.imputed;
         finished.dependence = dependence;
         finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
+        fates.add_to(&mut finished, self.algorithm, (&self.options, advice));
         Ok(finished)
     }
 }
@@ -169,15 +178,16 @@ impl Training {
 /// As [`Training::run`].
 pub fn update(
     model: &Model,
-    resume: ResumeFn,
+    (algorithm, resume): (&AlgorithmDef, ResumeFn),
     rows: Rows<'_>,
+    options: &Params,
     control: &Control,
 ) -> Result<(DataFacts, Finished)> {
     let signs = match &model.card.settings {
         Value::Object(settings) => Signs::of(&rows, settings, control)?,
         _ => Signs::default(),
     };
-    let Rows { data, read_report, advice, .. } = rows;
+    let Rows { data, read_report, advice, fates, .. } = rows;
     let added = DataFacts::of(&data);
     let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
     let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
@@ -186,6 +196,7 @@ pub fn update(
     let mut finished = Finished::continued(&model.card, facts, read_report.means, trained)?;
     finished.missing_filled = read_report.imputed;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
+    fates.add_to(&mut finished, algorithm, (options, advice));
     Ok((added, finished))
 }
 
@@ -203,13 +214,13 @@ impl Signs {
     /// An interruption.
     pub fn of(rows: &Rows<'_>, settings: &serde_json::Map<String, Value>, control: &Control) -> Result<Self> {
         let mut warnings = signs_of_leakage(&rows.data, rows.advice);
+        warnings.extend(rating_of_documents(&rows.data, rows.roles.relevance.as_deref(), rows.advice));
         let repeated = rows.validation.as_ref().map_or(0, |other| other.documents_also_in(&rows.data));
         if repeated > 0 {
             warnings.push(format!(
                 "{repeated} documents of the validation source are in the training too, so the validation value is too good"
             ));
         }
-        warnings.extend(rows.warnings.iter().cloned());
         let features = FeatureChecks::of(&rows.data, &rows.read_report.rows, settings, control)?;
         Ok(Self { features, warnings })
     }

@@ -1,5 +1,7 @@
 //! The report of a training: counts of the data, results of the fit, warnings.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -7,8 +9,9 @@ use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
 use crate::base::{ColumnAdvice, Result, named};
 use crate::cost::loss;
-use crate::data::{Categories, Dataset, ListConstraint, QueryFeatureRule};
+use crate::data::{Categories, Dataset, Id, ListConstraint, QueryFeatureRule};
 use crate::learn::fit::{Prior, QueryDependence};
+use crate::math::compare;
 use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
 use crate::train::select::{Selection, SelectionReport, significant};
 
@@ -164,6 +167,8 @@ pub struct Finished {
     pub dependence: Option<QueryDependence>,
     /// What the caller should know.
     pub warnings: Vec<String>,
+    /// What became of each column of the source; null if it is not known.
+    pub columns: Value,
     /// Seconds since training began of each entry of the model's log.
     pub log_seconds: Vec<f64>,
 }
@@ -230,6 +235,7 @@ impl Finished {
             missing_filled: 0,
             dependence: None,
             warnings,
+            columns: Value::Null,
             log_seconds,
         })
     }
@@ -303,6 +309,29 @@ pub fn signs_of_leakage(data: &Dataset, advice: ColumnAdvice<'_>) -> Vec<String>
     warnings
 }
 
+/// A warning if the column `rating` became the relevance by its name, but is a property of documents: each document has one
+/// rating in all its queries, and chance gives that in less than one of a million sources.
+pub fn rating_of_documents(data: &Dataset, column: Option<&str>, advice: ColumnAdvice<'_>) -> Option<String> {
+    let name = column.filter(|name| name.eq_ignore_ascii_case("rating") && !advice.gives("relevance"))?;
+    advice.doc.filter(|_| data.features.columns() > 0)?;
+    let (mut known, mut counts): (HashMap<&Id, f64>, HashMap<u64, f64>) = Default::default();
+    for (doc, rating) in data.doc_ids.iter().zip(&data.relevance) {
+        if compare(*known.entry(doc).or_insert(*rating), *rating).is_ne() {
+            return None;
+        }
+        *counts.entry(rating.to_bits()).or_default() += 1.0;
+    }
+    let rows = data.n_docs() as f64;
+    let equal: f64 = counts.values().map(|count| (count / rows) * (count / rows)).sum();
+    (libm::pow(equal, rows - known.len() as f64) < 1e-6).then(|| {
+        format!(
+            "the column \"{name}\" is the relevance, but each document has one rating in all its queries; if it is a property of \
+             the documents, name the column of the judgments with the options {}",
+            advice.role("relevance", json!("..."))
+        )
+    })
+}
+
 /// A warning about grades below 0. Ratings come without features and may have any range.
 fn negative_grades(data: &Dataset) -> Option<String> {
     let lowest = data.relevance.iter().copied().fold(f64::INFINITY, f64::min);
@@ -355,7 +384,10 @@ pub fn short_report(report: &Value) -> String {
     parts.push(match warnings[..] {
         [] => "no warnings".to_owned(),
         [only] => format!("1 warning: {only}"),
-        [first, ..] => format!("{} warnings, first: {first}", warnings.len()),
+        _ => {
+            let numbered = (1..).zip(&warnings).map(|(number, warning)| format!(" ({number}) {warning}"));
+            format!("{} warnings:{}", warnings.len(), numbered.collect::<String>())
+        }
     });
     let (name, version, algorithm) = (text("name"), &report["version"], text("algorithm"));
     // 4. The model. One named after its algorithm says so once.
@@ -412,7 +444,7 @@ mod tests {
         report["warnings"] = json!(["a\nb", "c"]);
         assert_eq!(
             short_report(&report),
-            "rank_svm@3: 80 queries, 960 documents, radius 10, 1.2 s, 2 warnings, first: a b"
+            "rank_svm@3: 80 queries, 960 documents, radius 10, 1.2 s, 2 warnings: (1) a b (2) c"
         );
     }
 }

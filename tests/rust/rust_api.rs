@@ -51,6 +51,34 @@ fn rows_and_arrays_give_the_same_model() {
     assert_eq!(trainer.fit(&arrays).unwrap().to_bytes(), trainer.fit(&rows).unwrap().to_bytes());
 }
 
+/// Rules 2.16 and 2.17 hold for data sets, too.
+#[test]
+fn every_part_has_a_fate() {
+    let weights: Vec<f64> = (0..ROWS).map(|row| 1.0 + (row % 2) as f64).collect();
+    let kinds = (0..ROWS).map(|row| ["new", "old"][row % 2]);
+    let data = judged().with_doc_weights(&weights).unwrap().with_category("kind", kinds).unwrap();
+    let data = data.with_groups((0..ROWS).map(|row| (row % 3) as i64)).unwrap();
+    for (algorithm, is_unused) in [("rank_svm", true), ("q_svm", false)] {
+        let trained = Trainer::new(algorithm).option("lambda", 0.1).fit(&data).unwrap();
+        let fates = trained.columns().unwrap().as_array().unwrap();
+        let told: Vec<(&str, &str)> = fates
+            .iter()
+            .map(|column| (column["name"].as_str().unwrap(), column["fate"].as_str().unwrap()))
+            .collect();
+        let roles = ["query_ids", "doc_ids", "relevance", "doc_weights"].map(|name| (name, "role"));
+        let features = ["a", "b", "c"].map(|name| (name, "feature"));
+        let query_features = ["q_x", "q_y"].map(|name| (name, "role"));
+        let parts =
+            [&roles[..], &[("groups", "left_out")], &features, &[("kind", "category")], &query_features];
+        assert_eq!(told, parts.concat());
+        assert_eq!(fates[5]["facts"]["missing"], 0);
+        let warned =
+            trained.warnings().iter().any(|warning| warning.contains("does not use the query features"));
+        assert_eq!(warned, is_unused, "{:?}", trained.warnings());
+        assert!(Model::from_bytes(&trained.to_bytes()).unwrap().columns().is_none());
+    }
+}
+
 #[test]
 fn every_row_is_ranked_under_its_number() {
     let data = judged();

@@ -127,6 +127,152 @@ fn roles_that_an_algorithm_does_not_use_are_told() {
     }
 }
 
+/// One column of each fate: what it is, and in buckets, which take numbers only.
+const OF_EACH_FATE: [(&str, &str, &str); 8] = [
+    ("query_id", "role", "role"),
+    ("relevance", "role", "role"),
+    ("doc_id", "role", "role"),
+    ("x", "feature", "feature"),
+    ("kind", "category", "left_out"),
+    ("sku", "id", "id"),
+    ("shop", "left_out", "left_out"),
+    ("q_length", "role", "role"),
+];
+
+/// Every way to train in SQL tells the fates of the same table (rule 2.16); those of an update are the columns of the model.
+#[test]
+fn every_way_to_train_tells_the_fates() {
+    let connection = database();
+    let columns =
+        "x, iif(y > 0.5, 'a', 'b') AS kind, 'SKU ' || i AS sku, 'main' AS shop, 1 + q % 3 AS q_length";
+    table(&connection, &format!("{DOC}{columns}"));
+    let fates = |found: &Value| -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let columns = found["columns"].as_array().unwrap_or_else(|| panic!("no columns: {found}"));
+        columns.iter().map(|column| (text(&column["name"]), text(&column["fate"]))).collect()
+    };
+    let expected = |in_buckets: bool| -> Vec<(String, String)> {
+        let fate = |(name, fate, bucket): (&str, &str, &str)| {
+            (name.to_owned(), if in_buckets { bucket } else { fate }.to_owned())
+        };
+        OF_EACH_FATE.map(fate).to_vec()
+    };
+    for (algorithm, options, in_buckets) in [
+        ("rank_svm", json!({"lambda": 1}), false),
+        ("rank_svm", json!({"lambda": [0.1, 1], "folds": 2}), false),
+        ("q_svm", json!({"lambda": 1}), false),
+        ("auto", json!({"effort": 1}), false),
+        ("boosted_trees", json!({"trees": 3}), false),
+        ("perceptron", json!({"max_rounds": 1}), false),
+        ("rank_svm", json!({"lambda": 1, "buckets": 4}), true),
+        ("boosted_trees", json!({"trees": 3, "buckets": 4}), true),
+    ] {
+        let found = report(&connection, algorithm, &options);
+        assert_eq!(fates(&found), expected(in_buckets), "{algorithm} {options}");
+        // Rule 2.17: packs have no query features, and these algorithms do not use them either.
+        let is_unused = in_buckets || matches!(algorithm, "rank_svm" | "perceptron" | "auto");
+        let warnings = found["warnings"].to_string();
+        assert_eq!(
+            warnings.contains("does not use the query features"),
+            is_unused,
+            "{algorithm} {options}: {warnings}"
+        );
+    }
+    let text: String = value(&connection, "SELECT ltr_update('perceptron', 't')", []);
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let mut of_update = expected(false);
+    of_update[5].1 = "left_out".to_owned();
+    assert_eq!(fates(&found), of_update, "{found}");
+    assert_eq!(found["columns"][5]["reason"], "no feature of the model");
+    // Packs know the names that the caller gives.
+    let packs = "SELECT ltr_bucket(query_id, 4) AS bucket, ltr_pack(query_id, doc_id, relevance, ltr_vec(x, x * x)) AS rows FROM t GROUP BY 1";
+    for (columns, names) in [
+        (json!({}), vec!["query_id", "doc_id", "relevance", "features"]),
+        (json!({"doc": "sku", "features": ["x", "x2"]}), vec!["query_id", "sku", "relevance", "x", "x2"]),
+    ] {
+        let options = json!({"lambda": 1, "columns": columns}).to_string();
+        let text: String = value(&connection, "SELECT ltr_train('rank_svm', ?1, ?2)", (packs, options));
+        let found = fates(&serde_json::from_str(&text).unwrap());
+        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
+        assert_eq!(found[3].1, if names.len() > 4 { "feature" } else { "role" });
+    }
+}
+
+/// Several columns that look meant have one option that ignores them all, and none of them a longer line.
+#[test]
+fn several_warnings_have_one_option() {
+    let connection = database();
+    let columns = "printf('%d.%03d EUR', 1 + 9 * y, i) AS price, '40k - ' || i || 'k' AS pay, NULL AS none";
+    table(&connection, &format!("{DOC}{WIDE}{columns}"));
+    let found = report(&connection, "rank_svm", &json!({"lambda": 1}));
+    let lines: Vec<&str> = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(
+        lines[0].ends_with(r#"as in CAST(replace("price", '.', '') AS REAL) if '.' separates thousands"#),
+        "{lines:?}"
+    );
+    assert!(lines[1].contains("ranges of numbers as text"), "{lines:?}");
+    let all = r#"'{"columns": {"ignore": ["price", "pay", "none"]}}'"#;
+    assert!(lines[3].contains(all) && lines[..3].iter().all(|line| !line.contains("ignore")), "{lines:?}");
+    let columns = json!({"ignore": ["price", "pay", "none"]});
+    assert_eq!(
+        report(&connection, "rank_svm", &json!({"lambda": 1, "columns": columns}))["warnings"],
+        json!([])
+    );
+}
+
+/// A column `rating` is the relevance by its name. It is a property of documents if all their queries have the same.
+#[test]
+fn a_rating_of_documents_is_told() {
+    let connection = database();
+    let train = |rating: &str, options: Value| {
+        let sql = format!(
+            "DROP TABLE IF EXISTS t;
+             CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199)
+             SELECT i / 10 AS query_id, i * 7 % 23 AS doc_id, {rating} AS rating, i * i % 31 AS x, 5 * i % 9 AS clicks FROM n"
+        );
+        connection.execute_batch(&sql).unwrap();
+        report(&connection, "rank_svm", &options)["warnings"].to_string()
+    };
+    let told = "each document has one rating in all its queries";
+    assert!(train("i * 7 % 23 % 5", json!({"lambda": 1})).contains(told));
+    for (rating, options) in [
+        ("i * 7 % 23 % 5", json!({"lambda": 1, "columns": {"relevance": "rating"}})),
+        ("i * 7 % 23 % 5", json!({"lambda": 1, "columns": {"relevance": "clicks"}})),
+        ("i * 13 % 5", json!({"lambda": 1})),
+        ("i = 3", json!({"lambda": 1})),
+    ] {
+        assert!(!train(rating, options).contains(told), "{rating}");
+    }
+}
+
+#[test]
+fn counts_among_ratings_and_sums_without_end_are_told() {
+    let connection = database();
+    let train = |algorithm: &str, rating: &str, feature: &str| {
+        let sql = format!(
+            "DROP TABLE IF EXISTS t;
+             CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199)
+             SELECT i / 10 AS user_id, i * 7 % 23 AS item_id, {rating} AS rating, {feature} AS x FROM n"
+        );
+        connection.execute_batch(&sql).unwrap();
+        let sql = "SELECT ltr_train(?1, 't', '{\"lambda\": 1}')";
+        let found: rusqlite::Result<String> = connection.query_row(sql, [algorithm], |row| row.get(0));
+        found.unwrap_or_else(|problem| problem.to_string())
+    };
+    for (rating, is_told) in [
+        ("iif(i % 9 = 0, 60, 1 + i % 3)", true),
+        ("iif(i % 9 = 0, 4000, 1)", true),
+        ("1 + i % 5", false),
+        ("1 + i * 13 % 100", false),
+        ("iif(i % 9 = 0, 60.5, 1.5)", false),
+    ] {
+        assert_eq!(train("cofi_rank", rating, "i").contains("implicit"), is_told, "{rating}");
+    }
+    let problem = train("rank_svm", "i % 3", "1.7e308 - i");
+    assert!(problem.contains("\"x\" are too large: their mean is infinite"), "{problem}");
+}
+
 /// A random source: the columns of SQL, the name of a planted column that decides the relevance, and whether it has holes.
 fn random_source(random: &mut Random, is_clean: bool) -> (String, Option<String>) {
     let mut columns = String::new();

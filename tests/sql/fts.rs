@@ -2,7 +2,9 @@
 
 use rusqlite::Connection;
 
-use crate::support::{database, value};
+use sqlite_ltr::internals::math::random::Random;
+
+use crate::support::{database, is_long, value};
 
 const TEXTS: &str = "
 CREATE VIRTUAL TABLE docs USING fts5(title, body);
@@ -356,4 +358,66 @@ fn names_of_features_that_do_not_fit_are_refused() {
         "SELECT * FROM ltr_rank('rank_svm', 'matches', '{\"columns\": {\"feature_names\": [\"a\"]}}')";
     let found = problem(&connection, other);
     assert!(found.contains("allowed is the names in the model"), "{found}");
+}
+
+/// Rule 17.4: with the name of a table, a document that has the text is found, whatever the text and the tokenizer.
+#[test]
+fn a_query_for_a_table_finds_the_text() {
+    let connection = database();
+    let mut random = Random::new(17);
+    let alphabet: Vec<char> =
+        "abcEé\u{301}ß中\u{1f642}☕+-_#.,'\"()*:^ \u{a0}\u{2013}\u{201e}\u{201c}५$".chars().collect();
+    let text = |length: usize, random: &mut Random| -> String {
+        (0..length).map(|_| alphabet[random.below(alphabet.len())]).collect()
+    };
+    let (mut found, mut empty) = (0, 0);
+    for round in 0..if is_long() { 20_000 } else { 400 } {
+        let kept = text(1 + random.below(4), &mut random).replace(['\'', '"'], "");
+        let options = [
+            "unicode61".to_owned(),
+            format!("unicode61 tokenchars ''{kept}''"),
+            format!("unicode61 separators ''{kept}'' remove_diacritics 0"),
+            "unicode61 categories ''L* N* Co S*''".to_owned(),
+            format!("porter unicode61 tokenchars ''{kept}''"),
+            "ascii".to_owned(),
+            "trigram".to_owned(),
+            "trigram case_sensitive 1".to_owned(),
+        ];
+        let tokenizer = &options[random.below(options.len())];
+        let (length, before) = (1 + random.below(12), ["", "x, "][random.below(2)]);
+        let typed = text(length, &mut random);
+        // Spaces that a tokenizer keeps join the text with others.
+        let before = if kept.contains(char::is_whitespace) { "" } else { before };
+        connection
+            .execute_batch(&format!(
+                "DROP TABLE IF EXISTS f; CREATE VIRTUAL TABLE f USING fts5(t, tokenize='{tokenizer}')"
+            ))
+            .unwrap();
+        connection
+            .execute("INSERT INTO f VALUES (?1), ('other words')", [format!("{before}{typed}")])
+            .unwrap();
+        // FTS5 itself: whether the text has tokens.
+        let phrase = format!("\"{}\"", typed.replace('"', "\"\""));
+        let count = |query: &str| -> i64 {
+            value(&connection, "SELECT count(*) FROM f WHERE f MATCH ?1 AND rowid = 1", [query])
+        };
+        let has_tokens = count(&phrase) == 1;
+        for words in ["any", "all"] {
+            let options = serde_json::json!({"table": "f", "words": words}).to_string();
+            let query: String = value(&connection, "SELECT ltr_fts_query(?1, ?2)", [&typed, &options]);
+            assert_eq!(count(&query) == 1, has_tokens, "{round}: {tokenizer} {typed:?} {words}: {query}");
+        }
+        (found, empty) = (found + i64::from(has_tokens), empty + i64::from(!has_tokens));
+    }
+    assert!(found > 5 * empty && empty > 0, "{found} {empty}");
+    // Another schema, an empty table, and what is no table.
+    connection.execute_batch("ATTACH ':memory:' AS aux1; CREATE VIRTUAL TABLE aux1.\"a b\" USING fts5(t, tokenize=\"unicode61 tokenchars '+'\")").unwrap();
+    let query = |table: &str| format!(r#"SELECT ltr_fts_query('C++', '{{"table": "{table}"}}')"#);
+    assert_eq!(value::<String>(&connection, &query("aux1.a b"), []), "\"\"");
+    connection.execute_batch("INSERT INTO aux1.\"a b\" VALUES ('C++ and C')").unwrap();
+    assert_eq!(value::<String>(&connection, &query("aux1.a b"), []), "\"C++\"");
+    connection.execute_batch("CREATE TABLE plain (t)").unwrap();
+    assert!(problem(&connection, &query("plain")).contains("'plain': it is no FTS5 table"));
+    assert!(problem(&connection, &query("none")).contains("'none': no such full-text table"));
+    assert!(problem(&connection, "SELECT ltr_fts(f, 1) FROM f").contains("got 2 arguments"));
 }

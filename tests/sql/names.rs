@@ -8,6 +8,7 @@ use rusqlite::Connection;
 /// number of arguments that answers calls of a wrong form (`calls.rs`).
 const FUNCTIONS: &[&str] = &[
     "ltr_activate/2",
+    "ltr_activate/3",
     "ltr_alpha_ndcg/2",
     "ltr_alpha_ndcg/3",
     "ltr_alpha_ndcg/4",

@@ -4,6 +4,9 @@
 use super::{MAX_WORDS, *};
 use crate::math::Random;
 
+/// No table.
+const ANY: Option<fn(&str) -> Result<Tokens>> = None;
+
 /// Rows of random tokens with the places of random terms: per row and column the tokens.
 struct Table {
     rows: Vec<Vec<Vec<u32>>>,
@@ -258,8 +261,44 @@ fn words_are_strings_of_fts5() {
         ("☕,blau", Any, false, "\"☕,blau\" OR \"☕\" OR \"blau\""),
         ("Tasse ☕ + - …", All, false, "\"Tasse\" \"☕\" \"+\""),
     ] {
-        assert_eq!(match_query(text, words, prefix), query, "{text}");
+        assert_eq!(match_query(text, (words, prefix), ANY).unwrap(), query, "{text}");
     }
     let long: Vec<String> = (0..5000).map(|number| number.to_string()).collect();
-    assert_eq!(match_query(&long.join(" "), All, false).split(' ').count(), MAX_WORDS);
+    assert_eq!(match_query(&long.join(" "), (All, false), ANY).unwrap().split(' ').count(), MAX_WORDS);
+}
+
+#[test]
+fn what_a_table_keeps_is_searched_and_what_it_splits_is_split() {
+    // Tokens are the runs of these characters; n-grams have three characters.
+    let tokens = |kept: &'static str| {
+        move |text: &str| {
+            let mut ranges: Vec<Range<usize>> = Vec::new();
+            for (at, c) in text.char_indices().filter(|(_, c)| c.is_alphanumeric() || kept.contains(*c)) {
+                match ranges.last_mut().filter(|last| last.end == at) {
+                    Some(last) => last.end += c.len_utf8(),
+                    None => ranges.push(at..at + c.len_utf8()),
+                }
+            }
+            Ok(Tokens::new(ranges))
+        }
+    };
+    for (kept, text, words, query) in [
+        ("", "C++ _x_ 🙂", Words::Any, r#""C++" OR "_x_""#),
+        ("+🙂", "C++ red_x 🙂🙂", Words::Any, r#""C++" OR "red_x" OR "red" OR "x" OR "🙂🙂""#),
+        ("_+", "a+b_c,d", Words::All, r#""a+b_c,d""#),
+        ("_+", "a+b_c,d", Words::Any, r#""a+b_c,d" OR "a+b_c" OR "d""#),
+        ("", "\"red shoes\" 5\"", Words::Any, r#""red shoes" OR "5""""#),
+        ("\"", "\"red shoes\"", Words::Any, r#""""red" OR "shoes""""#),
+        (" ", " red  shoes ", Words::All, r#"" red  shoes ""#),
+        ("", "Red red", Words::Any, r#""Red" OR "red""#),
+        ("", "+ -", Words::Any, NOTHING),
+    ] {
+        assert_eq!(match_query(text, (words, false), Some(tokens(kept))).unwrap(), query, "{text}");
+    }
+    let grams = |text: &str| Ok(Tokens::new((3..=text.len()).map(|end| end - 3..end).collect()));
+    for (text, query) in
+        [("a-bc de, \"fgh\"", r#""a-bc" OR "de," OR "fgh""#), ("ab cd", r#""ab cd""#), ("ab", NOTHING)]
+    {
+        assert_eq!(match_query(text, (Words::Any, false), Some(grams)).unwrap(), query, "{text}");
+    }
 }

@@ -18,10 +18,11 @@ use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::{
     Call, ModelHandle, Output, OutputRows, PURE, RunLimits, ScalarCall, ScalarFunction, TableFunction,
-    describe, query_values, ready, row, run_fit, text_argument, whole_of,
+    call_options, describe, query_values, ready, row, run_fit, text_argument, whole_of,
 };
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{Store, model};
+use crate::train::options::Use;
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
 pub const INFO: ScalarFunction = ScalarFunction::new("ltr_info", "model", info);
@@ -219,13 +220,14 @@ fn debug(call: &ScalarCall<'_>) -> Result<Output> {
     })))
 }
 
-// `ltr_activate(name, version)`: makes a stored version the only active one of its name.
+// `ltr_activate(name, version [, options])`: makes a stored version the only active one of its name.
 //
 // Rules (docs/reference/rules.md, 5):
 // * 5.30: It returns the version. A version that does not exist is an error, and nothing changes.
 
 /// The definition of `ltr_activate`.
-pub const ACTIVATE: ScalarFunction = ScalarFunction::new("ltr_activate", "name, version", activate);
+pub const ACTIVATE: ScalarFunction =
+    ScalarFunction::new("ltr_activate", "name, version [, options]", activate);
 
 fn activate(call: &ScalarCall<'_>) -> Result<Output> {
     let name = text_argument("argument 'name'", call.context.get_raw(0))?;
@@ -233,9 +235,9 @@ fn activate(call: &ScalarCall<'_>) -> Result<Output> {
     let version = whole_of(value).ok_or_else(|| {
         Error::value("argument 'version'", describe(value), "the number of a stored version")
     })?;
-    let limits = RunLimits::default();
+    let (options, limits) = call_options(call.argument(2), Use::Activate)?;
     call.with_connection(|connection| {
-        Store::new(connection, None, &limits)?.activate(&name, version, &limits)
+        Store::new(connection, options.text("schema"), &limits)?.activate(&name, version, &limits)
     })?;
     Ok(Output::Integer(version))
 }

@@ -92,8 +92,7 @@ pub(super) struct TrainingReport {
     pub algorithm: &'static str,
     pub source: String,
     pub roles: Value,
-    /// What became of each column; null for packs and updates.
-    #[serde(skip_serializing_if = "Value::is_null")]
+    /// What became of each column.
     pub columns: Value,
     pub settings: Value,
     /// Counts of the rows of an update.
@@ -114,12 +113,13 @@ pub(super) struct TrainingReport {
 impl TrainingReport {
     /// The report of a finished training and its model.
     pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
-        let Finished { model, summary, volatile, missing_filled, warnings, log_seconds, .. } = finished;
+        let Finished { model, summary, volatile, missing_filled, warnings, columns, log_seconds, .. } =
+            finished;
         let report = Self {
             algorithm: about.algorithm.name,
             source: about.source.to_owned(),
             roles: about.roles,
-            columns: about.columns,
+            columns,
             settings: model.card.settings.clone(),
             added: about.added,
             summary,
@@ -154,8 +154,6 @@ pub(super) struct About<'a> {
     pub source: &'a str,
     /// The columns of the roles; null for packs.
     pub roles: Value,
-    /// The fates of the columns; null for packs and updates.
-    pub columns: Value,
     /// Counts of the rows of an update.
     pub added: Option<DataFacts>,
     /// Seconds for reading.
@@ -282,22 +280,18 @@ impl<'a> TrainRequest<'a> {
         let reading = limits.seconds();
         let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
         let advice = roles.advice(options);
-        let mut fates = roles.fates(&data, &read_report, advice);
-        let warnings = roles.warnings(&read_report, advice);
+        let fates = roles.fates(&data, &read_report, advice);
         let ignored = read_report.ignored.clone();
         let columns = roles.training_columns(&ignored);
-        let rows = Rows { data, read_report, validation, roles: columns, advice, warnings };
+        let rows = Rows { data, read_report, validation, roles: columns, advice, fates };
         // 2. The training.
         let most = most_bytes(connection);
         let finished = limits.run(connection, |control| training.run(rows, most, control));
-        let mut finished = finished.map_err(|problem| training.error(problem))?;
+        let finished = finished.map_err(|problem| training.error(problem))?;
         // 3. The report and the model.
         let algorithm = training.algorithm();
-        fates.check_query_features(algorithm, &finished, (options, advice));
-        finished.warnings.extend(fates.warnings());
         let roles = roles.report(&ignored, &finished.model.card.categories);
-        let columns = fates.report();
-        let about = About { algorithm, source: &self.source, roles, columns, added: None, reading };
+        let about = About { algorithm, source: &self.source, roles, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
         if let (Some(text), Some(prior)) = (input.prior, &self.prior) {
             report.settings["prior"] = json!(format!("@{text}"));

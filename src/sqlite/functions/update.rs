@@ -13,7 +13,6 @@
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use serde_json::Value;
 
 use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
 use crate::base::{Control, Error, Params, Result};
@@ -157,15 +156,16 @@ impl UpdateRequest<'_> {
         }
         // 2. The fit.
         let advice = roles.advice(self.options);
-        let warnings = roles.warnings(&read_report, advice);
+        let fates = roles.fates(&data, &read_report, advice);
         let columns = roles.training_columns(&read_report.ignored);
         let named = roles.report(&read_report.ignored, &model.card.categories);
-        let rows = Rows { data, read_report, validation: None, roles: columns, advice, warnings };
-        let resume = |control: &Control| protocol::update(model, self.resume, rows, control);
+        let rows = Rows { data, read_report, validation: None, roles: columns, advice, fates };
+        let how = (self.algorithm, self.resume);
+        let resume = |control: &Control| protocol::update(model, how, rows, self.options, control);
         let (added, finished) = self.limits.run(connection, resume)?;
         // 3. The report and the model. Counts include earlier rows.
         let (algorithm, source, added) = (self.algorithm, self.source, Some(added));
-        let about = About { algorithm, source, roles: named, columns: Value::Null, added, reading };
+        let about = About { algorithm, source, roles: named, added, reading };
         let (model, report) = TrainingReport::new(finished, about);
         report.encode(connection, model, self.limits)
     }

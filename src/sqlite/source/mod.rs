@@ -6,7 +6,6 @@
 //! * 1.3: A statement is the only one in the text and read-only.
 
 mod column_choice;
-mod fates;
 #[cfg(feature = "search")]
 pub mod log;
 pub mod read_spec;

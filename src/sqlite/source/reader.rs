@@ -12,7 +12,6 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 use serde_json::{Value, json};
 
-use super::fates::is_named_otherwise;
 use super::read_spec::{FeatureColumns, bind};
 use super::roles::Roles;
 use super::{Source, quote};
@@ -25,6 +24,7 @@ use crate::sqlite::glue::{
     RunLimits, category_value, describe, id_of, number_of, query_value, query_values, retry_busy, sql,
     within_time,
 };
+use crate::train::fates::is_named_otherwise;
 
 pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 

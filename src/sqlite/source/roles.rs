@@ -13,8 +13,9 @@ use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
-use crate::data::{Categories, ListConstraint, ReadReport};
+use crate::data::{Categories, Dataset, ListConstraint, ReadReport};
 use crate::model::TrainingColumns;
+use crate::train::fates::{Fates, ReadColumn, Usage};
 
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +42,9 @@ pub struct Roles {
     /// Categories that the option `columns` lists, or those of the model, in their order.
     pub categories: Vec<usize>,
     /// Whether columns may be categories.
-    pub(super) takes_categories: bool,
+    takes_categories: bool,
+    /// Whether the columns are those of a model.
+    is_of_model: bool,
     /// Names of the values of a column of vectors, if they have names.
     pub feature_names: Option<Vec<String>>,
     /// Query features, if there are any. With a model: those that it needs.
@@ -49,9 +52,9 @@ pub struct Roles {
     /// Columns that the caller ignores, and those that nothing uses.
     pub ignored: Vec<usize>,
     /// The columns that the option `columns` ignores.
-    pub(super) on_purpose: Vec<usize>,
+    on_purpose: Vec<usize>,
     /// A slot that the constraint does not need.
-    pub(super) unused_slot: Option<usize>,
+    unused_slot: Option<usize>,
     /// The columns that nothing uses, if the training may have use for them: their values are looked at.
     pub(super) observed: Vec<usize>,
     /// Features that are named like ids (rule 2.12).
@@ -123,6 +126,7 @@ impl Roles {
             features,
             categories,
             takes_categories: matches!(spec.categories, CategoryColumns::Learned),
+            is_of_model: spec.model.is_some(),
             feature_names,
             query_features,
             ignored,
@@ -191,7 +195,7 @@ impl Roles {
     }
 
     /// The role of the groups of rows.
-    pub(super) fn group_role(&self) -> &'static str {
+    fn group_role(&self) -> &'static str {
         if self.constraint == ListConstraint::Slots { "slot" } else { "diversify_by" }
     }
 
@@ -205,18 +209,48 @@ impl Roles {
         ColumnAdvice { origin: Origin::Source(columns), doc: self.doc_name(), vector }
     }
 
-    /// Warnings about features that are named like a role.
-    pub fn warnings(&self, read: &ReadReport, advice: ColumnAdvice<'_>) -> Vec<String> {
-        let is_feature = |name: &String| !read.ignored.contains(name);
-        let like_roles = self.role_named.iter().map(|(column, role)| (&self.names[*column], role));
-        let like_roles = like_roles.filter(|(name, _)| is_feature(name)).map(|(name, role)| {
-            format!(
-                "the feature \"{name}\" is named like the role {role}; if it is no property of the document, {}; otherwise list \
-                 all features there under \"features\"",
-                advice.ignore(&[name])
-            )
-        });
-        like_roles.collect()
+    /// What became of each column, with facts about the rows that were read.
+    pub fn fates(&self, data: &Dataset, read: &ReadReport, advice: ColumnAdvice<'_>) -> Fates {
+        let column = |column: usize| ReadColumn {
+            name: &self.names[column],
+            usage: self.usage(column),
+            observed: (self.observed.iter().position(|observed| *observed == column))
+                .and_then(|index| read.observed.get(index)),
+        };
+        let columns: Vec<ReadColumn<'_>> = (0..self.names.len()).map(column).collect();
+        Fates::of(&columns, data, read, (self.takes_categories, advice))
+    }
+
+    fn usage(&self, column: usize) -> Usage {
+        let one = [
+            ("query", self.query),
+            ("doc", self.doc),
+            ("relevance", self.relevance),
+            ("weight", self.weight),
+            ("doc_weight", self.doc_weight),
+            (self.group_role(), self.group),
+            ("split_by", self.split),
+        ];
+        let of_queries = self.query_features.as_ref().map_or(&[][..], FeatureColumns::all);
+        let is_category = self.categories.contains(&column);
+        let like_role = self.role_named.iter().find(|(known, _)| *known == column).map(|(_, role)| *role);
+        if let Some((role, _)) = one.into_iter().find(|(_, of_role)| *of_role == Some(column)) {
+            return Usage::Role(role);
+        }
+        match () {
+            () if self.features == FeatureColumns::Vector(column) => Usage::Role("features"),
+            () if of_queries.contains(&column) => Usage::Role("query_features"),
+            () if self.unused_slot == Some(column) => Usage::UnusedSlot,
+            () if self.on_purpose.contains(&column) => Usage::LeftOut("ignored by the option columns"),
+            () if is_category || !self.ignored.contains(&column) || self.observed.contains(&column) => {
+                Usage::Open { is_category, like_role }
+            }
+            () if self.features == FeatureColumns::Wide(Vec::new()) => {
+                Usage::LeftOut("the algorithm learns from ids and relevance")
+            }
+            () if self.is_of_model => Usage::LeftOut("no feature of the model"),
+            () => Usage::LeftOut("not among the features that the option columns lists"),
+        }
     }
 
     fn name(&self, column: Option<usize>) -> Option<String> {

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, ffi};
 use serde_json::Value;
 
 use super::transaction::StoreTransaction;
-use super::{HostResult, Store, host, open_blob, read_at, split_version};
+use super::{HostResult, IS_VERSION, Store, host, open_blob, read_at, split_version};
 use crate::base::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::{BlobLocation, RunLimits, retry_busy, sql};
@@ -269,7 +269,7 @@ impl Store<'_> {
         }
         let table = self.table();
         let several = format!(
-            "SELECT name, max(version) FROM {table} WHERE active AND typeof(name) = 'text' GROUP BY name HAVING count(*) > 1"
+            "SELECT name, max(version) FROM {table} WHERE active AND typeof(name) = 'text' AND {IS_VERSION} GROUP BY name HAVING count(*) > 1"
         );
         let mut statement = sql::prepare(self.connection, &several).host()?;
         let several: Vec<(String, i64)> = statement
@@ -344,7 +344,8 @@ impl Store<'_> {
 
     /// The highest version of a name, or 0.
     fn newest(&self, name: &str) -> Result<i64> {
-        let sql = format!("SELECT coalesce(max(version), 0) FROM {} WHERE name = ?1", self.table());
+        let table = self.table();
+        let sql = format!("SELECT coalesce(max(version), 0) FROM {table} WHERE name = ?1 AND {IS_VERSION}");
         sql::query_row(self.connection, &sql, [name], |row| row.get(0)).host()
     }
 
@@ -384,7 +385,7 @@ impl Store<'_> {
 
     /// The active versions of a name.
     fn active_versions(&self, name: &str) -> Result<Vec<i64>> {
-        let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active", self.table());
+        let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active AND {IS_VERSION}", self.table());
         let mut statement = sql::prepare(self.connection, &sql).host()?;
         let active = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect);
         active.host()

@@ -324,7 +324,22 @@ fn warnings(lambda: f64, selection: Option<&Selection>, ratings: &Ratings) -> Ve
             "{single} users have a single rating, which gives no order; the biases of items rank for them"
         ));
     }
+    warnings.extend(like_counts(&ratings.values));
     warnings
+}
+
+/// A warning about ratings that look like counts: whole numbers without a scale, most of them far below the largest.
+fn like_counts(ratings: &[f64]) -> Option<String> {
+    let mut sorted = ratings.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (low, median, high) = (*sorted.first()?, sorted[sorted.len() / 2], *sorted.last()?);
+    let are_whole = ratings.iter().all(|rating| rating.fract().abs() <= 0.0);
+    (are_whole && low >= 0.0 && high > 20.0 && high >= 10.0 * median).then(|| {
+        format!(
+            "half of the ratings are at most {median}, but the largest is {high}; if they count plays, views or purchases, set \
+             \"feedback\": \"implicit\""
+        )
+    })
 }
 
 /// Refuses weights of users.

@@ -9,7 +9,6 @@ use crate::base::{Control, Error, Memory, Params, Reservation, Result, cores, pa
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, in_process, in_rounds, pack};
 use crate::data::{RowOrder, check_buckets, position_names};
-use crate::model::TrainingColumns;
 use crate::sqlite::functions::train::{About, TrainingReport, read_spec};
 use crate::sqlite::glue::{RunLimits, retry_busy, sql, within_time};
 use crate::sqlite::source::Source;
@@ -58,15 +57,15 @@ pub fn train(
             let threads = options.count("threads").unwrap_or_else(cores);
             let packs = Packs { connection, source, options, values, limits, columns, threads };
             let finished = packs.train(algorithm, buckets)?;
-            TrainedOnSource { finished, roles: Value::Null, columns: Value::Null, reading: 0.0 }
+            TrainedOnSource { finished, roles: Value::Null, reading: 0.0 }
         }
         (false, Some(buckets)) => {
             train_rows(connection, (algorithm, &*spec()?), source, (options, values), (buckets, limits))?
         }
         (false, None) => return Ok(None),
     };
-    let TrainedOnSource { finished, roles, columns, reading } = trained;
-    let about = About { algorithm, source: text, roles, columns, added: None, reading };
+    let TrainedOnSource { finished, roles, reading } = trained;
+    let about = About { algorithm, source: text, roles, added: None, reading };
     let (model, mut report) = TrainingReport::new(finished, about);
     report.log_seconds = None; // They cover one replay only.
     report.encode(connection, model, limits).map(Some)
@@ -77,8 +76,6 @@ struct TrainedOnSource {
     finished: Finished,
     /// The roles of its columns; null for packs.
     roles: Value,
-    /// What became of each column; null for packs.
-    columns: Value,
     /// Seconds for reading it; 0 for packs, which are read in each round.
     reading: f64,
 }
@@ -103,24 +100,21 @@ fn train_rows(
     check_rows(&mut data, spec.input()).map_err(|problem| source.error(problem))?;
     let (names, advice) = (data.names.clone(), roles.advice(options));
     let fates = roles.fates(&data, &read_report, advice);
-    let mut warnings = roles.warnings(&read_report, advice);
-    warnings.extend(fates.warnings());
     let (ignored, settings) = (read_report.ignored.clone(), spec.settings()?);
-    let roles_of_packs = TrainingColumns::default();
-    let rows =
-        protocol::Rows { data, read_report, validation: None, roles: roles_of_packs, advice, warnings };
+    let of_rows = roles.training_columns(&ignored);
+    let rows = protocol::Rows { data, read_report, validation: None, roles: of_rows, advice, fates };
     let signs = limits.run(connection, |control| Signs::of(&rows, &settings, control))?;
-    let protocol::Rows { data, read_report: _read_report, .. } = rows;
+    let protocol::Rows { data, read_report: _read_report, roles: of_rows, fates, .. } = rows;
     let names = if names == position_names(names.len()) { Vec::new() } else { names };
-    let columns = Columns { names, roles: named(roles.training_columns(&ignored)) };
+    let columns = Columns { names, roles: named(of_rows) };
     let what = format_args!("packing {} documents", data.n_docs());
     let _packs =
         limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
-    let options = of_training(options);
+    let of_rounds = of_training(options);
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
         drop(data);
-        let mut state = State::in_process(algorithm, &options, buckets, columns, control)?;
+        let mut state = State::in_process(algorithm, &of_rounds, buckets, columns, control)?;
         while !state.is_done() {
             let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
             let mut merged = Merged::new(control.memory());
@@ -133,8 +127,9 @@ fn train_rows(
     };
     let mut finished = limits.run(connection, train)?;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
+    fates.add_to(&mut finished, algorithm, (options, advice));
     let roles = roles.report(&ignored, &finished.model.card.categories);
-    Ok(TrainedOnSource { finished, roles, columns: fates.report(), reading })
+    Ok(TrainedOnSource { finished, roles, reading })
 }
 
 /// The options without those that are about the source.

@@ -80,6 +80,58 @@ pub fn register(
     if code == ffi::SQLITE_OK { Ok(()) } else { Err(format!("FTS5 answered with the error code {code}")) }
 }
 
+/// A text whose tokens are wanted. Only [`tokens`] can give it to the auxiliary function: it is a pointer of this type.
+struct Wanted<'a> {
+    text: &'a str,
+    found: Vec<Range<c_int>>,
+}
+
+const WANTED: &CStr = c"ltr_fts_text";
+
+/// Where a table finds tokens in a text. `select` calls the auxiliary function in one row, with its parameter.
+///
+/// # Errors
+/// Errors of SQLite.
+pub fn tokens(connection: &Connection, select: &str, text: &str) -> Result<Vec<Range<usize>>> {
+    let mut wanted = Wanted { text, found: Vec::new() };
+    // SAFETY: an open connection, on its thread. The statement ends before `wanted` does.
+    let problem = unsafe {
+        let database = connection.handle();
+        let (statement, prepared) = sql::prepare_raw(database, select);
+        let mut code = prepared;
+        if prepared == ffi::SQLITE_OK {
+            ffi::sqlite3_bind_pointer(statement, 1, (&raw mut wanted).cast(), WANTED.as_ptr(), None);
+            code = ffi::sqlite3_step(statement);
+        }
+        let is_done = matches!(code, ffi::SQLITE_ROW | ffi::SQLITE_DONE);
+        let message = || CStr::from_ptr(ffi::sqlite3_errmsg(database)).to_string_lossy().into_owned();
+        let problem = (!is_done).then(message);
+        ffi::sqlite3_finalize(statement);
+        problem
+    };
+    let index = |at: c_int| usize::try_from(at).unwrap_or(0);
+    match problem {
+        None => Ok(wanted.found.into_iter().map(|range| index(range.start)..index(range.end)).collect()),
+        Some(problem) => Err(Error::Host(problem)),
+    }
+}
+
+/// Answers a call of [`tokens`]; `false` for another call.
+///
+/// # Safety
+/// FTS5 gave so many values for the running call.
+pub unsafe fn answer(row: Match<'_>, count: c_int, values: *mut *mut ffi::sqlite3_value) -> Result<bool> {
+    if count != 1 {
+        return Ok(false);
+    }
+    // SAFETY: as above; a pointer of this type is that of `tokens`, which waits for the answer.
+    let wanted =
+        unsafe { ffi::sqlite3_value_pointer(*values, WANTED.as_ptr()).cast::<Wanted<'_>>().as_mut() };
+    let Some(wanted) = wanted else { return Ok(false) };
+    wanted.found = row.tokens_of(wanted.text)?;
+    Ok(true)
+}
+
 /// A match: the current row of a full-text query.
 #[derive(Clone, Copy)]
 pub struct Match<'a> {

@@ -23,12 +23,12 @@ use rusqlite::{Connection, ffi};
 use serde_json::json;
 
 use crate::base::{Error, Result, Ticks, shorten};
-use crate::search::text::{Counts, Found, Hit, Statistics, feature_names, match_query};
+use crate::search::text::{Counts, Found, Hit, Statistics, Tokens, feature_names, match_query};
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::{
     Database, Output, PURE, ScalarCall, ScalarFunction, State, from_host, interruptible, sql, text_argument,
 };
-use crate::sqlite::source::{is_missing, name_forms, quote};
+use crate::sqlite::source::{TableName, is_missing, name_forms, quote};
 use crate::train::options::{self, Use};
 
 use api::Match;
@@ -85,15 +85,15 @@ fn outside_of_a_match(call: &ScalarCall<'_>) -> Result<Output> {
 
 fn names(call: &ScalarCall<'_>) -> Result<Output> {
     let table = text_argument("argument 1", call.context.get_raw(0))?;
-    let columns = call.with_connection(|connection| {
+    let (_, columns) = call.with_connection(|connection| {
         try_again(connection, call.state);
-        columns_of(connection, &table)
+        find_table(connection, &table)
     })?;
     Ok(Output::Json(json!(feature_names(&columns))))
 }
 
-/// The columns of a full-text table.
-fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
+/// A full-text table: its name, and its columns.
+fn find_table(connection: &Connection, table: &str) -> Result<(TableName, Vec<String>)> {
     let problem = |problem: String| Error::Source { source_text: format!("'{}'", shorten(table)), problem };
     if table.contains('\0') {
         return Err(problem("a zero byte in the name".to_owned()));
@@ -106,11 +106,13 @@ fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
         };
         // FTS5 tables have two hidden columns: one with the name of the table, and `rank`.
         let table = quote(&name.table);
+        let columns = statement.column_names().into_iter().map(str::to_owned).collect();
+        drop(statement);
         let hidden = format!("SELECT {table}.{table}, {table}.rank FROM {} LIMIT 0", name.sql);
         if sql::prepare(connection, &hidden).is_err() {
             return Err(problem("it is no FTS5 table".to_owned()));
         }
-        return Ok(statement.column_names().into_iter().map(str::to_owned).collect());
+        return Ok((name, columns));
     }
     Err(problem("no such full-text table".to_owned()))
 }
@@ -125,7 +127,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     let given = call.argument(1).filter(|value| *value != ValueRef::Null);
     let given = given.map(|value| text_argument("options", value)).transpose()?;
     let options = options::parse(given.as_deref(), Use::FtsQuery)?;
-    let words = options.choice("words")?.unwrap_or_default();
+    let how = (options.choice("words")?.unwrap_or_default(), options.flag("prefix"));
     // A lock at load time can have hidden FTS5; the statements that follow use it.
     if !matches!(call.state.fts5(), Some(Ok(()))) {
         call.with_connection(|connection| {
@@ -133,7 +135,18 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
             Ok(())
         })?;
     }
-    Ok(Output::Text(match_query(&text, words, options.flag("prefix"))))
+    let tokenize = options
+        .text("table")
+        .map(|table| move |text: &str| call.with_connection(|connection| tokens(connection, table, text)));
+    Ok(Output::Text(match_query(&text, how, tokenize)?))
+}
+
+/// The tokens of a text in a table. A table without rows has none.
+fn tokens(connection: &Connection, table: &str, text: &str) -> Result<Tokens> {
+    let (TableName { sql, table, .. }, _) = find_table(connection, table)?;
+    let table = quote(&table);
+    let statement = format!("SELECT ltr_fts({table}.{table}, ?1) FROM {sql} AS {table} LIMIT 1");
+    Ok(Tokens::new(api::tokens(connection, &statement, text)?))
 }
 
 // Auxiliary function of FTS5: statistics once per statement, then the vector of each row.
@@ -172,11 +185,15 @@ pub unsafe extern "C" fn ltr_fts(
     context: *mut ffi::Fts5Context,
     result: *mut ffi::sqlite3_context,
     arguments: c_int,
-    _: *mut *mut ffi::sqlite3_value,
+    values: *mut *mut ffi::sqlite3_value,
 ) {
     // SAFETY: FTS5 gave the pointers for this call; what is kept is always `Kept`.
     let row = unsafe { Match::new(api, context) };
     let body = || {
+        // SAFETY: FTS5 gave so many values.
+        if unsafe { api::answer(row, arguments, values) }? {
+            return Ok(());
+        }
         if arguments > 0 {
             let found = arguments + 1;
             return Err(Error::Unsupported(format!("got {found} arguments; call ltr_fts(fts_table)")));

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::super::read_spec::{FeatureColumns, FeatureSet};
 use super::{ColumnChoice, default_names, is_default_name, listed_names};
 use crate::base::{Error, columns_text};
+use crate::data::is_like_id;
 
 impl ColumnChoice<'_> {
     /// The error about columns that could each fill a role. In a training its proposal makes no feature of the others,
@@ -108,17 +109,6 @@ impl ColumnChoice<'_> {
 
 // Columns that are named like ids (rule 2.12).
 
-/// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, `guid`, or a name that ends as in
-/// `product_id`, `product id`, `product-id`, `product_uuid` or `productId`.
-pub(in super::super) fn is_like_id(name: &str) -> bool {
-    let name = name.trim();
-    let lower = name.to_ascii_lowercase().replace([' ', '-'], "_");
-    let before = name.strip_suffix("Id").or_else(|| name.strip_suffix("ID"));
-    lower == "rowid"
-        || ["id", "uuid", "guid"].contains(&lower.rsplit('_').next().unwrap_or_default())
-        || before.is_some_and(|before| before.ends_with(|last: char| last.is_ascii_lowercase()))
-}
-
 /// Features that are named like ids and that the option `columns` does not list. They are refused if they hold numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikeIds {
@@ -170,32 +160,5 @@ impl ColumnChoice<'_> {
         self.source.error(format!(
             "{problem}; {role}to ignore ids, use the options {ignored}; to use an id as a feature, list all features under \"features\""
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_like_id;
-
-    #[test]
-    fn ids_are_known_by_their_names() {
-        for name in [
-            "id",
-            "ID",
-            "session_id",
-            "Product_Id",
-            "rowid",
-            "uuid",
-            "order_uuid",
-            "_id",
-            "productId",
-            "userID",
-        ] {
-            assert!(is_like_id(name), "{name}");
-        }
-        for name in ["bid", "paid", "grid", "acid", "valid", "id_count", "ids", "idf", "GRID", "Id3", "x", ""]
-        {
-            assert!(!is_like_id(name), "{name}");
-        }
     }
 }

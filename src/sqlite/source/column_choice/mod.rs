@@ -23,7 +23,6 @@ use crate::train::options::COLUMN_KEYS as KEYS;
 #[cfg(feature = "search")]
 pub use log::{InterleavedColumns, LogColumns};
 pub use messages::LikeIds;
-pub(super) use messages::is_like_id;
 
 /// Default names of each role, the most specific first.
 const NAMES: &[(&str, &[&str])] = &[

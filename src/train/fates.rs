@@ -1,0 +1,472 @@
+//! What became of each column of a training source.
+//!
+//! Rules (docs/reference/rules.md, 2):
+//! * 2.16: Each column is a role, a feature, an id, or left out with a reason. The report says which.
+//! * 2.17: A column that is left out, but looks as if it was meant, is a warning. One that the option `columns` ignores is none.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::base::{ColumnAdvice, Params};
+use crate::data::{
+    ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature, is_date, is_like_date, is_like_id,
+    is_like_number, is_range_of_numbers, number_in_text,
+};
+use crate::learn::fit::QueryDependence;
+use crate::model::TrainingColumns;
+use crate::train::algorithm::AlgorithmDef;
+use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
+use crate::train::report::Finished;
+
+/// Names of columns that say to which part of the data a row belongs.
+const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
+
+/// Whether the name of a column says that its texts are no values of documents: an id, the number of a row, or a part of the data.
+pub fn is_named_otherwise(name: &str) -> bool {
+    is_like_id(name) || is_row_number(name) || is_part(name)
+}
+
+fn is_part(name: &str) -> bool {
+    PARTS.iter().any(|part| part.eq_ignore_ascii_case(name))
+}
+
+/// A column, as the reader of the rows used it.
+#[derive(Debug)]
+pub struct ReadColumn<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it was used for.
+    pub usage: Usage,
+    /// What was found in a column that is no feature, if it was looked at.
+    pub observed: Option<&'a ColumnFacts>,
+}
+
+/// What a column is used for.
+#[derive(Debug, Clone, Copy)]
+pub enum Usage {
+    /// A role, as the key of the option that gives it.
+    Role(&'static str),
+    /// A slot that only matching uses.
+    UnusedSlot,
+    /// None, for this reason.
+    LeftOut(&'static str),
+    /// A feature, a category, or none: its values tell.
+    Open {
+        /// Whether the option `columns` lists it as a category.
+        is_category: bool,
+        /// The role that it is named like.
+        like_role: Option<&'static str>,
+    },
+}
+
+/// What became of a column.
+#[derive(Debug, Clone, Serialize)]
+pub struct ColumnFate {
+    name: String,
+    /// "role", "feature", "category", "id" or "left_out".
+    fate: &'static str,
+    /// Which role, why it is a category, or why it is left out.
+    reason: Option<String>,
+    /// What was found in it, if it was looked at.
+    facts: Option<Facts>,
+    /// What looks as if it was meant otherwise, and a way out; another one is to ignore the column. Empty if the line of another
+    /// column names this one, too.
+    #[serde(skip)]
+    warning: Option<String>,
+}
+
+/// What became of all columns, in their order.
+#[derive(Debug, Default)]
+pub struct Fates(Vec<ColumnFate>);
+
+impl Fates {
+    /// The fates of the columns of these rows. `takes_categories`: whether columns of text may be categories.
+    pub fn of(
+        columns: &[ReadColumn<'_>],
+        data: &Dataset,
+        read: &ReadReport,
+        (takes_categories, advice): (bool, ColumnAdvice<'_>),
+    ) -> Self {
+        let source = LeftOut { data, advice, takes_categories, documents: OnceCell::new() };
+        Self(columns.iter().map(|column| source.fate_of(column, read)).collect())
+    }
+
+    /// What is known of the columns of packed rows, for a report. `features`: their names, if they have names.
+    pub fn of_packs(roles: &TrainingColumns, features: &[String]) -> Value {
+        let parameters = [("query", "query_id"), ("doc", "doc_id"), ("relevance", "relevance")];
+        let needed = parameters.map(|(role, name)| (roles.of(role).unwrap_or(name), Some(role)));
+        let weights = ["weight", "doc_weight"].into_iter();
+        let weights = weights.filter_map(|role| Some((roles.of(role)?, Some(role))));
+        let vector = features.is_empty().then_some(("features", Some("features")));
+        let named = features.iter().map(|name| (name.as_str(), None));
+        let fate = |(name, role): (&str, Option<&str>)| ColumnFate {
+            name: name.to_owned(),
+            fate: role.map_or("feature", |_| "role"),
+            reason: role.map(str::to_owned),
+            facts: None,
+            warning: None,
+        };
+        needed.into_iter().chain(weights).chain(vector).chain(named).map(|known| json!(fate(known))).collect()
+    }
+
+    /// Adds them to a training that has finished, with warnings about columns that look as if they were meant.
+    pub fn add_to(
+        mut self,
+        finished: &mut Finished,
+        algorithm: &AlgorithmDef,
+        (options, advice): (&Params, ColumnAdvice<'_>),
+    ) {
+        self.check_query_features(finished, algorithm, options);
+        // A column of documents cannot be ignored.
+        let (ignorable, others): (Vec<_>, Vec<_>) = (self.0.iter())
+            .filter_map(|column| Some((column, column.warning.as_deref()?)))
+            .partition(|(column, _)| column.reason.as_deref() != Some("doc"));
+        finished.warnings.extend(others.iter().map(|(_, line)| (*line).to_owned()));
+        let names: Vec<&str> = ignorable.iter().map(|(column, _)| &*column.name).collect();
+        let mut lines: Vec<String> =
+            ignorable.iter().map(|(_, line)| (*line).to_owned()).filter(|line| !line.is_empty()).collect();
+        let ignore = advice.ignore(&names);
+        match &mut lines[..] {
+            [] => {}
+            [only] => *only = format!("{only}{}{ignore}", if only.contains("; ") { ", or " } else { "; " }),
+            _ => lines.push(format!("if the columns that these warnings name are not meant, {ignore}")),
+        }
+        finished.warnings.extend(lines);
+        finished.columns = json!(self.0);
+    }
+
+    /// Tells if the source has query features that the model does not use. Trees try them; the option `query_features` is a choice.
+    fn check_query_features(&mut self, finished: &Finished, algorithm: &AlgorithmDef, options: &Params) {
+        // Packs have no query features.
+        let in_buckets = finished.model.card.settings.get("buckets").is_some();
+        let uses = (algorithm.reads)("query_columns");
+        if uses && !in_buckets
+            || options.has("query_features")
+            || !finished.model.ranker.named_query_features().is_empty()
+        {
+            return;
+        }
+        let (algorithm, way_out) = match algorithm.name {
+            name if uses => (format!("{name} in buckets"), "train without buckets"),
+            name => (name.to_owned(), "use an algorithm such as q_svm or boosted_trees"),
+        };
+        let is_query_feature = |column: &&mut ColumnFate| column.reason.as_deref() == Some("query_features");
+        let mut unused: Vec<&mut ColumnFate> = self.0.iter_mut().filter(is_query_feature).collect();
+        let names: Vec<String> = unused.iter().map(|column| column.name.clone()).collect();
+        for column in &mut unused {
+            column.reason = Some(format!("query_features, which {algorithm} does not use"));
+        }
+        // No warning if the queries were compared and do not differ.
+        let differ = finished.dependence.filter(QueryDependence::differ);
+        let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
+        let Some(first) = first else { return };
+        let although = differ.map(|found| format!(", although they tell what queries prefer ({found})"));
+        let line = format!(
+            "{algorithm} does not use the query features \"{}\"{}; {way_out}",
+            names.join("\", \""),
+            although.unwrap_or_default(),
+        );
+        first.warning = Some(line);
+        unused[1..].iter_mut().for_each(|column| column.warning = Some(String::new()));
+    }
+}
+
+/// The facts of a role that is kept in the data set.
+fn role_facts(role: &str, data: &Dataset) -> Option<Facts> {
+    let mut facts = ColumnFacts::default();
+    for query in 0..data.n_queries() {
+        for row in data.rows(query) {
+            let number = |value: Option<&f64>| value.map_or(Seen::Missing, |value| Seen::Number(*value));
+            let value = match role {
+                "query" => seen_id(&data.query_ids[query]),
+                "doc" => seen_id(&data.doc_ids[row]),
+                "relevance" => number(data.relevance.get(row)),
+                "weight" => number(data.weights.get(query)),
+                "doc_weight" => number(data.doc_weights.get(row).or(Some(&1.0))),
+                _ => return None,
+            };
+            facts.add(query, value);
+        }
+    }
+    Some(facts.facts())
+}
+
+fn seen_id(id: &Id) -> Seen<'_> {
+    match id {
+        Id::Null => Seen::Missing,
+        Id::Integer(value) => Seen::Number(*value as f64),
+        Id::Real(value) => Seen::Number(*value),
+        Id::Text(bytes) => Seen::Text(bytes),
+        Id::Blob(bytes) => Seen::Blob(bytes),
+    }
+}
+
+/// What decides about the columns of a source.
+struct LeftOut<'a> {
+    data: &'a Dataset,
+    advice: ColumnAdvice<'a>,
+    takes_categories: bool,
+    /// Different documents.
+    documents: OnceCell<usize>,
+}
+
+/// Fate, reason and warning.
+type Decision = (&'static str, String, Option<String>);
+
+fn left_out(reason: impl Into<String>, warning: Option<String>) -> Decision {
+    ("left_out", reason.into(), warning)
+}
+
+impl LeftOut<'_> {
+    fn fate_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ColumnFate {
+        let (name, data) = (column.name, self.data);
+        let is_name = |known: &String| known.eq_ignore_ascii_case(name);
+        let fate = |(fate, reason, warning): (&'static str, Option<String>, Option<String>), facts| {
+            ColumnFate { name: name.to_owned(), fate, reason, facts, warning }
+        };
+        let (is_category, like_role) = match column.usage {
+            Usage::Role(role) => {
+                let facts = role_facts(role, data);
+                let missing = facts.as_ref().map_or(0, |facts| facts.missing);
+                let warning = (role == "doc" && missing > 0).then(|| {
+                    format!("the column \"{name}\" is NULL in {missing} rows, whose documents have no id; give each document an id")
+                });
+                return fate(("role", Some(role.to_owned()), warning), facts);
+            }
+            Usage::UnusedSlot => {
+                let warning = format!(
+                    "the column \"{name}\" is left out because only matching uses slots; use matching"
+                );
+                return fate(
+                    ("left_out", Some("slot, which only matching uses".to_owned()), Some(warning)),
+                    None,
+                );
+            }
+            Usage::LeftOut(reason) => return fate(("left_out", Some(reason.to_owned()), None), None),
+            Usage::Open { is_category, like_role } => (is_category, like_role),
+        };
+        let feature = || data.names.iter().position(is_name).filter(|_| self.advice.vector.is_none());
+        let ignored = || read.ignored_facts.get(read.ignored.iter().position(is_name)?);
+        let category_facts = || {
+            let found = read.category_facts.iter().find(|(known, _)| is_name(known));
+            found.map(|(_, facts)| facts)
+        };
+        if let Some(index) = feature() {
+            let warning = like_role.map(|role| {
+                format!(
+                    "the feature \"{name}\" is named like the role {role}; if it is a property of the document, list all features \
+                     under \"features\" in \"columns\""
+                )
+            });
+            fate(("feature", None, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
+        } else if let Some(facts) = category_facts().map(Some).or_else(|| is_category.then_some(None)) {
+            // Categories of a model have no facts.
+            let reason = self.category_reason(name, is_category);
+            fate(("category", Some(reason), None), facts.map(ColumnFacts::facts))
+        } else if let Some(facts) = ignored().or(column.observed) {
+            let (decided, reason, warning) = self.fate(name, facts);
+            fate((decided, Some(reason), warning), Some(facts.facts()))
+        } else {
+            fate(("left_out", Some("no feature".to_owned()), None), None)
+        }
+    }
+
+    /// Why a column is a category, and how to change it.
+    fn category_reason(&self, name: &str, is_listed: bool) -> String {
+        let why = if is_listed { "listed as a category" } else { "text with few values" };
+        let category = self.data.categories.iter().find(|category| category.name() == name);
+        let values = category.map_or(0, |category| category.values().len());
+        let ignore = self.advice.ignore(&[name]);
+        format!(
+            "{why}; {values} values have a feature each, the others have one together; to leave it out, {ignore}"
+        )
+    }
+
+    /// Different documents; rows, if they have no ids.
+    fn documents(&self) -> u64 {
+        let count = || match self.advice.doc {
+            Some(_) => self.data.doc_ids.iter().collect::<HashSet<_>>().len(),
+            None => self.data.n_docs(),
+        };
+        *self.documents.get_or_init(count) as u64
+    }
+
+    /// The fate of a column that was looked at.
+    fn fate(&self, name: &str, facts: &ColumnFacts) -> Decision {
+        let found = facts.facts();
+        // 1. Columns without differences, parts of the data, and ids.
+        if found.kind == "null" {
+            let warning =
+                format!("the column \"{name}\" is left out because it is NULL in every row; fill it");
+            return left_out("NULL in every row", Some(warning));
+        }
+        if found.distinct == Some(1) && found.missing == 0 {
+            let is_empty = found.kind == "text" && facts.first_text().is_empty();
+            let warning =
+                || format!("the column \"{name}\" is left out because it is the empty text '' in every row");
+            return left_out("one value in all rows", is_empty.then(warning));
+        } else if is_part(name) {
+            return left_out("named like a part of the data", None);
+        } else if is_like_id(name) || is_row_number(name) {
+            return self.id(name, facts, "named like an id");
+        }
+        // 2. By the kind of the values.
+        match found.kind {
+            "number" => self.number(name, facts, &found),
+            "text" => self.text(name, facts, &found),
+            "blob" => self.blob(name, facts),
+            _ => {
+                let warning =
+                    format!("the column \"{name}\" is left out because it has numbers, texts and BLOBs");
+                left_out("values of several types", Some(warning))
+            }
+        }
+    }
+
+    /// An id. Without a column of the documents it may be theirs.
+    fn id(&self, name: &str, facts: &ColumnFacts, reason: &str) -> Decision {
+        let may_be_doc = self.advice.doc.is_none() && facts.is_unique_within_query(self.data.n_queries());
+        let warning = may_be_doc.then(|| {
+            format!(
+                "there is no column of the documents, so doc_id is the number of the row within its query; the column \"{name}\" \
+                 differs in every row of a query; if it names the documents, use the options {}",
+                self.advice.role("doc", json!(name)),
+            )
+        });
+        ("id", reason.to_owned(), warning)
+    }
+
+    fn number(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
+        let (low, high) = facts.range();
+        let differs = found.distinct.is_none_or(|distinct| distinct == facts.rows());
+        let is_dense = high - low < 4.0 * facts.rows() as f64;
+        let is_long = low >= SMALLEST_ID && high < 10.0 * low;
+        let is_date = (9.4e8..2.3e9).contains(&low) || (9.4e11..2.3e12).contains(&low);
+        if facts.is_whole() && facts.rows() >= 8 && differs && (is_dense || is_long && !is_date) {
+            return self.id(name, facts, "whole numbers that differ in every row");
+        }
+        let Some(vector) = self.advice.vector else {
+            // Pairs without counts.
+            let warning = (low >= 0.0 && !is_date).then(|| {
+                format!(
+                    "the numeric column \"{name}\" is left out, so each row counts 1; if it has the counts of the pairs, use the \
+                     options {}",
+                    self.advice.role("relevance", json!(name))
+                )
+            });
+            return left_out("the algorithm learns from pairs of ids and their counts", warning);
+        };
+        if found.constant_within_query {
+            return self.of_queries(name, found);
+        }
+        let warning = format!(
+            "the numeric column \"{name}\" is left out because the features are the vectors in \"{vector}\"; append it in the source, \
+             as in ltr_vec(\"{vector}\", \"{name}\") AS \"{vector}\""
+        );
+        left_out(format!("the features are the vectors in \"{vector}\""), Some(warning))
+    }
+
+    /// A column that differs between queries only.
+    fn of_queries(&self, name: &str, found: &Facts) -> Decision {
+        let warning = format!(
+            "the {} column \"{name}\" is left out because it differs between queries only; to use it as a query feature of an \
+             algorithm such as q_svm, use the options {}",
+            if found.kind == "number" { "numeric" } else { found.kind },
+            self.advice.role("query_features", json!([name])),
+        );
+        left_out("it differs between queries only", Some(warning))
+    }
+
+    fn text(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
+        let first = facts.first_text();
+        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+        if self.data.features.columns() == 0 {
+            return left_out("the algorithm learns from ids and relevance", None);
+        }
+        let convert = |what: &str, how: String| {
+            let warning = format!(
+                "the column \"{name}\" is left out because it has {what} as text (the first is '{first}'); {how}"
+            );
+            left_out(format!("{what} as text"), Some(warning))
+        };
+        // 1. What can be converted.
+        if is_date(first) {
+            let days = format!("julianday({quoted}) - julianday('2024-01-01')");
+            return convert("dates", format!("give the days since a fixed date in the source, as in {days}"));
+        } else if is_like_date(first) {
+            let days = format!(
+                "make dates of the form YYYY-MM-DD of it with substr({quoted}, ...), and numbers with julianday"
+            );
+            return convert("dates", days);
+        } else if is_range_of_numbers(first) {
+            let how =
+                "make two numbers of it in the source, one of each end, with substr, instr, replace and CAST";
+            return convert("ranges of numbers", how.to_owned());
+        } else if let Some(values) = first.strip_prefix('[') {
+            let has = format!("EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')");
+            let is_vector = values.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let how = if is_vector {
+                let vector = self.advice.role("features", json!(name));
+                format!(
+                    "if they are vectors of features, use the options {vector}; make numbers of lists, as in {has}"
+                )
+            } else {
+                format!("make numbers of them in the source, as in {has}")
+            };
+            return convert("JSON arrays", how);
+        } else if is_like_number(first) {
+            return convert(
+                "numbers",
+                format!("convert it in the source, as in {}", number_in_text(first, &quoted)),
+            );
+        }
+        // 2. Few values, ids, and texts.
+        let queries = self.data.n_queries() as u64;
+        let is_unique = facts.is_unique_within_query(self.data.n_queries());
+        let is_small = are_few(found, facts.rows().min(self.documents()));
+        if found.constant_within_query && !is_unique {
+            if are_few(found, queries) {
+                return self.of_queries(name, found);
+            }
+            return ("id", "it names the query".to_owned(), None);
+        } else if is_unique && (self.advice.doc.is_none() || !is_small) {
+            return self.id(name, facts, "it differs in every row of a query");
+        } else if !is_small {
+            return left_out("text with many values", None);
+        }
+        let how = if self.takes_categories {
+            format!("to use its values as features, use the options {}", self.advice.category(name))
+        } else {
+            format!(
+                "this training takes numbers only; make one of each value in the source, as in {quoted} = '...'"
+            )
+        };
+        let values = found.distinct.unwrap_or(0);
+        let warning = format!("the text column \"{name}\" is left out ({values} different values); {how}");
+        left_out("text with few values", Some(warning))
+    }
+
+    fn blob(&self, name: &str, facts: &ColumnFacts) -> Decision {
+        let is_vector = facts.blob_bytes().is_some_and(|bytes| bytes > 0 && bytes.is_multiple_of(4));
+        let warning = is_vector.then(|| match self.advice.vector {
+            Some(vector) => format!(
+                "the column \"{name}\" of BLOBs is left out because the features are the vectors in \"{vector}\"; append its vectors in \
+                 the source, as in ltr_vec(\"{vector}\", \"{name}\") AS \"{vector}\""
+            ),
+            None => format!(
+                "the column \"{name}\" of BLOBs is left out; if they are vectors of features, use the options {}, or make one vector of \
+                 all features with ltr_vec",
+                self.advice.role("features", json!(name))
+            ),
+        });
+        left_out("BLOBs", warning)
+    }
+}
+
+/// Whether there are few different values: at most half of `of` values.
+fn are_few(facts: &Facts, of: u64) -> bool {
+    facts.distinct.is_some_and(|distinct| 2 * distinct <= of)
+}
