@@ -9,6 +9,10 @@
 //! (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov & de Rijke 2015,
 //! section 4.2). Standard errors come from the expected information of all estimates, if there are at most 256
 //! contexts; otherwise gamma counts as known.
+//!
+//! Clicks may have weights w, relative to the largest. Then the attractiveness v of a pair, in this unit, maximizes the same
+//! sum with the given gamma, the sum of w in place of c, and m times the mean weight in place of m: a click of weight w is the
+//! part w of a click. More or heavier clicks never lower it.
 
 use std::convert::Infallible;
 
@@ -23,6 +27,8 @@ pub const PRIOR: f64 = 2.0;
 const MOST_PASSES: usize = 1000;
 /// Largest change of an estimate in the last pass.
 const TOLERANCE: f64 = 1e-7;
+/// Halvings of an interval in which an estimate by weights lies.
+const HALVINGS: usize = 60;
 /// Largest number of contexts whose covariance is computed.
 const MOST_CONTEXTS: usize = 256;
 
@@ -63,6 +69,8 @@ pub struct Fitted {
     pub satisfaction: Vec<f64>,
     /// By pair: attractiveness times satisfaction; attractiveness for models without it.
     pub relevance: Vec<Estimate>,
+    /// By pair: the same with clicks by their weights; empty for fits without the held-out impressions.
+    pub weighted: Vec<f64>,
     /// The probability that a user who is not satisfied continues with the next row, for models with satisfaction.
     pub perseverance: f64,
     /// The mean m, for pairs without rows.
@@ -83,26 +91,58 @@ impl Fitted {
         found.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
     }
 
+    /// Attractiveness of each pair by the weights of clicks, whose mean is given. The cells are sorted by pair.
+    pub(super) fn weigh(&mut self, cells: &[Cell], mean_weight: f64) {
+        let mean = within(self.mean * mean_weight);
+        self.weighted = vec![mean; self.alpha.len()];
+        let mut ticks = Ticks::default();
+        for cells in cells.chunk_by(|a, b| a.pair == b.pair) {
+            ticks.add(HALVINGS * cells.len());
+            let weight = PRIOR * mean + cells.iter().map(|cell| cell.weight).sum::<f64>();
+            let others = |cell: &Cell| (cell.rows - cell.weight, self.examination(cell.context));
+            let others: Vec<(f64, f64)> = cells.iter().map(others).collect();
+            // The slope of the sum falls from infinity at 0, where it is searched for 0.
+            let rises = |value: f64| {
+                let of = |(count, gamma): &(f64, f64)| count * gamma / no_click(value * gamma);
+                weight / value > PRIOR * (1.0 - mean) / (1.0 - value) + others.iter().map(of).sum::<f64>()
+            };
+            let (mut low, mut high) = (0.0, 1.0);
+            for _ in 0..HALVINGS {
+                let middle = f64::midpoint(low, high);
+                *if rises(middle) { &mut low } else { &mut high } = middle;
+            }
+            self.weighted[cells[0].pair as usize] = within(high);
+        }
+    }
+
     /// Satisfaction of a pair; 0 for models without it.
     pub fn satisfaction(&self, pair: u32) -> f64 {
         self.satisfaction.get(pair as usize).copied().unwrap_or(0.0)
     }
 
-    /// Satisfaction from the number of clicks and of last clicks of each pair, with the same prior.
+    /// Satisfaction from the number of clicks and of last clicks of each pair, and from the sums of their weights.
     #[must_use]
-    pub fn with_satisfaction(mut self, clicks: &[[f64; 2]]) -> Self {
-        let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
-        let mean = within(if all > 0.0 { last / all } else { 0.5 });
-        self.satisfaction =
-            clicks.iter().map(|[all, last]| within((last + PRIOR * mean) / (all + PRIOR))).collect();
+    pub fn with_satisfaction(mut self, clicks: &[[f64; 2]], weights: &[[f64; 2]]) -> Self {
+        let by_clicks = satisfaction(clicks);
         // Whether a click is the last one does not depend on the rows that were examined before it.
-        let of = |((alpha, s), [all, _]): ((&Estimate, &f64), &[f64; 2])| {
-            let information = all / (s * (1.0 - s)) + prior_information(PRIOR, mean, *s);
-            alpha.times(Estimate { value: *s, error: 1.0 / libm::sqrt(information) }, 0.0)
-        };
-        self.relevance = self.alpha.iter().zip(&self.satisfaction).zip(clicks).map(of).collect();
+        let product = |(alpha, s): (&Estimate, &Estimate)| alpha.times(*s, 0.0);
+        self.relevance = self.alpha.iter().zip(&by_clicks).map(product).collect();
+        self.satisfaction = by_clicks.into_iter().map(|s| s.value).collect();
+        self.weighted.iter_mut().zip(satisfaction(weights)).for_each(|(value, s)| *value *= s.value);
         self
     }
+}
+
+/// Satisfaction from the number, or the weight, of clicks and of last clicks of each pair, with the same prior.
+fn satisfaction(clicks: &[[f64; 2]]) -> Vec<Estimate> {
+    let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
+    let mean = within(if all > 0.0 { last / all } else { 0.5 });
+    let of = |[all, last]: &[f64; 2]| {
+        let value = within((last + PRIOR * mean) / (all + PRIOR));
+        let information = all / (value * (1.0 - value)) + prior_information(PRIOR, mean, value);
+        Estimate { value, error: 1.0 / libm::sqrt(information) }
+    };
+    clicks.iter().map(of).collect()
 }
 
 /// The cells with numbers of contexts in place of contexts.
@@ -163,6 +203,7 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     let alpha: Vec<Estimate> = alpha.iter().zip(alpha_errors).map(estimate).collect();
     Fitted {
         relevance: alpha.clone(),
+        weighted: Vec::new(),
         alpha,
         perseverance: 1.0,
         gamma: known.into_iter().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),

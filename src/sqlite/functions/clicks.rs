@@ -201,7 +201,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     // 2. The chosen one is fitted to all impressions.
     let (fitted, passes) = arguments.fitted(call.connection, &log, (&counted, chosen), true)?;
     let judge = |_: &Control| {
-        let judgments = clicks::judgments(&fitted, &counted);
+        let judgments = clicks::judgments(&fitted);
         let grades = clicks::grade(&judgments, &grading);
         Ok((judgments, grades))
     };
