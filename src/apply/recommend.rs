@@ -27,7 +27,8 @@ pub fn candidate_items(
 /// An item twice, a rating that is too large or far from those of the training, an id of another type than the items of the
 /// model.
 pub fn user_of_ratings(
-    (model, factored): (&Model, &Factored),
+    model: &Model,
+    factored: &Factored,
     ratings: Vec<(Id, f64)>,
     what: &str,
     warnings: &mut Vec<String>,

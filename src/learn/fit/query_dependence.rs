@@ -125,7 +125,7 @@ impl QueryDependence {
         let compared = |distance: &QueryDistance| -> Result<Option<Self>> {
             let errors = |query: usize| {
                 control.check()?;
-                Ok(errors_of(query, (&features, distance), &preferences, &total))
+                Ok(errors_of(query, &features, distance, &preferences, &total))
             };
             Ok(Self::from_errors(&parallel::try_map(queries.len(), errors)?))
         };
@@ -231,7 +231,8 @@ fn balanced(features: &[Vec<f64>], distance: &QueryDistance) -> QueryDistance {
 /// `total`: the sum of all preferences.
 fn errors_of(
     query: usize,
-    (features, distance): (&[Vec<f64>], &QueryDistance),
+    features: &[Vec<f64>],
+    distance: &QueryDistance,
     preferences: &Array2<f64>,
     total: &[f64],
 ) -> Vec<f64> {
@@ -314,8 +315,7 @@ mod tests {
 
         fn errors(&self) -> Vec<Vec<f64>> {
             let sum = self.preferences.sum_axis(Axis(0)).to_vec();
-            let compared = (&self.features[..], &self.distance);
-            let errors = |query| errors_of(query, compared, &self.preferences, &sum);
+            let errors = |query| errors_of(query, &self.features, &self.distance, &self.preferences, &sum);
             (0..self.features.len()).map(errors).collect()
         }
     }

@@ -88,8 +88,8 @@ pub struct Seen {
     pub clicks: u64,
     /// Of these, whose last click is on it.
     pub last_clicks: u64,
-    /// Sums of the weights of the clicks, and of the last clicks.
-    weights: [f64; 2],
+    /// Sum of the weights of the clicks.
+    weight: f64,
     /// Clicks and last clicks of the impressions to train on.
     training: [u64; 2],
 }
@@ -300,8 +300,7 @@ impl TakesImpressions for Log {
             seen.rows += 1;
             seen.clicks += click;
             seen.last_clicks += is_last;
-            seen.weights[0] += row.weight;
-            seen.weights[1] += if is_last == 1 { row.weight } else { 0.0 };
+            seen.weight += row.weight;
             if !held_out {
                 seen.training = [seen.training[0] + click, seen.training[1] + is_last];
             }
@@ -357,16 +356,15 @@ impl Counted {
         self.counts[model].cells(&self.numbers, all, self.unit)
     }
 
-    /// Weights of clicks and of last clicks of each pair, relative to the largest.
-    pub(super) fn last_weights(&self) -> Vec<[f64; 2]> {
-        self.seen.iter().map(|seen| seen.weights.map(|weight| weight / self.unit)).collect()
+    /// By pair: the sum of the weights of its clicks, relative to the largest.
+    pub(super) fn weights(&self) -> impl Iterator<Item = f64> {
+        self.seen.iter().map(|seen| seen.weight / self.unit)
     }
 
     /// The mean weight of a click, relative to the largest; 1 without a click.
     pub(super) fn mean_weight(&self) -> f64 {
         let clicks: u64 = self.seen.iter().map(|seen| seen.clicks).sum();
-        let weight: f64 = self.seen.iter().map(|seen| seen.weights[0]).sum();
-        if clicks > 0 { weight / (clicks as f64 * self.unit) } else { 1.0 }
+        if clicks > 0 { self.weights().sum::<f64>() / clicks as f64 } else { 1.0 }
     }
 
     /// Clicks and last clicks of each pair.

@@ -120,29 +120,22 @@ impl Fitted {
         self.satisfaction.get(pair as usize).copied().unwrap_or(0.0)
     }
 
-    /// Satisfaction from the number of clicks and of last clicks of each pair, and from the sums of their weights.
+    /// Satisfaction from the number of clicks and of last clicks of each pair, with the same prior.
     #[must_use]
-    pub fn with_satisfaction(mut self, clicks: &[[f64; 2]], weights: &[[f64; 2]]) -> Self {
-        let by_clicks = satisfaction(clicks);
+    pub fn with_satisfaction(mut self, clicks: &[[f64; 2]]) -> Self {
+        let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
+        let mean = within(if all > 0.0 { last / all } else { 0.5 });
+        self.satisfaction =
+            clicks.iter().map(|[all, last]| within((last + PRIOR * mean) / (all + PRIOR))).collect();
         // Whether a click is the last one does not depend on the rows that were examined before it.
-        let product = |(alpha, s): (&Estimate, &Estimate)| alpha.times(*s, 0.0);
-        self.relevance = self.alpha.iter().zip(&by_clicks).map(product).collect();
-        self.satisfaction = by_clicks.into_iter().map(|s| s.value).collect();
-        self.weighted.iter_mut().zip(satisfaction(weights)).for_each(|(value, s)| *value *= s.value);
+        let of = |((alpha, s), [all, _]): ((&Estimate, &f64), &[f64; 2])| {
+            let information = all / (s * (1.0 - s)) + prior_information(PRIOR, mean, *s);
+            alpha.times(Estimate { value: *s, error: 1.0 / libm::sqrt(information) }, 0.0)
+        };
+        self.relevance = self.alpha.iter().zip(&self.satisfaction).zip(clicks).map(of).collect();
+        self.weighted.iter_mut().zip(&self.satisfaction).for_each(|(value, s)| *value *= s);
         self
     }
-}
-
-/// Satisfaction from the number, or the weight, of clicks and of last clicks of each pair, with the same prior.
-fn satisfaction(clicks: &[[f64; 2]]) -> Vec<Estimate> {
-    let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
-    let mean = within(if all > 0.0 { last / all } else { 0.5 });
-    let of = |[all, last]: &[f64; 2]| {
-        let value = within((last + PRIOR * mean) / (all + PRIOR));
-        let information = all / (value * (1.0 - value)) + prior_information(PRIOR, mean, value);
-        Estimate { value, error: 1.0 / libm::sqrt(information) }
-    };
-    clicks.iter().map(of).collect()
 }
 
 /// The cells with numbers of contexts in place of contexts.

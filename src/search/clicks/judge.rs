@@ -87,7 +87,7 @@ pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
         found.weigh(&cells, counted.mean_weight());
     }
     if counted.models[number].has_satisfaction {
-        found.with_satisfaction(&counted.last_clicks(all), &counted.last_weights())
+        found.with_satisfaction(&counted.last_clicks(all))
     } else {
         found
     }

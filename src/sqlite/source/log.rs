@@ -46,8 +46,8 @@ pub(super) fn each_row(
     })
 }
 
-fn is_position(number: &f64) -> bool {
-    (1.0..=f64::from(MOST_POSITIONS)).contains(number) && number.fract() <= 0.0
+fn is_position(number: f64) -> bool {
+    (1.0..=f64::from(MOST_POSITIONS)).contains(&number) && number.fract() <= 0.0
 }
 
 /// Largest weight of a click.
@@ -145,7 +145,7 @@ impl<'a> LogSource<'a> {
     fn row(&self, row: &Row<'_>, first: usize) -> Result<LogRow> {
         let value =
             |column: usize| row.get_ref(first + column).map_err(|error| self.source.host_error(&error));
-        let position = number_of(value(3)?).filter(is_position);
+        let position = number_of(value(3)?).filter(|number| is_position(*number));
         let clicked = number_of(value(4)?).filter(|weight| (0.0..=MOST_WEIGHT).contains(weight));
         // Of several events the one with the largest weight counts.
         let mut weight = clicked.unwrap_or(0.0);
@@ -240,7 +240,7 @@ pub fn given_propensities(
     let mut found: Vec<(u32, f64)> = Vec::new();
     each_row((connection, &source), &select, (&Params::default(), &[]), limits, &mut |row| {
         let value = |column: usize| row.get_ref(column).map_err(|error| source.host_error(&error));
-        let position = number_of(value(0)?).filter(is_position);
+        let position = number_of(value(0)?).filter(|number| is_position(*number));
         let propensity = number_of(value(1)?).filter(is_propensity);
         let refuse = |column: usize, allowed: &str| {
             let (name, found) = (COLUMNS[column], describe(value(column)?));
@@ -288,6 +288,11 @@ impl Occurrences {
             self.1 = what();
         }
         self.0 += 1;
+    }
+
+    fn warning(&self, what: &str, advice: &str) -> Option<String> {
+        let Self(count, first) = self;
+        (*count > 0).then(|| format!("{what}: {count} (the first: {first}){advice}"))
     }
 }
 
@@ -341,34 +346,22 @@ impl Lists {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let Self { other_teams, repeated, uneven, .. } = self;
-        let mut warnings = Vec::new();
-        if other_teams.0 > 0 {
-            let Occurrences(count, first) = other_teams;
-            warnings.push(format!(
-                "rows with a team other than 'a' and 'b': {count} (the first: {first}); their clicks are not counted"
-            ));
-        }
-        if repeated.0 > 0 {
-            let Occurrences(count, first) = repeated;
-            warnings.push(format!(
-                "impressions with a position twice: {count} (the first: {first}), each counted as one list; give each list that is \
-                 shown an id of its own, and log one row for a document, however often it is clicked"
-            ));
-        }
-        if self.all_rows > 0 && self.all_clicks == self.all_rows {
-            warnings.push(
-                "every row has a click, so lists without a click are missing from the log; log all documents that are shown"
-                    .to_owned(),
-            );
-        } else if uneven.0 > 0 {
-            let Occurrences(count, first) = uneven;
-            warnings.push(format!(
-                "impressions with two or more documents more of one team than of the other: {count} (the first: {first}); team \
-                 draft makes no such lists, so log all documents that are shown, and all from the top"
-            ));
-        }
-        warnings
+        let last = if self.all_rows > 0 && self.all_clicks == self.all_rows {
+            let text = "every row has a click, so lists without a click are missing from the log; log all documents that are shown";
+            Some(text.to_owned())
+        } else {
+            self.uneven.warning(
+                "impressions with two or more documents more of one team than of the other",
+                "; team draft makes no such lists, so log all documents that are shown, and all from the top",
+            )
+        };
+        let repeated = self.repeated.warning(
+            "impressions with a position twice",
+            ", each counted as one list; give each list that is shown an id of its own, and log one row for a document, however \
+             often it is clicked",
+        );
+        let other = ("rows with a team other than 'a' and 'b'", "; their clicks are not counted");
+        [self.other_teams.warning(other.0, other.1), repeated, last].into_iter().flatten().collect()
     }
 }
 
