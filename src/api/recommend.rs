@@ -70,7 +70,7 @@ impl Model {
         let among =
             among.map(|ids| candidate_items(factored, ids, "candidates", &mut warnings)).transpose()?;
         let user = if let Some(ratings) = &options.ratings {
-            user_of_ratings(factored, ratings.clone(), "ratings", &mut warnings)?
+            user_of_ratings(self.inner(), factored, ratings.clone(), "ratings", &mut warnings)?
         } else {
             let ids = [user.into()];
             let indices = factored.user_indices(&ids, "user")?;

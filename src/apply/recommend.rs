@@ -1,8 +1,8 @@
 //! Users and items of a recommendation, with what the caller should know about them.
 
-use crate::base::Result;
+use crate::base::{Error, Result};
 use crate::data::Id;
-use crate::model::{Factored, User};
+use crate::model::{Factored, Model, User};
 
 /// Indices of items to choose from, ascending. `what` names the ids.
 ///
@@ -24,14 +24,18 @@ pub fn candidate_items(
 /// A new user with these ratings. `what` names them.
 ///
 /// # Errors
-/// An item twice, a rating that is too large, an id of another type than the items of the model.
+/// An item twice, a rating that is too large or far from those of the training, an id of another type than the items of the
+/// model.
 pub fn user_of_ratings(
+    model: &Model,
     factored: &Factored,
     ratings: Vec<(Id, f64)>,
     what: &str,
     warnings: &mut Vec<String>,
 ) -> Result<User> {
+    let in_range = if factored.implicit.is_none() { check_range(model, &ratings, what) } else { Ok(()) };
     let (user, unknown) = factored.user_of_ratings(ratings, what)?;
+    in_range?;
     if unknown > 0 {
         warnings.push(format!("{unknown} ratings are of items that are not in the model; they are left out"));
     }
@@ -43,6 +47,22 @@ pub fn user_of_ratings(
         warnings.push(format!("{problem}; items are ranked by their biases"));
     }
     Ok(user)
+}
+
+/// Refuses ratings that are further from the range of those of the training than this range is wide.
+fn check_range(model: &Model, ratings: &[(Id, f64)], what: &str) -> Result<()> {
+    let Some(known) = model.fingerprint.as_ref().map(|known| &known.relevance) else { return Ok(()) };
+    // Stored in single precision.
+    let (low, high) = (f64::from(known.low), f64::from(known.high));
+    let allowed = 2.0 * low - high..=2.0 * high - low;
+    let refuse = |(item, rating): &(Id, f64)| {
+        let (least, most) = (allowed.start(), allowed.end());
+        let allowed =
+            format!("a number from {least} to {most}, because the training has ratings from {low} to {high}");
+        Error::value(format!("{what}, item {item}"), rating.to_string(), allowed)
+    };
+    let outside = ratings.iter().find(|(_, rating)| !allowed.contains(&f64::from(*rating as f32)));
+    outside.map_or(Ok(()), |outside| Err(refuse(outside)))
 }
 
 /// A warning about users that the model does not have. `users`: the index of each in the model.

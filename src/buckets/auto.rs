@@ -131,7 +131,7 @@ impl Tried {
             return Err(reader.forged("positive lambdas, and a choice by some of the queries"));
         }
         let split = split(spec.effort.partitions, held_out, queries);
-        let selection = Selection { error, ..Selection::new(&spec.validation, split, curve, chosen) };
+        let selection = Selection { error, ..Selection::new(&spec.validation.metric, split, curve, chosen) };
         let [lambda] = reader.numbers()?[..] else { return Err(reader.forged("a lambda")) };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let warnings =

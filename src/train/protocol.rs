@@ -18,6 +18,7 @@ use crate::train::algorithm::{
 use crate::train::fates::Fates;
 use crate::train::feature_checks::FeatureChecks;
 use crate::train::report::{DataFacts, FeatureColumns, Finished, rating_of_documents, signs_of_leakage};
+use crate::train::single_feature;
 use crate::train::tuning::{Choice, Search, SearchRows};
 
 /// An algorithm with its options, and with the settings among which cross-validation chooses.
@@ -162,7 +163,10 @@ impl Training {
             trained.details.entry(QueryDependence::KEY).or_insert(report);
         }
         // 3. The model and the report.
+        let single_feature =
+            trained.selection.as_ref().and_then(|selection| single_feature::warning(selection, advice));
         let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained)?;
+        finished.warnings.extend(single_feature);
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;
         finished.dependence = dependence;

@@ -2,12 +2,10 @@
 //!
 //! Every feature ranks the queries, ascending and descending. Cost: O(documents log documents) per feature.
 
-use serde_json::json;
-
-use crate::base::{Control, Error, Result, parallel};
+use crate::base::{ColumnAdvice, Control, Error, Result, checkpoint, parallel};
 use crate::cost::metric::{Mean, Metric, Undefined};
 use crate::data::{Dataset, ListConstraint, push_down_unselected};
-use crate::train::select::{Selection, ValidationSpec, argmax};
+use crate::train::select::{Baseline, Selection, ValidationSpec, argmax};
 
 /// Queries that judge.
 pub struct Judge<'a> {
@@ -21,13 +19,18 @@ pub struct Judge<'a> {
 #[derive(Clone, Copy)]
 struct SingleFeature {
     feature: usize,
-    direction: Direction,
+    is_descending: bool,
 }
 
 impl SingleFeature {
+    /// Factor of the feature in the scores.
+    fn sign(self) -> f64 {
+        if self.is_descending { 1.0 } else { -1.0 }
+    }
+
     /// The feature and its direction in SQL.
     fn name(self, names: &[String]) -> String {
-        format!("\"{}\"{}", names[self.feature], self.direction.sql())
+        format!("\"{}\"{}", names[self.feature], if self.is_descending { " DESC" } else { "" })
     }
 }
 
@@ -36,67 +39,71 @@ pub fn order_by(name: &str) -> String {
     format!("ORDER BY {name}")
 }
 
-/// A ranking by one feature and its value.
-struct Baseline {
-    ranking: SingleFeature,
-    /// The mean of the metric.
-    value: f64,
+/// From this share of what is possible on, a feature knows nearly as much as the relevance.
+const NEARLY_PERFECT: f64 = 0.98;
+
+/// A warning if validation finds a single feature as good as the model, or as good as nearly any ranking can be.
+pub fn warning(selection: &Selection, advice: ColumnAdvice<'_>) -> Option<String> {
+    let (value, best, better) = (selection.value()?, selection.baseline.as_ref()?, selection.better());
+    let (comparison, otherwise) = if better.sign() * (value - best.value) <= 0.0 {
+        ("not better", "check the roles, or try another algorithm")
+    } else if best.share >= NEARLY_PERFECT {
+        ("hardly better", "this feature is all that a ranking needs")
+    } else {
+        return None;
+    };
+    Some(format!(
+        "on validation {} is {value:.4}, {comparison} than the {:.4} of {} alone; if this feature is known only after users saw \
+         the ranking, or is made from the relevance, {}; otherwise {otherwise}",
+        selection.metric,
+        best.value,
+        best.order_by,
+        advice.ignore_features(&[&best.column])
+    ))
 }
 
-/// Which values of a feature rank first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Descending,
-    Ascending,
-}
-
-impl Direction {
-    fn sign(self) -> f64 {
-        if self == Self::Descending { 1.0 } else { -1.0 }
-    }
-
-    fn sql(self) -> &'static str {
-        if self == Self::Descending { " DESC" } else { "" }
-    }
-}
-
-/// A warning if validation finds a single feature as good as the model. Says nothing about a single feature in all, or
-/// about slots, whose features belong to pairs of document and slot.
+/// The best single feature of the queries that judge. None for a single feature in all, and for slots, whose features belong to
+/// pairs of document and slot.
 ///
 /// # Errors
 /// An interruption.
-pub(super) fn warning(
-    selection: &Selection,
+pub(super) fn baseline(
     judges: &[Judge<'_>],
     validation: &ValidationSpec,
     constraint: ListConstraint,
     control: &Control,
-) -> Result<Option<String>> {
-    let (Some(value), Some(first)) = (selection.value(), judges.first()) else { return Ok(None) };
-    let names = &first.data.names;
+) -> Result<Option<Baseline>> {
+    let Some(Judge { data, .. }) = judges.first() else { return Ok(None) };
+    let (names, metric) = (&data.names, &validation.metric);
     if names.len() < 2 || constraint == ListConstraint::Slots {
         return Ok(None);
     }
-    let better = validation.metric.def().better.sign();
-    let measure = (&validation.metric, validation.undefined);
-    let best = best(judges, names.len(), measure, constraint, control)?;
-    let Some(best) = best.filter(|best| better * (value - best.value) <= 0.0) else { return Ok(None) };
-    let feature = &names[best.ranking.feature];
-    // A number is a place in a vector, of which `ignore` cannot leave out a part.
-    let is_column = feature.parse::<usize>().is_err();
-    let ignored = json!({"columns": {"ignore": [feature]}});
-    let option = if is_column { format!(" with the option {ignored}") } else { String::new() };
-    Ok(Some(format!(
-        "on validation {} is {value:.4}, not better than the {:.4} of {} alone; if this feature is known only after users \
-         saw the ranking, or is made from the relevance, leave it out{option}; otherwise check the roles, or try another \
-         algorithm",
-        selection.metric,
-        best.value,
-        order_by(&best.ranking.name(names))
-    )))
+    let measure = (metric, validation.undefined);
+    let Some((by, value)) = best(judges, names.len(), measure, constraint, control)? else { return Ok(None) };
+    let labels = judges.iter().flat_map(|judge| judge.queries.iter().map(|query| judge.data.labels(*query)));
+    let of_scores = |scores: fn(&[f64]) -> Vec<f64>| {
+        let mut mean = Mean::new(metric.def(), validation.undefined);
+        for labels in labels.clone() {
+            checkpoint();
+            mean.add(metric.value(labels, &scores(labels)), labels);
+        }
+        mean.value().unwrap_or_default()
+    };
+    // Equal scores are a ranking by chance.
+    let (chance, best) = (of_scores(|labels| vec![0.0; labels.len()]), of_scores(<[f64]>::to_vec));
+    let share = (value - chance) / (best - chance);
+    let mut columns = data.categories.input_names(names);
+    let inputs = data.categories.inputs(names.len());
+    let column = inputs.iter().position(|input| input.features().contains(&by.feature)).unwrap_or_default();
+    Ok(Some(Baseline {
+        order_by: order_by(&by.name(names)),
+        column: columns.swap_remove(column),
+        value,
+        share: if share.is_finite() { share } else { 0.0 },
+    }))
 }
 
-/// The best ranking by one of the first `features` features by a metric; the first among equals.
+/// The best ranking by one of the first `features` features by a metric, and its value; the first among equals.
 ///
 /// # Errors
 /// An interruption.
@@ -106,11 +113,11 @@ fn best(
     (metric, undefined): (&Metric, Undefined),
     constraint: ListConstraint,
     control: &Control,
-) -> Result<Option<Baseline>> {
+) -> Result<Option<(SingleFeature, f64)>> {
     let measured = measured(judges, features, (metric, undefined), constraint, (1, &|_| 0), control)?;
     let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.parts[0].value()).collect();
-    Ok(argmax(&values, metric.def().better)
-        .and_then(|index| Some(Baseline { ranking: measured[index].by, value: values[index]? })))
+    let best = argmax(&values, metric.def().better);
+    Ok(best.and_then(|index| Some((measured[index].by, values[index]?))))
 }
 
 /// The best single feature, measured on queries that did not choose it.
@@ -180,16 +187,17 @@ fn measured(
 ) -> Result<Vec<Ranking>> {
     let of_feature = |feature: usize| -> Result<[Ranking; 2]> {
         let none = || vec![Mean::new(metric.def(), undefined); parts];
-        let mut rankings = [Direction::Descending, Direction::Ascending]
-            .map(|direction| Ranking { by: SingleFeature { feature, direction }, parts: none() });
+        let mut rankings = [true, false]
+            .map(|is_descending| Ranking { by: SingleFeature { feature, is_descending }, parts: none() });
         for Ranking { by, parts } in &mut rankings {
+            let sign = by.sign();
             for Judge { data, queries } in judges {
                 for &query in *queries {
                     control.check()?;
                     let score = |row: usize| {
                         let value = data.features.at(row, feature);
                         // Documents without the value come last.
-                        if value.is_nan() { f64::MIN } else { by.direction.sign() * value }
+                        if value.is_nan() { f64::MIN } else { sign * value }
                     };
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
                     let scores = push_down_unselected(constraint, data.row_groups(query), scores)
@@ -240,7 +248,7 @@ mod tests {
         builder.finish(options).expect("a data set").0
     }
 
-    fn best_on(data: &Dataset, metric: &Metric, queries: &[usize]) -> Baseline {
+    fn best_on(data: &Dataset, metric: &Metric, queries: &[usize]) -> (SingleFeature, f64) {
         let measure = (metric, Undefined::Skip);
         let judges = [Judge { data, queries }];
         let found = best(&judges, FEATURES, measure, ListConstraint::None, &Control::default());
@@ -267,9 +275,9 @@ mod tests {
             for fold in 0..FOLDS {
                 let (inside, outside): (Vec<usize>, Vec<usize>) =
                     (0..QUERIES).partition(|query| query % FOLDS == fold);
-                let chosen = best_on(&data, &metric, &outside).ranking;
+                let chosen = best_on(&data, &metric, &outside).0;
                 for query in inside {
-                    let score = |row| chosen.direction.sign() * data.features.at(row, chosen.feature);
+                    let score = |row| chosen.sign() * data.features.at(row, chosen.feature);
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
                     mean.add(metric.value(data.labels(query), &scores), data.labels(query));
                 }
@@ -294,7 +302,7 @@ mod tests {
         for _ in 0..30 {
             let data = queries(&mut random, 0.0);
             cross += fitted(&data, &metric, &folds()).value / 30.0;
-            same += best_on(&data, &metric, &all).value / 30.0;
+            same += best_on(&data, &metric, &all).1 / 30.0;
             let mut mean = Mean::new(metric.def(), Undefined::Skip);
             for query in 0..QUERIES {
                 let scores: Vec<f64> = data.rows(query).map(|row| data.features.at(row, 0)).collect();

@@ -416,7 +416,7 @@ fn broken_logs_are_warnings_or_errors() {
         ("'SELECT impression, team, 2 AS clicked FROM log'", "column \"clicked\": 2; allowed are 0 and 1"),
         (
             "'SELECT NULL AS impression, team, clicked FROM log'",
-            "column \"impression\": NULL; allowed are ids that are not NULL",
+            "column \"impression\": NULL; allowed are ids that are neither NULL nor empty",
         ),
         ("'log', '{\"columns\": {\"doc\": \"x\"}}'", "unknown key 'doc' in the option 'columns'"),
         ("'log', '{\"power\": 1}'", "option 'power': got 1, allowed is a number from 0.5 to 0.9999"),

@@ -254,7 +254,7 @@ impl Fits<'_> {
                 Split::Queries { held_out: held_out as usize, all, folds }
             }
         };
-        let selection = Selection::new(&spec.validation, split, curve, chosen);
+        let selection = Selection::new(&spec.validation.metric, split, curve, chosen);
         let searched = match spec.penalty {
             Penalty::Components => Searched {
                 limits: (1.0, self.prepared.space.dim() as f64),

@@ -1,4 +1,4 @@
-//! Whether the queries of a training set differ in kind, as far as the numbers among their features tell.
+//! Whether the queries of a training set differ in kind, as far as their features tell.
 //!
 //! g_i is the preference of query i ([`preferences`]), in standard deviations of the scaled document features within queries;
 //! missing features count 0. It is estimated from the other queries by their mean, and by the mean of those that are nearest by query features:
@@ -14,8 +14,10 @@
 //! error. Of the K whose errors are within one standard error of the least, the largest is proposed to local fits: they fit
 //! a weight for each feature, so they need more queries than a mean does.
 //!
-//! It takes O(n^2 p + n K m) operations for n queries, p query features and m features, with n at most 2,000 and n^2 p at most
-//! 5e7: of more queries a random part is taken.
+//! Each query feature that is no number counts as much as a standardized number: its cost 1 is the mean of two random queries.
+//!
+//! It takes O(n^2 p + n K m) operations for n queries, p query features, where an order of k items counts k^2, and m features,
+//! with n at most 2,000 and n^2 p at most 5e7: of more queries a random part is taken.
 
 use std::fmt;
 
@@ -31,7 +33,10 @@ use crate::base::memory::matrix_bytes;
 use crate::base::parallel;
 use crate::cost::loss::pair_count;
 use crate::data::query_distance::Comparison;
-use crate::data::{Dataset, QueryFeatureKind, QueryFeatureRule, QueryScale, Scaling, ScalingKind};
+use crate::data::{
+    ColumnDistance, Dataset, QueryDistance, QueryFeatureKind, QueryFeatureRule, QueryScale, Scaling,
+    ScalingKind,
+};
 use crate::math::random::Random;
 
 /// Numbers of neighbors that are compared. Each is at most half of the queries.
@@ -61,12 +66,14 @@ pub struct QueryDependence {
     neighbors: usize,
     /// Whether queries differ: t is above 3.
     differ: bool,
+    /// The same for the numbers among the query features alone.
+    #[serde(skip)]
+    by_numbers: bool,
 }
 
 impl QueryDependence {
     /// The statistic for query features of this kind, by default of the first kind that exists. `None` if it cannot say: fewer
-    /// than 30 queries with different grades, or no query feature that is a number and varies. `given`: comparisons that the
-    /// caller chose; those of categories and orders do not count.
+    /// than 30 queries with different grades, or no query feature that varies. `given`: comparisons that the caller chose.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when canceled; [`Error::Memory`](crate::Error::Memory).
@@ -82,17 +89,19 @@ impl QueryDependence {
         if queries.len() < FEWEST_QUERIES {
             return Ok(None);
         }
-        let Some(numbers) = numbers_of(data, kind, given) else { return Ok(None) };
-        let most = (MOST_PRODUCTS / numbers.ncols() as f64).sqrt() as usize;
+        let Some((features, distance)) = encoded(data, kind, given) else { return Ok(None) };
+        let is_number = |column: &&ColumnDistance| column.comparison == Comparison::Euclidean;
+        let products: usize = distance.columns().iter().map(|column| column.width * column.width).sum();
+        let most = (MOST_PRODUCTS / products as f64).sqrt() as usize;
         let most = most.clamp(FEWEST_QUERIES, MOST_QUERIES);
         if queries.len() > most {
             Random::new(0).shuffle(&mut queries);
             queries.truncate(most);
             queries.sort_unstable();
         }
-        let numbers = numbers.select(Axis(0), &queries);
+        let features: Vec<Vec<f64>> = queries.iter().map(|query| features.row(*query).to_vec()).collect();
         let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
-        let columns = data.features.columns() + numbers.ncols() + 2 * parallel::threads();
+        let columns = data.features.columns() + features[0].len() + 2 * parallel::threads();
         let what = "comparing the preferences of queries";
         let _memory = control.reserve(
             matrix_bytes(rows.len() + queries.len(), columns),
@@ -102,8 +111,8 @@ impl QueryDependence {
         let mut data = data.subset(&rows);
         // 2. Their preferences.
         let scaling = Scaling::fit(ScalingKind::Quantile, &data, control)?;
-        let features = data.take_features();
-        data.features = scaling.matrix(features, &data.offsets, control)?.without_nan();
+        let unscaled = data.take_features();
+        data.features = scaling.matrix(unscaled, &data.offsets, control)?.without_nan();
         let all: Vec<usize> = (0..data.n_queries()).collect();
         let mut preferences = preferences(&data, &all);
         for (mut column, deviation) in
@@ -113,11 +122,20 @@ impl QueryDependence {
         }
         // 3. The errors of the estimates of each query.
         let total = preferences.sum_axis(Axis(0)).to_vec();
-        let errors = |query: usize| {
-            control.check()?;
-            Ok(errors_of(query, &numbers, &preferences, &total))
+        let compared = |distance: &QueryDistance| -> Result<Option<Self>> {
+            let errors = |query: usize| {
+                control.check()?;
+                Ok(errors_of(query, &features, distance, &preferences, &total))
+            };
+            Ok(Self::from_errors(&parallel::try_map(queries.len(), errors)?))
         };
-        Ok(Self::from_errors(&parallel::try_map(queries.len(), errors)?))
+        let found = compared(&balanced(&features, &distance))?;
+        if distance.is_euclidean() {
+            return Ok(found);
+        }
+        let numbers: Vec<ColumnDistance> = distance.columns().iter().filter(is_number).copied().collect();
+        let by_numbers = compared(&QueryDistance::from(numbers))?.is_some_and(|found| found.differ);
+        Ok(found.map(|found| Self { by_numbers, ..found }))
     }
 
     /// `errors`: for each query the error by the mean of all, followed by those of each number of neighbors.
@@ -144,6 +162,7 @@ impl QueryDependence {
             t,
             neighbors: NEIGHBORS[most - 1],
             differ: t > CLEAR,
+            by_numbers: t > CLEAR,
         })
     }
 
@@ -152,8 +171,7 @@ impl QueryDependence {
 
     /// What a report says.
     pub fn report(found: Option<&Self>) -> Value {
-        let cannot_say =
-            "fewer than 30 queries with different grades, or no query feature is a number that varies";
+        let cannot_say = "fewer than 30 queries with different grades, or no query feature varies";
         found.map_or_else(|| json!({ "differ": null, "reason": cannot_say }), |found| json!(found))
     }
 
@@ -166,6 +184,11 @@ impl QueryDependence {
     pub fn differ(&self) -> bool {
         self.differ
     }
+
+    /// Whether they do by the numbers among their features alone.
+    pub fn differ_by_numbers(&self) -> bool {
+        self.by_numbers
+    }
 }
 
 impl fmt::Display for QueryDependence {
@@ -174,40 +197,54 @@ impl fmt::Display for QueryDependence {
     }
 }
 
-/// The query features that are numbers (`n_queries`, at least 1), standardized; `None` if there are none, or none varies, or
-/// a value is one that training refuses itself.
-fn numbers_of(
+/// The encoded query features (`n_queries`, at least 1), numbers standardized, and their distance; `None` if none varies, or a
+/// value is one that training refuses itself.
+fn encoded(
     data: &Dataset,
     kind: Option<QueryFeatureKind>,
     given: &[(String, Comparison)],
-) -> Option<Array2<f64>> {
+) -> Option<(Array2<f64>, QueryDistance)> {
     let (rule, distance) = QueryFeatureRule::fit(data, kind, QueryScale::Standard, given).ok()?;
-    let columns = distance.columns().iter();
-    let numbers: Vec<usize> = columns
-        .filter(|column| column.comparison == Comparison::Euclidean)
-        .flat_map(|column| column.start..column.start + column.width)
-        .collect();
-    let features = rule.features(data).ok()?.select(Axis(1), &numbers);
-    // A missing number counts as the mean. Rows are read one after the other.
-    let features = features.mapv(|value| if value.is_nan() { 0.0 } else { value });
-    let features = features.as_standard_layout().into_owned();
+    // A missing number counts as the mean.
+    let features = rule.features(data).ok()?.mapv(|value| if value.is_nan() { 0.0 } else { value });
     let varies = features.rows().into_iter().any(|row| row != features.row(0));
-    varies.then_some(features)
+    varies.then_some((features, distance))
+}
+
+/// The distance in which each column that is no number has the mean cost 1. Costs of `kendall` may be infinite, so orders are
+/// compared by `mallows`.
+fn balanced(features: &[Vec<f64>], distance: &QueryDistance) -> QueryDistance {
+    let mut order: Vec<usize> = (0..features.len()).collect();
+    Random::new(0).shuffle(&mut order);
+    let balance = |column: &ColumnDistance| {
+        let is_kendall = column.comparison == Comparison::Kendall;
+        let comparison = if is_kendall { Comparison::Mallows } else { column.comparison };
+        let column = ColumnDistance { comparison, ..*column };
+        let cost = |pair: &[usize]| column.cost_per_weight(&features[pair[0]], &features[pair[1]]);
+        let mean = order.windows(2).map(cost).sum::<f64>() / order.len() as f64;
+        ColumnDistance { weight: if mean > 0.0 { 1.0 / mean } else { 1.0 }, ..column }
+    };
+    QueryDistance::from(distance.columns().iter().map(balance).collect::<Vec<_>>())
 }
 
 /// The errors of the estimates of a query: by the mean of all others, then by those that are nearest to it.
 /// `total`: the sum of all preferences.
-fn errors_of(query: usize, features: &Array2<f64>, preferences: &Array2<f64>, total: &[f64]) -> Vec<f64> {
+fn errors_of(
+    query: usize,
+    features: &[Vec<f64>],
+    distance: &QueryDistance,
+    preferences: &Array2<f64>,
+    total: &[f64],
+) -> Vec<f64> {
     let (n, m) = preferences.dim();
     let mut ticks = Ticks::default();
-    let square = |other: usize| {
-        let pairs = features.row(query).into_iter().zip(features.row(other));
-        pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>()
-    };
+    let work = features[query].len();
+    let work = if distance.is_euclidean() { work } else { work * work };
     let mut near: Vec<(f64, usize)> = Vec::with_capacity(n);
     for other in (0..n).filter(|other| *other != query) {
-        ticks.add(features.ncols());
-        near.push((square(other), other));
+        ticks.add(work);
+        let separation = distance.between(&features[query], &features[other]);
+        near.push((distance.combined(&separation, 1.0), other));
     }
     let own = preferences.row(query);
     let error = |sum: &[f64], count: usize| {
@@ -238,31 +275,57 @@ fn errors_of(query: usize, features: &Array2<f64>, preferences: &Array2<f64>, to
 mod tests {
     use super::*;
 
-    /// The statistic of preferences `signal` times the features of the query plus noise; features take few values, so that
-    /// many distances are equal.
-    fn simulated(seed: u64, queries: usize, signal: f64) -> (Array2<f64>, Array2<f64>) {
-        let mut random = Random::new(seed);
-        let features = Array2::from_shape_fn((queries, 2), |_| (random.symmetric() * 4.0).round());
-        let noise = Array2::from_shape_fn((queries, 3), |_| random.symmetric());
-        let preferences = Array2::from_shape_fn((queries, 3), |(query, column)| {
-            noise[[query, column]] + signal * features[[query, column % 2]]
-        });
-        (features, preferences)
+    /// Features and preferences of simulated queries, and how features are compared.
+    struct Simulated {
+        features: Vec<Vec<f64>>,
+        distance: QueryDistance,
+        preferences: Array2<f64>,
     }
 
-    fn errors((features, preferences): &(Array2<f64>, Array2<f64>)) -> Vec<Vec<f64>> {
-        let sum = preferences.sum_axis(ndarray::Axis(0)).to_vec();
-        (0..features.nrows()).map(|query| errors_of(query, features, preferences, &sum)).collect()
+    impl Simulated {
+        /// Preferences that are `signal` times the features of the query plus noise. Features take few values, so that many
+        /// distances are equal.
+        fn numbers(seed: u64, queries: usize, signal: f64) -> Self {
+            let mut random = Random::new(seed);
+            let mut value = || (random.symmetric() * 4.0).round();
+            let features: Vec<Vec<f64>> = (0..queries).map(|_| vec![value(), value()]).collect();
+            let noise = Array2::from_shape_fn((queries, 3), |_| random.symmetric());
+            let preferences = Array2::from_shape_fn((queries, 3), |(query, column)| {
+                noise[[query, column]] + signal * features[query][column % 2]
+            });
+            let column =
+                |start| ColumnDistance { comparison: Comparison::Euclidean, start, width: 1, weight: 1.0 };
+            Self { features, distance: QueryDistance::from(vec![column(0), column(1)]), preferences }
+        }
+
+        /// The same, with two numbers without effect, and preferences that are `signal` for one of three texts and -`signal`
+        /// for another.
+        fn texts(seed: u64, queries: usize, signal: f64) -> Self {
+            let Self { mut features, distance, mut preferences } = Self::numbers(seed, queries, 0.0);
+            let mut random = Random::new(seed + 1000);
+            for (features, mut preferences) in features.iter_mut().zip(preferences.rows_mut()) {
+                features.push(random.below(3) as f64);
+                preferences += signal * (features[2] - 1.0);
+            }
+            let column = ColumnDistance { comparison: Comparison::Overlap, start: 2, width: 1, weight: 1.0 };
+            let columns: Vec<ColumnDistance> = distance.columns().iter().copied().chain([column]).collect();
+            let distance = balanced(&features, &QueryDistance::from(columns));
+            Self { features, distance, preferences }
+        }
+
+        fn errors(&self) -> Vec<Vec<f64>> {
+            let sum = self.preferences.sum_axis(Axis(0)).to_vec();
+            let errors = |query| errors_of(query, &self.features, &self.distance, &self.preferences, &sum);
+            (0..self.features.len()).map(errors).collect()
+        }
     }
 
     #[test]
     fn query_dependence_has_the_errors_of_their_definition() {
-        let data = simulated(1, 90, 0.3);
-        let (features, preferences) = &data;
-        for (query, errors) in errors(&data).iter().enumerate() {
-            let distance = |other: usize| {
-                (&features.row(other) - &features.row(query)).mapv(|difference| difference * difference).sum()
-            };
+        let data = Simulated::numbers(1, 90, 0.3);
+        let Simulated { features, preferences, .. } = &data;
+        for (query, errors) in data.errors().iter().enumerate() {
+            let distance = |other: usize| crate::math::distance(&features[query], &features[other]);
             let error = |near: &[usize]| {
                 let mean = preferences.select(ndarray::Axis(0), near).mean_axis(ndarray::Axis(0)).unwrap();
                 (&preferences.row(query) - &mean).mapv(|difference| difference * difference).sum()
@@ -283,13 +346,17 @@ mod tests {
 
     #[test]
     fn query_dependence_is_found_if_and_only_if_it_is_there() {
-        let differs = |seed: u64, signal: f64| {
-            QueryDependence::from_errors(&errors(&simulated(seed, 300, signal))).unwrap().differ()
-        };
-        let count = |signal: f64| (0..100).filter(|seed| differs(*seed, signal)).count();
-        // With the signal .066 R2 is about .05.
-        let (false_alarms, found) = (count(0.0), count(0.066));
-        assert!(false_alarms == 0 && found >= 80, "{false_alarms} {found}");
+        // With these signals R2 is about .05.
+        let simulated =
+            [(Simulated::numbers as fn(u64, usize, f64) -> Simulated, 0.066), (Simulated::texts, 0.16)];
+        for (simulated, signal) in simulated {
+            let differs = |seed: u64, signal: f64| {
+                QueryDependence::from_errors(&simulated(seed, 300, signal).errors()).unwrap().differ()
+            };
+            let count = |seeds: u64, signal: f64| (0..seeds).filter(|seed| differs(*seed, signal)).count();
+            let (false_alarms, found) = (count(200, 0.0), count(100, signal));
+            assert!(false_alarms == 0 && found >= 80, "{false_alarms} {found}");
+        }
     }
 
     #[test]

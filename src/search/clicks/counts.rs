@@ -19,6 +19,8 @@ pub struct Cell {
     pub rows: f64,
     /// Rows with a click.
     pub clicks: f64,
+    /// Sum of the weights of the clicks of all impressions, relative to the largest weight of the log.
+    pub weight: f64,
 }
 
 /// Impressions are held out if the hash of their id is divisible by this number: one of eight.
@@ -44,19 +46,20 @@ pub(super) fn number_of(numbers: &mut Numbers, thing: (u32, u32)) -> u32 {
 pub struct Counts {
     /// Of each pair and context.
     numbers: Numbers,
-    /// By number: rows and clicks of the impressions to train on, and of those that are held out.
-    counts: Vec<[u64; 4]>,
+    /// By number: rows and clicks of the impressions to train on, and of those that are held out; the sum of the weights of all
+    /// clicks.
+    counts: Vec<[f64; 5]>,
 }
 
 impl Counts {
     /// The cells in the order of pairs and contexts. `all`: of all impressions, otherwise of those to train on. `order`: the
-    /// new number of each pair.
-    pub fn cells(&self, order: &[u32], all: bool) -> Vec<Cell> {
+    /// new number of each pair. `unit`: what weights are divided by.
+    fn cells(&self, order: &[u32], all: bool, unit: f64) -> Vec<Cell> {
         let of = |(&(pair, context), number): (&(u32, u32), &u32)| {
-            let [rows, clicks, held_rows, held_clicks] = self.counts[*number as usize];
-            let more = if all { [held_rows, held_clicks] } else { [0, 0] };
-            let (rows, clicks) = ((rows + more[0]) as f64, (clicks + more[1]) as f64);
-            Cell { pair: order[pair as usize], context, rows, clicks }
+            let [rows, clicks, held_rows, held_clicks, weight] = self.counts[*number as usize];
+            let more = if all { [held_rows, held_clicks] } else { [0.0; 2] };
+            let (rows, clicks, weight) = (rows + more[0], clicks + more[1], weight / unit);
+            Cell { pair: order[pair as usize], context, rows, clicks, weight }
         };
         let mut cells: Vec<Cell> = self.numbers.iter().map(of).filter(|cell| cell.rows > 0.0).collect();
         sort_items(&mut cells, |a, b| (a.pair, a.context).cmp(&(b.pair, b.context)));
@@ -67,10 +70,11 @@ impl Counts {
         for (row, context) in rows.iter().zip(contexts) {
             let Some(context) = context else { continue };
             let number = number_of(&mut self.numbers, (row.pair, *context)) as usize;
-            self.counts.resize(self.numbers.len(), [0; 4]);
+            self.counts.resize(self.numbers.len(), [0.0; 5]);
             let cell = &mut self.counts[number];
-            cell[2 * usize::from(held_out)] += 1;
-            cell[2 * usize::from(held_out) + 1] += u64::from(row.clicked);
+            cell[2 * usize::from(held_out)] += 1.0;
+            cell[2 * usize::from(held_out) + 1] += f64::from(u8::from(row.clicked));
+            cell[4] += row.weight;
         }
     }
 }
@@ -82,10 +86,10 @@ pub struct Seen {
     pub rows: u64,
     /// Of these, with a click on it.
     pub clicks: u64,
-    /// Sum of the weights of the clicks.
-    pub weight: f64,
     /// Of these, whose last click is on it.
     pub last_clicks: u64,
+    /// Sum of the weights of the clicks.
+    weight: f64,
     /// Clicks and last clicks of the impressions to train on.
     training: [u64; 2],
 }
@@ -255,7 +259,7 @@ impl Log {
             queries: queries.into_iter().map(|(id, _)| id).collect(),
             docs: docs.into_iter().map(|(id, _)| id).collect(),
             seen: pairs.iter().map(|(_, pair)| self.seen[*pair as usize]).collect(),
-            largest_weight: self.largest_weight,
+            unit: if self.largest_weight > 0.0 { self.largest_weight } else { 1.0 },
             pairs: pairs.into_iter().map(|(ids, _)| ids).collect(),
             numbers,
             impressions: self.impressions,
@@ -295,8 +299,8 @@ impl TakesImpressions for Log {
             let [click, is_last] = [row.clicked, last == Some(index)].map(u64::from);
             seen.rows += 1;
             seen.clicks += click;
-            seen.weight += row.weight;
             seen.last_clicks += is_last;
+            seen.weight += row.weight;
             if !held_out {
                 seen.training = [seen.training[0] + click, seen.training[1] + is_last];
             }
@@ -330,8 +334,8 @@ pub struct Counted {
     pub pairs: Vec<(u32, u32)>,
     /// What the log has of each pair.
     pub seen: Vec<Seen>,
-    /// Largest weight of a click; 0 without a click.
-    pub largest_weight: f64,
+    /// Largest weight of a click, the unit of weights; 1 without a click.
+    pub(super) unit: f64,
     /// The number of a pair by the order in which the log had it.
     numbers: Vec<u32>,
     /// Number of impressions.
@@ -349,7 +353,18 @@ impl Counted {
 
     /// The cells of a model. `all`: of all impressions, otherwise without those that are held out.
     pub fn cells(&self, model: usize, all: bool) -> Vec<Cell> {
-        self.counts[model].cells(&self.numbers, all)
+        self.counts[model].cells(&self.numbers, all, self.unit)
+    }
+
+    /// By pair: the sum of the weights of its clicks, relative to the largest.
+    pub(super) fn weights(&self) -> impl Iterator<Item = f64> {
+        self.seen.iter().map(|seen| seen.weight / self.unit)
+    }
+
+    /// The mean weight of a click, relative to the largest; 1 without a click.
+    pub(super) fn mean_weight(&self) -> f64 {
+        let clicks: u64 = self.seen.iter().map(|seen| seen.clicks).sum();
+        if clicks > 0 { self.weights().sum::<f64>() / clicks as f64 } else { 1.0 }
     }
 
     /// Clicks and last clicks of each pair.

@@ -82,6 +82,13 @@ impl<'a> Network<'a> {
         let mut pass = Pass::new(counted, all, &point, Some(&mut self.information));
         read(&mut pass)?;
         self.start.examined = pass.sums.chunks_exact(2).map(|sums| sums[0][1]).collect();
+        // By the weights of clicks, with the same expected numbers of examined rows.
+        let prior = PRIOR * mean * counted.mean_weight();
+        let weighted = |((weight, examined), pair): ((f64, &f64), &[f64])| {
+            (weight + prior) / (examined + PRIOR) * pair[1]
+        };
+        let pairs = counted.weights().zip(&self.start.examined).zip(point.chunks_exact(2));
+        self.start.weighted = pairs.map(weighted).collect();
         self.point = point;
         Ok(count + 1)
     }

@@ -9,6 +9,10 @@
 //! (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov & de Rijke 2015,
 //! section 4.2). Standard errors come from the expected information of all estimates, if there are at most 256
 //! contexts; otherwise gamma counts as known.
+//!
+//! Clicks may have weights w, relative to the largest. Then the attractiveness v of a pair, in this unit, maximizes the same
+//! sum with the given gamma, the sum of w in place of c, and m times the mean weight in place of m: a click of weight w is the
+//! part w of a click. More or heavier clicks never lower it.
 
 use std::convert::Infallible;
 
@@ -23,6 +27,8 @@ pub const PRIOR: f64 = 2.0;
 const MOST_PASSES: usize = 1000;
 /// Largest change of an estimate in the last pass.
 const TOLERANCE: f64 = 1e-7;
+/// Halvings of an interval in which an estimate by weights lies.
+const HALVINGS: usize = 60;
 /// Largest number of contexts whose covariance is computed.
 const MOST_CONTEXTS: usize = 256;
 
@@ -63,6 +69,8 @@ pub struct Fitted {
     pub satisfaction: Vec<f64>,
     /// By pair: attractiveness times satisfaction; attractiveness for models without it.
     pub relevance: Vec<Estimate>,
+    /// By pair: the same with clicks by their weights; empty for fits without the held-out impressions.
+    pub weighted: Vec<f64>,
     /// The probability that a user who is not satisfied continues with the next row, for models with satisfaction.
     pub perseverance: f64,
     /// The mean m, for pairs without rows.
@@ -83,6 +91,30 @@ impl Fitted {
         found.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
     }
 
+    /// Attractiveness of each pair by the weights of clicks, whose mean is given. The cells are sorted by pair.
+    pub(super) fn weigh(&mut self, cells: &[Cell], mean_weight: f64) {
+        let mean = within(self.mean * mean_weight);
+        self.weighted = vec![mean; self.alpha.len()];
+        let mut ticks = Ticks::default();
+        for cells in cells.chunk_by(|a, b| a.pair == b.pair) {
+            ticks.add(HALVINGS * cells.len());
+            let weight = PRIOR * mean + cells.iter().map(|cell| cell.weight).sum::<f64>();
+            let others = |cell: &Cell| (cell.rows - cell.weight, self.examination(cell.context));
+            let others: Vec<(f64, f64)> = cells.iter().map(others).collect();
+            // The slope of the sum falls from infinity at 0, where it is searched for 0.
+            let rises = |value: f64| {
+                let of = |(count, gamma): &(f64, f64)| count * gamma / no_click(value * gamma);
+                weight / value > PRIOR * (1.0 - mean) / (1.0 - value) + others.iter().map(of).sum::<f64>()
+            };
+            let (mut low, mut high) = (0.0, 1.0);
+            for _ in 0..HALVINGS {
+                let middle = f64::midpoint(low, high);
+                *if rises(middle) { &mut low } else { &mut high } = middle;
+            }
+            self.weighted[cells[0].pair as usize] = within(high);
+        }
+    }
+
     /// Satisfaction of a pair; 0 for models without it.
     pub fn satisfaction(&self, pair: u32) -> f64 {
         self.satisfaction.get(pair as usize).copied().unwrap_or(0.0)
@@ -101,6 +133,7 @@ impl Fitted {
             alpha.times(Estimate { value: *s, error: 1.0 / libm::sqrt(information) }, 0.0)
         };
         self.relevance = self.alpha.iter().zip(&self.satisfaction).zip(clicks).map(of).collect();
+        self.weighted.iter_mut().zip(&self.satisfaction).for_each(|(value, s)| *value *= s);
         self
     }
 }
@@ -163,6 +196,7 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     let alpha: Vec<Estimate> = alpha.iter().zip(alpha_errors).map(estimate).collect();
     Fitted {
         relevance: alpha.clone(),
+        weighted: Vec::new(),
         alpha,
         perseverance: 1.0,
         gamma: known.into_iter().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),

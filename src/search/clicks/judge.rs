@@ -1,6 +1,6 @@
 //! Judgments from clicks: attractiveness with its interval, grades, and the comparison of models on held-out impressions.
 
-use super::counts::{Counted, Finder, Numbers, Seen, TakesImpressions, is_held_out, number_of};
+use super::counts::{Counted, Finder, Numbers, TakesImpressions, is_held_out, number_of};
 use super::estimate::{Estimate, PRIOR, fit};
 use super::{Cell, ClickModel, Fitted, Shown};
 use crate::base::{Result, named};
@@ -29,24 +29,22 @@ pub struct Judgment {
     pub doc_weight: f64,
 }
 
-/// The judgment of each pair. With clicks of different weights, attractiveness is multiplied by the mean weight of the clicks on
-/// the pair, relative to the largest weight of the log.
-pub fn judgments(fitted: &Fitted, counted: &Counted) -> Vec<Judgment> {
-    let of = |((relevance, examined), seen): ((&Estimate, &f64), &Seen)| {
-        let mean = if seen.clicks == 0 { counted.largest_weight } else { seen.weight / seen.clicks as f64 };
-        let factor = if counted.largest_weight > 0.0 { mean / counted.largest_weight } else { 1.0 };
+/// The judgment of each pair: attractiveness by the weights of clicks, with the interval of that by clicks in the same unit.
+pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
+    let of = |((relevance, weighted), examined): ((&Estimate, &f64), &f64)| {
         let Estimate { value, error } = *relevance;
+        let factor = weighted / value;
         // On the scale of log-odds, where bounds stay within 0 and 1.
         let odds = libm::log(value / (1.0 - value));
         let half = z() * error / (value * (1.0 - value));
-        let bound = |odds: f64| 1.0 / (1.0 + libm::exp(-odds));
+        let bound = |odds: f64| (factor / (1.0 + libm::exp(-odds))).min(1.0);
         Judgment {
-            attractiveness: factor * value,
-            interval: [factor * bound(odds - half), factor * bound(odds + half)],
+            attractiveness: *weighted,
+            interval: [bound(odds - half), bound(odds + half)],
             doc_weight: examined / (examined + HALF_WEIGHT),
         }
     };
-    fitted.relevance.iter().zip(&fitted.examined).zip(&counted.seen).map(of).collect()
+    fitted.relevance.iter().zip(&fitted.weighted).zip(&fitted.examined).map(of).collect()
 }
 
 /// How attractiveness becomes relevance.
@@ -83,7 +81,11 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
 /// Fits model number `number` to its counts. `all`: to all impressions, otherwise without those that are held out. A model
 /// that takes passes begins with these estimates.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
-    let found = fit(&counted.cells(number, all), counted.pairs.len(), PRIOR);
+    let cells = counted.cells(number, all);
+    let mut found = fit(&cells, counted.pairs.len(), PRIOR);
+    if all {
+        found.weigh(&cells, counted.mean_weight());
+    }
     if counted.models[number].has_satisfaction {
         found.with_satisfaction(&counted.last_clicks(all))
     } else {
@@ -242,7 +244,8 @@ fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)
     let mut cells = Vec::new();
     for (((a, b), number), pair) in swaps.into_iter().zip(0..) {
         let [rows, at_a, at_b] = sums[number as usize];
-        cells.extend([(a, at_a), (b, at_b)].map(|(context, clicks)| Cell { pair, context, rows, clicks }));
+        let cell = |(context, clicks)| Cell { pair, context, rows, clicks, weight: clicks };
+        cells.extend([(a, at_a), (b, at_b)].map(cell));
     }
     // Without a prior: two positions have few documents, whose rates have no common mean.
     fit(&cells, cells.len() / 2, 0.0)

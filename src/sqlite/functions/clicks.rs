@@ -201,7 +201,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     // 2. The chosen one is fitted to all impressions.
     let (fitted, passes) = arguments.fitted(call.connection, &log, (&counted, chosen), true)?;
     let judge = |_: &Control| {
-        let judgments = clicks::judgments(&fitted, &counted);
+        let judgments = clicks::judgments(&fitted);
         let grades = clicks::grade(&judgments, &grading);
         Ok((judgments, grades))
     };
@@ -268,13 +268,8 @@ const FEWEST_UNIQUE: u64 = 50;
 
 /// The number of the model with the largest likelihood, the first of equal ones.
 fn best(predictions: &[(Prediction, usize)]) -> usize {
-    let mut best = 0;
-    for (number, (prediction, _)) in predictions.iter().enumerate() {
-        if prediction.log_likelihood > predictions[best].0.log_likelihood {
-            best = number;
-        }
-    }
-    best
+    let value = |number: &usize| predictions[*number].0.log_likelihood;
+    (0..predictions.len()).rev().max_by(|a, b| value(a).total_cmp(&value(b))).unwrap_or_default()
 }
 
 /// How attractiveness becomes relevance.

@@ -65,7 +65,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
             return Err(Error::value("argument 'user'", found, allowed));
         }
         Some(ratings) => {
-            let user = user_of_ratings(factored, ratings, "option 'ratings'", &mut warnings)?;
+            let user = user_of_ratings(&handle.model, factored, ratings, "option 'ratings'", &mut warnings)?;
             (vec![None; ids.len()], Some(user))
         }
         None => {

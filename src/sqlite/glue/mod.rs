@@ -22,6 +22,6 @@ pub use statements::{Statements, Ticket, is_first_version};
 pub(crate) use value::row;
 pub use value::{
     Output, category_value, describe, from_host, id_of, id_value, message, number_of, query_value,
-    query_values, text_argument, vector_argument, whole_of,
+    query_values, row_id, text_argument, vector_argument, whole_of,
 };
 pub use vtab::{Call, OutputRows, TableFunction, ready};

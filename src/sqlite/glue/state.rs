@@ -110,13 +110,17 @@ impl State {
     /// Runs the body of the SQL function `name` as [`guard`] does. After a load that failed half way it is an error: SQLite
     /// cannot always remove what was registered.
     pub fn guard<T>(&self, name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
-        guard(name, || {
+        let outcome = guard(name, || {
             if self.complete.load(Ordering::SeqCst) {
                 return body();
             }
             let problem = "sqlite_ltr was not loaded completely into this connection; end its statements and load it again";
             Err(Error::Host(problem.to_owned()))
-        })
+        });
+        if outcome.is_err() {
+            self.set_warnings(Vec::new());
+        }
+        outcome
     }
 
     /// The cached model with this key, otherwise the one that `decode` returns.

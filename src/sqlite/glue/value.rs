@@ -100,6 +100,11 @@ pub fn id_of(value: ValueRef<'_>) -> Id {
     }
 }
 
+/// The identifier in a row of a source. An empty text is none, as NULL: a CSV import makes it of a missing value.
+pub fn row_id(value: ValueRef<'_>) -> Id {
+    if value == ValueRef::Text(b"") { Id::Null } else { id_of(value) }
+}
+
 /// The number in an INTEGER, a REAL or a TEXT that is a well-formed number: a CSV import makes everything TEXT.
 #[inline]
 pub fn number_of(value: ValueRef<'_>) -> Option<f64> {

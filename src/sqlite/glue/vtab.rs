@@ -347,6 +347,12 @@ impl Cursor<'_> {
         self.advance()
     }
 
+    fn guard(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> rusqlite::Result<()> {
+        let Aux { state, function, .. } = &self.aux;
+        let (state, name) = (Arc::clone(state), function.name);
+        state.guard(name, || body(self))
+    }
+
     fn advance(&mut self) -> Result<()> {
         self.row_id += 1;
         self.current = self.rows.as_mut().and_then(Iterator::next).transpose()?;
@@ -360,13 +366,11 @@ unsafe impl VTabCursor for Cursor<'_> {
         // The rows of the previous call are freed before the next ones are made.
         self.current = None;
         self.rows = None;
-        let name = self.aux.function.name;
-        guard(name, || self.start(idx_num, args))
+        self.guard(|cursor| cursor.start(idx_num, args))
     }
 
     fn next(&mut self) -> rusqlite::Result<()> {
-        let name = self.aux.function.name;
-        guard(name, || self.advance())
+        self.guard(Self::advance)
     }
 
     fn eof(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::base::{Error, Params, Result};
 use crate::data::{Id, repeated_name};
 use crate::search::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::search::interleave::{Tally, Team};
-use crate::sqlite::glue::{RunLimits, describe, id_of, number_of, retry_busy, sql, within_time};
+use crate::sqlite::glue::{RunLimits, describe, number_of, retry_busy, row_id, sql, within_time};
 use crate::train::options::LOG_KEYS;
 
 /// Runs a statement over a source, and passes each row to `take`.
@@ -46,8 +46,15 @@ pub(super) fn each_row(
     })
 }
 
+fn is_position(number: f64) -> bool {
+    (1.0..=f64::from(MOST_POSITIONS)).contains(&number) && number.fract() <= 0.0
+}
+
 /// Largest weight of a click.
 const MOST_WEIGHT: f64 = 1e6;
+
+/// What ids of a log are.
+const IDS: &str = "ids that are neither NULL nor empty";
 
 /// A log.
 pub struct LogSource<'a> {
@@ -138,9 +145,7 @@ impl<'a> LogSource<'a> {
     fn row(&self, row: &Row<'_>, first: usize) -> Result<LogRow> {
         let value =
             |column: usize| row.get_ref(first + column).map_err(|error| self.source.host_error(&error));
-        let is_position =
-            |number: &f64| (1.0..=f64::from(MOST_POSITIONS)).contains(number) && number.fract() <= 0.0;
-        let position = number_of(value(3)?).filter(is_position);
+        let position = number_of(value(3)?).filter(|number| is_position(*number));
         let clicked = number_of(value(4)?).filter(|weight| (0.0..=MOST_WEIGHT).contains(weight));
         // Of several events the one with the largest weight counts.
         let mut weight = clicked.unwrap_or(0.0);
@@ -157,15 +162,15 @@ impl<'a> LogSource<'a> {
             }
         }
         let row = LogRow {
-            impression: id_of(value(0)?),
-            query: id_of(value(1)?),
-            doc: id_of(value(2)?),
+            impression: row_id(value(0)?),
+            query: row_id(value(1)?),
+            doc: row_id(value(2)?),
             position: position.unwrap_or(0.0) as u32,
             weight,
         };
         let null = [&row.impression, &row.query, &row.doc].iter().position(|id| **id == Id::Null);
         let (column, allowed) = match (null, position, clicked) {
-            (Some(column), _, _) => (column, "ids that are not NULL".to_owned()),
+            (Some(column), _, _) => (column, IDS.to_owned()),
             (None, None, _) => (3, format!("whole numbers from 1 to {MOST_POSITIONS}")),
             (None, Some(_), None) => (4, format!("0, 1, and weights up to {MOST_WEIGHT}")),
             (None, Some(_), Some(_)) => return Ok(row),
@@ -235,9 +240,7 @@ pub fn given_propensities(
     let mut found: Vec<(u32, f64)> = Vec::new();
     each_row((connection, &source), &select, (&Params::default(), &[]), limits, &mut |row| {
         let value = |column: usize| row.get_ref(column).map_err(|error| source.host_error(&error));
-        let is_position =
-            |number: &f64| (1.0..=f64::from(MOST_POSITIONS)).contains(number) && number.fract() <= 0.0;
-        let position = number_of(value(0)?).filter(is_position);
+        let position = number_of(value(0)?).filter(|number| is_position(*number));
         let propensity = number_of(value(1)?).filter(is_propensity);
         let refuse = |column: usize, allowed: &str| {
             let (name, found) = (COLUMNS[column], describe(value(column)?));
@@ -285,6 +288,11 @@ impl Occurrences {
             self.1 = what();
         }
         self.0 += 1;
+    }
+
+    fn warning(&self, what: &str, advice: &str) -> Option<String> {
+        let Self(count, first) = self;
+        (*count > 0).then(|| format!("{what}: {count} (the first: {first}){advice}"))
     }
 }
 
@@ -338,34 +346,22 @@ impl Lists {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let Self { other_teams, repeated, uneven, .. } = self;
-        let mut warnings = Vec::new();
-        if other_teams.0 > 0 {
-            let Occurrences(count, first) = other_teams;
-            warnings.push(format!(
-                "rows with a team other than 'a' and 'b': {count} (the first: {first}); their clicks are not counted"
-            ));
-        }
-        if repeated.0 > 0 {
-            let Occurrences(count, first) = repeated;
-            warnings.push(format!(
-                "impressions with a position twice: {count} (the first: {first}), each counted as one list; give each list that is \
-                 shown an id of its own, and log one row for a document, however often it is clicked"
-            ));
-        }
-        if self.all_rows > 0 && self.all_clicks == self.all_rows {
-            warnings.push(
-                "every row has a click, so lists without a click are missing from the log; log all documents that are shown"
-                    .to_owned(),
-            );
-        } else if uneven.0 > 0 {
-            let Occurrences(count, first) = uneven;
-            warnings.push(format!(
-                "impressions with two or more documents more of one team than of the other: {count} (the first: {first}); team \
-                 draft makes no such lists, so log all documents that are shown, and all from the top"
-            ));
-        }
-        warnings
+        let last = if self.all_rows > 0 && self.all_clicks == self.all_rows {
+            let text = "every row has a click, so lists without a click are missing from the log; log all documents that are shown";
+            Some(text.to_owned())
+        } else {
+            self.uneven.warning(
+                "impressions with two or more documents more of one team than of the other",
+                "; team draft makes no such lists, so log all documents that are shown, and all from the top",
+            )
+        };
+        let repeated = self.repeated.warning(
+            "impressions with a position twice",
+            ", each counted as one list; give each list that is shown an id of its own, and log one row for a document, however \
+             often it is clicked",
+        );
+        let other = ("rows with a team other than 'a' and 'b'", "; their clicks are not counted");
+        [self.other_teams.warning(other.0, other.1), repeated, last].into_iter().flatten().collect()
     }
 }
 
@@ -395,13 +391,13 @@ pub fn read_votes(
             Some(column) => row.get_ref(column).map_err(|error| source.host_error(&error)),
             None => Ok(ValueRef::Null),
         };
-        let id = id_of(value(impression)?);
+        let id = row_id(value(impression)?);
         let refuse = |role: usize, found: ValueRef<'_>, allowed: &str| {
             let (name, found) = (columns[role].unwrap_or_default(), describe(found));
             source.error(format!("impression {id}, column \"{name}\": {found}; allowed are {allowed}"))
         };
         if id == Id::Null {
-            return Err(refuse(0, ValueRef::Null, "ids that are not NULL"));
+            return Err(refuse(0, value(impression)?, IDS));
         }
         let clicks = value(clicked)?;
         let clicked = number_of(clicks).filter(|clicked| [0.0, 1.0].contains(clicked));
@@ -411,7 +407,7 @@ pub fn read_votes(
         if team.is_none() {
             lists.other_teams.add(|| describe(found));
         }
-        lists.push((id, id_of(value(query)?)), id_of(value(position)?), team, clicked > 0.0);
+        lists.push((id, row_id(value(query)?)), row_id(value(position)?), team, clicked > 0.0);
         Ok(())
     };
     each_row((connection, &source), &select, (options, values), limits, take)?;

@@ -21,7 +21,7 @@ use crate::data::{
     ReadReport, Seen, TextColumns, is_weight, not_a_value,
 };
 use crate::sqlite::glue::{
-    RunLimits, category_value, describe, id_of, number_of, query_value, query_values, retry_busy, sql,
+    RunLimits, category_value, describe, number_of, query_value, query_values, retry_busy, row_id, sql,
     within_time,
 };
 use crate::train::fates::is_named_otherwise;
@@ -269,9 +269,10 @@ impl<'a> Reader<'a> {
         while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
             self.read_row(row, &mut builder)?;
             if let Some(column) = self.roles.split {
-                let value = id_of(self.value(row, column)?);
+                let found = self.value(row, column)?;
+                let value = row_id(found);
                 if value == Id::Null {
-                    let problem = "NULL; every row needs a value to split by";
+                    let problem = no_id(found, "a value to split by");
                     return Err(builder.last_context().error(&self.roles.names[column], problem));
                 }
                 split.push(value);
@@ -297,7 +298,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
-        let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(id_of)).transpose();
+        let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
         let (query, doc, group) = (id(self.roles.query)?, id(self.roles.doc)?, id(self.roles.group)?);
         // 1. Every value is checked before the row is added; an error names the row by its ids.
         let ids = [query.as_ref(), doc.as_ref(), group.as_ref()];
@@ -306,7 +307,7 @@ impl<'a> Reader<'a> {
             builder.next_context(shown, doc.as_ref()).error(&self.roles.names[column], problem)
         };
         let query_values = self.query_values(row, &refuse)?;
-        self.check_ids(ids, &refuse)?;
+        self.check_ids(row, ids, &refuse)?;
         let relevance = self.relevance(row, &refuse)?;
         let doc_weight = self.doc_weight(row, &refuse)?;
         // 2. Numbers in columns that are named like ids (rule 2.12).
@@ -343,7 +344,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses NULL as the id of a query, a document that needs one, or a group.
-    fn check_ids(&self, [query, doc, group]: [Option<&Id>; 3], refuse: &Refuse<'_>) -> Result<()> {
+    fn check_ids(
+        &self,
+        row: &Row<'_>,
+        [query, doc, group]: [Option<&Id>; 3],
+        refuse: &Refuse<'_>,
+    ) -> Result<()> {
         let group_advice = match self.spec.constraint {
             ListConstraint::Slots => "its slot",
             _ => "a value to diversify by (coalesce with the document's id makes it a value of its own)",
@@ -356,7 +362,7 @@ impl<'a> Reader<'a> {
         ];
         for (column, id, needed) in checks {
             if let (Some(column), Some(Id::Null)) = (column, id) {
-                return Err(refuse(column, format!("NULL; every row needs {needed}")));
+                return Err(refuse(column, no_id(self.value(row, column)?, needed)));
             }
         }
         Ok(())
@@ -480,6 +486,12 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// What is wrong with a value that is no id.
+fn no_id(found: ValueRef<'_>, needed: &str) -> String {
+    let found = if found == ValueRef::Null { "NULL" } else { "empty text" };
+    format!("{found}; every row needs {needed}")
 }
 
 /// A value of a column that is no feature.

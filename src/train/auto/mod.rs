@@ -134,7 +134,7 @@ impl AutoSpec {
     /// Whether kernels see query features: if these tell what queries prefer, and the kernel is a product over features.
     fn joins_kernels(&self, dependence: Option<QueryDependence>) -> bool {
         let given = self.kernel.as_ref().and_then(|kernel| kernel::KernelSpec::parse(kernel).ok());
-        dependence.is_some_and(|found| found.differ())
+        dependence.is_some_and(|found| found.differ_by_numbers())
             && given.is_none_or(|kernel| kernel.def().factorizes || kernel.is_linear())
     }
 }
@@ -292,7 +292,7 @@ impl AutoSpec {
         let first = best.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
         // What validation tells about the best candidate.
         let held_out = partitions.held_out();
-        let (selection, judge, searched) = match &grown {
+        let (mut selection, judge, searched) = match &grown {
             Some((grown, data))
                 if with_trees && (!with_kernels || is_better(self, grown.value, first.value)) =>
             {
@@ -300,7 +300,8 @@ impl AutoSpec {
             }
             _ => {
                 let split = folds::split(self.effort.partitions, held_out.len(), queries);
-                let selection = Selection::new(&self.validation, split, first.curve.clone(), first.chosen);
+                let selection =
+                    Selection::new(&self.validation.metric, split, first.curve.clone(), first.chosen);
                 let searched = Searched {
                     advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
                     ..Searched::new("lambda", first.lambda())
@@ -309,10 +310,9 @@ impl AutoSpec {
                 (selection.with_error(|_| first.values.clone()), judge, Some(searched))
             }
         };
-        let baseline =
-            single_feature::warning(&selection, &[judge], &self.validation, ListConstraint::None, control)?;
-        let warnings =
-            searched.and_then(|searched| selection.warning(&searched)).into_iter().chain(baseline).collect();
+        selection.baseline =
+            single_feature::baseline(&[judge], &self.validation, ListConstraint::None, control)?;
+        let warnings = searched.and_then(|searched| selection.warning(&searched)).into_iter().collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
         let grown =

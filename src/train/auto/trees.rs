@@ -115,7 +115,7 @@ fn sum(
     let curve = vec![(trees as f64, value)];
     let selection = Selection {
         option: Some("trees"),
-        ..Selection::new(&spec.validation, split, curve, value.map(|_| 0))
+        ..Selection::new(&spec.validation.metric, split, curve, value.map(|_| 0))
     };
     let mut fitted = first.fitted;
     fitted.extend(second.fitted);
@@ -238,8 +238,10 @@ impl Rows<'_> {
         // 3. What validation tells.
         let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
         let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
-        let selection =
-            Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) };
+        let selection = Selection {
+            option: Some("trees"),
+            ..Selection::new(&spec.validation.metric, split, curve, chosen)
+        };
         let scores = std::mem::take(&mut best.scores);
         let grown = Grown {
             scale: self.scaling.kind().name(),

@@ -118,28 +118,18 @@ pub(super) fn find(
     // 3. The report.
     let values: Vec<(f64, f64)> = best.values.iter().flatten().copied().collect();
     let scores = std::mem::take(&mut best.scores);
-    let selection = selection(spec, split, curve, best);
+    let mut selection = selection(spec, split, curve, best);
     let trees = selection.chosen.map_or(DEFAULT_TREES, |chosen| selection.curve[chosen].0 as usize);
     let searched = Searched {
         advice: Some("give the option 'trees' a larger number"),
         limits: (STEP as f64, f64::INFINITY),
         ..Searched::new("trees", trees as f64)
     };
-    let baseline = baseline(spec, &selection, &measured, control)?;
-    let warnings = selection.warning(&searched).into_iter().chain(baseline).collect();
-    Ok(Found { trees, selection, warnings, values, scores })
-}
-
-/// The warning that single features are better, if so.
-fn baseline(
-    spec: &TreesSpec,
-    selection: &Selection,
-    measured: &[Measured<'_>],
-    control: &Control,
-) -> Result<Option<String>> {
     let judges: Vec<Judge<'_>> =
         measured.iter().map(|Measured { data, queries }| Judge { data, queries }).collect();
-    single_feature::warning(selection, &judges, &spec.validation, ListConstraint::None, control)
+    selection.baseline = single_feature::baseline(&judges, &spec.validation, ListConstraint::None, control)?;
+    let warnings = selection.warning(&searched).into_iter().collect();
+    Ok(Found { trees, selection, warnings, values, scores })
 }
 
 /// What validation tells about the sum of two ensembles with `trees` trees in all, and what the caller should know.
@@ -166,7 +156,7 @@ pub(super) fn of_sum(
     let at = value.map(|value| (0, value));
     let best = Best { at, values: of_queries, scores: Vec::new() };
     let selection = selection(spec, split, vec![(trees as f64, value)], best);
-    Ok((Some(selection), warnings))
+    Ok((Some(Selection { baseline: first.selection.baseline, ..selection }), warnings))
 }
 
 /// Held-out queries, how they were held out, and for each of the trainings without them whether a query is.
@@ -211,7 +201,7 @@ fn folds<'a>(
 fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> Selection {
     curve.reverse();
     let chosen = best.at.map(|(at, _)| curve.len() - 1 - at);
-    Selection { option: Some("trees"), ..Selection::new(&spec.validation, split, curve, chosen) }
+    Selection { option: Some("trees"), ..Selection::new(&spec.validation.metric, split, curve, chosen) }
         .with_error(|_| best.values.into_iter().flatten().collect())
 }
 

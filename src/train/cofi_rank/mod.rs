@@ -198,7 +198,9 @@ impl TrainingSpec for CofiRankSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let TrainingSet { data, validation, .. } = set;
         check(&data, self)?;
-        if matches!(self.loss, Loss::Pair(..)) {
+        // Biases of items learn from users with one rating each.
+        let differ = data.relevance.iter().any(|rating| rating.total_cmp(&data.relevance[0]).is_ne());
+        if matches!(self.loss, Loss::Pair(..)) || !differ {
             check_pairs(&data, ["user", "ratings"])?;
         }
         // Ids are copied; the lists to judge by have a few numbers for each rating.

@@ -69,21 +69,18 @@ impl Chosen {
         if better == Better::Higher { value } else { -value }
     }
 
-    /// A warning if a single feature ranks as well as the model on the rows that chose lambda.
-    pub fn single_feature_warning(
-        &self,
-        held_out: &HeldOut<'_>,
-        control: &Control,
-    ) -> Result<Option<String>> {
+    /// Finds the best single feature on the rows that chose lambda.
+    pub fn compare_features(&mut self, held_out: &HeldOut<'_>, control: &Control) -> Result<()> {
         // With a lambda for each query the values of the model are not known.
-        let one = self.lambdas.as_ref().filter(|lambdas| lambdas.each.is_none());
-        let Some(selection) = one.and_then(|lambdas| lambdas.selection.as_ref()) else { return Ok(None) };
+        let one = self.lambdas.as_mut().filter(|lambdas| lambdas.each.is_none());
+        let Some(selection) = one.and_then(|lambdas| lambdas.selection.as_mut()) else { return Ok(()) };
         let (judges, _memory) = held_out.judges(control)?;
         let of_all = judges.iter().map(|judge| (0..judge.n_queries()).collect()).collect::<Vec<Vec<usize>>>();
         let judges: Vec<Judge<'_>> =
             judges.iter().zip(&of_all).map(|(data, queries)| Judge { data, queries }).collect();
         let (validation, constraint) = (&self.spec.validation, self.spec.loss.constraint());
-        single_feature::warning(selection, &judges, validation, constraint, control)
+        selection.baseline = single_feature::baseline(&judges, validation, constraint, control)?;
+        Ok(())
     }
 
     /// Adds the values of all powers, and a warning if the chosen power is at an end of them.

@@ -231,7 +231,8 @@ impl GridSpec {
         // if they do not differ.
         let differ = found.filter(QueryDependence::differ);
         if self.interaction == Interaction::Auto {
-            spec.interaction = if differ.is_some() { Interaction::Gaussian } else { Interaction::None };
+            let by_numbers = found.is_some_and(|found| found.differ_by_numbers());
+            spec.interaction = if by_numbers { Interaction::Gaussian } else { Interaction::None };
         }
         if self.open.neighbors {
             spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors());

@@ -110,8 +110,8 @@ impl GridSpec {
         if held_out.split != Split::Nothing {
             encode_queries(self, &data, control)?;
         }
-        let chosen = self.choose(&held_out, control)?;
-        let single_feature = chosen.single_feature_warning(&held_out, control)?;
+        let mut chosen = self.choose(&held_out, control)?;
+        chosen.compare_features(&held_out, control)?;
         drop(held_out);
         drop(validation);
         control.check()?;
@@ -123,7 +123,6 @@ impl GridSpec {
         let lambdas = chosen.lambdas.unwrap_or_else(|| Lambdas::given(session.rate()));
         let searched = session.searched(lambdas.all);
         warnings.extend(lambdas.selection.as_ref().and_then(|selection| selection.warning(&searched)));
-        warnings.extend(single_feature);
         let prior = session.prior();
         let spec = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
         let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;

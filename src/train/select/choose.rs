@@ -374,7 +374,7 @@ impl<'a> Values<'a> {
             let value = |(values, weight): &(Vec<Option<f64>>, f64)| Some((values[chosen]?, *weight));
             self.queries.iter().filter_map(value).collect()
         };
-        Selection::new(self.validation, split, self.curve(), chosen).with_error(values)
+        Selection::new(&self.validation.metric, split, self.curve(), chosen).with_error(values)
     }
 
     /// The values of the queries that have one with every candidate.

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::validation::ValidationSpec;
 use crate::base::{Result, require};
 use crate::cost::metric::{Better, Metric, StandardError};
 
@@ -108,6 +107,21 @@ pub struct Selection {
     /// The standard error of its value; `None` if the value is not that of whole queries, so that later ones cannot be
     /// compared with it.
     pub error: Option<StandardError>,
+    /// The best ranking by a single feature of what was held out.
+    pub baseline: Option<Baseline>,
+}
+
+/// A ranking by a single feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Baseline {
+    /// The ranking in SQL.
+    pub order_by: String,
+    /// The column of the feature.
+    pub column: String,
+    /// The mean of the metric.
+    pub value: f64,
+    /// The same on a scale where a ranking by chance has 0 and the best possible one 1.
+    pub share: f64,
 }
 
 /// Factor between a candidate and one that is compared with it: ten, less rounding.
@@ -182,9 +196,9 @@ impl SelectionReport {
 
 impl Selection {
     /// A choice among candidates. `chosen`: index of the chosen one.
-    pub fn new(validation: &ValidationSpec, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
-        let metric = validation.metric.name();
-        Self { metric, split, curve, chosen, screened: Vec::new(), option: None, error: None }
+    pub fn new(metric: &Metric, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
+        let metric = metric.name();
+        Self { metric, split, curve, chosen, screened: Vec::new(), option: None, error: None, baseline: None }
     }
 
     /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with
@@ -211,6 +225,11 @@ impl Selection {
         SelectionReport { option: self.option, measured, ..report }
     }
 
+    /// Which values of the metric are better.
+    pub fn better(&self) -> Better {
+        Metric::parse(&self.metric).map_or(Better::Higher, |metric| metric.def().better)
+    }
+
     /// The value of the metric with the chosen candidate.
     pub fn value(&self) -> Option<f64> {
         self.chosen.and_then(|chosen| self.curve[chosen].1)
@@ -229,8 +248,7 @@ impl Selection {
 
     /// True if the metric has its best value, for metrics from 0 to 1.
     fn is_perfect(&self) -> bool {
-        let better = Metric::parse(&self.metric).map_or(Better::Higher, |metric| metric.def().better);
-        let best = if better == Better::Higher { 1.0 } else { 0.0 };
+        let best = if self.better() == Better::Higher { 1.0 } else { 0.0 };
         self.value().is_some_and(|value| (value - best).abs() <= 0.0)
     }
 
@@ -365,17 +383,9 @@ mod tests {
     use crate::base::Error;
 
     fn selection(curve: &[(f64, f64)], chosen: usize) -> Selection {
-        let (metric, split) = ("ndcg@10".to_owned(), Split::Documents { held_out: 9, all: 40 });
+        let split = Split::Documents { held_out: 9, all: 40 };
         let curve = curve.iter().map(|(candidate, value)| (*candidate, Some(*value))).collect();
-        Selection {
-            metric,
-            split,
-            curve,
-            chosen: Some(chosen),
-            screened: Vec::new(),
-            option: None,
-            error: None,
-        }
+        Selection::new(&Metric::parse("ndcg@10").unwrap(), split, curve, Some(chosen))
     }
 
     #[test]

@@ -316,17 +316,7 @@ impl Search {
             center: center.filter(|_| option == "lambda"),
             ..Searched::new(option, used)
         };
-        let (metric, curve) = (self.metric.name(), curve.clone());
-        Selection {
-            metric,
-            split: Split::Nothing,
-            curve,
-            chosen,
-            screened: Vec::new(),
-            option: None,
-            error: None,
-        }
-        .end_warning(&searched)
+        Selection::new(&self.metric, Split::Nothing, curve.clone(), chosen).end_warning(&searched)
     }
 }
 

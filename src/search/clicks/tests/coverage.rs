@@ -22,7 +22,7 @@ impl Findings {
         if model == "dbn" {
             assert!((fitted.perseverance - PERSEVERANCE).abs() < 0.02, "{}", fitted.perseverance);
         }
-        for (pair, judgment) in judgments(&fitted, &counted).iter().enumerate() {
+        for (pair, judgment) in judgments(&fitted).iter().enumerate() {
             // Documents are numbered within their query.
             let (query, doc) = counted.pairs[pair];
             let number = query as usize * users.docs + doc as usize;

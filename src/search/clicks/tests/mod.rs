@@ -4,6 +4,7 @@ mod coverage;
 mod likelihood;
 mod offline;
 mod users;
+mod weights;
 
 use super::estimate::Estimate;
 use super::*;

@@ -21,12 +21,12 @@ use serde_json::Value;
 use crate::base::{Control, Error, Params, Result};
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
-use crate::data::{DatasetBuilder, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
+use crate::data::{DatasetBuilder, Id, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
 use crate::model::TrainingColumns;
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::{
     Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, call_options,
-    describe, id_of, interruptible, number_of, text_argument, usage, whole_of,
+    describe, id_of, interruptible, number_of, row_id, text_argument, usage, whole_of,
 };
 use crate::sqlite::source::is_default_name;
 use crate::train::algorithm;
@@ -265,8 +265,8 @@ impl Rows {
             let what = format!("argument '{name}' in row {row} of the group");
             Error::value(what, describe(value(index)), allowed)
         };
-        let query = id_of(value(0));
-        if value(0) == ValueRef::Null {
+        let query = row_id(value(0));
+        if query == Id::Null {
             return Err(refuse(0, "an id of the query"));
         }
         let relevance = number_of(value(2)).filter(|grade| grade.is_finite());
@@ -297,7 +297,7 @@ impl Rows {
         // 2. The features, which the builder checks.
         self.builder.begin(NewRow {
             query,
-            doc: Some(id_of(value(1))),
+            doc: Some(row_id(value(1))),
             relevance: Some(relevance),
             doc_weight: Some(doc_weight),
             group: None,
