@@ -278,8 +278,8 @@ impl AutoSpec {
         // Who takes part.
         let (with_kernels, with_trees) = match &grown {
             Some((grown, _)) => {
-                let only_trees_see_queries = grown.query_columns == Some(true) && !copies.joins_queries();
-                takes_part(self, &trials, &order, grown, is_of_many || only_trees_see_queries)
+                let trees_may_lead = is_of_many || grown.query_columns == Some(true);
+                takes_part(self, &trials, &order, grown, trees_may_lead)
             }
             None => (true, false),
         };
@@ -327,7 +327,7 @@ impl AutoSpec {
     }
 }
 
-/// Whether kernels and trees are in the sum. `trees_may_lead`: of many documents, or with query features that kernels do not see. A sample has the numbers of all queries, some of them without rows.
+/// Whether kernels and trees are in the sum. `trees_may_lead`: of many documents, or if they split query features. A sample has the numbers of all queries, some of them without rows.
 fn takes_part(
     spec: &AutoSpec,
     trials: &[Trial],

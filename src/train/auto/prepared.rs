@@ -56,11 +56,6 @@ impl<'a> Copies<'a> {
         Self { data, joined, known: Vec::new() }
     }
 
-    /// Whether kernels see query features.
-    pub fn joins_queries(&self) -> bool {
-        self.joined.is_some()
-    }
-
     /// The data set.
     pub fn data(&self) -> &'a Dataset {
         self.data
