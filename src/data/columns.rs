@@ -390,7 +390,7 @@ pub fn is_range_of_numbers(text: &str) -> bool {
         let part = part.trim();
         let number = part.trim_start_matches(|c: char| !c.is_alphanumeric());
         let letters = part.chars().filter(|c| c.is_alphabetic()).count();
-        number.starts_with(|c: char| c.is_ascii_digit()) && letters <= 4 && part.len() - number.len() <= 4
+        number.starts_with(|c: char| c.is_ascii_digit()) && letters <= 6 && part.len() - number.len() <= 4
     };
     ["\u{2013}", "\u{2014}", "-", " to ", " bis ", ".."].into_iter().any(|dash| {
         let mut ends = text.trim().split(dash);
