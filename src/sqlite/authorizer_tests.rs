@@ -80,6 +80,7 @@ const CALLS: &[&str] = &[
     "SELECT * FROM ltr_evaluate_clicks('lin', 'j', 'log')",
     "SELECT ltr_fts(d) FROM d WHERE d MATCH 'shoes'",
     "SELECT ltr_fts_names('d')",
+    "SELECT ltr_fts_query('red shoes', '{\"table\": \"d\"}')",
     "SELECT ltr_fts_names('j')",
     "SELECT ltr_debug()",
     "SELECT ltr_ndcg(relevance, a) FROM j",

@@ -166,7 +166,7 @@ fn a_value_is_its_text_and_a_column_is_shown_as_people_wrote_it() {
     assert!(refused.contains(r#"{"columns":{"categories":["size"]}}"#), "{refused}");
     let listed = json!({"lambda": 0.01, "scale": "standard", "columns": {"categories": ["size"]}});
     let found = report(&connection, "rank_svm", sizes, &listed);
-    assert!(fate(&found, "size")["reason"].as_str().unwrap().contains("listed by the option columns"));
+    assert!(fate(&found, "size")["reason"].as_str().unwrap().contains("listed as a category"));
     let score = |size: &str| -> f64 {
         let source = format!("SELECT 1 AS query_id, 1 AS doc_id, 0.5 AS price, {size} AS size");
         value(&connection, "SELECT score FROM ltr_rank('rank_svm', ?1)", [source])

@@ -163,7 +163,7 @@ fn every_way_to_train_tells_the_fates() {
         ("q_svm", json!({"lambda": 1}), false),
         ("auto", json!({"effort": 1}), false),
         ("boosted_trees", json!({"trees": 3}), false),
-        ("perceptron", json!({"max_rounds": 1}), false),
+        ("perceptron", json!({"epochs": 1}), false),
         ("rank_svm", json!({"lambda": 1, "buckets": 4}), true),
         ("boosted_trees", json!({"trees": 3, "buckets": 4}), true),
     ] {
@@ -181,9 +181,9 @@ fn every_way_to_train_tells_the_fates() {
     let text: String = value(&connection, "SELECT ltr_update('perceptron', 't')", []);
     let found: Value = serde_json::from_str(&text).unwrap();
     let mut of_update = expected(false);
-    of_update[5].1 = "left_out".to_owned();
+    of_update[7].1 = "left_out".to_owned();
     assert_eq!(fates(&found), of_update, "{found}");
-    assert_eq!(found["columns"][5]["reason"], "no feature of the model");
+    assert_eq!(found["columns"][7]["reason"], "no feature of the model");
     // Packs know the names that the caller gives.
     let packs = "SELECT ltr_bucket(query_id, 4) AS bucket, ltr_pack(query_id, doc_id, relevance, ltr_vec(x, x * x)) AS rows FROM t GROUP BY 1";
     for (columns, names) in [
