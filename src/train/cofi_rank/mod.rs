@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, entries,
 };
-use super::grid::{check_loss_parameters, check_pairs, loss_parameters};
+use super::grid::{check_loss_parameters, check_pairs, loss_parameters, nothing_to_learn};
 use crate::base::{Control, Error, Params, Result, columns_text, matrix_bytes, named};
 use crate::cost::loss::list::Target;
 use crate::cost::loss::{self, Loss, LossDef, Shape};
@@ -198,10 +198,12 @@ impl TrainingSpec for CofiRankSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let TrainingSet { data, validation, .. } = set;
         check(&data, self)?;
-        // Biases of items learn from users with one rating each.
-        let differ = data.relevance.iter().any(|rating| rating.total_cmp(&data.relevance[0]).is_ne());
-        if matches!(self.loss, Loss::Pair(..)) || !differ {
+        if matches!(self.loss, Loss::Pair(..)) {
             check_pairs(&data, ["user", "ratings"])?;
+        }
+        // Biases of items learn from users with one rating each.
+        if data.relevance.windows(2).all(|two| two[0].total_cmp(&two[1]).is_eq()) {
+            return Err(nothing_to_learn(data.n_queries()));
         }
         // Ids are copied; the lists to judge by have a few numbers for each rating.
         let bytes = data.bytes() + matrix_bytes(data.n_docs(), JUDGED_VECTORS);
