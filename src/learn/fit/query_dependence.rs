@@ -346,9 +346,9 @@ mod tests {
 
     #[test]
     fn query_dependence_is_found_if_and_only_if_it_is_there() {
-        // With these signals R2 is about .05.
+        // With these signals R2 is about .05, and .24 for texts, which have two numbers without effect beside them.
         let simulated =
-            [(Simulated::numbers as fn(u64, usize, f64) -> Simulated, 0.066), (Simulated::texts, 0.27)];
+            [(Simulated::numbers as fn(u64, usize, f64) -> Simulated, 0.066), (Simulated::texts, 0.4)];
         for (simulated, signal) in simulated {
             let differs = |seed: u64, signal: f64| {
                 QueryDependence::from_errors(&simulated(seed, 300, signal).errors()).unwrap().differ()
