@@ -70,12 +70,12 @@ fn a_training_whose_model_would_not_open_is_refused() {
         (
             "SELECT query_id, relevance, a * 2e307 AS a FROM judgments",
             "{}",
-            "it needs a finite mean per feature",
+            "the numbers of the feature \"a\" are too large: their mean is infinite",
         ),
         (
             "SELECT query_id, relevance, a * 2e307 AS a FROM judgments",
             r#"{"scale": "standard"}"#,
-            r#"features are too large for the option 'scale' "standard""#,
+            "the numbers of the feature \"a\" are too large: their mean is infinite",
         ),
     ] {
         let sql = format!("SELECT ltr_train('rank_svm', '{source}', '{options}')");
