@@ -186,7 +186,7 @@ const SILENT: [&str; 3] = [
 fn a_time_limit_stops_a_source_without_rows() {
     let connection = connect();
     connection.execute_batch(LARGE).expect("a large set");
-    connection.execute_batch("CREATE TABLE r AS SELECT query_id % 9 AS user, doc_id % 7 AS item, 3 AS rating FROM judged GROUP BY 1, 2").expect("ratings");
+    connection.execute_batch("CREATE TABLE r AS SELECT query_id % 9 AS user, doc_id % 7 AS item, 1 + doc_id % 7 % 3 AS rating FROM judged GROUP BY 1, 2").expect("ratings");
     run(&connection, "SELECT ltr_train('cofi_rank', 'r', '{\"lambda\": 1}')").expect("a model");
     let mut calls: Vec<String> = SILENT
         .iter()

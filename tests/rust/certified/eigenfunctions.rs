@@ -111,11 +111,14 @@ fn fewer_eigenfunctions_than_asked_for_are_a_warning() {
     }
     let report = check(&queries, &json!({ "components": 99 }), 3);
     assert_eq!(report["components"], 3);
-    let warnings =
-        trained("eigen_rank", &json!({ "components": 99 }), &dataset(&queries)).warnings().to_vec();
+    let warnings = |components: usize| -> Vec<String> {
+        let model = trained("eigen_rank", &json!({ "components": components }), &dataset(&queries));
+        let all = model.warnings().iter().cloned();
+        all.filter(|warning| !warning.contains("does not use the query features")).collect()
+    };
     let expected = "option 'components': 99 eigenfunctions are more than the 3 with an eigenvalue above 0; these are used";
-    assert_eq!(warnings, [expected]);
-    assert!(trained("eigen_rank", &json!({ "components": 3 }), &dataset(&queries)).warnings().is_empty());
+    assert_eq!(warnings(99), [expected]);
+    assert!(warnings(3).is_empty());
     // Functions of single queries keep different numbers; the report has the fewest and the most.
     let near = json!({ "components": 2, "smoothing": "knn", "neighbors": 3 });
     let report = trained("eigen_rank", &near, &dataset(&queries)).info().training;
