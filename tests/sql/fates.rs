@@ -181,7 +181,9 @@ fn every_way_to_train_tells_the_fates() {
     let text: String = value(&connection, "SELECT ltr_update('perceptron', 't')", []);
     let found: Value = serde_json::from_str(&text).unwrap();
     let mut of_update = expected(false);
-    [5, 7].map(|column| of_update[column].1 = "left_out".to_owned());
+    for column in [5, 7] {
+        of_update[column].1 = "left_out".to_owned();
+    }
     assert_eq!(fates(&found), of_update, "{found}");
     assert_eq!(found["columns"][7]["reason"], "no feature of the model");
     // Packs know the names that the caller gives.
