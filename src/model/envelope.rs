@@ -24,8 +24,7 @@ const MAGIC: &[u8; 8] = b"ltrmodel";
 /// The format version of models without what needs [`WITH_CATEGORIES`], which is the oldest that is read, too.
 pub(super) const PLAIN: u16 = 6;
 /// The format version of models with categories, trees of other libraries, functions of query features other than trees, or all
-/// neighbors at the last distance. The
-/// categories, which can be none, follow the other parts of the header.
+/// neighbors at the last distance. The categories, which can be none, follow the other parts of the header.
 pub(super) const WITH_CATEGORIES: u16 = 7;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.

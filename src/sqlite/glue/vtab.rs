@@ -347,10 +347,13 @@ impl Cursor<'_> {
         self.advance()
     }
 
+    /// Runs a part of the call. One that fails has no warnings.
     fn guard(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> rusqlite::Result<()> {
-        let Aux { state, function, .. } = &self.aux;
-        let (state, name) = (Arc::clone(state), function.name);
-        state.guard(name, || body(self))
+        let outcome = guard(self.aux.function.name, || body(self));
+        if outcome.is_err() {
+            self.aux.state.set_warnings(Vec::new());
+        }
+        outcome
     }
 
     fn advance(&mut self) -> Result<()> {

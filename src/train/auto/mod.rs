@@ -9,7 +9,8 @@
 //! These numbers belong to the default level of the option `effort` (`effort`).
 //!
 //! Boosted trees are trained on all rows and validated on the first five folds (`trees`). They are half of the sum, unless
-//! they are clearly worse. Of more than 100,000 documents they are all of it, unless no kernel is clearly worse.
+//! they are clearly worse. They are all of it if every kernel is clearly worse, and they split query features or there are
+//! more than 100,000 documents.
 //!
 //! Averages of the best few were more reliable on held-out queries than the single best (docs/adr/0011).
 
@@ -327,7 +328,8 @@ impl AutoSpec {
     }
 }
 
-/// Whether kernels and trees are in the sum. `trees_may_lead`: of many documents, or if they split query features. A sample has the numbers of all queries, some of them without rows.
+/// Whether kernels and trees are in the sum. `trees_may_lead`: of many documents, or if they split query features. A sample has
+/// the numbers of all queries, some of them without rows.
 fn takes_part(
     spec: &AutoSpec,
     trials: &[Trial],

@@ -2,6 +2,7 @@
 //! shrink.
 
 use std::collections::HashMap;
+use std::iter::repeat_n;
 use std::time::Instant;
 
 use super::session::Session;
@@ -163,12 +164,9 @@ impl Session<'_> {
             Ok(fits)
         };
         let fits = each_in_memory(&batches, fits)?.into_iter().flatten();
-        let copies = |(fit, group): (Fit, &Vec<usize>)| -> Vec<(usize, Fit)> {
-            group.iter().map(|query| (*query, fit.clone())).collect()
-        };
-        let mut all: Vec<(usize, Fit)> = fits.zip(&groups).flat_map(copies).collect();
-        all.sort_unstable_by_key(|(query, _)| *query);
-        Ok(all.into_iter().map(|(_, fit)| fit).collect())
+        let copies =
+            |(fit, group)| repeat_n(fit, Vec::len(group)).zip(group).map(|(fit, query)| (*query, fit));
+        Ok(in_order(fits.zip(&groups).flat_map(copies)))
     }
 
     fn fit_one(&self, neighbors: &[Neighbor], spec: &FitSpec, started: Instant) -> Result<Fit> {
@@ -185,10 +183,19 @@ pub(super) fn groups(keys: impl Iterator<Item = Vec<f64>>) -> Vec<Vec<usize>> {
     for (index, key) in keys.enumerate() {
         let key = key.into_iter().map(f64::to_bits).collect();
         let number = *numbers.entry(key).or_insert(groups.len());
-        groups.resize_with(groups.len().max(number + 1), Vec::new);
+        if number == groups.len() {
+            groups.push(Vec::new());
+        }
         groups[number].push(index);
     }
     groups
+}
+
+/// Values by their indices.
+pub(super) fn in_order<T>(values: impl Iterator<Item = (usize, T)>) -> Vec<T> {
+    let mut values: Vec<(usize, T)> = values.collect();
+    values.sort_unstable_by_key(|(index, _)| *index);
+    values.into_iter().map(|(_, value)| value).collect()
 }
 
 // Warnings about the results of fits.

@@ -6,7 +6,7 @@
 use ndarray::Array2;
 
 use super::checks;
-use super::fits::groups;
+use super::fits::{groups, in_order};
 use super::session::{Session, query_features, scale_and_multiply};
 use super::spec::GridSpec;
 use crate::base::{Control, Error, Reservation, Result, bytes_of, each_in_memory, parallel};
@@ -208,10 +208,7 @@ impl Session<'_> {
             Ok(values)
         };
         let values = each_in_memory(&trials, evaluate)?.into_iter().flatten();
-        let queries = trials.iter().flat_map(|trial| &trial.queries);
-        let mut values: Vec<(usize, Values)> = queries.copied().zip(values).collect();
-        values.sort_unstable_by_key(|(query, _)| *query);
-        Ok(values.into_iter().map(|(_, values)| values).collect())
+        Ok(in_order(trials.iter().flat_map(|trial| &trial.queries).copied().zip(values)))
     }
 
     /// For each query of a trial the metric at every lambda.
