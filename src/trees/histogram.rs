@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use super::bins::{BinColumn, Binned, Borders, MISSING};
 use super::forest::Split;
-use super::rows::{Packing, Shard};
+use super::rows::{Listed, Packing, Shard};
 use crate::base::{Control, Error, Result, bytes_of, parallel};
 use crate::math::simd;
 
@@ -136,16 +136,32 @@ fn better(best: Option<Cut>, cut: Option<Cut>) -> Option<Cut> {
 /// Adds the listed rows to the histograms of some features: the upper half of the leaves, or leaf 0 of the first level.
 fn add_rows(columns: &[Cow<'_, [u8]>], shards: &[Shard], sums: &mut [Vec<i64>], level: usize, stride: usize) {
     let first = if level == 0 { 0 } else { stride << (level - 1) };
-    for sums in &mut *sums {
-        sums[first..stride << level].fill(0);
-    }
+    let mut sums: Vec<&mut [i64]> = sums.iter_mut().map(|sums| &mut sums[first..stride << level]).collect();
+    sums.iter_mut().for_each(|sums| sums.fill(0));
     for shard in shards {
         let rows = shard.start..shard.start + shard.len();
-        for (column, sums) in columns.iter().zip(&mut *sums) {
-            let (bins, sums) = (&column[rows.clone()], &mut sums[first..stride << level]);
-            let listed = &shard.listed;
-            for ((row, leaf), packed) in listed.rows.iter().zip(&listed.leaves).zip(&listed.packed) {
-                sums[usize::from(*leaf) * stride + usize::from(bins[*row as usize])] += packed;
+        let bins: Vec<&[u8]> = columns.iter().map(|column| &column[rows.clone()]).collect();
+        let Listed { rows, leaves, packed } = &shard.listed;
+        let listed = rows.iter().zip(leaves).zip(packed);
+        let listed = || {
+            listed.clone().map(|((row, leaf), value)| (*row as usize, usize::from(*leaf) * stride, *value))
+        };
+        // An addition to a bin waits for the last one to the same bin. Those of four features do not wait for each other.
+        if let (&[a, b, c, d], [of_a, of_b, of_c, of_d]) = (&bins[..], &mut sums[..]) {
+            let n = a.len();
+            let (b, c, d) = (&b[..n], &c[..n], &d[..n]);
+            let size = of_a.len();
+            let (of_a, of_b) = (&mut of_a[..size], &mut of_b[..size]);
+            let (of_c, of_d) = (&mut of_c[..size], &mut of_d[..size]);
+            for (row, leaf, value) in listed() {
+                of_a[leaf + usize::from(a[row])] += value;
+                of_b[leaf + usize::from(b[row])] += value;
+                of_c[leaf + usize::from(c[row])] += value;
+                of_d[leaf + usize::from(d[row])] += value;
+            }
+        } else {
+            for (bins, sums) in bins.iter().zip(&mut sums) {
+                listed().for_each(|(row, leaf, value)| sums[leaf + usize::from(bins[row])] += value);
             }
         }
     }
@@ -175,11 +191,12 @@ fn best_of(
 ) -> Option<Cut> {
     let of = borders.of(feature);
     let values = of.borders.len() + 1;
-    let (mut below, mut above) = ([0.0; MOST], [0.0; MOST]);
+    let (mut below, mut above, mut running) = ([0.0; MOST], [0.0; MOST], [0; MOST]);
     for leaf in sums[..stride << level.number].chunks_exact(stride) {
-        add_scores(&leaf[..=values], 0, level.packing, level.ridge, &mut below);
+        let sums = &leaf[..=values];
+        add_scores(sums, 0, level.packing, level.ridge, &mut running, &mut below);
         if of.has_missing {
-            add_scores(&leaf[..=values], leaf[0], level.packing, level.ridge, &mut above);
+            add_scores(sums, leaf[0], level.packing, level.ridge, &mut running, &mut above);
         }
     }
     let cut = |missing_above: bool, (bin, score): (usize, &f64)| {
@@ -194,20 +211,26 @@ fn best_of(
 
 simd! {
     /// Adds the scores of the two halves of a leaf, for each last bin of the lower half. `moved`: what belongs to the upper
-    /// half in any case.
-    fn add_scores<'a>(sums: &'a [i64], moved: i64, packing: Packing, ridge: f64, scores: &'a mut [f64; MOST]) {
+    /// half in any case. `below`: scratch for the sums of lower halves.
+    fn add_scores<'a>(
+        sums: &'a [i64],
+        moved: i64,
+        packing: Packing,
+        ridge: f64,
+        below: &'a mut [i64; MOST],
+        scores: &'a mut [f64; MOST],
+    ) {
         let total: i64 = sums.iter().sum();
         if total == 0 {
             return;
         }
-        let mut below = [0_i64; MOST];
         let mut running = -moved;
         for (below, sum) in below.iter_mut().zip(sums) {
             running += sum;
             *below = running;
         }
-        for (score, below) in scores.iter_mut().zip(below).take(sums.len()) {
-            let (g, w) = packing.unpack(below);
+        for (score, below) in scores.iter_mut().zip(&*below).take(sums.len()) {
+            let (g, w) = packing.unpack(*below);
             let (other_g, other_w) = packing.unpack(total - below);
             *score += g * g / (w + ridge) + other_g * other_g / (other_w + ridge);
         }

@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::columns::MAX_DEPTH;
 use super::objective::QueryObjective;
 use crate::base::checkpoint;
 use crate::cost::loss::{Loss, Shape};
@@ -301,28 +302,38 @@ impl Shard {
     /// Adds a bit to the number of each leaf. Returns the number of rows of each leaf.
     pub fn divide(&mut self, bins: &[u8], is_above: impl Fn(u8) -> bool, level: usize) -> Vec<usize> {
         let bins = &bins[self.start..self.start + self.len()];
-        let mut counts = vec![0; 2 << level];
         for (leaf, bin) in self.leaves.iter_mut().zip(bins) {
             *leaf |= u8::from(is_above(*bin)) << level;
-            counts[usize::from(*leaf)] += 1;
         }
-        counts
+        // An addition to a count waits for the last one to the same count.
+        let mut counts = [[0_usize; 1 << MAX_DEPTH]; 4];
+        let (fours, rest) = self.leaves.as_chunks::<4>();
+        for leaves in fours {
+            counts.iter_mut().zip(leaves).for_each(|(counts, leaf)| counts[usize::from(*leaf)] += 1);
+        }
+        rest.iter().for_each(|leaf| counts[0][usize::from(*leaf)] += 1);
+        (0..2 << level).map(|leaf| counts.iter().map(|counts| counts[leaf]).sum()).collect()
     }
 
     /// Lists the rows with a weight in some leaves. Leaves are numbered as in the level before: without the last bit.
     pub fn list(&mut self, is_listed: &[bool], level: usize) {
         let Listed { rows, leaves, packed } = &mut self.listed;
-        rows.clear();
-        leaves.clear();
-        packed.clear();
+        let n = self.leaves.len();
+        rows.resize(n, 0);
+        leaves.resize(n, 0);
+        packed.resize(n, 0);
         let mask = ((1_usize << level) - 1) as u8;
+        // Without a branch: which rows are listed is as good as random.
+        let mut count = 0;
         for (row, (leaf, value)) in self.leaves.iter().zip(&self.packed).enumerate() {
-            if is_listed[usize::from(*leaf)] && *value != 0 {
-                rows.push(row as u32);
-                leaves.push(leaf & mask);
-                packed.push(*value);
-            }
+            rows[count] = row as u32;
+            leaves[count] = leaf & mask;
+            packed[count] = *value;
+            count += usize::from(is_listed[usize::from(*leaf)] & (*value != 0));
         }
+        rows.truncate(count);
+        leaves.truncate(count);
+        packed.truncate(count);
     }
 
     /// Adds the value of its leaf to the score of each row.
