@@ -100,6 +100,26 @@ fn check(model: &Model, text: &[u8]) {
     assert_eq!(Model::from_bytes(&model.to_bytes()).expect("its own bytes").to_bytes(), model.to_bytes());
 }
 
+/// Whether a text is read. What is refused has an error of its own.
+fn is_accepted(text: &[u8]) -> bool {
+    match Model::import(text) {
+        Ok(model) => {
+            check(&model, text);
+            true
+        }
+        Err(error) => {
+            let error = error.to_string();
+            assert!(!error.contains("internal error"), "{error}: {}", String::from_utf8_lossy(text));
+            false
+        }
+    }
+}
+
+fn text_of(name: &str) -> Vec<u8> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/imported/small");
+    std::fs::read(folder.join(name)).expect("a text")
+}
+
 #[test]
 fn changed_texts_are_refused_or_score_finite() {
     let count = if super::is_long() { 100_000 } else { 300 };
@@ -110,27 +130,26 @@ fn changed_texts_are_refused_or_score_finite() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/imported/small");
     for name in ALL {
-        let text = std::fs::read(folder.join(name)).expect("a text");
-        let mut accepted = 0;
-        for _ in 0..count {
-            let changed = mutate(&text, &mut random);
-            match Model::import(&changed) {
-                Ok(model) => {
-                    accepted += 1;
-                    check(&model, &changed);
-                }
-                Err(error) => {
-                    let error = error.to_string();
-                    assert!(
-                        !error.contains("internal error"),
-                        "{error}: {}",
-                        String::from_utf8_lossy(&changed)
-                    );
-                }
+        let text = text_of(name);
+        let accepted = (0..count).filter(|_| is_accepted(&mutate(&text, &mut random))).count();
+        assert!(accepted > 0, "{name}");
+    }
+}
+
+#[test]
+fn every_number_of_a_text_may_be_any_other() {
+    let others = ["-1", "4294967296", "-9223372036854775808", "1e308", "NaN"];
+    for name in ALL {
+        let text = text_of(name);
+        let is_number = |at: usize| text.get(at).is_some_and(|byte| b"0123456789+-.e".contains(byte));
+        let starts = |at: usize| b"0123456789-".contains(&text[at]);
+        let firsts = (0..text.len()).filter(|at| starts(*at) && (*at == 0 || !is_number(at - 1)));
+        for first in firsts {
+            let end = (first..).find(|at| !is_number(*at)).unwrap_or(text.len());
+            for other in others {
+                is_accepted(&[&text[..first], other.as_bytes(), &text[end..]].concat());
             }
         }
-        assert!(accepted > 0, "{name}");
     }
 }

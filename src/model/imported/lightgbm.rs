@@ -201,8 +201,9 @@ fn nodes(tree: &Section<'_>, factor: f64, features: &mut [Feature]) -> Result<Ve
         let gains = tree.weights("split_gain", splits)?;
         let covers = tree.weights("internal_count", splits)?;
         let sets = sets(tree)?;
-        // Leaf i is child -1 - i.
-        let child = |number: i64| if number < 0 { splits as i64 - 1 - number } else { number } as usize;
+        // Leaf i is child -1 - i, the bits of i inverted.
+        let child =
+            |number: i64| if number < 0 { splits.saturating_add(!number as usize) } else { number as usize };
         for i in 0..splits {
             let (threshold, decision) = (thresholds[i], decisions[i]);
             let rule = Missing::parse(decision >> 2 & 3);
