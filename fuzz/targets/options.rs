@@ -57,6 +57,7 @@ const CALLS: &[&str] = &[
     "SELECT ltr_plot('scores', 'm', 'many', ?1)",
     "SELECT ltr_plot('calibration', 'm', 'many', ?1)",
     "SELECT ltr_report('m', 'many', ?1)",
+    "SELECT ltr_activate('m', 1, ?1)",
 ];
 
 struct Calls {
