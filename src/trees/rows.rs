@@ -329,7 +329,7 @@ impl Shard {
             rows[count] = row as u32;
             leaves[count] = leaf & mask;
             packed[count] = *value;
-            count += usize::from(is_listed[usize::from(*leaf)] & (*value != 0));
+            count += usize::from(is_listed[usize::from(*leaf)]) & usize::from(*value != 0);
         }
         rows.truncate(count);
         leaves.truncate(count);
