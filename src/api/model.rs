@@ -332,8 +332,7 @@ impl Model {
         if data.n_docs() == 0 {
             return Ok(Answer { rows: Vec::new(), warnings: Vec::new() });
         }
-        let Scored { scores, mut warnings, .. } = self.scored(&data, options)?;
-        warnings.extend(read_report.warnings());
+        let Scored { scores, warnings, .. } = self.scored(&data, options)?;
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
             let max_per_value = options.max_per_value.unwrap_or(1);

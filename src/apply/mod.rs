@@ -24,4 +24,4 @@ pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
 pub use recommend::{candidate_items, new_users, user_of_ratings};
-pub use score::{RowScorer, Scored, ScoringJob, Step, check_scores};
+pub use score::{RowScorer, Scored, ScoringJob, Step, check_scores, unknown_values};

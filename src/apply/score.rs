@@ -7,7 +7,7 @@ use super::function::FitCache;
 use crate::base::{
     Control, Error, Reservation, Result, Ticks, bytes_of, each_in_memory, matrix_bytes, parallel,
 };
-use crate::data::{Dataset, Documents, Scaling, VALUE_COST};
+use crate::data::{Dataset, Documents, InputColumn, Scaling, UnknownValues, VALUE_COST};
 use crate::learn::fit::BATCH;
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Factored, GeneralTrees, Key, Model, QueryDependent, QueryTrees, Ranker};
@@ -33,6 +33,8 @@ pub struct Scored {
     pub scores: Vec<f64>,
     /// Messages for the caller.
     pub warnings: Vec<String>,
+    /// Values that the model does not know, which are among the warnings if they are many.
+    pub unknown: Vec<UnknownValues>,
     /// The function of each query; none for a model without features.
     pub functions: Vec<Arc<Function>>,
     /// The bytes of the functions.
@@ -58,6 +60,7 @@ pub struct ScoringJob<'a> {
     /// Known functions (`n_queries`).
     functions: Vec<Option<Arc<Function>>>,
     warnings: Vec<String>,
+    unknown: Vec<UnknownValues>,
     /// The bytes of the features and functions of queries.
     memory: Reservation,
     /// The bytes of the training queries that fits use, reserved before the first fit.
@@ -93,9 +96,11 @@ impl<'a> ScoringJob<'a> {
     ) -> Result<Self> {
         model.check_width(data.features.columns())?;
         let n = data.n_queries();
+        let unknown = unknown_values(model, data)?;
         let warnings = data.repeated_rows().into_iter().collect();
         let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);
-        let mut job = Self { model, key, data, cache, features, functions, warnings, memory, prepared: None };
+        let mut job =
+            Self { model, key, data, cache, features, functions, warnings, unknown, memory, prepared: None };
         if let Some(ranker) = model.ranker.as_query_dependent() {
             job.find_functions(ranker)?;
         }
@@ -213,14 +218,15 @@ impl<'a> ScoringJob<'a> {
 
     /// Scores every document by the function of its query.
     fn finish(self, control: &Control) -> Result<Scored> {
-        let Self { model, data, functions, mut warnings, memory, .. } = self;
+        let Self { model, data, functions, mut warnings, unknown, memory, .. } = self;
         warnings.extend(without_neighbors(model, &functions));
-        let unknown = || Error::Internal("a query has no function".to_owned());
+        warnings.extend(unknown.iter().filter_map(UnknownValues::warning));
+        let absent = || Error::Internal("a query has no function".to_owned());
         let functions: Vec<Arc<Function>> =
-            functions.into_iter().map(|function| function.ok_or_else(unknown)).collect::<Result<_>>()?;
+            functions.into_iter().map(|function| function.ok_or_else(absent)).collect::<Result<_>>()?;
         if model.scaling.pointwise() && model.scorer()?.pointwise() && model.scorer()?.is_linear() {
             let scores = weighted_sums(model, data, &functions, control)?;
-            return Scored { scores, warnings, functions, _memory: memory }.checked(data, TOO_LARGE);
+            return Scored { scores, warnings, unknown, functions, _memory: memory }.checked(data, TOO_LARGE);
         }
         let _scoring = control.reserve(scoring_bytes(model, data)?, SCORING, FEWER_ROWS)?;
         let scaled = match &model.scaling {
@@ -236,8 +242,31 @@ impl<'a> ScoringJob<'a> {
             scorer.scores(&documents, &functions[query].weights, control)
         };
         let scores: Vec<Vec<f64>> = parallel::try_map(functions.len(), score_query)?;
-        Scored { scores: scores.concat(), warnings, functions, _memory: memory }.checked(data, TOO_LARGE)
+        let scores = scores.concat();
+        Scored { scores, warnings, unknown, functions, _memory: memory }.checked(data, TOO_LARGE)
     }
+}
+
+/// Values that the training of a model did not have, for each category and each query feature of texts (rule 2.24).
+///
+/// # Errors
+/// Query features of the model that the data set lacks.
+pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues>> {
+    let inputs = model.card.categories.inputs(model.card.features.len());
+    let categories = inputs.iter().filter_map(|input| match input {
+        InputColumn::Category(category, features) => Some((*category, features.clone())),
+        InputColumn::Number(_) => None,
+    });
+    let mut found: Vec<UnknownValues> = categories
+        .zip(&data.category_rows)
+        .map(|((category, features), rows)| {
+            UnknownValues::of_category(category, rows, data.n_docs(), &model.card.means[features])
+        })
+        .collect();
+    if let Some(rule) = model.ranker.query_rule() {
+        found.extend(rule.unknown_values(data)?);
+    }
+    Ok(found)
 }
 
 /// Weighted sums of the scaled features of each document: scores whose documents need not stay in memory scaled.
@@ -346,7 +375,7 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
         warnings.push(format!("{unknown_items} rows have items that are not in the model; they score the bias of an item without ratings"));
     }
     let memory = Reservation::default();
-    Scored { scores, warnings, functions: Vec::new(), _memory: memory }
+    Scored { scores, warnings, unknown: Vec::new(), functions: Vec::new(), _memory: memory }
         .checked(data, "the factors of the model are too large")
 }
 

@@ -8,9 +8,6 @@ use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use crate::base::{Error, Result, Ticks, bytes_of};
 
-/// Probability below which rows without a known value are no accident.
-const RARELY: f64 = 0.01;
-
 /// Operations, for [`Ticks`], of finding the number of a document.
 const ID_COST: usize = 64;
 
@@ -141,21 +138,4 @@ impl DatasetBuilder {
             "two columns are named \"{name}\", and one is a feature; give one another name with AS"
         ))
     }
-}
-
-/// Categories none of whose values is known in these rows, if such rows were rare in training. `numbers`: the features before
-/// those of categories. `means`: of all features in the training.
-pub fn unknown_categories(learned: &[Learned], numbers: usize, means: Option<&[f64]>) -> Vec<String> {
-    let (mut unknown, mut first) = (Vec::new(), numbers);
-    for Learned { category, codes, .. } in learned {
-        let other = category.values().len();
-        let usual = means.and_then(|means| means.get(first + other)).map_or(1.0, |mean| mean.max(0.1));
-        let others = codes.iter().filter(|code| **code as usize == other).count();
-        let has_known = codes.iter().any(|code| (*code as usize) < other);
-        if !has_known && usual.powf(others as f64) < RARELY {
-            unknown.push(category.name().to_owned());
-        }
-        first += category.width();
-    }
-    unknown
 }

@@ -11,7 +11,7 @@ use super::matrix::Matrix;
 use super::missing::Missing;
 use super::query_columns::QueryValue;
 use crate::base::{Ticks, bytes_of, matrix_bytes};
-use crate::data::{ListConstraint, RowGroup};
+use crate::data::{CategoryRows, ListConstraint, RowGroup};
 use crate::math::sort_items;
 
 /// Documents grouped by query.
@@ -27,6 +27,8 @@ pub struct Dataset {
     pub features: Matrix,
     /// The categories, whose features are the last ones.
     pub categories: Categories,
+    /// Values that each category of a model does not know. May be empty.
+    pub category_rows: Vec<CategoryRows>,
     /// Rows of query i are `offsets[i]..offsets[i + 1]` (`n_queries` + 1).
     pub offsets: Vec<usize>,
     /// Query ids (`n_queries`).

@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::categories::Learned;
-use super::category_columns::unknown_categories;
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups};
 use super::id::Id;
@@ -29,8 +28,6 @@ pub struct ReadReport {
     pub observed: Vec<ColumnFacts>,
     /// Facts of columns that became categories, by the name of the column.
     pub category_facts: Vec<(String, ColumnFacts)>,
-    /// Categories of a model none of whose values has a feature in these rows, although in training most had.
-    pub unknown_categories: Vec<String>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
     /// Where they are in the data set.
@@ -55,18 +52,6 @@ const ID_COST: usize = 32;
 /// Names of the features of a vector: their positions, from 1.
 pub fn position_names(count: usize) -> Vec<String> {
     (1..=count).map(|position| position.to_string()).collect()
-}
-
-impl ReadReport {
-    /// What the caller should know about rows that a model ranks.
-    pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.unknown_categories.iter().map(|name| {
-            format!(
-                "no value of the column \"{name}\" has a feature in the model: all values are new or were rare in training; compare \
-                 their spelling with ltr_weights or ltr_info"
-            )
-        })
-    }
 }
 
 impl DatasetBuilder {
@@ -103,7 +88,7 @@ impl DatasetBuilder {
             self.reserve_to_finish(rows_bytes + bytes + codes)?;
             let groups: Vec<ColumnGroup<'_>> = learned
                 .iter()
-                .map(|Learned { category, codes, means }| ColumnGroup {
+                .map(|Learned { category, codes, means, .. }| ColumnGroup {
                     width: category.width(),
                     ones: codes,
                     last: means,
@@ -113,7 +98,7 @@ impl DatasetBuilder {
             matrix.with_groups(&kept, &groups)
         };
         let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
-        report.unknown_categories = unknown_categories(&learned, kept.len(), options.means);
+        let category_rows = learned.iter_mut().map(|learned| std::mem::take(&mut learned.unknown)).collect();
         let categories = self.name_features(kept_names, learned, &report.ignored)?;
         let is_missing =
             |column: &&usize| self.columns.get(**column).is_some_and(|column| column.first_missing.is_some());
@@ -152,7 +137,7 @@ impl DatasetBuilder {
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
-        let data = Dataset { missing: options.missing, categories, ..data };
+        let data = Dataset { missing: options.missing, categories, category_rows, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
         let numbers = report.rows.len() + report.scores.as_ref().map_or(0, Vec::len);

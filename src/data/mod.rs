@@ -18,6 +18,7 @@ pub mod query_distance;
 mod query_features;
 mod ratings;
 mod scaling;
+mod unknown_values;
 
 pub use arrange::{ListConstraint, RowGroup, Slots, push_down, push_down_unselected, select_diverse};
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
@@ -42,3 +43,4 @@ pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use ratings::{Ratings, negatives};
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};
+pub use unknown_values::{CategoryRows, UnknownValues};

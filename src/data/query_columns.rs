@@ -99,11 +99,21 @@ impl Encoding {
         matches!(self, Self::Number { .. })
     }
 
+    /// Whether it is a category.
+    pub fn is_category(&self) -> bool {
+        matches!(self, Self::Category(_))
+    }
+
+    /// Whether a training query had a value; always true of numbers and orders.
+    pub fn knows(&self, value: Cell<'_>) -> bool {
+        if let Self::Category(known) = self { known.binary_search(&value.category()).is_ok() } else { true }
+    }
+
     /// Whether its values can be compared in this way.
     pub fn takes(&self, comparison: Comparison) -> bool {
         match comparison {
             Comparison::Euclidean => self.is_number(),
-            Comparison::Overlap => matches!(self, Self::Category(_)),
+            Comparison::Overlap => self.is_category(),
             Comparison::Kendall | Comparison::Mallows => matches!(self, Self::Order(_)),
         }
     }

@@ -17,7 +17,7 @@ use super::missing::Missing;
 use super::query_columns::{Cell, Encoding, QueryValue, READING, Refused, refuse_value};
 use crate::base::{Control, Error, Reservation, Result, Ticks, matrix_bytes, named, require};
 use crate::data::query_distance::Comparison;
-use crate::data::{ColumnDistance, QueryDistance};
+use crate::data::{ColumnDistance, QueryDistance, UnknownValues};
 use crate::math::{are_bounded, compare, sort_ascending};
 
 /// Where query features come from.
@@ -321,6 +321,29 @@ impl QueryFeatureRule {
             .filter(|column| varies(**column))
             .map(|column| data.names[*column].as_str())
             .collect()
+    }
+
+    /// For each query feature of texts, the queries whose value no training query had (rule 2.24).
+    ///
+    /// # Errors
+    /// A data set without the query features.
+    pub fn unknown_values(&self, data: &Dataset) -> Result<Vec<UnknownValues>> {
+        let texts = || self.encodings.iter().enumerate().filter(|(_, encoding)| encoding.is_category());
+        if self.kind != QueryFeatureKind::Named || texts().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let (values, mut ticks) = (self.named(data)?, Ticks::default());
+        let of_column = |(column, encoding): (usize, &Encoding)| {
+            let is_unknown = |value: &&QueryValue| {
+                ticks.add(READING);
+                !encoding.knows(value.cell())
+            };
+            let unknown: Vec<&QueryValue> = values.column(column).into_iter().filter(is_unknown).collect();
+            let example = unknown.first().map(ToString::to_string).unwrap_or_default();
+            let (name, total) = (self.names[column].clone(), data.n_queries());
+            UnknownValues { name, counted: "queries", total, unknown: unknown.len(), usual: 0.0, example }
+        };
+        Ok(texts().map(of_column).collect())
     }
 
     fn named<'a>(&self, data: &'a Dataset) -> Result<&'a Array2<QueryValue>> {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::means::{self, Means};
 use super::{Category, LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};
-use crate::data::{ColumnFacts, is_date, is_like_date, is_like_number};
+use crate::data::{CategoryRows, ColumnFacts, is_date, is_like_date, is_like_number};
 use crate::math::sort_items;
 
 /// Most values of a category that have a feature of their own.
@@ -48,6 +48,8 @@ pub struct Codes {
     means: Vec<f64>,
     /// Bytes of the texts in the dictionary.
     text_bytes: u64,
+    /// Rows whose value a known category does not know.
+    unknown: CategoryRows,
 }
 
 /// How a value becomes a number.
@@ -80,6 +82,8 @@ pub struct Learned {
     pub codes: Vec<u32>,
     /// For each row the mean of its value; empty without means.
     pub means: Vec<f64>,
+    /// Rows whose value the category does not know; none if it was learned of these rows.
+    pub unknown: CategoryRows,
 }
 
 /// What is known of a value.
@@ -96,7 +100,8 @@ impl Codes {
     /// Codes whose values are learned, for a column that has `missing` rows without a value so far.
     pub fn new(missing: usize) -> Self {
         let dictionary = Dictionary::New(HashMap::new());
-        Self { dictionary, codes: vec![NULL; missing], means: Vec::new(), text_bytes: 0 }
+        let (codes, means, unknown) = (vec![NULL; missing], Vec::new(), CategoryRows::default());
+        Self { dictionary, codes, means, text_bytes: 0, unknown }
     }
 
     /// Codes of the features of a category.
@@ -109,8 +114,13 @@ impl Codes {
         let code = match (&mut self.dictionary, value) {
             (Dictionary::TooMany, _) => return,
             (Dictionary::Known(category), value) => {
-                self.means.extend(category.means().map(|means| means.of(value)));
-                category.feature_of(value) as u32
+                let mean = category.means().map(|means| means.find(value));
+                self.means.extend(mean.map(Option::unwrap_or_default));
+                let feature = category.feature_of(value);
+                if feature >= category.values().len() && (value.is_none() || mean.flatten().is_none()) {
+                    self.unknown.add(value);
+                }
+                feature as u32
             }
             (Dictionary::New(_), None) => NULL,
             (Dictionary::New(_), Some(value)) if value.len() > LONGEST_VALUE => LONG,
@@ -140,7 +150,9 @@ impl Codes {
     /// The codes of a category that is known.
     pub fn known(self) -> Option<Learned> {
         match self.dictionary {
-            Dictionary::Known(category) => Some(Learned { category, codes: self.codes, means: self.means }),
+            Dictionary::Known(category) => {
+                Some(Learned { category, codes: self.codes, means: self.means, unknown: self.unknown })
+            }
             _ => None,
         }
     }
@@ -247,7 +259,7 @@ impl Codes {
         let codes = self.codes.into_iter().map(feature).collect();
         let values = values.into_iter().map(|(value, _)| value).collect();
         let category = Arc::new(Category { name: name.to_owned(), values, means });
-        Learned { category, codes, means: of_rows }
+        Learned { category, codes, means: of_rows, unknown: CategoryRows::default() }
     }
 }
 

@@ -40,9 +40,14 @@ pub struct Means {
 impl Means {
     /// The mean of a value, 0 if it is unknown. `None` is NULL.
     pub fn of(&self, value: Option<&str>) -> f64 {
-        let Some(value) = value else { return self.null };
+        self.find(value).unwrap_or(0.0)
+    }
+
+    /// The mean of a value that is known.
+    pub(super) fn find(&self, value: Option<&str>) -> Option<f64> {
+        let Some(value) = value else { return Some(self.null) };
         let found = self.values.binary_search_by(|known| known.as_str().cmp(value));
-        found.map_or(0.0, |at| self.means[at])
+        found.ok().map(|at| self.means[at])
     }
 
     /// The values with their means, ascending.

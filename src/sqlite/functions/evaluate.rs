@@ -115,7 +115,6 @@ pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: Source
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
-    warnings.extend(read_report.warnings());
     warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
     Ok(Judged {
         data,

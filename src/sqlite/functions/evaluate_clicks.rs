@@ -19,7 +19,7 @@ use super::score;
 use crate::apply::t_quantile;
 use crate::base::{Control, Error, Params, Result, Ticks};
 use crate::cost::metric::{Metric, logarithmic};
-use crate::data::{Id, ListConstraint};
+use crate::data::{Id, ListConstraint, UnknownValues};
 use crate::math::{compare, sort_indices};
 use crate::model::TrainingColumns;
 use crate::search::clicks::{
@@ -198,6 +198,7 @@ fn rows(call: &Call<'_>, request: &ClickRequest) -> Result<OutputRows> {
     let (sums, slopes) = (&evaluation.sums, &evaluation.slopes);
     let changes = propensities.estimated.as_ref().map(|estimated| changes(&estimated.influence, slopes));
     let mut warnings = std::mem::take(&mut evaluation.warnings);
+    warnings.extend(evaluation.unknown.iter().filter_map(UnknownValues::warning));
     warnings.extend(clipped(sums, &weights, request.clip));
     let rows = output(request, sums, &weights, changes.as_ref());
     call.state.set_warnings(warnings);
@@ -265,6 +266,8 @@ struct Evaluation<'a> {
     /// By group: slopes of the likelihood by propensity.
     slopes: Vec<Vec<f64>>,
     warnings: Vec<String>,
+    /// Values of all parts that the model does not know.
+    unknown: Vec<UnknownValues>,
     /// The warnings with digits removed, to drop repeats.
     kinds: HashSet<String>,
 }
@@ -286,6 +289,7 @@ impl<'a> Evaluation<'a> {
             sums: ClickSums::new(request.gains.len(), request.ranking.limits.memory()),
             slopes: vec![vec![0.0; propensities.known.len()]; GROUPS],
             warnings: Vec::new(),
+            unknown: Vec::new(),
             kinds: HashSet::new(),
         }
     }
@@ -300,6 +304,15 @@ impl<'a> Evaluation<'a> {
         self.part.as_mut().map_or(Ok(()), |part| part.push(row))
     }
 
+    /// Adds the unknown values of a part.
+    fn add_unknown(&mut self, found: Vec<UnknownValues>) {
+        if self.unknown.is_empty() {
+            self.unknown = found;
+        } else {
+            self.unknown.iter_mut().zip(found).for_each(|(known, more)| known.add(more));
+        }
+    }
+
     /// Ranks the impressions of the part that is read, and adds their clicks.
     fn score(&mut self) -> Result<()> {
         let impressions = std::mem::take(&mut self.impressions);
@@ -308,10 +321,15 @@ impl<'a> Evaluation<'a> {
         let Some(part) = self.part.as_mut().filter(|_| !impressions.is_empty()) else { return Ok(()) };
         let (data, report) = part.take()?;
         let scored = self.request.ranking.scored(self.call, &data)?;
-        // Impressions of a query repeat its documents.
-        let repeated = data.repeated_rows();
+        // Impressions of a query repeat its documents. Unknown values are told of all rows together.
+        let of_all: Vec<String> = data
+            .repeated_rows()
+            .into_iter()
+            .chain(scored.unknown.iter().filter_map(UnknownValues::warning))
+            .collect();
+        self.add_unknown(scored.unknown);
         for warning in scored.warnings {
-            if repeated.as_ref() != Some(&warning) && self.kinds.insert(without_digits(&warning)) {
+            if !of_all.contains(&warning) && self.kinds.insert(without_digits(&warning)) {
                 self.warnings.push(format!("some impressions: {warning}"));
             }
         }

@@ -24,7 +24,7 @@ use crate::sqlite::glue::{
     Call, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of, ready, row,
     vector_argument,
 };
-use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
+use crate::sqlite::source::reader::{Judgments, ReadSpec};
 use crate::train::options::Use;
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
@@ -144,7 +144,8 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     let only = Some(id_of(call.argument(2))).filter(|id| *id != Id::Null);
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { only: only.as_ref(), query: only.is_some(), ..all };
-    let SourceRows { data, read_report, .. } = request.read_source(call, spec)?;
+    let rows = request.read_source(call, spec)?;
+    let data = rows.data;
     check_query(request, &data, call.argument(2))?;
     // 2. Their scores, and the function of the query.
     let scored = request.scored(call, &data)?;
@@ -154,7 +155,7 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     });
     let explained: Vec<usize> = explained.collect::<Result<_>>()?;
     // 3. Contributions, relative to the second document or to the means.
-    call.state.set_warnings(scored.warnings.into_iter().chain(read_report.warnings()).collect());
+    call.state.set_warnings(scored.warnings);
     let rows = (explained[0], explained.get(1).copied());
     let sampling = sampling(&request.options);
     let operations = Explanation::operations(model, data.n_docs());
@@ -251,7 +252,7 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
     let rows = request.read_source(call, spec)?;
     let training = training_rows(call, request, &rows)?;
-    let SourceRows { data, read_report, .. } = rows;
+    let data = rows.data;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to measure"));
     }
@@ -271,8 +272,7 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
     let found = request.limits.run_sized(call.connection, operations, work)?;
-    let warnings = training.into_iter().chain(scored.warnings).chain(read_report.warnings());
-    call.state.set_warnings(warnings.collect());
+    call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
     let columns = model.card.input_names();
     let rows = columns.iter().zip(found);
     let rows = rows.flat_map(|(feature, found)| {

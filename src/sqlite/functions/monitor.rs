@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::aggregate::metric_options;
 use super::evaluate::{evaluate_judged, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
-use crate::apply::{Finding, Status, drift, feature_findings};
+use crate::apply::{Finding, Status, drift, feature_findings, unknown_values};
 use crate::base::{Error, Result};
 use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
 use crate::data::{Dataset, Fingerprint, Missing};
@@ -27,7 +27,7 @@ pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PA
 
 const COLUMNS: &str = "kind, name, value, reference, threshold, status";
 
-/// Shares of rows with new users or items from which the status is a warning, and an alert.
+/// Shares of rows with new users, items or values of categories from which the status is a warning, and an alert.
 const NEW_ROWS: (f64, f64) = (0.1, 0.25);
 
 fn monitor(call: &Call<'_>) -> Result<OutputRows> {
@@ -168,8 +168,8 @@ fn feature_rows(
         .enumerate()
         .flat_map(|(number, (name, (profile, later)))| {
             let mut found = feature_findings(name, profile, fingerprint.queries, later, may_miss);
-            // The features of a category are never missing.
-            found.retain(|finding| number < numbers || finding.kind != "missing");
+            // The features of a category are 0 or 1 and never missing. Its unknown values are told of the column.
+            found.retain(|finding| number < numbers || finding.kind == "drift");
             found
         })
         .collect();
@@ -178,6 +178,11 @@ fn feature_rows(
             findings.extend(feature_findings(name, profile, fingerprint.queries, &later, may_miss));
         }
     }
+    let unknown = unknown_values(model, data)?.into_iter();
+    findings.extend(unknown.map(|found| {
+        let (share, limits) = (found.share(), (found.usual + NEW_ROWS.0, found.usual + NEW_ROWS.1));
+        Finding::share("outside", Some(found.name), share, found.usual, limits)
+    }));
     Ok(findings)
 }
 

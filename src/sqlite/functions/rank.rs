@@ -63,7 +63,6 @@ fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
             "source {source}: \"{doc}\" is NULL in {nameless} rows, whose documents have no id"
         ));
     }
-    warnings.extend(read_report.warnings());
     call.state.set_warnings(warnings);
     // Rows are made one at a time, from what is kept here. Features are not needed any more.
     drop(data.take_features());

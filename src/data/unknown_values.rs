@@ -1,0 +1,140 @@
+//! Values in the rows of a source that the training of a model did not have (rule 2.24).
+//!
+//! A model keeps the values of a category that have a feature or a mean, and all values of a query feature of texts. So a value of
+//! a category without either is new, or was rare in training. The share of such rows in training tells how many are usual.
+
+use super::categories::Category;
+use crate::base::shorten;
+
+/// Probability below which that many rows are no accident.
+const RARELY: f64 = 0.01;
+
+/// Values of a category, in the rows of a source.
+#[derive(Debug, Clone, Default)]
+pub struct CategoryRows {
+    /// Rows with a value that has neither a feature nor a mean.
+    unknown: usize,
+    /// Rows with NULL.
+    null: usize,
+    /// The first of the values.
+    example: Option<Box<str>>,
+}
+
+impl CategoryRows {
+    /// Counts a row with a value that has neither a feature nor a mean, or with NULL.
+    pub(super) fn add(&mut self, value: Option<&str>) {
+        match value {
+            None => self.null += 1,
+            Some(value) => {
+                self.unknown += 1;
+                self.example.get_or_insert_with(|| shorten(value).into());
+            }
+        }
+    }
+}
+
+/// How many rows of a column have values that are unknown to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownValues {
+    /// The column.
+    pub name: String,
+    /// What is counted: "rows" or "queries".
+    pub counted: &'static str,
+    /// Their number.
+    pub total: usize,
+    /// Those with an unknown value.
+    pub unknown: usize,
+    /// The share of those in training whose values were too rare to be known.
+    pub usual: f64,
+    /// One of the values, for messages.
+    pub example: String,
+}
+
+impl UnknownValues {
+    /// Those of a category. `training`: means of its features in the training, in which NULL is known if a row had it.
+    pub fn of_category(category: &Category, rows: &CategoryRows, total: usize, training: &[f64]) -> Self {
+        let share = |feature: usize| training.get(feature).copied().unwrap_or(1.0);
+        let other = category.values().len();
+        let null = if share(other + 1) > 0.0 { 0 } else { rows.null };
+        Self {
+            name: category.name().to_owned(),
+            counted: "rows",
+            total,
+            unknown: rows.unknown + null,
+            usual: share(other),
+            example: rows.example.as_ref().map_or_else(|| "NULL".to_owned(), |value| format!("'{value}'")),
+        }
+    }
+
+    /// Adds those of further rows.
+    pub fn add(&mut self, other: Self) {
+        if self.unknown == 0 {
+            self.example = other.example;
+        }
+        self.total += other.total;
+        self.unknown += other.unknown;
+    }
+
+    /// The share of rows with an unknown value.
+    pub fn share(&self) -> f64 {
+        self.unknown as f64 / self.total.max(1) as f64
+    }
+
+    /// A warning if at least half of the rows have an unknown value, and not by chance.
+    pub fn warning(&self) -> Option<String> {
+        let Self { name, counted, total, unknown, usual, example } = self;
+        if *unknown == 0 || 2 * unknown < *total || self.chance() > RARELY {
+            return None;
+        }
+        let found = if *usual > 0.0 {
+            "that are new or were rare in training"
+        } else {
+            "that the training did not have"
+        };
+        Some(format!(
+            "the column \"{name}\": {unknown} of {total} {counted} have values {found}, such as {example}; train again with {counted} \
+             that have these values, or check their spelling, case and type (the number 7 is not the text '007')"
+        ))
+    }
+
+    /// At most the probability of as many rows by the share in training (Chernoff): exact if all rows are unknown.
+    fn chance(&self) -> f64 {
+        let (share, usual) = (self.share(), self.usual);
+        if share <= usual {
+            return 1.0;
+        }
+        let term = |a: f64, b: f64| if a > 0.0 { a * libm::log(a / b) } else { 0.0 };
+        libm::exp(-(self.total as f64) * (term(share, usual) + term(1.0 - share, 1.0 - usual)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warns(unknown: usize, total: usize, usual: f64) -> bool {
+        let example = "'x'".to_owned();
+        let name = "brand".to_owned();
+        UnknownValues { name, counted: "rows", total, unknown, usual, example }.warning().is_some()
+    }
+
+    #[test]
+    fn half_of_the_rows_warn_if_they_are_not_usual() {
+        for (unknown, total, usual, expected) in [
+            (0, 0, 0.0, false),
+            (0, 10, 0.0, false),
+            (1, 10, 0.0, false),
+            (4, 10, 0.0, false),
+            (5, 10, 0.0, true),
+            (1, 1, 0.0, true),
+            (1, 1, 0.05, false),
+            (2, 2, 0.05, true),
+            (6, 10, 0.5, false),
+            (60, 100, 0.3, true),
+            (1000, 1000, 1.0, false),
+            (10, 10, 0.1, true),
+        ] {
+            assert_eq!(warns(unknown, total, usual), expected, "{unknown} of {total}, usual {usual}");
+        }
+    }
+}
