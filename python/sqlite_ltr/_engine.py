@@ -38,7 +38,7 @@ BUCKET = "_ltr_bucket"
 _VECTOR = "features as JSON"
 # The names that SQL takes for the document and for the relevance.
 _DOC_NAMES = ("doc_id", "docid", "document_id", "document", "doc", "item_id", "item")
-_RELEVANCE_NAMES = ("relevance", "label", "rel", "grade", "rating")
+_RELEVANCE_NAMES = ("relevance", "label", "rel", "grade", "rating", "judgment", "judgement")
 _ROLES = ("query", "doc", "relevance", "weight", "doc_weight")
 
 

@@ -252,6 +252,9 @@ impl<'a> ScoringJob<'a> {
 /// # Errors
 /// Query features of the model that the data set lacks.
 pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues>> {
+    if data.category_rows.is_empty() && model.ranker.named_query_features().is_empty() {
+        return Ok(Vec::new());
+    }
     let inputs = model.card.categories.inputs(model.card.features.len());
     let categories = inputs.iter().filter_map(|input| match input {
         InputColumn::Category(category, features) => Some((*category, features.clone())),

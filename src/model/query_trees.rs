@@ -69,9 +69,15 @@ impl QueryTrees {
 
     /// Whether functions besides trees see query features.
     pub(super) fn joins_kernels(&self) -> bool {
-        let Self::Sum(sum) = self else { return false };
-        let joins = |member: &Member| member.space.width() > member.scaling.width(sum.space.width());
-        sum.space.members().iter().any(|member| member.space.trees().is_none() && joins(member))
+        matches!(self, Self::Sum(sum) if sum.joins(|member| member.space.trees().is_none()))
+    }
+
+    /// Whether trees see query features.
+    pub(super) fn split_queries(&self) -> bool {
+        match self {
+            Self::One(_) => true,
+            Self::Sum(sum) => sum.joins(|member| member.space.trees().is_some()),
+        }
     }
 
     /// How query features are read.
@@ -125,6 +131,12 @@ impl QueryTrees {
 }
 
 impl QuerySum {
+    /// Whether one of these members sees query features.
+    fn joins(&self, of_kind: impl Fn(&Member) -> bool) -> bool {
+        let joins = |member: &Member| member.space.width() > member.scaling.width(self.space.width());
+        self.space.members().iter().any(|member| of_kind(member) && joins(member))
+    }
+
     /// A member for documents with `width` scaled features and a query with these encoded features, and its weights.
     fn at(&self, member: &Member, own: &[f64], width: usize, features: &[f64]) -> (Space, Vec<f64>) {
         match member.space.trees() {

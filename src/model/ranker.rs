@@ -139,6 +139,16 @@ impl Ranker {
         rule.map_or(&[], |rule| &rule.names)
     }
 
+    /// Whether its functions see the named query feature at this position. Kernels and products see numbers only.
+    pub fn sees_query_feature(&self, position: usize) -> bool {
+        let is_number = || self.query_rule().is_some_and(|rule| rule.is_number(position));
+        match self {
+            Self::QueryTrees(trees) => trees.split_queries() || trees.joins_kernels() && is_number(),
+            Self::Interactions(_) => is_number(),
+            _ => true,
+        }
+    }
+
     /// What it can do before scaling is taken into account.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {

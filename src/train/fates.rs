@@ -5,15 +5,15 @@
 //! * 2.17: A column that is left out, but looks as if it was meant, is a warning. One that the option `columns` ignores is none.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::base::{ColumnAdvice, Params};
+use crate::base::{ColumnAdvice, Params, shorten};
 use crate::data::{
-    ColumnFacts, Dataset, Facts, Id, ReadReport, Seen, facts_of_feature, is_date, is_like_date, is_like_id,
-    is_like_number, is_range_of_numbers, number_in_text,
+    Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, facts_of_feature, is_date,
+    is_like_date, is_like_id, is_like_number, is_range_of_numbers, number_in_text, spelling_variants,
 };
 use crate::learn::fit::QueryDependence;
 use crate::model::TrainingColumns;
@@ -21,12 +21,14 @@ use crate::train::algorithm::AlgorithmDef;
 use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
 use crate::train::report::Finished;
 
+/// Queries that share a value of a query feature whose spelling is compared.
+const FREQUENT: usize = 3;
 /// Names of columns that say to which part of the data a row belongs.
 const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
 
-/// Whether the name of a column says that its texts are no values of documents: an id, the number of a row, or a part of the data.
+/// Whether the name of a column says that its texts are no values of documents: the number of a row, or a part of the data.
 pub fn is_named_otherwise(name: &str) -> bool {
-    is_like_id(name) || is_row_number(name) || is_part(name)
+    is_row_number(name) || is_part(name)
 }
 
 fn is_part(name: &str) -> bool {
@@ -143,18 +145,22 @@ impl Fates {
         // Packs have no query features.
         let in_buckets = finished.model.card.settings.get("buckets").is_some();
         let uses = (algorithm.reads)("query_columns");
-        if uses && !in_buckets
-            || options.has("query_features")
-            || !finished.model.ranker.named_query_features().is_empty()
-        {
+        if uses && !in_buckets || options.has("query_features") {
             return;
         }
+        let (ranker, known) = (&finished.model.ranker, finished.model.ranker.named_query_features());
+        // A column of vectors has another name than its values.
+        let is_seen = |column: &ColumnFate| {
+            let position = known.iter().position(|name| name.eq_ignore_ascii_case(&column.name));
+            position.map_or(!known.is_empty(), |position| ranker.sees_query_feature(position))
+        };
         let (algorithm, way_out) = match algorithm.name {
             name if uses => (format!("{name} in buckets"), "train without buckets"),
             name => (name.to_owned(), "use an algorithm such as q_svm or boosted_trees"),
         };
-        let is_query_feature = |column: &&mut ColumnFate| column.reason.as_deref() == Some("query_features");
-        let mut unused: Vec<&mut ColumnFate> = self.0.iter_mut().filter(is_query_feature).collect();
+        let is_unused =
+            |column: &&mut ColumnFate| column.reason.as_deref() == Some("query_features") && !is_seen(column);
+        let mut unused: Vec<&mut ColumnFate> = self.0.iter_mut().filter(is_unused).collect();
         let names: Vec<String> = unused.iter().map(|column| column.name.clone()).collect();
         for column in &mut unused {
             column.reason = Some(format!("query_features, which {algorithm} does not use"));
@@ -163,7 +169,10 @@ impl Fates {
         let differ = finished.dependence.filter(QueryDependence::differ);
         let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
         let Some(first) = first else { return };
-        let although = differ.map(|found| format!(", although they tell what queries prefer ({found})"));
+        // Others may be what tells it.
+        let although = differ
+            .filter(|_| known.is_empty())
+            .map(|found| format!(", although they tell what queries prefer ({found})"));
         let line = format!(
             "{algorithm} does not use the query features \"{}\"{}; {way_out}",
             names.join("\", \""),
@@ -172,6 +181,29 @@ impl Fates {
         first.warning = Some(line);
         unused[1..].iter_mut().for_each(|column| column.warning = Some(String::new()));
     }
+}
+
+/// A warning if two of the frequent values of a column are probably one.
+fn spelling<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Option<String> {
+    let (one, other) = spelling_variants(values)?;
+    let quoted = name.replace('"', "\"\"");
+    Some(format!(
+        "the column \"{name}\" has the values '{}' and '{}', which differ in case or blanks only and count as two; make them one in the \
+         source, as in lower(trim(\"{quoted}\"))",
+        shorten(one),
+        shorten(other),
+    ))
+}
+
+/// Texts of a query feature that several queries have.
+fn frequent_texts(data: &Dataset, column: usize) -> Vec<&str> {
+    let mut counts = BTreeMap::new();
+    for value in data.query_features.column(column) {
+        if let QueryValue::Text(text) = value {
+            *counts.entry(&**text).or_insert(0) += 1;
+        }
+    }
+    counts.into_iter().filter(|(_, count)| *count >= FREQUENT).map(|(text, _)| text).collect()
 }
 
 /// The facts of a role that is kept in the data set.
@@ -231,9 +263,13 @@ impl LeftOut<'_> {
             Usage::Role(role) => {
                 let facts = role_facts(role, data);
                 let missing = facts.as_ref().map_or(0, |facts| facts.missing);
-                let warning = (role == "doc" && missing > 0).then(|| {
+                let unnamed = (role == "doc" && missing > 0).then(|| {
                     format!("the column \"{name}\" is NULL in {missing} rows, whose documents have no id; give each document an id")
                 });
+                let of_queries =
+                    data.query_names.iter().position(|known| role == "query_features" && is_name(known));
+                let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
+                let warning = unnamed.or_else(variants);
                 return fate(("role", Some(role.to_owned()), warning), facts);
             }
             Usage::UnusedSlot => {
@@ -264,8 +300,10 @@ impl LeftOut<'_> {
             fate(("feature", None, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
         } else if let Some(facts) = category_facts().map(Some).or_else(|| is_category.then_some(None)) {
             // Categories of a model have no facts.
-            let reason = self.category_reason(name, is_category);
-            fate(("category", Some(reason), None), facts.map(ColumnFacts::facts))
+            let category = data.categories.iter().find(|category| category.name() == name);
+            let reason = self.category_reason(name, category, is_category);
+            let values = category.map_or(&[][..], Category::values).iter().map(String::as_str);
+            fate(("category", Some(reason), spelling(name, values)), facts.map(ColumnFacts::facts))
         } else if let Some(facts) = ignored().or(column.observed) {
             let (decided, reason, warning) = self.fate(name, facts);
             fate((decided, Some(reason), warning), Some(facts.facts()))
@@ -275,9 +313,8 @@ impl LeftOut<'_> {
     }
 
     /// Why a column is a category, and how to change it.
-    fn category_reason(&self, name: &str, is_listed: bool) -> String {
+    fn category_reason(&self, name: &str, category: Option<&Category>, is_listed: bool) -> String {
         let why = if is_listed { "listed as a category" } else { "text with few values" };
-        let category = self.data.categories.iter().find(|category| category.name() == name);
         let values = category.map_or(0, |category| category.values().len());
         let ignore = self.advice.ignore(&[name]);
         format!(
@@ -310,7 +347,11 @@ impl LeftOut<'_> {
             return left_out("one value in all rows", is_empty.then(warning));
         } else if is_part(name) {
             return left_out("named like a part of the data", None);
-        } else if is_like_id(name) || is_row_number(name) {
+        }
+        // Texts that rows of a query share may be values, such as those of brand_id.
+        let are_shared = !found.constant_within_query && !facts.is_unique_within_query(self.data.n_queries());
+        let are_values = found.kind == "text" && are_shared && are_few(&found, facts.rows());
+        if is_row_number(name) || is_like_id(name) && !are_values {
             return self.id(name, facts, "named like an id");
         }
         // 2. By the kind of the values.

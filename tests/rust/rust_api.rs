@@ -401,3 +401,22 @@ fn cross_validation_has_the_values_of_the_training_that_chooses() {
     let split = Trainer::new("rank_svm").option("split_by", "day").cross_validate(&data).unwrap_err();
     assert!(split.to_string().contains("SQL only"), "{split}");
 }
+
+/// Rule 2.24.
+#[test]
+fn every_answer_tells_the_columns_whose_values_are_unknown() {
+    let shop = |kinds: [&str; 2]| {
+        let kinds = (0..ROWS).map(|row| kinds[row % 2]);
+        judged().with_category("kind", kinds).unwrap()
+    };
+    let (known, unknown) = (shop(["book", "game"]), shop(["Book", "Game"]));
+    let model = Trainer::new("rank_svm").option("lambda", 1).fit(&known).unwrap();
+    let told = |warnings: &[String]| warnings.iter().filter(|line| line.contains("'Book'")).count();
+    for (data, expected) in [(&known, 0), (&unknown, 1)] {
+        assert_eq!(told(&model.rank(data).unwrap().warnings), expected);
+        assert_eq!(told(&model.evaluate(data, &["map"]).unwrap().warnings), expected);
+        assert_eq!(told(&model.importance(data, &["map"]).unwrap().warnings), expected);
+        assert_eq!(told(&model.explain_row(data, 3).unwrap().warnings), expected);
+        assert_eq!(told(&model.explain_rank(data, 3, 4).unwrap().warnings), expected);
+    }
+}

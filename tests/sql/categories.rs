@@ -222,15 +222,16 @@ fn new_values_in_all_rows_are_told() {
         warnings(&connection)
     };
     let upper = "SELECT query_id, doc_id, relevance, price, upper(brand) AS brand FROM shop";
-    assert!(rank(upper).contains("no value of the column \\\"brand\\\" has a feature"), "{}", rank(upper));
+    assert!(
+        rank(upper).contains("400 of 400 rows have values that the training did not have"),
+        "{}",
+        rank(upper)
+    );
     assert_eq!(rank("shop"), "[]");
-    assert_eq!(rank("SELECT query_id, doc_id, price, NULL AS brand FROM shop"), "[]");
-    ndcg(&connection, "rank_svm", upper);
-    assert!(warnings(&connection).contains("brand"));
     // Monitoring has rows for each value; those of other values are outside of the range of the training.
     let sql = "SELECT group_concat(kind || ' ' || name, ', ') FROM ltr_monitor('rank_svm', ?1) WHERE name LIKE 'brand%' AND status <> 'ok'";
     let found: String = value(&connection, sql, [upper]);
-    assert_eq!(found, "drift brand=acme, drift brand=globex, drift brand=initech, outside brand=(other)");
+    assert_eq!(found, "drift brand=acme, drift brand=globex, drift brand=initech, outside brand");
     let found: String = value(&connection, sql, ["SELECT query_id, doc_id, relevance, price FROM shop"]);
     assert!(found.starts_with("missing_column brand, "), "{found}");
 }

@@ -96,6 +96,73 @@ fn ids_are_known_by_their_values() {
 }
 
 #[test]
+fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
+    let connection = database();
+    for (others, column, options, fate, told) in [
+        (WIDE, "'b' || (i * 7 % 5)", json!({}), "category", ""),
+        (WIDE, "'t' || (i / 2 % 85)", json!({}), "left_out", r#"{"columns": {"categories": ["brand_id"]}}"#),
+        (WIDE, "'b' || (i * 7 % 5)", json!({"buckets": 4}), "left_out", "takes numbers only"),
+        (VECTOR, "'b' || (i * 7 % 5)", json!({}), "left_out", r#"{"columns": {"categories": ["brand_id"]}}"#),
+        (WIDE, "'s' || q", json!({}), "id", ""),
+        (WIDE, "'s' || (q % 4)", json!({}), "id", ""),
+        (WIDE, "'p' || d", json!({}), "id", ""),
+        (WIDE, "'p' || i", json!({}), "id", ""),
+    ] {
+        for doc in [DOC, ""] {
+            table(&connection, &format!("{doc}{others}{column} AS brand_id"));
+            let mut options = options.clone();
+            options["lambda"] = json!(1);
+            let found = report(&connection, "rank_svm", &options);
+            let columns = found["columns"].as_array().unwrap();
+            let of = columns.iter().find(|column| column["name"] == "brand_id").unwrap();
+            assert_eq!(of["fate"], fate, "{doc}{column}: {found}");
+            let lines = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
+            let lines: Vec<&str> = lines.filter(|line| line.contains("brand_id")).collect();
+            let may_be_doc = doc.is_empty() && column.starts_with("'p'");
+            assert_eq!(lines.len(), usize::from(!told.is_empty() || may_be_doc), "{doc}{column}: {lines:?}");
+            assert!(lines.iter().all(|line| line.contains(told)), "{doc}{column}: {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn texts_of_queries_that_kernels_cannot_see_are_told() {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 599),
+               r AS (SELECT i / 10 AS q, i % 10 AS d, (i * 7919 + 17) % 1009 / 1009.0 AS x, (i * 104729 + 5) % 997 / 997.0 AS z FROM n)
+             SELECT q AS query_id, d AS doc_id, CAST(3 * iif(q % 2, x, 1 - x) AS INTEGER) AS relevance, x, z,
+                    q % 2 AS q_kind, substr('abc', 1 + q % 3, 1) AS q_text FROM r",
+        )
+        .unwrap();
+    for (algorithm, options, unseen) in [
+        ("auto", json!({"kernel": "gaussian", "effort": 1}), vec!["q_text"]),
+        ("rank_svm", json!({"lambda": 1, "interaction": "linear"}), vec!["q_text"]),
+        ("rank_svm", json!({"lambda": 1}), vec!["q_kind", "q_text"]),
+        ("q_svm", json!({"lambda": 1}), vec![]),
+        ("boosted_trees", json!({"trees": 3}), vec![]),
+    ] {
+        let found = report(&connection, algorithm, &options);
+        let lines = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
+        let lines: Vec<&str> =
+            lines.filter(|line| line.contains("does not use the query features")).collect();
+        assert_eq!(lines.len(), usize::from(!unseen.is_empty()), "{algorithm}: {found}");
+        for name in ["q_kind", "q_text"] {
+            let columns = found["columns"].as_array().unwrap();
+            let of = columns.iter().find(|column| column["name"] == name).unwrap();
+            let is_unseen = unseen.contains(&name);
+            assert_eq!(lines.iter().any(|line| line.contains(name)), is_unseen, "{algorithm}: {lines:?}");
+            assert_eq!(
+                of["reason"].as_str().unwrap().contains("does not use"),
+                is_unseen,
+                "{algorithm}: {of}"
+            );
+        }
+    }
+}
+
+#[test]
 fn roles_that_an_algorithm_does_not_use_are_told() {
     let connection = database();
     table(&connection, &format!("{DOC}{WIDE}q % 3 AS q_length, d AS slot"));

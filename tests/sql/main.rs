@@ -62,4 +62,5 @@ mod selection;
 mod slt;
 mod support;
 mod trees;
+mod unknown_values;
 mod weights;

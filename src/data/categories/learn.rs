@@ -6,7 +6,7 @@
 //! | its different values are at most half of the documents, or the rows of a document differ | titles are none |
 //! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
 //! | it differs within a query | it can order the documents of a query |
-//! | without ids of documents, two rows of a query share a value | it does not name the documents |
+//! | without ids of documents, or named like an id, two rows of a query share a value | it does not name the documents |
 //! | some value is neither a date, a number with a unit, nor a JSON array | it is not better converted |
 //!
 //! The values with a feature are those with enough rows and queries, the most frequent first, at most [`MOST_VALUES`].
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::means::{self, Means};
 use super::{Category, LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};
-use crate::data::{CategoryRows, ColumnFacts, is_date, is_like_date, is_like_number};
+use crate::data::{CategoryRows, ColumnFacts, is_date, is_like_date, is_like_id, is_like_number};
 use crate::math::sort_items;
 
 /// Most values of a category that have a feature of their own.
@@ -193,7 +193,7 @@ impl Codes {
             && are_few
             && !is_better_converted()
             && !is_constant_within(&self.codes, rows.queries, rows.query_ids.len())
-            && (rows.documents.is_some() || self.repeats_within_query(rows));
+            && (rows.documents.is_some() && !is_like_id(name) || self.repeats_within_query(rows));
         is_category.then(|| self.learned(name, values, rows))
     }
 

@@ -108,14 +108,7 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
     let b = rank(b)?;
     // 2. They must have the same documents.
     check_same(call, request, [&a.data, &b.data], is_model)?;
-    let warnings = a.warnings.into_iter().chain(b.warnings);
-    let mut seen = Vec::new();
-    warnings.for_each(|warning| {
-        if !seen.contains(&warning) {
-            seen.push(warning);
-        }
-    });
-    call.state.set_warnings(seen);
+    call.state.set_warnings([a.warnings, b.warnings].concat());
     // 3. The lists.
     let data = a.data;
     let mut rows = drafted(&data, [&a.best, &b.best], request);

@@ -1,5 +1,6 @@
 //! The state of one connection: cached models and fits, the last warnings, a mark while training runs.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -171,8 +172,10 @@ impl State {
         self.models.len()
     }
 
-    /// Stores the warnings of the last training, ranking, evaluation or recommendation.
-    pub fn set_warnings(&self, warnings: Vec<String>) {
+    /// Stores the warnings of the last training, ranking, evaluation or recommendation; those of two models can be the same.
+    pub fn set_warnings(&self, mut warnings: Vec<String>) {
+        let mut known = HashSet::new();
+        warnings.retain(|warning| known.insert(warning.clone()));
         *lock(&self.warnings) = warnings;
     }
 

@@ -95,7 +95,7 @@ impl Chosen {
             limits: (0.0, LARGEST_POWER),
             ..Searched::new(DECODER_POWER, power)
         };
-        let powers = Selection { curve, chosen, screened: Vec::new(), ..selection };
+        let powers = Selection { curve, chosen, screened: Vec::new(), end_error: None, ..selection };
         self.warnings.extend(powers.end_warning(&searched));
         self.powers = Some(powers.curve);
         self

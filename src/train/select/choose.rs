@@ -14,7 +14,7 @@ use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
 use super::{argmax, argmax_smoothed, one_standard_error};
 use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};
-use crate::cost::metric::Mean;
+use crate::cost::metric::{Mean, StandardError};
 use crate::data::{Dataset, Id};
 
 /// Fraction of the documents of each query that validation on documents holds out.
@@ -374,7 +374,18 @@ impl<'a> Values<'a> {
             let value = |(values, weight): &(Vec<Option<f64>>, f64)| Some((values[chosen]?, *weight));
             self.queries.iter().filter_map(value).collect()
         };
-        Selection::new(&self.validation.metric, split, self.curve(), chosen).with_error(values)
+        let selection =
+            Selection::new(&self.validation.metric, split, self.curve(), chosen).with_error(values);
+        let end_error = chosen.zip(selection.beside_end()).and_then(|ends| self.error_of_difference(ends));
+        Selection { end_error, ..selection }
+    }
+
+    /// The standard error of the paired difference of two candidates.
+    fn error_of_difference(&self, (one, other): (usize, usize)) -> Option<f64> {
+        let difference =
+            |(values, weight): &(Vec<Option<f64>>, f64)| Some((values[one]? - values[other]?, *weight));
+        let differences: Vec<(f64, f64)> = self.queries.iter().filter_map(difference).collect();
+        StandardError::of(&differences).map(|error| error.error)
     }
 
     /// The values of the queries that have one with every candidate.

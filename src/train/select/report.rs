@@ -107,6 +107,9 @@ pub struct Selection {
     /// The standard error of its value; `None` if the value is not that of whole queries, so that later ones cannot be
     /// compared with it.
     pub error: Option<StandardError>,
+    /// The standard error of the paired difference to the next candidate, if the chosen one is at an end and the values of
+    /// queries are known.
+    pub end_error: Option<f64>,
     /// The best ranking by a single feature of what was held out.
     pub baseline: Option<Baseline>,
 }
@@ -198,7 +201,8 @@ impl Selection {
     /// A choice among candidates. `chosen`: index of the chosen one.
     pub fn new(metric: &Metric, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
         let metric = metric.name();
-        Self { metric, split, curve, chosen, screened: Vec::new(), option: None, error: None, baseline: None }
+        let (screened, option, error, end_error, baseline) = (Vec::new(), None, None, None, None);
+        Self { metric, split, curve, chosen, screened, option, error, end_error, baseline }
     }
 
     /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with
@@ -293,9 +297,23 @@ impl Selection {
         self.curve[index].1.is_some_and(|other| (other - value).abs() <= 0.0)
     }
 
-    /// Whether the chosen end of the curve beats the candidate a factor of ten further inside by more than noise; `None` if
-    /// either was not measured.
+    /// The candidate beside the chosen one, if that is an end of several.
+    pub(super) fn beside_end(&self) -> Option<usize> {
+        let last = self.curve.len().checked_sub(1).filter(|last| *last > 0)?;
+        match self.chosen? {
+            0 => Some(1),
+            chosen => (chosen == last).then(|| chosen - 1),
+        }
+    }
+
+    /// Whether the chosen end of the curve beats the candidate a factor of ten further inside by more than noise, and the one
+    /// beside it by more than one standard error of the paired difference, if that is known; `None` if one was not measured.
     fn end_matters(&self, chosen: usize) -> Option<bool> {
+        if let Some((error, beside)) = self.end_error.zip(self.beside_end())
+            && self.better().sign() * (self.value()? - self.curve[beside].1?) <= error
+        {
+            return Some(false);
+        }
         let value = self.curve[chosen].0;
         let is_far = |(other, _): &&(f64, Option<f64>)| (other / value).max(value / other) >= FAR;
         let (beside, inside) = if chosen == 0 {
@@ -459,6 +477,14 @@ mod tests {
         assert_eq!(noisy.warning(&Searched::new("lambda", 100.0)), None);
         let clear = Selection { error: error(0.05), ..selection(&near, 0) };
         assert!(clear.warning(&Searched::new("lambda", 100.0)).is_some());
+        // A difference that is small against its own error.
+        for (end_error, is_told) in [(0.02, false), (0.005, true)] {
+            let paired = Selection { end_error: Some(end_error), ..clear.clone() };
+            assert_eq!(paired.warning(&Searched::new("lambda", 100.0)).is_some(), is_told);
+        }
+        let worse =
+            Selection { end_error: Some(0.0), ..selection(&[(10.0, 0.1), (1.0, 0.2), (0.1, 0.19)], 2) };
+        assert_eq!(worse.warning(&Searched::new("lambda", 0.1)), None);
         let prior = Searched { center: Some("the prior"), ..Searched::new("lambda", 1000.0) };
         assert!(
             warning(0, prior).unwrap().ends_with("no smaller one is clearly better than the prior alone")

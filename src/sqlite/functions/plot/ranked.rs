@@ -25,7 +25,7 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
     let (options, limits) = call_options(call.arguments[3], Use::Evaluate)?;
     let metric = metrics(&options)?.swap_remove(0);
     limits.run_here(call.connection, || {
-        let mut measured: Vec<(Vec<Id>, Evaluation, String)> = Vec::new();
+        let (mut measured, mut warnings) = (Vec::<(Vec<Id>, Evaluation, String)>::new(), Vec::new());
         for index in [0, 1] {
             let (model, source) = (call.argument(index), call.argument(2));
             let ranking = RankingCall::of(call, model, source, NO_VALUES, options.clone(), limits.clone())?;
@@ -34,8 +34,10 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
                 return Err(other_queries(&ranking));
             }
             let name = model_name(call, model, &ranking)?;
+            warnings.extend(found.warnings);
             measured.push((found.query_ids, found.evaluation, name));
         }
+        call.state.set_warnings(warnings);
         let [(ids, a, name_a), (_, b, name_b)] = measured.as_slice() else {
             return Err(Error::Internal("two models were measured".to_owned()));
         };
@@ -107,6 +109,7 @@ fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<Strin
     let request = RankingCall::new(call, Use::Evaluate)?;
     request.limits.run_here(call.connection, || {
         let judged = judged(call, &request)?;
+        call.state.set_warnings(judged.warnings.clone());
         draw(&judged, &model_name(call, call.argument(0), &request)?)
     })
 }

@@ -28,7 +28,7 @@ pub use messages::LikeIds;
 const NAMES: &[(&str, &[&str])] = &[
     ("query", &["query_id", "qid", "query", "user_id", "user"]),
     ("doc", &["doc_id", "docid", "document_id", "document", "doc", "item_id", "item"]),
-    ("relevance", &["relevance", "label", "rel", "grade", "rating"]),
+    ("relevance", &["relevance", "label", "rel", "grade", "rating", "judgment", "judgement"]),
     ("features", &["features"]),
     ("query_features", &["query_features"]),
     ("weight", &["weight"]),
