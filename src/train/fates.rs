@@ -350,8 +350,8 @@ impl LeftOut<'_> {
         }
         // Texts that rows of a query share may be values, such as those of brand_id.
         let are_shared = !found.constant_within_query && !facts.is_unique_within_query(self.data.n_queries());
-        let are_values = found.kind == "text" && are_shared && are_few(&found, facts.rows());
-        if is_row_number(name) || is_like_id(name) && !are_values {
+        let are_few_texts = || found.kind == "text" && are_few(&found, facts.rows().min(self.documents()));
+        if is_row_number(name) || is_like_id(name) && !(are_shared && are_few_texts()) {
             return self.id(name, facts, "named like an id");
         }
         // 2. By the kind of the values.
