@@ -48,7 +48,7 @@ const FUNCTIONS: [&str; 11] = [
     "SELECT count(*) FROM ltr_explain(?1, ?2, 3, 1)",
     "SELECT count(*) FROM ltr_explain_rank(?1, ?2, 3, 1, 2)",
     "SELECT count(*) FROM ltr_importance(?1, ?2)",
-    "SELECT count(*) FROM ltr_interleave(?1, ?1, ?2)",
+    "SELECT count(*) FROM ltr_interleave(?1, ?1, ?2, '{\"seed\": 1}')",
     "SELECT count(*) FROM ltr_monitor(?1, ?2)",
     "SELECT count(*) FROM ltr_evaluate_clicks(?1, ?2, '{\"propensities\": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]}')",
     "SELECT length(ltr_report(?1, ?2))",
