@@ -121,6 +121,20 @@ mod tests {
     }
 
     #[test]
+    fn null_is_known_if_the_training_had_it_or_is_not_known() {
+        let category = Category::of_values("brand".to_owned(), vec!["acme".to_owned()]).unwrap();
+        let mut rows = CategoryRows::default();
+        [None, Some("new"), Some("other")].into_iter().for_each(|value| rows.add(value));
+        // Means of `acme`, other values and NULL in the training; none of another library.
+        for (training, unknown, usual) in
+            [([1.0, 0.0, 0.0], 3, 0.0), ([0.5, 0.2, 0.3], 2, 0.2), ([0.0; 3], 2, 0.5)]
+        {
+            let found = UnknownValues::of_category(&category, &rows, 3, &training);
+            assert_eq!((found.unknown, found.usual, found.example.as_str()), (unknown, usual, "'new'"));
+        }
+    }
+
+    #[test]
     fn half_of_the_rows_warn_if_they_are_not_usual() {
         for (unknown, total, usual, expected) in [
             (0, 0, 0.0, false),
