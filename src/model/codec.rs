@@ -1,11 +1,10 @@
 //! The codec of headers: bincode. The only file that names it.
 
 use bincode::config::Config;
-use bincode::de::{Decode, Decoder};
+use bincode::de::{BorrowDecode, BorrowDecoder};
 use bincode::error::DecodeError;
-use bincode::serde::Compat;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use bincode::serde::BorrowCompat;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::base::{Error, Result};
 
@@ -36,13 +35,13 @@ pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
         .map_err(|problem| Error::Unsupported(format!("the model cannot be stored: {problem}")))
 }
 
-/// The header of these bytes, all of them.
+/// The header of these bytes, all of them. It may refer to them.
 ///
 /// # Errors
 /// Bytes that are not such a header, or continue after it.
-pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+pub fn decode_header<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
     let used_before = MAX_HEADER.saturating_sub(COUNTED.saturating_mul(bytes.len()));
-    let (Limited(value), used) = bincode::decode_from_slice_with_context(bytes, config(), used_before)
+    let (Limited(value), used) = bincode::borrow_decode_from_slice_with_context(bytes, config(), used_before)
         .map_err(|problem| Error::Corrupt(format!("header: {problem}")))?;
     if used == bytes.len() {
         Ok(value)
@@ -55,52 +54,19 @@ pub fn decode_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 /// read, so that a short header has a low limit.
 struct Limited<T>(T);
 
-impl<T: DeserializeOwned> Decode<usize> for Limited<T> {
-    fn decode<D: Decoder<Context = usize>>(decoder: &mut D) -> std::result::Result<Self, DecodeError> {
+impl<'a, T: Deserialize<'a>> BorrowDecode<'a, usize> for Limited<T> {
+    fn borrow_decode<D: BorrowDecoder<'a, Context = usize>>(
+        decoder: &mut D,
+    ) -> std::result::Result<Self, DecodeError> {
         let used_before = *decoder.context();
         decoder.claim_bytes_read(used_before)?;
-        Compat::decode(decoder).map(|Compat(value)| Self(value))
+        BorrowCompat::borrow_decode(decoder).map(|BorrowCompat(value)| Self(value))
     }
 }
 
-/// Bytes within a header, read and written all at once. They are stored like a list of numbers.
-pub mod byte_string {
-    use serde::de::{Deserializer, Error, Visitor};
-    use serde::ser::Serializer;
-
-    /// Writes bytes.
-    ///
-    /// # Errors
-    /// Errors of the serializer.
-    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(bytes)
-    }
-
-    /// Reads bytes.
-    ///
-    /// # Errors
-    /// Errors of the deserializer.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        from.deserialize_byte_buf(Bytes)
-    }
-
-    struct Bytes;
-
-    impl Visitor<'_> for Bytes {
-        type Value = Vec<u8>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("bytes")
-        }
-
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-            Ok(bytes.to_vec())
-        }
-
-        fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
-            Ok(bytes)
-        }
-    }
+/// Writes bytes within a header all at once. They are stored like a list of numbers.
+pub fn byte_string<S: Serializer>(bytes: &[u8], to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.serialize_bytes(bytes)
 }
 
 fn config() -> impl Config {
@@ -180,11 +146,11 @@ mod tests {
 
     #[test]
     fn bytes_are_stored_like_numbers_and_take_no_more_memory_than_a_text() {
-        #[derive(Serialize, serde::Deserialize)]
-        struct Whole(#[serde(with = "byte_string")] Vec<u8>);
+        #[derive(Serialize, Deserialize)]
+        struct Whole<'a>(#[serde(serialize_with = "byte_string")] &'a [u8]);
         for length in [0, 1, 250, 251, 70_000] {
             let numbers: Vec<u8> = (0..length).map(|i| i as u8).collect();
-            let bytes = encode_header(&Whole(numbers.clone())).unwrap();
+            let bytes = encode_header(&Whole(&numbers)).unwrap();
             assert_eq!(bytes, encode_header(&numbers).unwrap());
             assert_eq!(decode_header::<Whole>(&bytes).unwrap().0, numbers);
             assert!(decode_header::<Whole>(&bytes[..length]).is_err());

@@ -34,10 +34,10 @@ pub const KEY_END: usize = 48;
 pub type Key = u128;
 
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct Header<'a> {
     index: Vec<Entry>,
-    #[serde(with = "byte_string")]
-    model: Vec<u8>,
+    #[serde(serialize_with = "byte_string")]
+    model: &'a [u8],
 }
 
 #[derive(Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub(super) fn seal(version: u16, model: &[u8], blocks: &[Block<'_>]) -> Result<V
     };
     let index: Vec<Entry> = blocks.iter().map(&mut entry).collect::<Result<_>>()?;
     let blocks_length: u64 = index.iter().map(|entry| entry.length).sum();
-    let header = encode_header(&Header { index, model: model.to_vec() })?;
+    let header = encode_header(&Header { index, model })?;
     // 2. The fixed-width start, with the key as its last part.
     let length = KEY_END + header.len() + blocks_length as usize;
     let mut bytes = Vec::with_capacity(length);
@@ -177,9 +177,7 @@ pub(super) fn open(start: &[u8], length: u64) -> Result<Opened<'_>> {
         return corrupt("the checksum of its header does not match");
     }
     let Header { index, model } = decode_header(header)?;
-    let model_start = header.len() - model.len();
-    let index = spans(&index, end, length)?;
-    Ok(Opened { version: version_of(start), header: &header[model_start..], index })
+    Ok(Opened { version: version_of(start), header: model, index: spans(&index, end, length)? })
 }
 
 /// The positions of blocks that fill the model from byte `first` to its end.

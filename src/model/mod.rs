@@ -120,12 +120,12 @@ pub struct Model {
 
 /// The part of the BLOB that every use needs. In a model with categories they follow it.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct Header<'a> {
     card: Card,
     scaling: Scaling,
     tag: String,
-    #[serde(with = "codec::byte_string")]
-    ranker: Vec<u8>,
+    #[serde(serialize_with = "codec::byte_string")]
+    ranker: &'a [u8],
     fingerprint: Option<Fingerprint>,
 }
 
@@ -226,10 +226,11 @@ impl Model {
         memory.resize(of_blocks + bytes_of::<[u8; 5]>(ranker.len()), ENCODING, SMALLER_MODEL)?;
         let tag = self.ranker.tag().to_owned();
         let (card, scaling) = (self.card.clone(), self.scaling.clone());
-        let header = Header { card, scaling, tag, ranker, fingerprint: self.fingerprint.clone() };
+        let header = Header { card, scaling, tag, ranker: &ranker, fingerprint: self.fingerprint.clone() };
         let categories = &self.card.categories;
         let mut encoded = encode_header(&header)?;
         drop(header);
+        drop(ranker);
         let version = if categories.is_empty() && !self.ranker.is_of_format_7() {
             envelope::PLAIN
         } else {
@@ -285,13 +286,13 @@ impl Model {
 
     fn open(start: &[u8], length: u64, loading: Loading) -> Result<Self> {
         let opened = envelope::open(start, length)?;
-        let (header, categories): (Header, Categories) = match opened.version {
+        let (header, categories): (Header<'_>, Categories) = match opened.version {
             envelope::PLAIN => (decode_header(opened.header)?, Categories::default()),
             _ => decode_header(opened.header)?,
         };
         let Header { card, scaling, tag, ranker, fingerprint } = header;
         let card = Card { categories, ..card };
-        let ranker = Ranker::decode(&tag, &ranker, opened.index.len(), loading)?;
+        let ranker = Ranker::decode(&tag, ranker, opened.index.len(), loading)?;
         let is_plain = card.categories.is_empty() && !ranker.is_of_format_7();
         if is_plain != (opened.version == envelope::PLAIN) {
             let needed = "categories, trees of another library, or functions of query features";
