@@ -40,16 +40,14 @@ impl ColumnAdvice<'_> {
         }
     }
 
-    /// The options of the call with a further category.
-    pub fn category(&self, name: &str) -> String {
+    /// The options of the call with a further column in the list of a role.
+    pub fn listed(&self, role: &str, name: &str) -> String {
         let given = match self.origin {
-            Origin::Source(given) => {
-                given.and_then(|columns| columns.get("categories")).and_then(Value::as_array)
-            }
+            Origin::Source(given) => given.and_then(|columns| columns.get(role)).and_then(Value::as_array),
             Origin::DataSet => None,
         };
         let listed = given.into_iter().flatten().cloned().chain([json!(name)]);
-        self.role("categories", listed.collect())
+        self.role(role, listed.collect())
     }
 
     /// How these features become none.

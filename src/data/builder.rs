@@ -377,7 +377,8 @@ impl DatasetBuilder {
         let earlier = &self.query_features[number];
         let Some(index) = earlier.iter().zip(features).position(|(a, b)| a != b) else { return Ok(()) };
         let problem = format!(
-            "{} differs from {} in an earlier row of the query; all rows of a query need the same query features",
+            "{} differs from {} in an earlier row of the query; all rows of a query need the same query features; if users \
+             differ, make the user a part of the query id",
             features[index], earlier[index]
         );
         refuse(self.query_names.get(index).map_or("query_features", String::as_str), problem)

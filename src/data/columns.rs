@@ -384,6 +384,22 @@ pub fn is_like_number(text: &str) -> bool {
     !text.contains(char::is_alphabetic) || has_number && is_unit || is_range_of_numbers(text)
 }
 
+/// Whether a text with a number may be a code, such as 61 A or 12/7: it has a slash, or ends with a single letter.
+pub fn is_like_code(text: &str) -> bool {
+    let letters = text.trim().chars().rev().take_while(|c| c.is_alphabetic()).count();
+    letters == 1 || text.contains('/')
+}
+
+/// Whether a text is a month, such as 2025-10.
+pub fn is_month(text: &str) -> bool {
+    text.trim().split_once('-').is_some_and(|(year, month)| {
+        year.len() == 4
+            && month.len() == 2
+            && is_date(&format!("{year}-{month}-01"))
+            && ("01"..="12").contains(&month)
+    })
+}
+
 /// Whether a text has two numbers with a dash or a word such as "to" between them, as a range of salaries has.
 pub fn is_range_of_numbers(text: &str) -> bool {
     let is_end = |part: &str| {
@@ -392,7 +408,7 @@ pub fn is_range_of_numbers(text: &str) -> bool {
         let letters = part.chars().filter(|c| c.is_alphabetic()).count();
         number.starts_with(|c: char| c.is_ascii_digit()) && letters <= 6 && part.len() - number.len() <= 4
     };
-    ["\u{2013}", "\u{2014}", "-", " to ", " bis ", ".."].into_iter().any(|dash| {
+    !is_month(text) && ["\u{2013}", "\u{2014}", "-", " to ", " bis ", ".."].into_iter().any(|dash| {
         let mut ends = text.trim().split(dash);
         matches!((ends.next(), ends.next(), ends.next()), (Some(low), Some(high), None) if is_end(low) && is_end(high))
     })

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
+use super::id::text_number;
 use super::missing::MissingValues;
 use super::query_columns::QueryValue;
 use super::query_distance::{Clusters, DesignEffect};
@@ -427,17 +428,16 @@ fn with_relevance<T>(data: &Dataset, learn: impl FnOnce(Values<'_>) -> T) -> T {
     learn(Values { all: &all, offsets: &data.offsets })
 }
 
-/// The numbers of a query feature. Text has none.
+/// The numbers of a query feature. Texts that are not all numbers have none.
 fn with_query_values<T>(data: &Dataset, column: usize, learn: impl FnOnce(Values<'_>) -> T) -> T {
     let values = data.query_features.column(column);
-    if values.iter().any(|value| matches!(value, QueryValue::Text(_))) {
-        return learn(Values { all: &[], offsets: &[] });
-    }
     let number = |value: &QueryValue| match value {
-        QueryValue::Number(x) => single(*x),
-        QueryValue::Missing | QueryValue::Text(_) => f32::NAN,
+        QueryValue::Number(x) => Some(single(*x)),
+        QueryValue::Missing => Some(f32::NAN),
+        QueryValue::Text(text) => text_number(text).map(single),
     };
-    let all: Vec<f32> = values.iter().map(number).collect();
+    let all: Option<Vec<f32>> = values.iter().map(number).collect();
+    let Some(all) = all else { return learn(Values { all: &[], offsets: &[] }) };
     learn(Values { all: &all, offsets: &(0..=all.len()).collect::<Vec<usize>>() })
 }
 

@@ -27,8 +27,8 @@ pub use categories::{
     no_vector, not_a_value, spelling_variants,
 };
 pub use columns::{
-    ColumnFacts, Facts, Seen, facts_of_feature, is_date, is_like_date, is_like_id, is_like_number,
-    is_range_of_numbers, number_in_text, repeated_name,
+    ColumnFacts, Facts, Seen, facts_of_feature, is_date, is_like_code, is_like_date, is_like_id,
+    is_like_number, is_month, is_range_of_numbers, number_in_text, repeated_name,
 };
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};

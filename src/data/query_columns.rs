@@ -233,6 +233,11 @@ pub enum QueryValue {
 }
 
 impl QueryValue {
+    /// The text, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
     /// An order of items, from first to last. Items that are missing come after all others.
     pub fn order(items: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let items = items.into_iter().map(|item| Value::String(item.into())).collect();

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use crate::base::{ColumnAdvice, Params, shorten};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, facts_of_feature, is_date,
-    is_like_date, is_like_id, is_like_number, is_range_of_numbers, number_in_text, spelling_variants,
+    is_like_code, is_like_date, is_like_id, is_like_number, is_month, is_range_of_numbers, number_in_text,
+    spelling_variants, text_number,
 };
 use crate::learn::fit::QueryDependence;
 use crate::model::TrainingColumns;
@@ -198,12 +199,32 @@ fn spelling<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Option<Str
 /// Texts of a query feature that several queries have.
 fn frequent_texts(data: &Dataset, column: usize) -> Vec<&str> {
     let mut counts = BTreeMap::new();
-    for value in data.query_features.column(column) {
-        if let QueryValue::Text(text) = value {
-            *counts.entry(&**text).or_insert(0) += 1;
-        }
+    for text in data.query_features.column(column).into_iter().filter_map(QueryValue::text) {
+        *counts.entry(text).or_insert(0) += 1;
     }
     counts.into_iter().filter(|(_, count)| *count >= FREQUENT).map(|(text, _)| text).collect()
+}
+
+/// A warning if the values of a query feature are compared as texts because of a few that are no well-formed numbers.
+fn numbers_among_texts(name: &str, data: &Dataset, column: usize) -> Option<String> {
+    let texts: Vec<&str> =
+        data.query_features.column(column).into_iter().filter_map(QueryValue::text).collect();
+    let other = *texts.iter().find(|text| text_number(text).is_none())?;
+    let is_number = |text: &&&str| text_number(&text.replace(',', ".")).is_some();
+    if 4 * texts.iter().filter(is_number).count() < 3 * texts.len() {
+        return None;
+    }
+    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+    let number = if is_like_number(other) {
+        number_in_text(other, &quoted)
+    } else {
+        format!("CAST(nullif({quoted}, '{}') AS REAL)", other.replace('\'', "''"))
+    };
+    Some(format!(
+        "the query feature \"{name}\" has numbers as text, which are compared as texts because '{}' is no well-formed number; convert \
+         them in the source, as in {number}",
+        shorten(other)
+    ))
 }
 
 /// The facts of a role that is kept in the data set.
@@ -268,8 +289,9 @@ impl LeftOut<'_> {
                 });
                 let of_queries =
                     data.query_names.iter().position(|known| role == "query_features" && is_name(known));
+                let texts = || numbers_among_texts(name, data, of_queries?);
                 let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
-                let warning = unnamed.or_else(variants);
+                let warning = unnamed.or_else(texts).or_else(variants);
                 return fate(("role", Some(role.to_owned()), warning), facts);
             }
             Usage::UnusedSlot => {
@@ -414,11 +436,64 @@ impl LeftOut<'_> {
     fn of_queries(&self, name: &str, found: &Facts) -> Decision {
         let warning = format!(
             "the {} column \"{name}\" is left out because it differs between queries only; to use it as a query feature of an \
-             algorithm such as q_svm, use the options {}",
+             algorithm such as q_svm or boosted_trees, use the options {}",
             if found.kind == "number" { "numeric" } else { found.kind },
-            self.advice.role("query_features", json!([name])),
+            self.advice.listed("query_features", name),
         );
         left_out("it differs between queries only", Some(warning))
+    }
+
+    /// The fate of texts that can be converted to numbers, by the first of them. `is_small`: whether there are few values.
+    fn converted(&self, name: &str, first: &str, is_small: bool) -> Option<Decision> {
+        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+        let or_categories = |may_be: bool| {
+            let categories = self.advice.listed("categories", name);
+            let or = format!(", or use its values as features with the options {categories}");
+            if may_be && is_small && self.takes_categories { or } else { String::new() }
+        };
+        let since = |day: &str| {
+            format!(
+                "give the days since a fixed date in the source, as in julianday({day}) - julianday('2024-01-01')"
+            )
+        };
+        let (what, how) = if is_month(first) {
+            ("months", since(&format!("{quoted} || '-01'")))
+        } else if is_date(first) {
+            ("dates", since(&quoted))
+        } else if is_like_date(first) {
+            let days = format!(
+                "make dates of the form YYYY-MM-DD of it with substr({quoted}, ...), and numbers with julianday"
+            );
+            ("dates", days)
+        } else if is_range_of_numbers(first) {
+            let ends =
+                "make two numbers of it in the source, one of each end, with substr, instr, replace and CAST";
+            ("ranges of numbers", format!("{ends}{}", or_categories(true)))
+        } else if let Some(values) = first.strip_prefix('[') {
+            let numbers = format!("as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')");
+            let is_vector = values.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let how = if is_vector {
+                let vector = self.advice.role("features", json!(name));
+                format!(
+                    "if they are vectors of features, use the options {vector}; make numbers of lists, {numbers}"
+                )
+            } else {
+                format!("make numbers of them in the source, {numbers}")
+            };
+            ("JSON arrays", how)
+        } else if is_like_number(first) {
+            let number = number_in_text(first, &quoted);
+            (
+                "numbers",
+                format!("convert it in the source, as in {number}{}", or_categories(is_like_code(first))),
+            )
+        } else {
+            return None;
+        };
+        let warning = format!(
+            "the column \"{name}\" is left out because it has {what} as text (the first is '{first}'); {how}"
+        );
+        Some(left_out(format!("{what} as text"), Some(warning)))
     }
 
     fn text(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
@@ -427,47 +502,14 @@ impl LeftOut<'_> {
         if self.data.features.columns() == 0 {
             return left_out("the algorithm learns from ids and relevance", None);
         }
-        let convert = |what: &str, how: String| {
-            let warning = format!(
-                "the column \"{name}\" is left out because it has {what} as text (the first is '{first}'); {how}"
-            );
-            left_out(format!("{what} as text"), Some(warning))
-        };
+        let is_small = are_few(found, facts.rows().min(self.documents()));
         // 1. What can be converted.
-        if is_date(first) {
-            let days = format!("julianday({quoted}) - julianday('2024-01-01')");
-            return convert("dates", format!("give the days since a fixed date in the source, as in {days}"));
-        } else if is_like_date(first) {
-            let days = format!(
-                "make dates of the form YYYY-MM-DD of it with substr({quoted}, ...), and numbers with julianday"
-            );
-            return convert("dates", days);
-        } else if is_range_of_numbers(first) {
-            let how =
-                "make two numbers of it in the source, one of each end, with substr, instr, replace and CAST";
-            return convert("ranges of numbers", how.to_owned());
-        } else if let Some(values) = first.strip_prefix('[') {
-            let has = format!("EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')");
-            let is_vector = values.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
-            let how = if is_vector {
-                let vector = self.advice.role("features", json!(name));
-                format!(
-                    "if they are vectors of features, use the options {vector}; make numbers of lists, as in {has}"
-                )
-            } else {
-                format!("make numbers of them in the source, as in {has}")
-            };
-            return convert("JSON arrays", how);
-        } else if is_like_number(first) {
-            return convert(
-                "numbers",
-                format!("convert it in the source, as in {}", number_in_text(first, &quoted)),
-            );
+        if let Some(decision) = self.converted(name, first, is_small) {
+            return decision;
         }
         // 2. Few values, ids, and texts.
         let queries = self.data.n_queries() as u64;
         let is_unique = facts.is_unique_within_query(self.data.n_queries());
-        let is_small = are_few(found, facts.rows().min(self.documents()));
         if found.constant_within_query && !is_unique {
             if are_few(found, queries) {
                 return self.of_queries(name, found);
@@ -479,7 +521,10 @@ impl LeftOut<'_> {
             return left_out("text with many values", None);
         }
         let how = if self.takes_categories {
-            format!("to use its values as features, use the options {}", self.advice.category(name))
+            format!(
+                "to use its values as features, use the options {}",
+                self.advice.listed("categories", name)
+            )
         } else {
             format!(
                 "this training takes numbers only; make one of each value in the source, as in {quoted} = '...'"

@@ -24,6 +24,8 @@ const NUMBERS_PER_ROW: f64 = 4.0;
 const FEWEST_ROWS_WITH_GAPS: usize = 50;
 /// Smallest number that can be an id by its value alone.
 pub const SMALLEST_ID: f64 = 1e7;
+/// Smallest number that is an id although it occurs in several queries, such as an ISBN.
+const SMALLEST_SHARED_ID: f64 = 1e10;
 /// Names that programs give to the number of a row: pandas, Polars, R and databases.
 const ROW_NUMBERS: [&str; 12] = [
     "index",
@@ -297,9 +299,9 @@ impl Column<'_> {
     /// Whether each number occurs once, among at most [`NUMBERS_PER_ROW`] unless the name tells.
     fn are_numbers_of_rows(&self) -> bool {
         let rows = self.by_row.len();
-        let mut values: Vec<f64> = self.by_row.iter().map(|document| self.value(*document)).collect();
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let values = || (0..rows).map(|document| self.value(document));
+        let (low, high) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         let per_row = if rows < FEWEST_ROWS_WITH_GAPS { 1.0 } else { NUMBERS_PER_ROW };
         // Ids are large numbers of about the same length.
         let is_long = rows >= FEWEST_ROWS_WITH_GAPS && low >= SMALLEST_ID && high < 10.0 * low;
@@ -308,6 +310,15 @@ impl Column<'_> {
             return false;
         }
         checkpoint();
+        if is_long && low >= SMALLEST_SHARED_ID {
+            return (0..self.data.n_queries()).all(|query| self.differ(self.data.rows(query)));
+        }
+        self.differ(0..rows)
+    }
+
+    /// Whether documents have different values.
+    fn differ(&self, documents: std::ops::Range<usize>) -> bool {
+        let mut values: Vec<f64> = documents.map(|document| self.value(document)).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.windows(2).all(|pair| pair[0] < pair[1])
     }
@@ -382,6 +393,17 @@ mod tests {
             let gaps = column(|row| (7 * (row + 3) % 13 * 31) as f64);
             assert_eq!(signs(&[(name, gaps)]), [(name.to_owned(), Sign::RunningNumber)]);
         }
+        // Codes of books, some of them in several queries.
+        let books = |row: usize| 9.78e12 + (row % 5 * 7_919_777) as f64;
+        let data = Dataset {
+            names: vec!["isbn".to_owned()],
+            features: Matrix::F64(Array2::from_shape_fn((60, 1), |(row, _)| books(row))),
+            offsets: (0..=15).map(|query| 4 * query).collect(),
+            query_ids: (0..15).map(Id::Integer).collect(),
+            ..Dataset::default()
+        };
+        let by_row: Vec<usize> = (0..60).collect();
+        assert_eq!(Column { data: &data, index: 0, by_row: &by_row }.sign(), Some(Sign::RunningNumber));
         let days = [20_240_131.0, 20_231_105.0, 19_991_231.0, 20_240_229.0];
         assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date(DateFormat::Calendar)));
         assert_eq!(

@@ -48,6 +48,14 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
     (WIDE, "printf('%.2f EUR', y)", "left_out", "numbers as text"),
     (WIDE, "printf('20%02d-03-04', 10 + 9 * y)", "left_out", "julianday(\"c\")"),
     (WIDE, "printf('20%02d-03-04T10:00:00Z', 10 + 9 * y)", "left_out", "julianday(\"c\")"),
+    (WIDE, "printf('20%02d-%02d', 10 + 9 * y, 1 + 11 * x)", "left_out", "julianday(\"c\" || '-01')"),
+    (
+        WIDE,
+        "substr('6-8  9-12 13-17', 1 + 5 * CAST(3 * y AS INTEGER), 5)",
+        "left_out",
+        r#"{"columns": {"categories": ["c"]}}"#,
+    ),
+    (WIDE, "CAST(60 + 3 * y AS INTEGER) || ' A'", "left_out", r#"{"columns": {"categories": ["c"]}}"#),
     (WIDE, "printf('04.03.20%02d', 10 + 9 * y)", "left_out", "YYYY-MM-DD"),
     (WIDE, "printf('3/4/20%02d', 10 + 9 * y)", "left_out", "YYYY-MM-DD"),
     (WIDE, "json_array('a', CAST(4 * y AS INTEGER))", "left_out", "json_each(\"c\")"),
@@ -264,6 +272,39 @@ fn every_way_to_train_tells_the_fates() {
         let found = fates(&serde_json::from_str(&text).unwrap());
         assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
         assert_eq!(found[3].1, if names.len() > 4 { "feature" } else { "role" });
+    }
+}
+
+/// Proposals for query features are added to those that the call gives.
+#[test]
+fn proposals_of_query_features_add_up() {
+    let connection = database();
+    table(&connection, &format!("{DOC}{WIDE}iif(q % 2, 'a', 'b') AS branch, iif(q % 3, 'en', 'de') AS lang"));
+    let columns = json!({"query_features": ["branch"]});
+    let found = report(&connection, "q_svm", &json!({"lambda": 1, "columns": columns}));
+    let both = r#"{\"columns\": {\"query_features\": [\"branch\", \"lang\"]}}"#;
+    assert!(found["warnings"].to_string().contains(both), "{found}");
+}
+
+/// Rule 4.4: one text that is no number makes all numbers of a query feature texts, which is told.
+#[test]
+fn numbers_among_texts_of_a_query_feature_are_told() {
+    let connection = database();
+    for (age, told) in [
+        ("CAST(10 + q AS TEXT)", None),
+        ("10 + q", None),
+        ("iif(q = 3, '', CAST(10 + q AS TEXT))", Some(r#"CAST(nullif(\"q_age\", '') AS REAL)"#)),
+        ("iif(q = 3, 'it''s', CAST(10 + q AS TEXT))", Some(r#"CAST(nullif(\"q_age\", 'it''s') AS REAL)"#)),
+        ("(10 + q) || ',5'", Some(r#"CAST(replace(\"q_age\", ',', '.') AS REAL)"#)),
+        ("iif(q % 2, 'adult', CAST(10 + q AS TEXT))", None),
+        ("json_array(q, 100)", None),
+        ("'2025-01-' || (10 + q)", None),
+    ] {
+        table(&connection, &format!("{DOC}{WIDE}{age} AS q_age"));
+        let found = report(&connection, "boosted_trees", &json!({"trees": 3}));
+        let warnings = found["warnings"].to_string();
+        assert_eq!(warnings.contains("are compared as texts"), told.is_some(), "{age}: {warnings}");
+        assert!(warnings.contains(told.unwrap_or_default()), "{age}: {warnings}");
     }
 }
 
