@@ -5,7 +5,7 @@
 //! | constant | one value in all rows |
 //! | constant in queries | one value in every query |
 //! | running number | whole numbers that increase from row to row, or each once: consecutive ones with gaps, or of a name such as `index` |
-//! | date | whole numbers, all of the form YYYYMMDD or all plausible Unix times in seconds or milliseconds |
+//! | date | whole numbers, all of the form YYYYMMDD, all of the form DDMMYYYY, or all plausible Unix times in seconds or milliseconds |
 //!
 //! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
 
@@ -61,6 +61,7 @@ enum Sign {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DateFormat {
     Calendar,
+    DayFirst,
     Seconds,
     Milliseconds,
 }
@@ -69,6 +70,7 @@ impl DateFormat {
     fn name(self) -> &'static str {
         match self {
             Self::Calendar => "YYYYMMDD",
+            Self::DayFirst => "DDMMYYYY",
             Self::Seconds => "Unix seconds",
             Self::Milliseconds => "Unix milliseconds",
         }
@@ -80,6 +82,10 @@ impl DateFormat {
         match self {
             Self::Calendar => format!(
                 "julianday(substr({column}, 1, 4) || '-' || substr({column}, 5, 2) || '-' || substr({column}, 7, 2)) - \
+                 julianday('2024-01-01')"
+            ),
+            Self::DayFirst => format!(
+                "julianday(substr({column}, -4) || '-' || substr({column}, -6, 2) || '-' || substr('0' || {column}, -8, 2)) - \
                  julianday('2024-01-01')"
             ),
             Self::Seconds => format!("({column} - unixepoch('2024-01-01')) / 86400.0"),
@@ -185,6 +191,7 @@ impl FeatureChecks {
             ),
             running,
             date(DateFormat::Calendar),
+            date(DateFormat::DayFirst),
             date(DateFormat::Seconds),
             date(DateFormat::Milliseconds),
         ];
@@ -248,6 +255,7 @@ impl Column<'_> {
             Sign::Constant,
             Sign::ConstantInQueries,
             Sign::Date(DateFormat::Calendar),
+            Sign::Date(DateFormat::DayFirst),
             Sign::Date(DateFormat::Seconds),
             Sign::Date(DateFormat::Milliseconds),
             Sign::RunningNumber,
@@ -258,6 +266,9 @@ impl Column<'_> {
                 Sign::Constant => self.is_constant(0..self.by_row.len()),
                 Sign::ConstantInQueries => self.is_constant_in_queries(),
                 Sign::Date(DateFormat::Calendar) => self.all(is_calendar_date),
+                Sign::Date(DateFormat::DayFirst) => self.all(|x| {
+                    is_calendar_date(x % 1e4 * 1e4 + (x / 1e4).floor() % 100.0 * 100.0 + (x / 1e6).floor())
+                }),
                 Sign::Date(DateFormat::Seconds) => self.all(is_unix_time),
                 Sign::Date(DateFormat::Milliseconds) => {
                     self.all(|x| is_whole(x) && is_unix_time((x / 1000.0).floor()))
@@ -411,6 +422,8 @@ mod tests {
             Some(Sign::Date(DateFormat::Calendar)),
             "in single precision"
         );
+        let days = [31_012_024.0, 5_112_023.0, 31_121_999.0, 1_022_024.0];
+        assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date(DateFormat::DayFirst)));
         let seconds = column(|row| 1.7e9 + (row * 86_400 % 500_000) as f64);
         assert_eq!(sign(seconds), Some(Sign::Date(DateFormat::Seconds)));
         assert_eq!(
