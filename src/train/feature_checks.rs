@@ -266,9 +266,7 @@ impl Column<'_> {
                 Sign::Constant => self.is_constant(0..self.by_row.len()),
                 Sign::ConstantInQueries => self.is_constant_in_queries(),
                 Sign::Date(DateFormat::Calendar) => self.all(is_calendar_date),
-                Sign::Date(DateFormat::DayFirst) => self.all(|x| {
-                    is_calendar_date(x % 1e4 * 1e4 + (x / 1e4).floor() % 100.0 * 100.0 + (x / 1e6).floor())
-                }),
+                Sign::Date(DateFormat::DayFirst) => self.all(is_day_first),
                 Sign::Date(DateFormat::Seconds) => self.all(is_unix_time),
                 Sign::Date(DateFormat::Milliseconds) => {
                     self.all(|x| is_whole(x) && is_unix_time((x / 1000.0).floor()))
@@ -352,6 +350,12 @@ fn is_unix_time(seconds: f64) -> bool {
 fn is_calendar_date(x: f64) -> bool {
     let (year, month, day) = (x / 10_000.0, x / 100.0 % 100.0, x % 100.0);
     is_whole(x) && (1900.0..2101.0).contains(&year) && (1.0..13.0).contains(&month) && day <= 32.0
+}
+
+/// Whether a number is DDMMYYYY of the same years.
+fn is_day_first(x: f64) -> bool {
+    let (day, month, year) = ((x / 1e6).floor(), (x / 1e4).floor() % 100.0, x % 1e4);
+    is_calendar_date(1e4 * year + 100.0 * month + day)
 }
 
 #[cfg(test)]
