@@ -22,7 +22,7 @@ use crate::buckets::grid::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_l
 use crate::buckets::{BucketSums, Decoded, Part, Question, Reader, Replay};
 use crate::data::{Dataset, Id, Missing, Scaling, ScalingKind};
 use crate::math::sort_items;
-use crate::train::boosted_trees::early::MOST_TREES;
+use crate::train::boosted_trees::early::{MOST_TREES, ScaledRows};
 use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;
 use crate::trees::{BinnedParts, BorderSample};
@@ -155,7 +155,8 @@ impl BucketTraining for PackTrees {
         let Stage::Bins(rows, bins) = stage else {
             return Err(Error::Internal("trees without bins".to_owned()));
         };
-        let trained = self.spec.boost(bins.prepared(), &rows.data, None, control)?.trained(Scaling::None)?;
+        let scaled = ScaledRows { data: &rows.data, scaling: &Scaling::None };
+        let trained = self.spec.boost(bins.prepared(), scaled, None, control)?.trained(Scaling::None)?;
         let trained = facts.trained(trained);
         let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };
         Ok(Some(TrainedInBuckets { missing_filled, ..trained }))

@@ -29,6 +29,8 @@ pub struct Dataset {
     pub categories: Categories,
     /// Values that each category of a model does not know. May be empty.
     pub category_rows: Vec<CategoryRows>,
+    /// For each category the number of the value of each row (`n_docs`), where a training learned means; may be empty.
+    pub mean_codes: Vec<Vec<u32>>,
     /// Rows of query i are `offsets[i]..offsets[i + 1]` (`n_queries` + 1).
     pub offsets: Vec<usize>,
     /// Query ids (`n_queries`).
@@ -123,6 +125,7 @@ impl Dataset {
             + self.features.bytes()
             + bytes_of::<f64>(self.relevance.len() + self.doc_weights.len())
             + bytes_of::<RowGroup>(self.row_groups.len())
+            + self.mean_codes.iter().map(|codes| bytes_of::<u32>(codes.len())).sum::<u64>()
     }
 
     /// Rows of one query.
@@ -164,8 +167,10 @@ impl Dataset {
             self.offsets.iter().map(|offset| rows.partition_point(|row| row < offset)).collect();
         let doc_ids: Vec<Id> = rows.iter().map(|&row| self.doc_ids[row].clone()).collect();
         let groups: Vec<Id> = rows.iter().filter_map(|&row| self.groups.get(row).cloned()).collect();
+        let selected = |codes: &Vec<u32>| rows.iter().filter_map(|&row| codes.get(row).copied()).collect();
         Self {
             features: self.features.select_rows(rows),
+            mean_codes: self.mean_codes.iter().map(selected).collect(),
             row_groups: row_groups(&doc_ids, &groups, &offsets, self.constraint),
             doc_ids,
             relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),

@@ -84,7 +84,7 @@ impl DatasetBuilder {
             let added: usize = learned.iter().map(|learned| learned.category.width()).sum();
             let row_bytes = matrix.element_bytes().saturating_mul(kept.len() + added);
             let bytes = (row_bytes as u64).saturating_mul(matrix.rows() as u64);
-            let codes = bytes_of::<(u32, f64)>(matrix.rows()).saturating_mul(learned.len() as u64);
+            let codes = bytes_of::<(u32, u32, f64)>(matrix.rows()).saturating_mul(learned.len() as u64);
             self.reserve_to_finish(rows_bytes + bytes + codes)?;
             let groups: Vec<ColumnGroup<'_>> = learned
                 .iter()
@@ -99,6 +99,8 @@ impl DatasetBuilder {
         };
         let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         let category_rows = learned.iter_mut().map(|learned| std::mem::take(&mut learned.unknown)).collect();
+        let mean_codes: Vec<Vec<u32>> =
+            learned.iter_mut().map(|learned| std::mem::take(&mut learned.mean_codes)).collect();
         let categories = self.name_features(kept_names, learned, &report.ignored)?;
         let is_missing =
             |column: &&usize| self.columns.get(**column).is_some_and(|column| column.first_missing.is_some());
@@ -137,7 +139,9 @@ impl DatasetBuilder {
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
-        let data = Dataset { missing: options.missing, categories, category_rows, ..data };
+        let ordered = |codes: Vec<u32>| order.iter().filter_map(|&row| codes.get(row).copied()).collect();
+        let mean_codes = mean_codes.into_iter().map(ordered).collect();
+        let data = Dataset { missing: options.missing, categories, category_rows, mean_codes, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
         let numbers = report.rows.len() + report.scores.as_ref().map_or(0, Vec::len);

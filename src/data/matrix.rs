@@ -208,6 +208,18 @@ impl Matrix {
         }
     }
 
+    /// Gives a column other values, one for each row.
+    pub fn set_column(&mut self, column: usize, values: impl Iterator<Item = f64>) {
+        match self {
+            Self::F32(array) => {
+                array.column_mut(column).iter_mut().zip(values).for_each(|(x, value)| *x = value as f32);
+            }
+            Self::F64(array) => {
+                array.column_mut(column).iter_mut().zip(values).for_each(|(x, value)| *x = value);
+            }
+        }
+    }
+
     /// Some of the columns, and then groups of columns.
     #[must_use]
     pub fn with_groups(&self, columns: &[usize], groups: &[ColumnGroup<'_>]) -> Self {

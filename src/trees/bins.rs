@@ -191,7 +191,8 @@ impl FeatureBorders {
         1 + self.borders.len() + usize::from(self.has_missing)
     }
 
-    fn bin(&self, value: f64) -> u8 {
+    /// The bin of a value.
+    pub fn bin(&self, value: f64) -> u8 {
         if value.is_nan() {
             return MISSING;
         }

@@ -2,7 +2,9 @@
 //! random weights of rows (Rubin 1981) and a random part of the features (Breiman 2001), and added with the factor
 //! `learning_rate`.
 
-use super::bins::{Binned, Borders};
+use std::borrow::Cow;
+
+use super::bins::{BinColumn, Binned, Borders};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
 use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
@@ -155,6 +157,24 @@ impl Prepared {
         self.borders.append(other.borders);
         self.binned.columns.extend(other.binned.columns);
         self.memory.extend(other.memory);
+    }
+
+    /// A copy with other values of some features, in the same bins.
+    ///
+    /// # Errors
+    /// Too little memory; a failure of the disk; an interruption.
+    pub fn with_features(&self, others: &[(usize, Vec<f64>)], control: &Control) -> Result<Self> {
+        let bins = |column: &BinColumn| column.bins(control).map(Cow::into_owned);
+        let rows = others.first().map_or(0, |(_, values)| values.len());
+        let bytes = bytes_of::<u8>(rows).saturating_mul(self.binned.columns.len() as u64);
+        let memory = control.reserve(bytes, "a copy of documents in bins", WAY_OUT)?;
+        let mut columns = self.binned.columns.iter().map(bins).collect::<Result<Vec<Vec<u8>>>>()?;
+        for (feature, values) in others {
+            let borders = self.borders.of(*feature);
+            columns[*feature].iter_mut().zip(values).for_each(|(bin, value)| *bin = borders.bin(*value));
+        }
+        let binned = Binned { columns: columns.into_iter().map(BinColumn::Memory).collect() };
+        Ok(Self::of_bins(self.borders.clone(), binned, memory))
     }
 
     /// Removes all but the first features.

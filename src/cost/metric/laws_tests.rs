@@ -166,11 +166,13 @@ proptest! {
 /// Greedy ideal of the permuted input over that of the input: 1 but for alpha-nDCG's rule for equal gains. Both are
 /// measured by one ranking of the same documents.
 fn ideal_ratio(metric: &SubtopicMetric, topics: &[Vec<u8>], order: &[usize]) -> f64 {
-    let straight: Vec<f64> = (0..topics.len()).rev().map(|i| i as f64).collect();
-    let here = metric.value(&Subtopics::new(topics), &straight);
-    let there = metric.value(&Subtopics::new(&permuted(topics, order)), &permuted(&straight, order));
+    // The document with most subtopics is the first one, so that no cutoff gives 0.
+    let score = |(i, covered): (usize, &Vec<u8>)| (100 * covered.len() + i) as f64;
+    let scores: Vec<f64> = topics.iter().enumerate().map(score).collect();
+    let here = metric.value(&Subtopics::new(topics), &scores);
+    let there = metric.value(&Subtopics::new(&permuted(topics, order)), &permuted(&scores, order));
     match (here, there) {
-        (Some(here), Some(there)) if there > 0.0 => here / there,
+        (Some(here), Some(there)) => here / there,
         _ => 1.0,
     }
 }

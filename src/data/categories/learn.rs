@@ -32,7 +32,7 @@ const FEWEST_VALUES_WITH_MEANS: usize = 20;
 /// Rows without a value.
 const NULL: u32 = u32::MAX;
 /// Rows with a text that is too long for a value of its own.
-const LONG: u32 = u32::MAX - 1;
+const LONG: u32 = means::NO_VALUE;
 
 /// Operations, for [`Ticks`], of a row of a column.
 const ROW_COST: usize = 8;
@@ -82,6 +82,8 @@ pub struct Learned {
     pub codes: Vec<u32>,
     /// For each row the mean of its value; empty without means.
     pub means: Vec<f64>,
+    /// For each row the number of its value, where means were learned.
+    pub mean_codes: Vec<u32>,
     /// Rows whose value the category does not know; none if it was learned of these rows.
     pub unknown: CategoryRows,
 }
@@ -151,7 +153,8 @@ impl Codes {
     pub fn known(self) -> Option<Learned> {
         match self.dictionary {
             Dictionary::Known(category) => {
-                Some(Learned { category, codes: self.codes, means: self.means, unknown: self.unknown })
+                let Self { codes, means, unknown, .. } = self;
+                Some(Learned { category, codes, means, mean_codes: Vec::new(), unknown })
             }
             _ => None,
         }
@@ -235,16 +238,15 @@ impl Codes {
         let has_means = values.len() >= FEWEST_VALUES_WITH_MEANS
             && rows.query_ids.len() >= means::FEWEST_QUERIES
             && rows.relevance.len() == self.codes.len();
-        let (means, of_rows) = if has_means {
+        let learn = || {
             let mut texts = vec![""; known.len()];
             known.iter().for_each(|(value, code)| texts[*code as usize] = value);
             let number = |code: &u32| if *code == NULL { texts.len() as u32 } else { *code };
             let codes: Vec<u32> = self.codes.iter().map(number).collect();
-            let (means, of_rows) = Means::learn(&codes, &texts, rows);
-            (Some(means), of_rows)
-        } else {
-            (None, Vec::new())
+            Means::learn(&codes, &texts, rows).map(|(means, of_rows)| (means, (of_rows, codes)))
         };
+        let (means, of_rows) = has_means.then(learn).flatten().unzip();
+        let (of_rows, mean_codes) = of_rows.unwrap_or_default();
         // 2. The features of the rows.
         let (other, null) = (values.len() as u32, values.len() as u32 + 1);
         let mut features = vec![other; known.len()];
@@ -259,7 +261,7 @@ impl Codes {
         let codes = self.codes.into_iter().map(feature).collect();
         let values = values.into_iter().map(|(value, _)| value).collect();
         let category = Arc::new(Category { name: name.to_owned(), values, means });
-        Learned { category, codes, means: of_rows, unknown: CategoryRows::default() }
+        Learned { category, codes, means: of_rows, mean_codes, unknown: CategoryRows::default() }
     }
 }
 

@@ -6,12 +6,23 @@
 //! ```
 //!
 //! In training the rows of a query get means of the queries in other folds, never of their own query: folds are those of a hash of
-//! the id. Sums are taken in an order that does not depend on that of the rows.
+//! the id. Sums are taken in an order that does not depend on that of the rows. Where a part of the rows is held out, means are
+//! made again from the others ([`make_again`]).
+//!
+//! There is such a feature if means tell relevance: with g(q) the sum over the rows of query q of (relevance - its mean in q)
+//! times the mean of the value in other folds,
+//!
+//! ```text
+//! sum_q g(q) >= T * sqrt(2 * sum_q g(q)^2)
+//! ```
+//!
+//! Each pair of rows with one value is in both of its queries, therefore the variance is twice that of independent terms.
 
 use serde::{Deserialize, Serialize};
 
 use super::{LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
 use crate::base::Ticks;
+use crate::data::{Dataset, Id};
 use crate::math::{sort_ascending, sort_items};
 
 /// Rows of relevance 0 that each mean has besides its own.
@@ -24,6 +35,8 @@ pub(super) const FEWEST_QUERIES: usize = 2 * FOLDS;
 const FEWEST_ROWS: u32 = 2;
 /// Seed of the hash of queries.
 const SEED: u64 = 37;
+/// How many standard errors the gains of means are above 0: T.
+const CLEAR: f64 = 2.0;
 
 /// The means of values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,33 +78,98 @@ impl Means {
             && self.means.iter().all(|mean| mean.is_finite())
     }
 
-    /// The means of all rows, and for each row that of the other folds. `codes`: the number of the value of each row, below
-    /// `texts`; that number for NULL; larger for texts that are no value.
-    pub(super) fn learn(codes: &[u32], texts: &[&str], rows: RowsOfCodes<'_>) -> (Self, Vec<f64>) {
-        let folds: Vec<usize> =
-            rows.query_ids.iter().map(|id| (id.xxh64(SEED) % FOLDS as u64) as usize).collect();
-        let sums = MeanSums::new(codes, texts.len() + 1, &folds, rows);
+    /// The means of all rows, and for each row that of the other folds; none if they do not tell relevance. `codes`: the number
+    /// of the value of each row, below `texts`; that number for NULL; larger for texts that are no value.
+    pub(super) fn learn(codes: &[u32], texts: &[&str], rows: RowsOfCodes<'_>) -> Option<(Self, Vec<f64>)> {
+        let sums = MeanSums::new(codes, texts.len() + 1, rows);
+        let of_rows = sums.of_other_folds(codes, rows);
+        if !tell_relevance(&of_rows, rows) {
+            return None;
+        }
         let kept = (0..texts.len()).filter(|value| sums.rows(*value) >= FEWEST_ROWS);
         let mut kept: Vec<(&str, f64)> = kept.map(|value| (texts[value], sums.mean(value, None))).collect();
         sort_items(&mut kept, |a, b| a.0.cmp(b.0));
-        let of_rows = codes.iter().zip(rows.queries).map(|(code, query)| {
-            let is_value = *code as usize <= texts.len();
-            if is_value { sums.mean(*code as usize, Some(folds[*query])) } else { 0.0 }
-        });
-        let of_rows = of_rows.collect();
         let null = sums.mean(texts.len(), None);
         let (values, means) = kept.into_iter().map(|(value, mean)| (value.to_owned(), mean)).unzip();
-        (Self { values, means, null }, of_rows)
+        Some((Self { values, means, null }, of_rows))
     }
+}
+
+/// Whether the means of the values of rows tell their relevance.
+fn tell_relevance(means: &[f64], rows: RowsOfCodes<'_>) -> bool {
+    /// Sums over the rows of a query.
+    #[derive(Clone, Copy, Default)]
+    struct Sums {
+        rows: f64,
+        relevance: f64,
+        means: f64,
+        products: f64,
+    }
+    let (mut of_queries, mut ticks) = (vec![Sums::default(); rows.query_ids.len()], Ticks::default());
+    for ((query, relevance), mean) in rows.queries.iter().zip(rows.relevance).zip(means) {
+        ticks.add(8);
+        let sums = &mut of_queries[*query];
+        *sums = Sums {
+            rows: sums.rows + 1.0,
+            relevance: sums.relevance + relevance,
+            means: sums.means + mean,
+            products: sums.products + relevance * mean,
+        };
+    }
+    let gain = |sums: &Sums| sums.products - sums.relevance * sums.means / sums.rows.max(1.0);
+    let mut gains: Vec<f64> = of_queries.iter().map(gain).collect();
+    sort_ascending(&mut gains);
+    let squares: f64 = gains.iter().map(|gain| gain * gain).sum();
+    squares > 0.0 && gains.iter().sum::<f64>() >= CLEAR * (2.0 * squares).sqrt()
+}
+
+/// The features that are means of categories, with their values if rows are held out: means of the other rows alone. `held_out`:
+/// whether a row is (`n_docs`).
+pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)> {
+    if data.mean_codes.iter().all(Vec::is_empty) {
+        return Vec::new();
+    }
+    // 1. The rows that are not held out.
+    let query_of = |query: usize| data.rows(query).map(move |_| query);
+    let queries: Vec<usize> = (0..data.n_queries()).flat_map(query_of).collect();
+    let kept: Vec<usize> = (0..data.n_docs()).filter(|row| !held_out[*row]).collect();
+    let of_kept: Vec<usize> = kept.iter().map(|row| queries[*row]).collect();
+    let relevance: Vec<f64> = kept.iter().map(|row| data.relevance[*row]).collect();
+    let query_ids = &data.query_ids;
+    let rows = RowsOfCodes { queries: &of_kept, query_ids, documents: None, relevance: &relevance };
+    // 2. The mean of each row: held-out rows have that of all folds.
+    let folds: Vec<usize> = query_ids.iter().map(fold).collect();
+    let means = |codes: &[u32]| -> Vec<f64> {
+        let of_kept: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
+        let most = codes.iter().filter(|code| **code != NO_VALUE).max();
+        let sums = MeanSums::new(&of_kept, most.map_or(0, |most| *most as usize + 1), rows);
+        let of_row = |row: usize| sums.of_code(codes[row], (!held_out[row]).then_some(folds[queries[row]]));
+        (0..codes.len()).map(of_row).collect()
+    };
+    let inputs =
+        data.categories.inputs(data.names.len()).into_iter().skip(data.categories.numbers(data.names.len()));
+    let features = inputs.map(|input| input.features().end - 1);
+    let with_means = features.zip(&data.mean_codes).filter(|(_, codes)| !codes.is_empty());
+    with_means.map(|(feature, codes)| (feature, means(codes))).collect()
+}
+
+/// The code of a text that is no value.
+pub(super) const NO_VALUE: u32 = u32::MAX - 1;
+
+/// The fold of a query.
+fn fold(id: &Id) -> usize {
+    (id.xxh64(SEED) % FOLDS as u64) as usize
 }
 
 /// For each value and fold the number of rows, and the sum of relevance less that of the query.
 struct MeanSums(Vec<[(u32, f64); FOLDS]>);
 
 impl MeanSums {
-    fn new(codes: &[u32], values: usize, folds: &[usize], rows: RowsOfCodes<'_>) -> Self {
+    /// `values`: the number of codes of values.
+    fn new(codes: &[u32], values: usize, rows: RowsOfCodes<'_>) -> Self {
         // 1. Means of queries.
         let mut ticks = Ticks::default();
+        let folds: Vec<usize> = rows.query_ids.iter().map(fold).collect();
         let mut of_query = vec![Vec::new(); rows.query_ids.len()];
         for (query, relevance) in rows.queries.iter().zip(rows.relevance) {
             ticks.add(8);
@@ -122,6 +200,18 @@ impl MeanSums {
         self.0[value].iter().map(|(rows, _)| rows).sum()
     }
 
+    /// For each row the mean of its value over the folds but its own.
+    fn of_other_folds(&self, codes: &[u32], rows: RowsOfCodes<'_>) -> Vec<f64> {
+        let folds: Vec<usize> = rows.query_ids.iter().map(fold).collect();
+        let of_row = |(code, query): (&u32, &usize)| self.of_code(*code, Some(folds[*query]));
+        codes.iter().zip(rows.queries).map(of_row).collect()
+    }
+
+    /// The mean of the value with this code over the folds but one, 0 if it is no value.
+    fn of_code(&self, code: u32, without: Option<usize>) -> f64 {
+        if (code as usize) < self.0.len() { self.mean(code as usize, without) } else { 0.0 }
+    }
+
     /// The mean of a value over the folds but one.
     fn mean(&self, value: usize, without: Option<usize>) -> f64 {
         let (mut rows, mut sum) = (SMOOTHING, 0.0);
@@ -137,27 +227,30 @@ impl MeanSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Id;
+    use crate::data::{Categories, Category, Matrix};
+
+    const TEXTS: [&str; 4] = ["a", "b", "c", "d"];
 
     /// 40 queries of 4 rows: the value 0 has relevance 1, the others 0; row 7 is NULL, row 11 a long text.
     fn data() -> (Vec<u32>, Vec<usize>, Vec<f64>, Vec<Id>) {
         let mut codes: Vec<u32> = (0..160).map(|row| row % 4).collect();
-        (codes[7], codes[11]) = (4, u32::MAX - 1);
+        (codes[7], codes[11]) = (4, NO_VALUE);
         let relevance = (0..160).map(|row| f64::from(row % 4 == 0)).collect();
         (codes, (0..160).map(|row| row / 4).collect(), relevance, (0..40).map(Id::Integer).collect())
+    }
+
+    fn learned(codes: &[u32], queries: &[usize], query_ids: &[Id], relevance: &[f64]) -> (Means, Vec<f64>) {
+        Means::learn(codes, &TEXTS, RowsOfCodes { queries, query_ids, documents: None, relevance }).unwrap()
     }
 
     #[test]
     fn a_query_has_no_part_in_its_own_means_and_the_order_of_rows_does_not_matter() {
         let (codes, queries, relevance, ids) = data();
-        let texts = ["a", "b", "c", "d"];
         let learn = |relevance: &[f64], order: &[usize]| {
             let codes: Vec<u32> = order.iter().map(|row| codes[*row]).collect();
             let queries: Vec<usize> = order.iter().map(|row| queries[*row]).collect();
             let relevance: Vec<f64> = order.iter().map(|row| relevance[*row]).collect();
-            let rows =
-                RowsOfCodes { queries: &queries, query_ids: &ids, documents: None, relevance: &relevance };
-            Means::learn(&codes, &texts, rows)
+            learned(&codes, &queries, &ids, &relevance)
         };
         let in_order: Vec<usize> = (0..160).collect();
         let (means, of_rows) = learn(&relevance, &in_order);
@@ -175,5 +268,61 @@ mod tests {
         let (same, of_mixed) = learn(&relevance, &mixed);
         assert!(same == means);
         assert!(mixed.iter().zip(&of_mixed).all(|(row, mean)| mean.to_bits() == of_rows[*row].to_bits()));
+    }
+
+    /// 200 columns of values at random: few have means. For independent columns of two standard errors 5 would.
+    #[test]
+    fn values_at_random_have_no_means() {
+        let (_, queries, relevance, ids) = data();
+        let mut random = crate::math::Random::new(3);
+        let mut has_means = || {
+            let codes: Vec<u32> = (0..160).map(|_| random.below(4) as u32).collect();
+            let rows =
+                RowsOfCodes { queries: &queries, query_ids: &ids, documents: None, relevance: &relevance };
+            Means::learn(&codes, &TEXTS, rows).is_some()
+        };
+        let found = (0..200).filter(|_| has_means()).count();
+        assert!(found <= 10, "{found}");
+    }
+
+    #[test]
+    fn means_without_rows_are_those_of_the_other_rows_alone() {
+        let (codes, queries, relevance, ids) = data();
+        let (means, _) = learned(&codes, &queries, &ids, &relevance);
+        let category = Category { name: "x".to_owned(), values: Vec::new(), means: Some(means) };
+        let categories: Categories = vec![category].into();
+        let data = Dataset {
+            names: categories.feature_names().collect(),
+            features: Matrix::F64(ndarray::Array2::zeros((160, 3))),
+            categories,
+            mean_codes: vec![codes.clone()],
+            offsets: (0..=40).map(|query| 4 * query).collect(),
+            query_ids: ids.clone(),
+            doc_ids: (0..160).map(Id::Integer).collect(),
+            relevance: relevance.clone(),
+            ..Dataset::default()
+        };
+        // Without the last ten queries, and without the first document of each query.
+        for is_held in [&(|row: usize| row >= 120) as &dyn Fn(usize) -> bool, &|row: usize| row % 4 == 0] {
+            let held_out: Vec<bool> = (0..160).map(is_held).collect();
+            let [(feature, found)] = &means_without(&data, &held_out)[..] else { panic!("one category") };
+            assert_eq!(*feature, 2);
+            let kept: Vec<usize> = (0..160).filter(|row| !held_out[*row]).collect();
+            let of = |values: &[f64]| -> Vec<f64> { kept.iter().map(|row| values[*row]).collect() };
+            let kept_codes: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
+            let kept_queries: Vec<usize> = kept.iter().map(|row| queries[*row]).collect();
+            let rows = RowsOfCodes {
+                queries: &kept_queries,
+                query_ids: &ids,
+                documents: None,
+                relevance: &of(&relevance),
+            };
+            let sums = MeanSums::new(&kept_codes, 5, rows);
+            assert_eq!(of(found), sums.of_other_folds(&kept_codes, rows));
+            for row in (0..160).filter(|row| held_out[*row]) {
+                assert_eq!(found[row].to_bits(), sums.of_code(codes[row], None).to_bits());
+            }
+        }
+        assert!(means_without(&Dataset { mean_codes: Vec::new(), ..data }, &[false; 160]).is_empty());
     }
 }

@@ -26,7 +26,7 @@ use crate::base::{Error, Result, require, shorten};
 
 pub use learn::MOST_VALUES;
 pub(super) use learn::{CategoryColumn, Codes, Learned, learning_bytes};
-pub use means::Means;
+pub use means::{Means, means_without};
 
 /// Most different values of a column that are counted. Beyond, it is no category.
 pub const MOST_DISTINCT: usize = 10_000;

@@ -16,7 +16,7 @@ use crate::data::{Dataset, QueryFeatureRule, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES, Fitted};
 use crate::train::boosted_trees::QueryColumns;
 use crate::train::boosted_trees::early::{
-    HeldOut, MOST_TREES, Measured, Pace, QueryValue, Scores, measure, sum_of_scores, values,
+    HeldOut, MOST_TREES, Measured, Pace, QueryValue, ScaledRows, Scores, measure, sum_of_scores, values,
 };
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
 use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
@@ -220,7 +220,15 @@ impl Rows<'_> {
             folds.of_query.iter().map(|of| f64::from(u8::from(*of != Some(fold)))).collect()
         };
         let weights: Vec<Vec<f64>> = (0..folds.count).map(weights).collect();
-        let training = |number: usize| self.training(&prepared, number, &weights[number / ensembles]);
+        let without = |fold: usize| {
+            let held_out: Vec<bool> = folds.of_query.iter().map(|of| *of == Some(fold)).collect();
+            ScaledRows { data, scaling: self.scaling }.without(&held_out, &prepared, control)
+        };
+        let own = (0..folds.count).map(without).collect::<Result<Vec<Option<Prepared>>>>()?;
+        let training = |number: usize| {
+            let fold = number / ensembles;
+            self.training(own[fold].as_ref().unwrap_or(&prepared), number, &weights[fold])
+        };
         let mut trainings = (0..folds.count * ensembles).map(training).collect::<Result<Vec<_>>>()?;
         // 2. The number of trees.
         let measured = folds.measured(data);

@@ -6,7 +6,7 @@ use super::settings::QueryColumns;
 use super::{DEFAULT_TREES, TreeCount, TreesSpec, single_feature};
 use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
-use crate::data::{Dataset, ListConstraint};
+use crate::data::{Dataset, ListConstraint, Scaling, means_without};
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{Curve, Folds, Searched, Selection, Split, Validation, ValidationSpec};
 use crate::train::single_feature::Judge;
@@ -40,6 +40,47 @@ impl Found {
         let squares = pairs().map(|(difference, weight)| (weight * (difference - mean)).powi(2));
         // No held-out query: not a number.
         self.values.len() == other.values.len() && mean > squares.sum::<f64>().sqrt() / total
+    }
+}
+
+/// The documents of a training, and how their features were scaled.
+#[derive(Clone, Copy)]
+pub struct ScaledRows<'a> {
+    pub data: &'a Dataset,
+    pub scaling: &'a Scaling,
+}
+
+impl ScaledRows<'_> {
+    /// The bins of a training that leaves queries out: means of categories are those of the other queries. None if there are no
+    /// such means. `held_out`: whether a query is (`n_queries`).
+    ///
+    /// # Errors
+    /// Too little memory; an interruption.
+    pub fn without(
+        &self,
+        held_out: &[bool],
+        prepared: &Prepared,
+        control: &Control,
+    ) -> Result<Option<Prepared>> {
+        let Self { data, scaling } = self;
+        if !held_out.contains(&true) {
+            return Ok(None);
+        }
+        let of_rows = (0..data.n_queries()).flat_map(|query| data.rows(query).map(move |_| held_out[query]));
+        let means = means_without(data, &of_rows.collect::<Vec<bool>>());
+        if means.is_empty() {
+            return Ok(None);
+        }
+        let width = data.names.len();
+        let mut scaled = Vec::new();
+        for (feature, values) in means {
+            let column = data.features.like(values.len(), 1, values);
+            let column = scaling.select(&[feature]).matrix(column, &data.offsets, control)?;
+            // A scaling to two values has the second ones behind the first ones of all features.
+            let values = |copy: usize| (0..column.rows()).map(|row| column.at(row, copy)).collect();
+            scaled.extend((0..column.columns()).map(|copy| (feature + copy * width, values(copy))));
+        }
+        prepared.with_features(&scaled, control).map(Some)
     }
 }
 
@@ -81,10 +122,11 @@ impl Held {
 pub(super) fn find(
     spec: &TreesSpec,
     prepared: &Prepared,
-    data: &Dataset,
+    rows: ScaledRows<'_>,
     source: Option<&Held>,
     control: &Control,
 ) -> Result<Found> {
+    let data = rows.data;
     // 1. What is held out.
     let (measured, split, held_out) =
         held_out(spec, data, source.map(|held| &held.data), prepared.borders.len());
@@ -102,7 +144,10 @@ pub(super) fn find(
     }
     // 2. Trainings that leave it out.
     let mut trainings = Vec::with_capacity(held_out.len() * spec.seeds);
-    for held_out in &held_out {
+    let own = held_out.iter().map(|held_out| rows.without(held_out, prepared, control));
+    let own: Vec<Option<Prepared>> = own.collect::<Result<_>>()?;
+    for (held_out, own) in held_out.iter().zip(&own) {
+        let prepared = own.as_ref().unwrap_or(prepared);
         let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
         let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
         trainings.extend(spec.trainings(prepared, spec.judged(data, &weights), control)?);

@@ -23,7 +23,7 @@ use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
 
 pub use settings::{QueryColumns, Use};
 
-use early::{Found, Held};
+use early::{Found, Held, ScaledRows};
 use settings::{details, details_of_both, trees_of};
 
 /// The definition.
@@ -215,12 +215,13 @@ impl TreesSpec {
     fn search(
         &self,
         prepared: &mut Prepared,
-        data: &Dataset,
+        rows: ScaledRows<'_>,
         held: &mut Option<Held>,
         control: &Control,
     ) -> Result<(Option<Found>, Option<Joined>)> {
+        let data = rows.data;
         let find = |prepared: &Prepared, held: &Option<Held>, searches: bool| {
-            searches.then(|| early::find(self, prepared, data, held.as_ref(), control)).transpose()
+            searches.then(|| early::find(self, prepared, rows, held.as_ref(), control)).transpose()
         };
         let is_auto = self.trees == TreeCount::Auto;
         let Some(columns) = QueryColumns::fit(self.query_columns, data)? else {
@@ -282,13 +283,14 @@ impl TreesSpec {
     pub fn boost(
         &self,
         mut prepared: Prepared,
-        data: &Dataset,
+        rows: ScaledRows<'_>,
         mut held: Option<Held>,
         control: &Control,
     ) -> Result<Boosted> {
+        let data = rows.data;
         let width = prepared.borders.len();
         // 1. The number of trees, and whether query features are columns of theirs.
-        let (found, joined) = self.search(&mut prepared, data, &mut held, control)?;
+        let (found, joined) = self.search(&mut prepared, rows, &mut held, control)?;
         let trees = match self.trees {
             TreeCount::Fixed(trees) => trees,
             TreeCount::Auto => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
@@ -332,7 +334,8 @@ impl TreesSpec {
             None => None,
         };
         // 2. The trees.
-        Ok((self.boost(prepared, data, held, control)?, scaling))
+        let rows = ScaledRows { data, scaling: &scaling };
+        Ok((self.boost(prepared, rows, held, control)?, scaling))
     }
 
     /// One ensemble for each scale, averaged.

@@ -15,7 +15,7 @@ use super::validation::{Validation, ValidationSpec};
 use super::{argmax, argmax_smoothed, one_standard_error};
 use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};
 use crate::cost::metric::{Mean, StandardError};
-use crate::data::{Dataset, Id};
+use crate::data::{Dataset, Id, means_without};
 
 /// Fraction of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
@@ -164,11 +164,19 @@ impl<'a> HeldOut<'a> {
     fn part(&self, part: usize, control: &Control) -> Result<(Dataset, Dataset, Reservation)> {
         let bytes = self.data.bytes() + self.source.map_or(0, Dataset::bytes);
         let memory = control.reserve(bytes, "a copy of the training set for validation", WAY_OUT)?;
-        let training = match self.source {
-            Some(_) => self.data.clone(),
-            None => self.data.subset(&self.rows(part, false)),
+        if self.source.is_some() {
+            return Ok((self.data.clone(), self.judge(part), memory));
+        }
+        let means = means_without(self.data, &self.parts[part]);
+        let subset = |held: bool| {
+            let rows = self.rows(part, held);
+            let mut subset = self.data.subset(&rows);
+            for (feature, means) in &means {
+                subset.features.set_column(*feature, rows.iter().map(|row| means[*row]));
+            }
+            subset
         };
-        Ok((training, self.judge(part), memory))
+        Ok((subset(false), subset(true), memory))
     }
 }
 
