@@ -23,8 +23,8 @@ mod unknown_values;
 pub use arrange::{ListConstraint, RowGroup, Slots, push_down, push_down_unselected, select_diverse};
 pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
 pub use categories::{
-    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, MOST_VALUES, Means,
-    means_without, no_vector, not_a_value, spelling_variants,
+    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, Means, means_without,
+    no_vector, not_a_value, spelling_variants,
 };
 pub use columns::{
     ColumnFacts, Facts, Seen, facts_of_feature, is_date, is_like_code, is_like_date, is_like_id,

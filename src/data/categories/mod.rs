@@ -24,7 +24,6 @@ use super::columns::repeated_name;
 use super::id::Id;
 use crate::base::{Error, Result, require, shorten};
 
-pub use learn::MOST_VALUES;
 pub(super) use learn::{CategoryColumn, Codes, Learned, learning_bytes};
 pub use means::{Means, means_without};
 
@@ -280,7 +279,7 @@ impl Categories {
     pub fn validate(&self, features: &[String]) -> Result<()> {
         let is_value = |value: &String| value.len() <= LONGEST_VALUE;
         let are_values = |category: &Category| {
-            // A training makes at most [`MOST_VALUES`]; models of other libraries have more.
+            // A training makes at most 100; models of other libraries have more.
             category.values.len() <= MOST_DISTINCT
                 && category.values.iter().all(is_value)
                 && category.values.is_sorted_by(|a, b| a < b)
