@@ -21,7 +21,7 @@ use crate::buckets::{
 };
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::data::{Dataset, ListConstraint, ScalingKind};
-use crate::learn::fit::{Penalty, Prior};
+use crate::learn::fit::{Penalty, Prior, SolverParameter};
 use crate::learn::smoothing::{SmoothingKind, lambda_rate};
 use crate::learn::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::learn::space::{Form, Function, Scorer};
@@ -276,18 +276,17 @@ impl Fits<'_> {
     fn path(&mut self, plan: Plan, lambdas: &[f64]) -> Result<Option<Vec<Solution>>> {
         let spec = self.spec;
         let rule = SolveOptions { tolerance: plan.tolerance, ..SolveOptions::default() }.rule();
-        let ridge = |lambda: &f64| spec.loss.penalty_factor() * lambda;
+        let for_solver =
+            |lambda: &f64| SolverParameter::new(*lambda, spec.penalty, &spec.loss, &self.prepared.space);
+        let lambdas = &SolverParameter::numbers(&lambdas.iter().map(for_solver).collect::<Vec<_>>())[..];
         if spec.loss.shape() != Shape::Quadratic {
-            return self.asked_path(plan, &lambdas.iter().map(ridge).collect::<Vec<f64>>(), &rule);
+            return self.asked_path(plan, lambdas, &rule);
         }
         let Some(gram) = self.gram(plan.part)? else { return Ok(None) };
         let solutions = match spec.penalty {
             Penalty::Threshold => solve::spectral_of_sums(&gram, Cut::Threshold, lambdas, self.control)?,
             Penalty::Components => solve::spectral_of_sums(&gram, Cut::Components, lambdas, self.control)?,
-            _ => {
-                let lambdas: Vec<f64> = lambdas.iter().map(ridge).collect();
-                solve::least_squares_of_sums(&gram, &lambdas, &rule, self.control)
-            }
+            _ => solve::least_squares_of_sums(&gram, lambdas, &rule, self.control),
         };
         self.control.check()?;
         Ok(Some(solutions))

@@ -48,6 +48,28 @@ fn read_solver<'de, D: serde::Deserializer<'de>>(from: D) -> Result<&'static Sol
     solve::find_stored(&name).map_err(serde::de::Error::custom)
 }
 
+/// The parameter of a penalty as solvers have it. They minimize R(w) + lambda' |w - w0|^2: lambda' is lambda for pairwise
+/// losses and lambda / 2 for listwise ones, and twice that with the form `ranking`. Other penalties keep their parameter.
+#[derive(Debug, Clone, Copy)]
+pub struct SolverParameter(f64);
+
+impl SolverParameter {
+    /// The one of a parameter of the caller.
+    pub fn new(parameter: f64, penalty: Penalty, loss: &Loss, space: &Space) -> Self {
+        Self(match penalty {
+            Penalty::Ridge => loss.penalty_factor() * space.penalty_factor() * parameter,
+            Penalty::Threshold | Penalty::Components | Penalty::Ball | Penalty::Sphere | Penalty::L1 => {
+                parameter
+            }
+        })
+    }
+
+    /// Numbers for a solver.
+    pub fn numbers(parameters: &[Self]) -> Vec<f64> {
+        parameters.iter().map(|parameter| parameter.0).collect()
+    }
+}
+
 impl FitSpec {
     /// Fits a function.
     ///
@@ -74,8 +96,8 @@ impl FitSpec {
         blocks: &[(Arc<QueryBlock>, f64)],
         control: &Control,
     ) -> Result<Solution> {
-        let lambda = self.solver_lambda(space, self.lambda);
-        let fit = self.solve_path(space.dim(), blocks, &[lambda], control)?.pop();
+        let lambda = self.for_solver(space, &[self.lambda]);
+        let fit = self.solve_path(space.dim(), blocks, &lambda, control)?.pop();
         let fit = fit.ok_or_else(|| Error::Internal("a solver without an answer".to_owned()))?;
         if fit.report.stop == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(fit) }
     }
@@ -92,7 +114,7 @@ impl FitSpec {
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
-        let lambdas: Vec<f64> = lambdas.iter().map(|lambda| self.solver_lambda(space, *lambda)).collect();
+        let lambdas = self.for_solver(space, lambdas);
         let fits = if self.chooses_with_fewer(space) {
             let documents: usize = blocks.iter().map(|(block, _)| block.n_docs()).sum();
             let what = format_args!("{documents} documents of {CHOICE_LANDMARKS} landmarks");
@@ -135,25 +157,20 @@ impl FitSpec {
         Ok(solve::largest_l1_lambda(&self.list_problem(loss, space.dim(), blocks)?))
     }
 
-    /// Solvers minimize R(w) + lambda' |w - w0|^2. lambda' is lambda for pairwise losses and lambda / 2 for listwise ones, and
-    /// twice that with the form `ranking`. Other penalties keep their parameter.
-    pub(super) fn solver_lambda(&self, space: &Space, lambda: f64) -> f64 {
-        match self.penalty {
-            Penalty::Ridge => self.loss.penalty_factor() * space.solver_lambda(lambda),
-            Penalty::Threshold | Penalty::Components | Penalty::Ball | Penalty::Sphere | Penalty::L1 => {
-                lambda
-            }
-        }
+    /// Parameters of the penalty for solvers.
+    pub(super) fn for_solver(&self, space: &Space, lambdas: &[f64]) -> Vec<SolverParameter> {
+        lambdas.iter().map(|lambda| SolverParameter::new(*lambda, self.penalty, &self.loss, space)).collect()
     }
 
-    /// Solves for each of the solver's lambdas, largest first.
+    /// Solves for each lambda, largest first.
     fn solve_path(
         &self,
         dim: usize,
         blocks: &[(Arc<QueryBlock>, f64)],
-        lambdas: &[f64],
+        lambdas: &[SolverParameter],
         control: &Control,
     ) -> Result<Vec<Solution>> {
+        let lambdas = &SolverParameter::numbers(lambdas)[..];
         let reserve = |bytes: u64| {
             let what = format_args!("the solver of a function of {dim} weights");
             control.reserve(bytes, what, "use fewer features, landmarks, rows or threads")

@@ -5,7 +5,7 @@
 
 use super::kept_sums::KeptSums;
 use super::neighborhood::{Neighbor, Neighborhood};
-use super::problem::FitSpec;
+use super::problem::{FitSpec, SolverParameter};
 use super::{Penalty, TrainingBlocks};
 use crate::base::{Control, Error, Result, matrix_bytes, parallel};
 use crate::cost::loss::{Loss, QueryLoss, Shape};
@@ -102,7 +102,7 @@ impl Neighborhood {
         control: &Control,
     ) -> Result<Vec<Solution>> {
         let space = self.blocks.space();
-        let lambdas: Vec<f64> = lambdas.iter().map(|lambda| spec.solver_lambda(space, *lambda)).collect();
+        let lambdas = SolverParameter::numbers(&spec.for_solver(space, lambdas));
         lambdas.iter().try_for_each(|lambda| check_lambda(*lambda))?;
         let gram = self.streamed_gram(neighbors, map, control)?;
         let bytes = solve::least_squares_bytes(space.dim(), space.dim());

@@ -381,11 +381,11 @@ impl Space {
         basis.kernel().def().name == other.kernel().def().name && basis.points() == other.points()
     }
 
-    /// The lambda of the solver for a lambda of the caller.
-    pub fn solver_lambda(&self, lambda: f64) -> f64 {
+    /// The penalty of a solver is this factor times that of the function.
+    pub fn penalty_factor(&self) -> f64 {
         match self.form {
-            Form::Scoring => lambda,
-            Form::Ranking => 2.0 * lambda,
+            Form::Scoring => 1.0,
+            Form::Ranking => 2.0,
         }
     }
 
