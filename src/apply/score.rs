@@ -96,7 +96,8 @@ impl<'a> ScoringJob<'a> {
     ) -> Result<Self> {
         model.check_width(data.features.columns())?;
         let n = data.n_queries();
-        let unknown = unknown_values(model, data)?;
+        let mut unknown = unknown_values(model, data)?;
+        unknown.extend(new_missing_values(model, data));
         let warnings = data.repeated_rows().into_iter().collect();
         let (features, functions) = (vec![Vec::new(); n], vec![model.ranker.global_function().cloned(); n]);
         let mut job =
@@ -270,6 +271,23 @@ pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues
         found.extend(rule.unknown_values(data)?);
     }
     Ok(found)
+}
+
+/// Features that are numbers, had a value in every row of the training of a model, and have none in some rows (rule 2.24).
+fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
+    let names = &model.card.features;
+    let Some(fingerprint) = model.fingerprint.as_ref().filter(|_| data.features.count_nan() > 0) else {
+        return Vec::new();
+    };
+    let missing =
+        |feature: usize| (0..data.n_docs()).filter(|row| data.features.at(*row, feature).is_nan()).count();
+    let numbers = fingerprint.features.iter().enumerate().take(model.card.categories.numbers(names.len()));
+    let without = numbers.filter(|(_, profile)| profile.missing == 0 && profile.count() > 0);
+    let found = without.map(|(feature, _)| (&names[feature], missing(feature)));
+    found
+        .filter(|(_, missing)| *missing > 0)
+        .map(|(name, missing)| UnknownValues::of_number(name, missing, data.n_docs()))
+        .collect()
 }
 
 /// Weighted sums of the scaled features of each document: scores whose documents need not stay in memory scaled.

@@ -6,6 +6,7 @@ use ndarray::Array2;
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
+use super::categories::LONGEST_VALUE;
 use super::dataset::Dataset;
 use super::matrix::Matrix;
 use super::missing::MissingRows;
@@ -165,6 +166,8 @@ pub struct ColumnFacts {
     last: u64,
     /// The first text, shortened.
     first_text: String,
+    /// Why the first text that cannot be the value of a category is none.
+    text_problem: Option<&'static str>,
     /// Number of bytes of the first BLOB, if all BLOBs have this number.
     blob_bytes: Option<usize>,
 }
@@ -181,6 +184,7 @@ impl Default for ColumnFacts {
             within,
             last: 0,
             first_text: String::new(),
+            text_problem: None,
             blob_bytes: None,
         }
     }
@@ -205,6 +209,9 @@ impl ColumnFacts {
                     self.first_text = shorten(&String::from_utf8_lossy(&text[..text.len().min(400)]));
                 }
                 self.kinds[1] += 1;
+                if self.text_problem.is_none() {
+                    self.text_problem = problem_of_value(text);
+                }
                 if has_all { 0 } else { xxh64(text, 2) }
             }
             Seen::Blob(bytes) => {
@@ -292,9 +299,33 @@ impl ColumnFacts {
         &self.first_text
     }
 
+    /// Why a text cannot be the value of a category, if there is such a text.
+    pub fn text_problem(&self) -> Option<&'static str> {
+        self.text_problem
+    }
+
+    /// The kinds of its values.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        ["numbers", "texts", "BLOBs"]
+            .into_iter()
+            .zip(self.kinds)
+            .filter(|(_, rows)| *rows > 0)
+            .map(|(kind, _)| kind)
+    }
+
     /// Bytes of each BLOB, if all have the same number.
     pub fn blob_bytes(&self) -> Option<usize> {
         self.blob_bytes
+    }
+}
+
+fn problem_of_value(text: &[u8]) -> Option<&'static str> {
+    if std::str::from_utf8(text).is_err() {
+        Some("is not UTF-8")
+    } else if text.len() > LONGEST_VALUE {
+        Some("has more than 256 bytes")
+    } else {
+        None
     }
 }
 

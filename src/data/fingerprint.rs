@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
-use super::id::text_number;
 use super::missing::MissingValues;
 use super::query_columns::QueryValue;
 use super::query_distance::{Clusters, DesignEffect};
 use crate::base::param::list;
-use crate::base::{Control, Result, checkpoint, require};
+use crate::base::{Control, Result, checkpoint, require, text_number};
 use crate::math::{simd, sort_singles};
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
@@ -247,7 +246,12 @@ impl Profile {
         let step = known().count().div_ceil(SAMPLE).max(1);
         let mut sample: Vec<f32> = known().step_by(step).collect();
         sort_singles(&mut sample);
-        let edges = edges(&sample);
+        let mut edges = edges(&sample);
+        // A rare value beside a single frequent one has a bin as well, or it could become frequent unseen.
+        let (low, high) = known().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+        if edges.is_empty() && low < high {
+            edges.push(low);
+        }
         // 2. Range and counts, from all values.
         let all = (f32::NEG_INFINITY, f32::INFINITY);
         let Tally { mut bins, missing, mut low, mut high, .. } = Tally::of(values, &edges, all);
@@ -468,7 +472,8 @@ mod tests {
             (&[(0.0, 3), (1.0, 2), (2.0, 95)], &[5, 95]),
             (&[(1.0, 20), (2.0, 20), (3.0, 20), (4.0, 20), (5.0, 20)], &[20; 5]),
             (&[(7.0, 50)], &[50]),
-            (&[(0.0, 999), (1.0, 1)], &[1000]),
+            (&[(0.0, 999), (1.0, 1)], &[999, 1]),
+            (&[(0.0, 1), (1.0, 99_999)], &[1, 99_999]),
         ] {
             assert_eq!(profile(&values(counts)).counts, expected, "{counts:?}");
         }

@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh64::xxh64;
 
-use crate::base::{Error, Result, heap_bytes, shorten};
+use crate::base::{Error, Result, heap_bytes, shorten, text_number};
 
 /// An identifier.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -212,13 +212,6 @@ impl fmt::Display for Id {
             Self::Blob(bytes) => write!(f, "a BLOB of {} bytes", bytes.len()),
         }
     }
-}
-
-/// The number in a text (rule 3.1). Words such as `inf` and `nan` are not numbers.
-pub fn text_number(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    if numeric { text.parse().ok() } else { None }
 }
 
 // Buckets of queries.

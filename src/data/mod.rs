@@ -33,7 +33,7 @@ pub use columns::{
 pub use dataset::{Dataset, Documents};
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{ReadReport, position_names};
-pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets, text_number};
+pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
 pub use missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};

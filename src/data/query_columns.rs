@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::id::{Id, text_number};
+use super::id::Id;
 use super::missing::Missing;
-use crate::base::{Error, Result, Ticks, shorten};
+use crate::base::{Error, Result, Ticks, shorten, text_number};
 use crate::data::query_distance::Comparison;
 use crate::math::{are_bounded, sort_items};
 

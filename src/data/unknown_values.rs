@@ -1,7 +1,8 @@
 //! Values in the rows of a source that the training of a model did not have (rule 2.24).
 //!
 //! A model keeps the values of a category that have a feature or a mean, and all values of a query feature of texts. So a value of
-//! a category without either is new, or was rare in training. The share of such rows in training tells how many are usual.
+//! a category without either is new, or was rare in training. The share of such rows in training tells how many are usual. NULL
+//! is a value, too: trees take it in a feature that always had a number in training.
 
 use super::categories::Category;
 use crate::base::shorten;
@@ -66,6 +67,12 @@ impl UnknownValues {
             usual,
             example: rows.example.as_ref().map_or_else(|| "NULL".to_owned(), |value| format!("'{value}'")),
         }
+    }
+
+    /// Those of a feature that is a number and has no value in `missing` of `total` rows, where the training had none without.
+    pub fn of_number(name: &str, missing: usize, total: usize) -> Self {
+        let (name, example) = (name.to_owned(), "NULL".to_owned());
+        Self { name, counted: "rows", total, unknown: missing, usual: 0.0, example }
     }
 
     /// Adds those of further rows.

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::base::{ColumnAdvice, Params, shorten};
+use crate::base::{ColumnAdvice, Params, shorten, text_number};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, facts_of_feature, is_date,
     is_like_code, is_like_date, is_like_id, is_like_number, is_month, is_range_of_numbers, number_in_text,
-    spelling_variants, text_number,
+    spelling_variants,
 };
 use crate::learn::fit::QueryDependence;
 use crate::model::TrainingColumns;
@@ -316,7 +316,7 @@ impl LeftOut<'_> {
             let warning = like_role.map(|role| {
                 format!(
                     "the feature \"{name}\" is named like the role {role}; if it is a property of the document, list all features \
-                     under \"features\" in \"columns\""
+                     under \"features\" in \"columns\", those of text under \"categories\""
                 )
             });
             fate(("feature", None, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
@@ -382,8 +382,9 @@ impl LeftOut<'_> {
             "text" => self.text(name, facts, &found),
             "blob" => self.blob(name, facts),
             _ => {
+                let kinds: Vec<&str> = facts.kinds().collect();
                 let warning =
-                    format!("the column \"{name}\" is left out because it has numbers, texts and BLOBs");
+                    format!("the column \"{name}\" is left out because it has {}", kinds.join(" and "));
                 left_out("values of several types", Some(warning))
             }
         }
@@ -520,7 +521,11 @@ impl LeftOut<'_> {
         } else if !is_small {
             return left_out("text with many values", None);
         }
-        let how = if self.takes_categories {
+        let how = if let Some(problem) = facts.text_problem() {
+            format!(
+                "a text in it {problem}, so it is no value of a category; mend or shorten it in the source"
+            )
+        } else if self.takes_categories {
             format!(
                 "to use its values as features, use the options {}",
                 self.advice.listed("categories", name)
@@ -537,6 +542,13 @@ impl LeftOut<'_> {
 
     fn blob(&self, name: &str, facts: &ColumnFacts) -> Decision {
         let is_vector = facts.blob_bytes().is_some_and(|bytes| bytes > 0 && bytes.is_multiple_of(4));
+        if !is_vector && !facts.facts().constant_within_query && are_few(&facts.facts(), facts.rows()) {
+            let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+            let warning = format!(
+                "the column \"{name}\" of BLOBs is left out; if they are texts, use CAST({quoted} AS TEXT) AS {quoted} in the source"
+            );
+            return left_out("BLOBs", Some(warning));
+        }
         let warning = is_vector.then(|| match self.advice.vector {
             Some(vector) => format!(
                 "the column \"{name}\" of BLOBs is left out because the features are the vectors in \"{vector}\"; append its vectors in \

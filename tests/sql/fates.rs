@@ -61,6 +61,15 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
     (WIDE, "json_array('a', CAST(4 * y AS INTEGER))", "left_out", "json_each(\"c\")"),
     (WIDE, "ltr_vec(y, x)", "left_out", r#"{"columns": {"features": "c"}}"#),
     (WIDE, "NULL", "left_out", "NULL in every row"),
+    (
+        WIDE,
+        "CAST(substr('onetwosix', 1 + 3 * CAST(3 * y AS INTEGER), 3) AS BLOB)",
+        "left_out",
+        "CAST(\"c\" AS TEXT)",
+    ),
+    (WIDE, "iif(i = 7, CAST(x'ff41' AS TEXT), substr('abc', 1 + 3 * y, 1))", "left_out", "is not UTF-8"),
+    (WIDE, "substr('abc', 1 + 3 * y, 1) || hex(zeroblob(150))", "left_out", "more than 256 bytes"),
+    (WIDE, "iif(i = 7, x'01', substr('abc', 1 + 3 * y, 1))", "left_out", "it has texts and BLOBs"),
     (WIDE, "d AS slot, 1", "feature", ""),
 ];
 

@@ -305,6 +305,25 @@ fn sources_that_cannot_be_ranked_are_reported() {
 }
 
 #[test]
+fn a_rare_value_that_becomes_frequent_is_an_alert() {
+    let connection = database();
+    fill(&connection, "trained", 60, 0.0, &mut Random(8));
+    let with = |flag: &str, color: &str| {
+        format!("SELECT query_id, doc_id, relevance, x, {flag} AS flag, {color} AS color FROM trained")
+    };
+    let colors = "iif(rowid % 150 = 1, NULL, substr('redtansky', 1 + 3 * (rowid % 3), 3))";
+    let model = fit(&connection, &with("rowid % 300 = 1", colors), &json!({ "lambda": 0.1 }));
+    let told = |flag: &str, color: &str| -> Vec<String> {
+        let rows = monitored(&connection, &model, &with(flag, color)).into_iter();
+        rows.filter(|row| row.3 == "alert").map(|(kind, name, ..)| format!("{kind} {name}")).collect()
+    };
+    assert_eq!(told("rowid % 290 = 1", colors), [""; 0]);
+    assert_eq!(told("rowid % 2", colors), ["drift flag"]);
+    let missing = "iif(rowid % 2, NULL, substr('redtansky', 1 + 3 * (rowid % 3), 3))";
+    assert!(told("rowid % 290 = 1", missing).contains(&"drift color=(NULL)".to_owned()));
+}
+
+#[test]
 fn fills_of_missing_values_are_not_counted() {
     let connection = database();
     fill(&connection, "trained", 30, 5.0, &mut Random(3));

@@ -146,6 +146,22 @@ fn a_warning_counts_rows_or_queries_and_gives_an_example() {
             advice("queries")
         )]
     );
+    // Trees take NULL where the training had none.
+    assert_eq!(
+        rank("trees", &changed("price", "iif(doc_id < 6, NULL, price)")),
+        [format!(
+            "the column \"price\": 240 of 400 rows have values that the training did not have, such as NULL; {}",
+            advice("rows")
+        )]
+    );
+    for sql in FUNCTIONS {
+        assert_eq!(told(&connection, sql, "trees", &changed("price", "NULL")).len(), 1, "{sql}");
+        assert_eq!(
+            told(&connection, sql, "trees", &changed("price", "nullif(price, 0.5)")),
+            [""; 0],
+            "{sql}"
+        );
+    }
     // Two columns are two lines; one row and one query are enough.
     let one = "SELECT 1 AS query_id, 1 AS doc_id, 0.5 AS price, 'x' AS brand, 'y' AS size, 'z' AS q_market";
     assert_eq!(rank("trees", one).len(), 3);

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Term;
 use crate::base::{Error, Result, Ticks};
-use crate::data::{Category, CategoryValue, Missing, Quantiles, Scaling};
+use crate::data::{Category, CategoryValue, InputColumn, Missing, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
 use crate::trees::Split;
@@ -33,13 +33,22 @@ const QUERY_COLUMN: &str = "query_id";
 /// # Errors
 /// An expression longer than [`LONGEST`].
 pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
-    let columns = Columns::new(model);
+    let mut columns = Columns::new(model);
+    // Window functions see the rows of the table only outside of a subquery.
+    let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form() == Form::Scoring;
+    let means = if terms.iter().all(is_of_row) { columns.name_means(model) } else { String::new() };
     let summands: Vec<Summand<'_>> = terms.iter().flat_map(|term| summands(&columns, term)).collect();
-    let mut sql = Sql::default();
     if summands.is_empty() {
         return Ok("0.0".to_owned());
     }
-    sql.sum(&columns, &summands)?;
+    let mut sql = Sql::default();
+    if means.is_empty() {
+        sql.sum(&columns, &summands)?;
+    } else {
+        sql.push(format_args!("(SELECT "))?;
+        sql.sum(&columns, &summands)?;
+        sql.push(format_args!(" FROM (SELECT {means}))"))?;
+    }
     Ok(sql.text)
 }
 
@@ -63,7 +72,7 @@ pub(super) struct Columns {
     missing: Missing,
     /// The rows of the same query.
     window: String,
-    /// A name that no column has.
+    /// A name with which that of no column begins.
     pieces: String,
 }
 
@@ -91,7 +100,10 @@ impl Columns {
         let inputs = card.input_names();
         let mut pieces = "pieces".to_owned();
         let names = inputs.iter().chain(&card.columns.features).map(String::as_str).chain([query]);
-        while names.clone().any(|name| name.eq_ignore_ascii_case(&pieces)) {
+        let begins = |name: &str, pieces: &str| {
+            name.get(..pieces.len()).is_some_and(|start| start.eq_ignore_ascii_case(pieces))
+        };
+        while names.clone().any(|name| begins(name, &pieces)) {
             pieces.push('_');
         }
         Self {
@@ -100,6 +112,21 @@ impl Columns {
             window: format!("OVER (PARTITION BY {})", quoted(query)),
             pieces,
         }
+    }
+
+    /// Writes the means of categories as columns of a subquery, which splits of trees repeat often. Returns what it selects.
+    fn name_means(&mut self, model: &Model) -> String {
+        let inputs = model.card.categories.inputs(self.features.len());
+        let mut selected = Vec::new();
+        for input in inputs {
+            let InputColumn::Category(category, features) = input else { continue };
+            if category.means().is_some() {
+                let name = quoted(&format!("{}{}", self.pieces, selected.len()));
+                let mean = std::mem::replace(&mut self.features[features.end - 1], name.clone());
+                selected.push(format!("{mean} AS {name}"));
+            }
+        }
+        selected.join(", ")
     }
 
     /// The mean of a value over its query.

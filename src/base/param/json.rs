@@ -4,7 +4,9 @@
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde_json::{Map, Value};
 
 use crate::base::{Ticks, shorten};
@@ -39,6 +41,41 @@ impl<'de> Deserialize<'de> for Entries {
 pub(crate) const LONGEST_VECTOR: usize = 1_000_000;
 const LONGEST_NUMBER: usize = 100;
 
+/// The number in a text (rule 3.1). Words such as `inf` and `nan` are not numbers.
+pub(crate) fn text_number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    if numeric { text.parse().ok() } else { None }
+}
+
+/// A number, or a text that is one: SQLite's JSON has the values of an imported CSV as texts.
+struct Number(f64);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberVisitor;
+        impl Visitor<'_> for NumberVisitor {
+            type Value = Number;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a number")
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
+                Ok(Number(number))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
+                Ok(Number(number as f64))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
+                Ok(Number(number as f64))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
+                text_number(text).map(Number).ok_or_else(|| E::invalid_type(Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
 /// The numbers of a JSON array, `None` for null, and the length of the array. If `width` numbers are expected, no more are kept,
 /// and a text that is far too long is refused. With checkpoints.
 ///
@@ -68,11 +105,11 @@ impl<'de> Visitor<'de> for FirstNumbers {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let (mut kept, mut length, mut ticks) = (Vec::new(), 0, Ticks::default());
-        while let Some(number) = list.next_element()? {
+        while let Some(number) = list.next_element::<Option<Number>>()? {
             ticks.add(VALUE_COST);
             length += 1;
             if length <= self.0 {
-                kept.push(number);
+                kept.push(number.map(|Number(number)| number));
             }
         }
         Ok((kept, length))

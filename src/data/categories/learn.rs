@@ -9,8 +9,9 @@
 //! | without ids of documents, or named like an id, two rows of a query share a value | it does not name the documents |
 //! | some value is neither a date, a number with a unit, nor a JSON array | it is not better converted |
 //!
-//! The values with a feature are those with enough rows and queries; if they are more than [`MOST_VALUES`], the
-//! [`VALUES_OF_MANY`] most frequent ones: the mean relevance of a value tells of the others (docs/adr/0028-categories.md).
+//! The values with a feature are those with enough rows and queries, at most the [`MOST_VALUES`] most frequent ones. Of more
+//! values in more than [`MANY_ROWS`] rows only [`VALUES_OF_MANY`] have one: the mean relevance of a value tells of the others
+//! (docs/adr/0028-categories.md).
 //! Nothing depends on the order of the rows.
 
 use std::collections::HashMap;
@@ -22,10 +23,12 @@ use crate::base::{Ticks, bytes_of, grown_bytes};
 use crate::data::{CategoryRows, ColumnFacts, is_date, is_like_date, is_like_id, is_like_number};
 use crate::math::sort_items;
 
-/// Most values of a category that all have a feature of their own.
+/// Most values of a category that have a feature of their own.
 const MOST_VALUES: usize = 100;
-/// Values with a feature of their own in a category with more.
+/// The same in a category with more values, in many rows.
 const VALUES_OF_MANY: usize = 25;
+/// Rows above which features of values take long.
+const MANY_ROWS: usize = 20_000;
 /// Fewest rows and queries of a value that has a feature of its own.
 const FEWEST_ROWS: u64 = 3;
 const FEWEST_QUERIES: usize = 2;
@@ -292,7 +295,7 @@ fn frequent(known: &HashMap<Box<str>, u32>, counts: &[Count], rows: RowsOfCodes<
     let mut values: Vec<(Count, &Box<str>, u32)> = entries.filter(|(count, ..)| is_frequent(count)).collect();
     sort_items(&mut values, |a, b| b.0.rows.cmp(&a.0.rows).then_with(|| a.1.cmp(b.1)));
     if values.len() > MOST_VALUES {
-        values.truncate(VALUES_OF_MANY);
+        values.truncate(if rows.queries.len() > MANY_ROWS { VALUES_OF_MANY } else { MOST_VALUES });
     }
     let mut values: Vec<(String, u32)> =
         values.into_iter().map(|(_, value, code)| (value.to_string(), code)).collect();

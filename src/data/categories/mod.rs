@@ -31,7 +31,7 @@ pub use means::{Means, means_without};
 pub const MOST_DISTINCT: usize = 10_000;
 
 /// Longest text (bytes) that is a value of its own. Longer ones are other values.
-const LONGEST_VALUE: usize = 256;
+pub(super) const LONGEST_VALUE: usize = 256;
 
 /// What the features of other values and of NULL show in place of a value.
 const OTHER: &str = "(other)";
@@ -250,6 +250,19 @@ impl Categories {
     pub fn input_names(&self, features: &[String]) -> Vec<String> {
         let numbers = features[..self.numbers(features.len())].iter().cloned();
         numbers.chain(self.names()).collect()
+    }
+
+    /// The features with means of categories in which most values with a mean have a feature of their own.
+    pub fn repeated_means(&self, features: usize) -> Vec<usize> {
+        let repeats = |category: &Category| {
+            category.means().is_some_and(|means| means.entries().count() <= 2 * category.values.len())
+        };
+        let inputs = self.inputs(features).into_iter();
+        let means = inputs.filter_map(|input| match input {
+            InputColumn::Category(category, features) if repeats(category) => Some(features.end - 1),
+            _ => None,
+        });
+        means.collect()
     }
 
     /// Whether a feature with this number, among `features`, belongs to a category.

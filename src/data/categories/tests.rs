@@ -132,3 +132,16 @@ fn features_have_names_that_differ() {
     assert!(valid.validate(&["price".to_owned()]).is_err());
     assert!(valid.validate(&valid.feature_names().chain(["price".to_owned()]).collect::<Vec<_>>()).is_err());
 }
+
+#[test]
+fn many_values_in_many_rows_have_few_features() {
+    let learned = |rows: usize, values: usize| {
+        let queries: Vec<usize> = (0..rows).map(|row| row / 10).collect();
+        let query_ids: Vec<Id> = (0..rows.div_ceil(10) as i64).map(Id::Integer).collect();
+        let mut codes = Codes::new(0);
+        (0..rows).for_each(|row| codes.push(Some(&format!("v{}", row % values))));
+        let rows = RowsOfCodes { queries: &queries, query_ids: &query_ids, documents: None, relevance: &[] };
+        codes.listed("x", rows).unwrap().category.values().len()
+    };
+    assert_eq!([learned(20_000, 150), learned(20_100, 150), learned(20_100, 100)], [100, 25, 100]);
+}

@@ -306,10 +306,11 @@ impl<'a> Evaluation<'a> {
 
     /// Adds the unknown values of a part.
     fn add_unknown(&mut self, found: Vec<UnknownValues>) {
-        if self.unknown.is_empty() {
-            self.unknown = found;
-        } else {
-            self.unknown.iter_mut().zip(found).for_each(|(known, more)| known.add(more));
+        for more in found {
+            match self.unknown.iter_mut().find(|known| known.name == more.name) {
+                Some(known) => known.add(more),
+                None => self.unknown.push(more),
+            }
         }
     }
 

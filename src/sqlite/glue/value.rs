@@ -3,8 +3,8 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use crate::base::{Error, LONGEST_VECTOR, Result, json_problem, numbers, shorten, whole_number};
-use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, no_vector, text_number};
+use crate::base::{Error, LONGEST_VECTOR, Result, json_problem, numbers, shorten, text_number, whole_number};
+use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, no_vector};
 use crate::model::Model;
 
 /// A value that an SQL function returns.
@@ -255,7 +255,9 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     for (value, input) in values.iter().zip(inputs) {
         match (input, value) {
             (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
-            (InputColumn::Number(at), value) => match value.as_f64() {
+            // As in the rows of a source, a text may be a number.
+            (InputColumn::Number(at), value) => match value.as_f64().or_else(|| text_number(value.as_str()?))
+            {
                 Some(number) => features[at] = number,
                 None => {
                     return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), card.features[at]));

@@ -39,6 +39,8 @@ pub struct Scaled {
     landmarks: Vec<(usize, Value, Arc<Matrix>)>,
     /// Number of query features after those of documents.
     joined: usize,
+    /// Features that are 0 in all documents.
+    hidden: Vec<usize>,
     memory: Vec<Reservation>,
 }
 
@@ -61,30 +63,40 @@ impl<'a> Copies<'a> {
         self.data
     }
 
-    /// The documents with this scaling, followed by the query features that kernels see.
+    /// The documents with this scaling, followed by the query features that kernels see. Quantiles hide means of categories
+    /// that repeat what values of their own tell: folds share sums of kernels, so validation would see held-out grades in
+    /// these means (docs/adr/0028-categories.md).
     pub fn for_kernels(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
-        self.find(kind, self.joined, control)
+        let hidden = if kind == ScalingKind::QueryMinmax {
+            Vec::new()
+        } else {
+            self.data.categories.repeated_means(self.data.names.len())
+        };
+        self.find(kind, self.joined, &hidden, control)
     }
 
     /// The documents with this scaling.
     pub fn get(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
-        self.find(kind, None, control)
+        self.find(kind, None, &[], control)
     }
 
     fn find(
         &mut self,
         kind: ScalingKind,
         joined: Option<&QueryFeatureRule>,
+        hidden: &[usize],
         control: &Control,
     ) -> Result<&mut Scaled> {
         let width = joined.map_or(0, QueryFeatureRule::number_count);
-        let is_known = |scaled: &Scaled| scaled.scaling.kind() == kind && scaled.joined == width;
+        let is_known = |scaled: &Scaled| {
+            scaled.scaling.kind() == kind && scaled.joined == width && scaled.hidden == hidden
+        };
         let known = self.known.iter().position(is_known);
         if known.is_none() {
             if self.data.n_docs() > MOST_KEPT {
                 self.known.clear();
             }
-            self.known.push(Scaled::new(kind, self.data, joined, control)?);
+            self.known.push(Scaled::new(kind, self.data, (joined, hidden), control)?);
         }
         let index = known.unwrap_or(self.known.len() - 1);
         Ok(&mut self.known[index])
@@ -95,19 +107,24 @@ impl Scaled {
     fn new(
         kind: ScalingKind,
         data: &Dataset,
-        joined: Option<&QueryFeatureRule>,
+        (joined, hidden): (Option<&QueryFeatureRule>, &[usize]),
         control: &Control,
     ) -> Result<Self> {
         let copy = control.reserve(data.bytes(), "a scaled copy of the documents", FEWER)?;
-        let scaling = Scaling::fit(kind, data, control)?;
         let mut scaled = data.clone();
+        for feature in hidden {
+            // Quantiles of a constant feature are 0 at every value, so rankings do not see it either.
+            scaled.features.set_column(*feature, std::iter::repeat_n(0.0, data.n_docs()));
+        }
+        let scaling = Scaling::fit(kind, &scaled, control)?;
         let more = scale(&scaling, kind, &mut scaled, control)?;
         let (mut memory, mut width) = (vec![copy, more], 0);
         if let Some(rule) = joined {
             width = rule.number_count();
             memory.push(rule.append_numbers(&mut scaled, control)?);
         }
-        Ok(Self { scaling, data: Arc::new(scaled), landmarks: Vec::new(), joined: width, memory })
+        let (data, hidden) = (Arc::new(scaled), hidden.to_vec());
+        Ok(Self { scaling, data, landmarks: Vec::new(), joined: width, hidden, memory })
     }
 
     /// At most `count` documents that span the space of a kernel (rows).
