@@ -21,8 +21,7 @@ const RIDGE: f64 = 10.0;
 const NEWTON_RIDGE: f64 = 50.0;
 
 /// Smallest number of documents with which a tree may split all features by default. On real sets of about 10,000
-/// documents all features were up to .007 worse than half of them, on 60,000 simulated documents .010 better
-/// (docs/benchmarks.md).
+/// documents all features were up to .007 worse than half of them, on 60,000 simulated documents .010 better.
 const MANY_DOCUMENTS: usize = 30_000;
 
 /// Fraction of the features for fewer documents.
