@@ -39,7 +39,7 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
     (VECTOR, "ltr_vec(y)", "left_out", "ltr_vec(\"features\", \"c\")"),
     (VECTOR, "q % 4", "left_out", r#"{"columns": {"query_features": ["c"]}}"#),
     (VECTOR, "substr('abc', 1 + 3 * y, 1)", "left_out", r#"{"columns": {"categories": ["c"]}}"#),
-    (WIDE, "'v' || (i * 7 % 80)", "left_out", r#"{"columns": {"categories": ["c"]}}"#),
+    (WIDE, "'v' || (i * 7 % 80)", "category", ""),
     (WIDE, "substr('abc', 1 + 3 * y, 1)", "category", ""),
     (WIDE, "iif(y > 0.5, 'yes', 'no')", "category", ""),
     (WIDE, "iif(y > 0.5, 'sale', NULL)", "category", ""),
@@ -117,7 +117,7 @@ fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
     let connection = database();
     for (others, column, options, fate, told) in [
         (WIDE, "'b' || (i * 7 % 5)", json!({}), "category", ""),
-        (WIDE, "'t' || (i / 2 % 85)", json!({}), "left_out", r#"{"columns": {"categories": ["brand_id"]}}"#),
+        (WIDE, "'t' || (i / 2 % 85)", json!({}), "category", ""),
         (WIDE, "'b' || (i * 7 % 5)", json!({"buckets": 4}), "left_out", "takes numbers only"),
         (VECTOR, "'b' || (i * 7 % 5)", json!({}), "left_out", r#"{"columns": {"categories": ["brand_id"]}}"#),
         (WIDE, "'s' || q", json!({}), "id", ""),

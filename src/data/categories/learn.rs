@@ -2,7 +2,7 @@
 //!
 //! | a text column is a category on its own if | so that |
 //! |---|---|
-//! | its different values are at most a third of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are none |
+//! | its different values are at most half of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are none |
 //! | its different values are at most half of the documents, or the rows of a document differ | titles are none |
 //! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
 //! | it differs within a query | it can order the documents of a query |
@@ -191,7 +191,7 @@ impl Codes {
         let Dictionary::New(known) = &self.dictionary else { return None };
         let counts = self.counts(known.len(), rows);
         let with_value: u64 = counts.iter().map(|count| count.rows).sum();
-        let are_few = 3 * known.len() as u64 <= with_value
+        let are_few = 2 * known.len() as u64 <= with_value
             && rows.documents.is_none_or(|documents| !self.names_documents(documents, known.len()));
         let is_better_converted = || known.keys().all(|value| is_convertible(value));
         let values = frequent(known, &counts, rows);
