@@ -281,13 +281,13 @@ fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
     };
     let missing =
         |feature: usize| (0..data.n_docs()).filter(|row| data.features.at(*row, feature).is_nan()).count();
-    let numbers = fingerprint.features.iter().enumerate().take(model.card.categories.numbers(names.len()));
-    let without = numbers.filter(|(_, profile)| profile.missing == 0 && profile.count() > 0);
-    let found = without.map(|(feature, _)| (&names[feature], missing(feature)));
-    found
-        .filter(|(_, missing)| *missing > 0)
-        .map(|(name, missing)| UnknownValues::of_number(name, missing, data.n_docs()))
-        .collect()
+    let numbers = names[..model.card.numbers()].iter().zip(&fingerprint.features).enumerate();
+    let always_known = numbers.filter(|(_, (_, profile))| profile.missing == 0);
+    let found = always_known.filter_map(|(feature, (name, _))| match missing(feature) {
+        0 => None,
+        missing => Some(UnknownValues::of_number(name, missing, data.n_docs())),
+    });
+    found.collect()
 }
 
 /// Weighted sums of the scaled features of each document: scores whose documents need not stay in memory scaled.

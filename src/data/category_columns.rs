@@ -112,7 +112,8 @@ impl DatasetBuilder {
         Ok((all, all_facts))
     }
 
-    /// Names the features: these numbers, and those of categories. `ignored`: columns that are no features.
+    /// Names the features: these numbers, and those of categories, of which the codes for means are returned too. `ignored`:
+    /// columns that are no features.
     ///
     /// # Errors
     /// Names that do not differ: ranking finds columns by name.
@@ -121,14 +122,16 @@ impl DatasetBuilder {
         numbers: Vec<String>,
         learned: Vec<Learned>,
         ignored: &[String],
-    ) -> Result<Categories> {
+    ) -> Result<(Categories, Vec<Vec<u32>>)> {
         self.names = numbers;
-        let categories: Categories = learned.into_iter().map(|learned| learned.category).collect();
+        let parts = learned.into_iter().map(|learned| (learned.category, learned.mean_codes));
+        let (categories, mean_codes): (Vec<_>, Vec<_>) = parts.unzip();
+        let categories: Categories = categories.into_iter().collect();
         self.names.extend(categories.feature_names());
         let is_ignored = |name: &String| ignored.iter().any(|other| other.eq_ignore_ascii_case(name));
         let repeated = categories.check_names(&self.names).err();
         match repeated.or_else(|| categories.input_names(&self.names).into_iter().find(is_ignored)) {
-            None => Ok(categories),
+            None => Ok((categories, mean_codes)),
             Some(name) => Err(self.two_features(&name)),
         }
     }

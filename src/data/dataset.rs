@@ -167,10 +167,9 @@ impl Dataset {
             self.offsets.iter().map(|offset| rows.partition_point(|row| row < offset)).collect();
         let doc_ids: Vec<Id> = rows.iter().map(|&row| self.doc_ids[row].clone()).collect();
         let groups: Vec<Id> = rows.iter().filter_map(|&row| self.groups.get(row).cloned()).collect();
-        let selected = |codes: &Vec<u32>| rows.iter().filter_map(|&row| codes.get(row).copied()).collect();
         Self {
             features: self.features.select_rows(rows),
-            mean_codes: self.mean_codes.iter().map(selected).collect(),
+            mean_codes: self.mean_codes.iter().map(|codes| codes_of(codes, rows)).collect(),
             row_groups: row_groups(&doc_ids, &groups, &offsets, self.constraint),
             doc_ids,
             relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
@@ -239,6 +238,11 @@ impl Dataset {
         self.query_names.clone_from(&model.query_names);
         Ok(self)
     }
+}
+
+/// The codes of these rows; none if there are none.
+pub(super) fn codes_of(codes: &[u32], rows: &[usize]) -> Vec<u32> {
+    rows.iter().filter_map(|&row| codes.get(row).copied()).collect()
 }
 
 /// Operations, for [`Ticks`], of finding the numbers of a row.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::categories::Learned;
 use super::columns::ColumnFacts;
-use super::dataset::{Dataset, row_groups};
+use super::dataset::{Dataset, codes_of, row_groups};
 use super::id::Id;
 use super::matrix::{ColumnGroup, Matrix, shaped};
 use super::missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
@@ -99,9 +99,7 @@ impl DatasetBuilder {
         };
         let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         let category_rows = learned.iter_mut().map(|learned| std::mem::take(&mut learned.unknown)).collect();
-        let mean_codes: Vec<Vec<u32>> =
-            learned.iter_mut().map(|learned| std::mem::take(&mut learned.mean_codes)).collect();
-        let categories = self.name_features(kept_names, learned, &report.ignored)?;
+        let (categories, mean_codes) = self.name_features(kept_names, learned, &report.ignored)?;
         let is_missing =
             |column: &&usize| self.columns.get(**column).is_some_and(|column| column.first_missing.is_some());
         let missing_bytes = MissingValues::bytes(matrix.rows(), kept.iter().filter(is_missing).count());
@@ -139,8 +137,7 @@ impl DatasetBuilder {
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
-        let ordered = |codes: Vec<u32>| order.iter().filter_map(|&row| codes.get(row).copied()).collect();
-        let mean_codes = mean_codes.into_iter().map(ordered).collect();
+        let mean_codes = mean_codes.iter().map(|codes| codes_of(codes, &order)).collect();
         let data = Dataset { missing: options.missing, categories, category_rows, mean_codes, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;

@@ -7,7 +7,7 @@
 //!
 //! In training the rows of a query get means of the queries in other folds, never of their own query: folds are those of a hash of
 //! the id. Sums are taken in an order that does not depend on that of the rows. Where a part of the rows is held out, means are
-//! made again from the others ([`make_again`]).
+//! made again from the others ([`means_without`]).
 //!
 //! There is such a feature if means tell relevance: with g(q) the sum over the rows of query q of (relevance - its mean in q)
 //! times the mean of the value in other folds,
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
 use crate::base::Ticks;
 use crate::data::{Dataset, Id};
-use crate::math::{sort_ascending, sort_items};
+use crate::math::{compare, sort_ascending, sort_items};
 
 /// Rows of relevance 0 that each mean has besides its own.
 const SMOOTHING: f64 = 5.0;
@@ -97,27 +97,18 @@ impl Means {
 
 /// Whether the means of the values of rows tell their relevance.
 fn tell_relevance(means: &[f64], rows: RowsOfCodes<'_>) -> bool {
-    /// Sums over the rows of a query.
-    #[derive(Clone, Copy, Default)]
-    struct Sums {
-        rows: f64,
-        relevance: f64,
-        means: f64,
-        products: f64,
-    }
-    let (mut of_queries, mut ticks) = (vec![Sums::default(); rows.query_ids.len()], Ticks::default());
+    let (mut of_queries, mut ticks) = (vec![Vec::new(); rows.query_ids.len()], Ticks::default());
     for ((query, relevance), mean) in rows.queries.iter().zip(rows.relevance).zip(means) {
         ticks.add(8);
-        let sums = &mut of_queries[*query];
-        *sums = Sums {
-            rows: sums.rows + 1.0,
-            relevance: sums.relevance + relevance,
-            means: sums.means + mean,
-            products: sums.products + relevance * mean,
-        };
+        of_queries[*query].push((*relevance, *mean));
     }
-    let gain = |sums: &Sums| sums.products - sums.relevance * sums.means / sums.rows.max(1.0);
-    let mut gains: Vec<f64> = of_queries.iter().map(gain).collect();
+    // Sums in an order that does not depend on that of the rows.
+    let gain = |mut of_query: Vec<(f64, f64)>| {
+        sort_items(&mut of_query, |a, b| compare(a.0, b.0).then_with(|| compare(a.1, b.1)));
+        let average = of_query.iter().map(|(relevance, _)| relevance).sum::<f64>() / of_query.len() as f64;
+        of_query.iter().map(|(relevance, mean)| (relevance - average) * mean).sum()
+    };
+    let mut gains: Vec<f64> = of_queries.into_iter().map(gain).collect();
     sort_ascending(&mut gains);
     let squares: f64 = gains.iter().map(|gain| gain * gain).sum();
     squares > 0.0 && gains.iter().sum::<f64>() >= CLEAR * (2.0 * squares).sqrt()
@@ -303,7 +294,9 @@ mod tests {
             ..Dataset::default()
         };
         // Without the last ten queries, and without the first document of each query.
-        for is_held in [&(|row: usize| row >= 120) as &dyn Fn(usize) -> bool, &|row: usize| row % 4 == 0] {
+        for is_held in
+            [&(|row: usize| row >= 120) as &dyn Fn(usize) -> bool, &|row: usize| row.is_multiple_of(4)]
+        {
             let held_out: Vec<bool> = (0..160).map(is_held).collect();
             let [(feature, found)] = &means_without(&data, &held_out)[..] else { panic!("one category") };
             assert_eq!(*feature, 2);
