@@ -23,6 +23,7 @@ const TRAININGS: &[(&str, &str)] = &[
     ("rank_svm", r#"{"buckets": 4, "scale": "standard", "missing": "mean", "lambda": [0.1, 0.01]}"#),
     ("list_net", r#"{"buckets": 4, "scale": "none", "missing": "zero", "lambda": [0.1, 0.01]}"#),
     ("cs_list_mle", r#"{"buckets": 4, "scale": "quantile", "missing": "zero", "lambda": 0.1}"#),
+    ("auto", r#"{"buckets": 4, "kernel": "linear", "missing": "mean", "effort": 1}"#),
 ];
 
 const JUDGED: &str = "CREATE TABLE judged AS

@@ -82,6 +82,21 @@ const BRAND_CASES: &[(&str, &str)] = &[
     ("boosted_trees", r#"{"trees": 3, "depth": 2, "columns": {"categories": ["brand"]}}"#),
 ];
 
+/// With a category of 21 values, which tell relevance.
+const WITH_SHOPS: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, b AS price, \
+     's' || (7 * relevance + (query_id + doc_id + n) % 7) AS shop FROM judged, \
+     (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5)";
+
+/// Options of models with the mean relevance of each value of a category.
+const SHOPS_CASES: &[(&str, &str)] =
+    &[("rank_svm", r#"{"lambda": 0.02, "scale": "none", "columns": {"categories": ["shop"]}}"#)];
+
+/// With vectors in single precision.
+const VECTORS: &str = "SELECT query_id, doc_id, relevance, ltr_vec(a, b) AS features, q_mood FROM judged";
+
+/// Options of models whose blocks have such vectors.
+const VECTORS_CASES: &[(&str, &str)] = &[("q_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#)];
+
 /// Options of models whose kernels see query features.
 const DIFFERENT_CASES: &[(&str, &str)] = &[("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#)];
 
@@ -201,6 +216,8 @@ pub fn samples(connection: &Connection) -> Vec<Sample> {
         (WEIGHTED_CASES, WEIGHTED),
         (DIFFERENT_CASES, DIFFERENT),
         (BRAND_CASES, WITH_BRAND),
+        (SHOPS_CASES, WITH_SHOPS),
+        (VECTORS_CASES, VECTORS),
     ];
     let of_sources =
         sources.iter().flat_map(|(cases, source)| cases.iter().map(move |case| (case.0, case.1, *source)));
