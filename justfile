@@ -51,6 +51,10 @@ deny:
 fuzz name seconds="" *arguments="":
     fuzz/run {{ name }} "{{ seconds }}" {{ arguments }}
 
+# Lines that inputs of fuzzing reach, by file; with files, the count of each line (needs tools of LLVM 19 or newer).
+fuzz-coverage *files:
+    fuzz/coverage {{ files }}
+
 # Tests under AddressSanitizer: `storing` and `hostile` in short form, `all`, or arguments of `cargo test`.
 asan *tests:
     .ci/asan {{ tests }}
