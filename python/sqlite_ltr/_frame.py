@@ -35,6 +35,8 @@ class Frame:
     rows: int
     extend: Extend
     make: Make
+    # Columns of a categorical type.
+    categorical: list[str]
 
     def position(self, name: str) -> int | None:
         """Return the position of a column, as SQL compares names: in any case of letters."""
@@ -88,7 +90,7 @@ def read(frame: Any) -> Frame:
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
     storable = [_storable(name, column) for name, column in zip(names, columns)]
-    return Frame(names, storable, lengths.pop(), extend, make)
+    return Frame(names, storable, lengths.pop(), extend, make, _categorical(frame, names))
 
 
 def sizes_to_ids(sizes: Iterable[Any], rows: int) -> list[int]:
@@ -143,6 +145,13 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
     if kind.endswith(".LazyFrame"):
         raise TypeError(f"not a data frame yet: {kind} has no rows; pass those of its method collect()")
     raise TypeError(f"not a data frame: {kind}; allowed are {_ACCEPTED}")
+
+
+def _categorical(frame: Any, names: list[str]) -> list[str]:
+    """Return the columns of a categorical type of pandas or Arrow. Those of polars have texts only."""
+    types = frame.dtypes if hasattr(frame, "dtypes") else getattr(getattr(frame, "schema", None), "types", [])
+    kinds = map(str, types)
+    return [name for name, kind in zip(names, kinds) if kind == "category" or kind.startswith("dictionary<")]
 
 
 def _pandas_extend(frame: Any) -> Extend:

@@ -18,6 +18,7 @@ from sqlite_ltr._call import (
     select,
     table,
     to_json,
+    warn,
     warn_again,
     with_columns,
 )
@@ -39,8 +40,8 @@ def train(
 ) -> bytes:
     """Train a model on judged documents: one row for each query and document.
 
-    Columns get their roles by name, as in SQL: `query_id`, `relevance`, `doc_id` and others. The remaining numeric
-    columns are features. NaN, None and NA are missing values.
+    Columns get their roles by name, as in SQL: `query_id`, `relevance`, `doc_id` and others. The remaining columns of
+    numbers are features, those of texts with few values are categories. NaN, None and NA are missing values.
 
     Args:
         df: a data frame of pandas, polars or pyarrow, a mapping of columns, or a list of rows that are mappings.
@@ -61,9 +62,23 @@ def train(
 
     Warnings of the training, such as those about columns that are left out, are issued as `UserWarning`.
     """
-    with _judged(read(df), query, relevance, doc, group, options) as (connection, settings):
+    frame = read(df)
+    with _judged(frame, query, relevance, doc, group, options) as (connection, settings):
         model: bytes = scalar(connection, "SELECT ltr_fit(?, 'frame', ?)", algorithm, settings)
+        if frame.categorical:
+            _warn_of_numbers(frame, card(connection, model)["roles"]["features"] or [])
     return model
+
+
+def _warn_of_numbers(frame: Frame, features: Sequence[str]) -> None:
+    names = [name for name in frame.categorical if name in features]
+    if names:
+        columns = {"columns": {"categories": names}}
+        listed = ", ".join(f'"{name}"' for name in names)
+        warn(
+            f"{listed} has a categorical type, but its values are numbers, so it is a number; to use its values as "
+            f"features, pass options={to_json(columns)}"
+        )
 
 
 def cross_validate(

@@ -23,20 +23,22 @@ _QUERY, _RELEVANCE = "query_id", "relevance"
 class LtrRanker(BaseEstimator):  # type: ignore[misc]
     """Learning to rank: predicts scores by which the documents of a query are ordered.
 
-    Rows of X are documents, columns are features. The query of each row is given by `group`, the number of rows of
+    Rows of X are documents, columns are features: numbers, or texts and categorical types, whose values are features.
+    The query of each row is given by `group`, the number of rows of
     each query in the order of the rows, or by `qid`, the query of each row. Without both, all rows are one query.
 
     Args:
         algorithm: an algorithm of `ltr_train`. The default ranks with one linear function, trains fast, and also works
             with one query. "auto" compares scalings and kernels by cross-validation and needs 10 queries.
-        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} X may have NaN.
+        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} numbers may be NaN. Texts may be
+            missing without it.
 
     Attributes:
         model_: the trained model, as `ltr_fit` returns it. SQL can use it: features have the names of the columns of X,
             or x0, x1, ...
         coef_: the weights of the scaled features, whose names are `get_feature_names_out()`. Only models of one linear
             function have it.
-        feature_importances_: the share of each feature, which sum to 1: of the absolute weights, or of the splits of
+        feature_importances_: the share of each column of X, which sum to 1: of the absolute weights, or of the splits of
             trees. Other models do not have it: `sqlite_ltr.importance` works with all.
         n_features_in_, feature_names_in_: as in every estimator of scikit-learn.
     """
@@ -59,11 +61,15 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             ValueError, TypeError: X, y, group or qid cannot be used; the message says why.
             sqlite3.OperationalError: an error of `ltr_fit`, for example if y is the same in all rows.
         """
-        X, y = validate_data(self, X, y, ensure_min_samples=2, y_numeric=True, ensure_all_finite=self._finite())
+        texts = _text_columns(X)
+        X, y = validate_data(self, X, y, ensure_min_samples=2, y_numeric=True, **self._checks(texts))
         frame = self._frame(X, group, qid)
         frame[_RELEVANCE] = y
         options = as_dict("options", self.options, {"lambda": 0.1})
-        columns = {"features": self._names(), **options.get("columns", {})}
+        names, given = self._names(), options.get("columns", {})
+        categories = given.get("categories", [names[column] for column in texts])
+        numbers = [name for name in names if name not in categories]
+        columns = {"features": numbers, **({"categories": categories} if categories else {}), **given}
         _warn_without_queries(frame, group, qid)
         self.model_ = train(
             frame, query=_QUERY, relevance=_RELEVANCE, algorithm=self.algorithm, options={**options, "columns": columns}
@@ -119,12 +125,27 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     def feature_importances_(self) -> Any:
         """The share of each feature."""
         check_is_fitted(self)
-        features = self.n_features_in_
+        columns = self._columns_of_features()
         if info(self.model_)["capabilities"]["linear"]:
-            parts = numpy.abs(self.coef_).reshape(-1, features).sum(axis=0)
+            parts = numpy.abs(self.coef_).reshape(-1, len(columns)).sum(axis=0)
         else:
-            parts = numpy.bincount([split % features for split in self._splits()], minlength=features).astype("f8")
-        return parts / (parts.sum() or 1)
+            splits = [split % len(columns) for split in self._splits()]
+            parts = numpy.bincount(splits, minlength=len(columns)).astype("f8")
+        of_columns = numpy.bincount(columns, weights=parts, minlength=self.n_features_in_)
+        return of_columns / (of_columns.sum() or 1)
+
+    def _columns_of_features(self) -> list[int]:
+        """Return the column of X of each feature of the model: numbers, then the values of each category."""
+        card, names = info(self.model_), self._names()
+        features, columns = card["feature_names"], []
+        for number in card["roles"]["features"]:
+            columns.append(names.index(number))
+        for category in sorted(card["roles"]["categories"] or []):
+            # The last features of a category are those of NULL and of the mean.
+            last = features.index(f"{category}=(NULL)", len(columns))
+            last += features[last + 1 : last + 2] == [f"{category}=(mean)"]
+            columns += [names.index(category)] * (last + 1 - len(columns))
+        return columns
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the scaled features of a linear model, of the features of other models."""
@@ -167,10 +188,16 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         """Return which values of X scikit-learn accepts."""
         return "allow-nan" if "missing" in (self.options or {}) else True
 
+    def _checks(self, texts: list[int]) -> dict[str, Any]:
+        """Return how scikit-learn checks X. Texts stay as they are and may be missing; SQL checks the numbers beside."""
+        if texts:
+            return {"dtype": None, "ensure_all_finite": "allow-nan"}
+        return {"ensure_all_finite": self._finite()}
+
     def _candidates(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:
         """Return the frame of X with the features of the training."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, ensure_all_finite=self._finite())
+        X = validate_data(self, X, reset=False, **self._checks(_text_columns(X)))
         return self._frame(X, group, qid)
 
     def _frame(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:
@@ -193,6 +220,19 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         """Return the names of the features."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+
+
+def _text_columns(X: Any) -> list[int]:
+    """Return the positions of the columns that have texts, or a categorical type."""
+    types = list(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    if all(getattr(kind, "kind", "O") in "biufc" for kind in types):
+        return []
+    values = numpy.asarray(X, dtype=object)
+    if values.ndim != 2:
+        return []
+    named = [getattr(kind, "name", "") == "category" for kind in types] if len(types) == values.shape[1] else []
+    texts = [any(isinstance(value, str) for value in column) for column in values.T]
+    return [at for at, is_text in enumerate(texts) if is_text or (named and named[at])]
 
 
 def _warn_without_queries(frame: Mapping[str, Any], group: Iterable[int] | None, qid: Iterable[Any] | None) -> None:

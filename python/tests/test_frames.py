@@ -348,6 +348,17 @@ class TestValues:
         assert model == fit({**columns, "color": color})
         assert info(model)["roles"]["categories"] == ["color"]
 
+    @pytest.mark.parametrize("codes", [[1, 2, 3], ["07", "08", "11"]])
+    def test_a_category_of_numbers_is_told(self, codes):
+        frame = pd.DataFrame(judgments()).assign(city=pd.Categorical(codes * (ROWS // 3) + codes[: ROWS % 3]))
+        with pytest.warns(UserWarning, match='"city" has a categorical type, but its values are numbers'):
+            assert "city" in info(fit(frame))["roles"]["features"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            options = {**OPTIONS, "columns": {"features": ["x", "y"], "categories": ["city"]}}
+            model = train(frame, algorithm="rank_svm", options=options)
+        assert info(model)["roles"]["categories"] == ["city"]
+
     def test_dates_are_text(self):
         columns = judgments()
         day = datetime.date(2026, 11, 22)

@@ -280,3 +280,54 @@ def test_without_scikit_learn():
     code = "import sys; sys.modules['sklearn'] = None; import sqlite_ltr; sqlite_ltr.train; import sqlite_ltr.sklearn"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ImportError: LtrRanker needs scikit-learn 1.6 or newer: pip install 'scikit-learn>=1.6'" in run.stderr
+
+
+def shop(kind="text"):
+    """Return a frame, grades and queries: the brand decides, the noise does not."""
+    rows = np.arange(20 * 12)
+    brand = np.array([f"b{row * 7 % 5}" for row in rows], dtype=object)
+    frame = pd.DataFrame({"noise": rows * 31 % 17 / 17, "brand": brand, "price": rows * 13 % 11 / 11})
+    if kind == "category of numbers":
+        frame["brand"] = pd.Categorical(rows * 7 % 5)
+    elif kind != "text":
+        frame["brand"] = frame["brand"].astype(kind)
+    return frame, rows * 7 % 5 > 2, rows // 12
+
+
+class TestTexts:
+    @pytest.mark.parametrize("kind", ["text", "category", "string", "category of numbers"])
+    @pytest.mark.parametrize("algorithm", ["rank_svm", "boosted_trees"])
+    def test_texts_and_categorical_types_are_categories(self, kind, algorithm):
+        frame, grades, queries = shop(kind)
+        options = {"lambda": 0.01} if algorithm == "rank_svm" else {"trees": 10}
+        model = LtrRanker(algorithm, options=options).fit(frame, grades, qid=queries)
+        judged = frame.assign(query_id=queries, relevance=grades.astype(int))
+        columns = {"features": ["noise", "price"], "categories": ["brand"]}
+        assert model.model_ == train(judged, algorithm=algorithm, options={**options, "columns": columns})
+        assert model.score(frame, grades, qid=queries) == 1.0
+        noise, brand, price = model.feature_importances_
+        assert brand > 0.5 and noise + price == pytest.approx(1 - brand)
+        assert pickle.loads(pickle.dumps(model)).predict(frame, qid=queries).tolist() == (
+            model.predict(frame, qid=queries).tolist()
+        )
+
+    def test_texts_may_be_missing_and_numbers_may_not(self):
+        frame, grades, queries = shop()
+        frame.loc[::9, "brand"] = None
+        model = LtrRanker(options={"lambda": 0.01}).fit(frame, grades, qid=queries)
+        assert np.isfinite(model.predict(frame, qid=queries)).all()
+        frame.loc[4, "price"] = np.nan
+        with pytest.raises(sqlite3.OperationalError, match='"price"'):
+            LtrRanker(options={"lambda": 0.01}).fit(frame, grades, qid=queries)
+
+    def test_arrays_of_objects_and_cross_validation(self):
+        frame, grades, queries = shop()
+        values = frame.to_numpy(dtype=object)
+        model = LtrRanker(options={"lambda": 0.01}).fit(values, grades, qid=queries)
+        assert model.feature_importances_[1] > 0.5
+        with sklearn.config_context(enable_metadata_routing=True):
+            ranker = LtrRanker(options={"lambda": 0.01}).set_fit_request(qid=True).set_score_request(qid=True)
+            found = cross_val_score(
+                ranker, frame, grades, cv=GroupKFold(4), params={"qid": queries, "groups": queries}
+            )
+        assert found.tolist() == [1.0] * 4

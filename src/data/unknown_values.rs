@@ -89,10 +89,10 @@ impl UnknownValues {
         self.unknown as f64 / self.total.max(1) as f64
     }
 
-    /// A warning if at least half of the rows have an unknown value, and not by chance.
+    /// A warning if at least a quarter of the rows have an unknown value, and not by chance.
     pub fn warning(&self) -> Option<String> {
         let Self { name, counted, total, unknown, usual, example } = self;
-        if *unknown == 0 || 2 * unknown < *total || self.chance() > RARELY {
+        if *unknown == 0 || 4 * unknown < *total || self.chance() > RARELY {
             return None;
         }
         let found = if *usual > 0.0 {
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_rows_warn_if_they_are_not_usual() {
+    fn a_quarter_of_the_rows_warns_if_it_is_not_usual() {
         for (unknown, total, usual, expected) in [
             (0, 0, 0.0, false),
             (0, 10, 0.0, false),
             (1, 10, 0.0, false),
-            (4, 10, 0.0, false),
-            (5, 10, 0.0, true),
+            (2, 10, 0.0, false),
+            (3, 10, 0.0, true),
             (1, 1, 0.0, true),
             (1, 1, 0.05, false),
             (2, 2, 0.05, true),

@@ -85,7 +85,7 @@ fn told(connection: &Connection, sql: &str, model: &str, source: &str) -> Vec<St
 #[test]
 fn every_function_tells_the_columns_whose_values_are_unknown() {
     let connection = shop();
-    // The column, its expression, an example, and whether half of the rows have unknown values in all queries, or in query 3.
+    // The column, its expression, an example, and whether a quarter of the rows have unknown values in all queries, or in query 3.
     let cases = [
         ("brand", "upper(brand)", "'ACME'", true),
         ("brand", "brand || ' '", "'acme '", true),
