@@ -30,16 +30,16 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     Args:
         algorithm: an algorithm of `ltr_train`. The default ranks with one linear function, trains fast, and also works
             with one query. "auto" compares scalings and kernels by cross-validation and needs 10 queries.
-        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} numbers may be NaN. Texts may be
-            missing without it.
+        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} numbers may be NaN. Texts may
+            be missing without it.
 
     Attributes:
         model_: the trained model, as `ltr_fit` returns it. SQL can use it: features have the names of the columns of X,
             or x0, x1, ...
         coef_: the weights of the scaled features, whose names are `get_feature_names_out()`. Only models of one linear
             function have it.
-        feature_importances_: the share of each column of X, which sum to 1: of the absolute weights, or of the splits of
-            trees. Other models do not have it: `sqlite_ltr.importance` works with all.
+        feature_importances_: the share of each column of X, which sum to 1: of the absolute weights, or of the splits
+            of trees. Other models do not have it: `sqlite_ltr.importance` works with all.
         n_features_in_, feature_names_in_: as in every estimator of scikit-learn.
     """
 
@@ -137,9 +137,8 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     def _columns_of_features(self) -> list[int]:
         """Return the column of X of each feature of the model: numbers, then the values of each category."""
         card, names = info(self.model_), self._names()
-        features, columns = card["feature_names"], []
-        for number in card["roles"]["features"]:
-            columns.append(names.index(number))
+        features = card["feature_names"]
+        columns = [names.index(number) for number in card["roles"]["features"]]
         for category in sorted(card["roles"]["categories"] or []):
             # The last features of a category are those of NULL and of the mean.
             last = features.index(f"{category}=(NULL)", len(columns))
@@ -189,7 +188,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         return "allow-nan" if "missing" in (self.options or {}) else True
 
     def _checks(self, texts: list[int]) -> dict[str, Any]:
-        """Return how scikit-learn checks X. Texts stay as they are and may be missing; SQL checks the numbers beside."""
+        """Return how scikit-learn checks X. Texts stay as they are and may be missing; SQL checks numbers beside."""
         if texts:
             return {"dtype": None, "ensure_all_finite": "allow-nan"}
         return {"ensure_all_finite": self._finite()}

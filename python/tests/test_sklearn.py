@@ -306,7 +306,8 @@ class TestTexts:
         assert model.model_ == train(judged, algorithm=algorithm, options={**options, "columns": columns})
         assert model.score(frame, grades, qid=queries) == 1.0
         noise, brand, price = model.feature_importances_
-        assert brand > 0.5 and noise + price == pytest.approx(1 - brand)
+        assert brand > 0.5
+        assert noise + price == pytest.approx(1 - brand)
         assert pickle.loads(pickle.dumps(model)).predict(frame, qid=queries).tolist() == (
             model.predict(frame, qid=queries).tolist()
         )
@@ -327,7 +328,5 @@ class TestTexts:
         assert model.feature_importances_[1] > 0.5
         with sklearn.config_context(enable_metadata_routing=True):
             ranker = LtrRanker(options={"lambda": 0.01}).set_fit_request(qid=True).set_score_request(qid=True)
-            found = cross_val_score(
-                ranker, frame, grades, cv=GroupKFold(4), params={"qid": queries, "groups": queries}
-            )
+            found = cross_val_score(ranker, frame, grades, cv=GroupKFold(4), params={"qid": queries, "groups": queries})
         assert found.tolist() == [1.0] * 4
