@@ -139,7 +139,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         card, names = info(self.model_), self._names()
         features = card["feature_names"]
         columns = [names.index(number) for number in card["roles"]["features"]]
-        for category in sorted(card["roles"]["categories"] or []):
+        for category in sorted(card["roles"].get("categories", [])):
             # The last features of a category are those of NULL and of the mean.
             last = features.index(f"{category}=(NULL)", len(columns))
             last += features[last + 1 : last + 2] == [f"{category}=(mean)"]
