@@ -71,13 +71,14 @@ def train(
 
 
 def _warn_of_numbers(frame: Frame, features: Sequence[str]) -> None:
+    """Warn about columns of a categorical type that became features of numbers."""
     names = [name for name in frame.categorical if name in features]
     if names:
         columns = {"columns": {"categories": names}}
         listed = ", ".join(f'"{name}"' for name in names)
         warn(
-            f"{listed} has a categorical type, but its values are numbers, so it is a number; to use its values as "
-            f"features, pass options={to_json(columns)}"
+            f"{listed}: a categorical type whose values are numbers counts as a number; to use the values as features, "
+            f"pass options={to_json(columns)}"
         )
 
 

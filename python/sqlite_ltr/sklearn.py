@@ -123,7 +123,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> Any:
-        """The share of each feature."""
+        """The share of each column of X."""
         check_is_fitted(self)
         columns = self._columns_of_features()
         if info(self.model_)["capabilities"]["linear"]:

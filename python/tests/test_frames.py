@@ -351,7 +351,7 @@ class TestValues:
     @pytest.mark.parametrize("codes", [[1, 2, 3], ["07", "08", "11"]])
     def test_a_category_of_numbers_is_told(self, codes):
         frame = pd.DataFrame(judgments()).assign(city=pd.Categorical(codes * (ROWS // 3) + codes[: ROWS % 3]))
-        with pytest.warns(UserWarning, match='"city" has a categorical type, but its values are numbers'):
+        with pytest.warns(UserWarning, match='"city": a categorical type whose values are numbers counts as a number'):
             assert "city" in info(fit(frame))["roles"]["features"]
         with warnings.catch_warnings():
             warnings.simplefilter("error")

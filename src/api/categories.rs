@@ -7,7 +7,7 @@ use crate::data::{DatasetBuilder, Id, not_a_value};
 
 impl Dataset {
     /// Adds a category: a text or a number per row, `Id::Null` for a missing one. In training each value with at least 3 rows in
-    /// 2 queries, at most the 100 most frequent ones, becomes a feature of 0 and 1; all other values have one together, and so
+    /// 2 queries, at most the 100 most frequent ones (rule 2.19), becomes a feature of 0 and 1; all other values have one together, and so
     /// have missing ones. The model keeps the values and finds the category by its name.
     ///
     /// ```

@@ -166,8 +166,10 @@ pub struct ColumnFacts {
     last: u64,
     /// The first text, shortened.
     first_text: String,
-    /// Why the first text that cannot be the value of a category is none.
-    text_problem: Option<&'static str>,
+    /// Whether all texts are UTF-8.
+    is_utf8: bool,
+    /// Whether a text is short enough for a value of a category.
+    has_short_text: bool,
     /// Number of bytes of the first BLOB, if all BLOBs have this number.
     blob_bytes: Option<usize>,
 }
@@ -184,7 +186,8 @@ impl Default for ColumnFacts {
             within,
             last: 0,
             first_text: String::new(),
-            text_problem: None,
+            is_utf8: true,
+            has_short_text: false,
             blob_bytes: None,
         }
     }
@@ -209,9 +212,8 @@ impl ColumnFacts {
                     self.first_text = shorten(&String::from_utf8_lossy(&text[..text.len().min(400)]));
                 }
                 self.kinds[1] += 1;
-                if self.text_problem.is_none() {
-                    self.text_problem = problem_of_value(text);
-                }
+                self.is_utf8 &= std::str::from_utf8(text).is_ok();
+                self.has_short_text |= text.len() <= LONGEST_VALUE;
                 if has_all { 0 } else { xxh64(text, 2) }
             }
             Seen::Blob(bytes) => {
@@ -299,9 +301,12 @@ impl ColumnFacts {
         &self.first_text
     }
 
-    /// Why a text cannot be the value of a category, if there is such a text.
-    pub fn text_problem(&self) -> Option<&'static str> {
-        self.text_problem
+    /// Why a column of texts cannot be a category because of them.
+    pub fn text_problem(&self) -> Option<String> {
+        if !self.is_utf8 {
+            return Some("a text in it is not UTF-8".to_owned());
+        }
+        (!self.has_short_text).then(|| format!("its texts have more than {LONGEST_VALUE} bytes"))
     }
 
     /// The kinds of its values.
@@ -316,16 +321,6 @@ impl ColumnFacts {
     /// Bytes of each BLOB, if all have the same number.
     pub fn blob_bytes(&self) -> Option<usize> {
         self.blob_bytes
-    }
-}
-
-fn problem_of_value(text: &[u8]) -> Option<&'static str> {
-    if std::str::from_utf8(text).is_err() {
-        Some("is not UTF-8")
-    } else if text.len() > LONGEST_VALUE {
-        Some("has more than 256 bytes")
-    } else {
-        None
     }
 }
 

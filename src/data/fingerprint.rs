@@ -248,9 +248,9 @@ impl Profile {
         sort_singles(&mut sample);
         let mut edges = edges(&sample);
         // A rare value beside a single frequent one has a bin as well, or it could become frequent unseen.
-        let (low, high) = known().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
-        if edges.is_empty() && low < high {
-            edges.push(low);
+        if edges.is_empty() {
+            let range = known().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+            edges.extend((range.0 < range.1).then_some(range.0));
         }
         // 2. Range and counts, from all values.
         let all = (f32::NEG_INFINITY, f32::INFINITY);

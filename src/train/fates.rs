@@ -384,7 +384,7 @@ impl LeftOut<'_> {
             _ => {
                 let kinds: Vec<&str> = facts.kinds().collect();
                 let warning =
-                    format!("the column \"{name}\" is left out because it has {}", kinds.join(" and "));
+                    format!("the column \"{name}\" is left out because it has {}", kinds.join(", "));
                 left_out("values of several types", Some(warning))
             }
         }
@@ -521,19 +521,15 @@ impl LeftOut<'_> {
         } else if !is_small {
             return left_out("text with many values", None);
         }
-        let how = if let Some(problem) = facts.text_problem() {
-            format!(
-                "a text in it {problem}, so it is no value of a category; mend or shorten it in the source"
-            )
-        } else if self.takes_categories {
-            format!(
-                "to use its values as features, use the options {}",
-                self.advice.listed("categories", name)
-            )
-        } else {
-            format!(
+        let how = match facts.text_problem() {
+            _ if !self.takes_categories => format!(
                 "this training takes numbers only; make one of each value in the source, as in {quoted} = '...'"
-            )
+            ),
+            Some(problem) => format!("{problem}, so it cannot be a category; change it in the source"),
+            None => {
+                let options = self.advice.listed("categories", name);
+                format!("to use its values as features, use the options {options}")
+            }
         };
         let values = found.distinct.unwrap_or(0);
         let warning = format!("the text column \"{name}\" is left out ({values} different values); {how}");

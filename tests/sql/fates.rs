@@ -69,7 +69,7 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
     ),
     (WIDE, "iif(i = 7, CAST(x'ff41' AS TEXT), substr('abc', 1 + 3 * y, 1))", "left_out", "is not UTF-8"),
     (WIDE, "substr('abc', 1 + 3 * y, 1) || hex(zeroblob(150))", "left_out", "more than 256 bytes"),
-    (WIDE, "iif(i = 7, x'01', substr('abc', 1 + 3 * y, 1))", "left_out", "it has texts and BLOBs"),
+    (WIDE, "iif(i = 7, x'01', substr('abc', 1 + 3 * y, 1))", "left_out", "it has texts, BLOBs"),
     (WIDE, "d AS slot, 1", "feature", ""),
 ];
 

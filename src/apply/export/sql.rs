@@ -34,7 +34,7 @@ const QUERY_COLUMN: &str = "query_id";
 /// An expression longer than [`LONGEST`].
 pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
     let mut columns = Columns::new(model);
-    // Window functions see the rows of the table only outside of a subquery.
+    // In the subquery, window functions would not see the other rows of the table.
     let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form() == Form::Scoring;
     let means = if terms.iter().all(is_of_row) { columns.name_means(model) } else { String::new() };
     let summands: Vec<Summand<'_>> = terms.iter().flat_map(|term| summands(&columns, term)).collect();
@@ -72,7 +72,7 @@ pub(super) struct Columns {
     missing: Missing,
     /// The rows of the same query.
     window: String,
-    /// A name with which that of no column begins.
+    /// A name that begins no name of a column.
     pieces: String,
 }
 
@@ -114,7 +114,7 @@ impl Columns {
         }
     }
 
-    /// Writes the means of categories as columns of a subquery, which splits of trees repeat often. Returns what it selects.
+    /// Moves the means of categories into columns of a subquery, and returns what it selects. Splits of trees repeat a mean often.
     fn name_means(&mut self, model: &Model) -> String {
         let inputs = model.card.categories.inputs(self.features.len());
         let mut selected = Vec::new();

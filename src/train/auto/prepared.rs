@@ -65,7 +65,7 @@ impl<'a> Copies<'a> {
 
     /// The documents with this scaling, followed by the query features that kernels see. Quantiles hide means of categories
     /// that repeat what values of their own tell: folds share sums of kernels, so validation would see held-out grades in
-    /// these means (docs/adr/0028-categories.md).
+    /// these means (docs/adr/0028-categories.md). Scaling within queries cannot hide a feature in later rows.
     pub fn for_kernels(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
         let hidden = if kind == ScalingKind::QueryMinmax {
             Vec::new()

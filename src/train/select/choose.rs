@@ -152,7 +152,22 @@ impl<'a> HeldOut<'a> {
     }
 
     fn judge(&self, part: usize) -> Dataset {
-        self.source.map_or_else(|| self.data.subset(&self.rows(part, true)), Dataset::clone)
+        self.source.map_or_else(|| self.rows_of(part, true, &self.means(part)), Dataset::clone)
+    }
+
+    /// The means of categories without the held-out rows, by feature (rule 2.23).
+    fn means(&self, part: usize) -> Vec<(usize, Vec<f64>)> {
+        means_without(self.data, &self.parts[part])
+    }
+
+    /// The rows of a part, held out or not, with these means.
+    fn rows_of(&self, part: usize, held: bool, means: &[(usize, Vec<f64>)]) -> Dataset {
+        let rows = self.rows(part, held);
+        let mut subset = self.data.subset(&rows);
+        for (feature, means) in means {
+            subset.features.set_column(*feature, rows.iter().map(|row| means[*row]));
+        }
+        subset
     }
 
     /// Whether all parts may be kept prepared: they are a copy of the training set each.
@@ -167,16 +182,8 @@ impl<'a> HeldOut<'a> {
         if self.source.is_some() {
             return Ok((self.data.clone(), self.judge(part), memory));
         }
-        let means = means_without(self.data, &self.parts[part]);
-        let subset = |held: bool| {
-            let rows = self.rows(part, held);
-            let mut subset = self.data.subset(&rows);
-            for (feature, means) in &means {
-                subset.features.set_column(*feature, rows.iter().map(|row| means[*row]));
-            }
-            subset
-        };
-        Ok((subset(false), subset(true), memory))
+        let means = self.means(part);
+        Ok((self.rows_of(part, false, &means), self.rows_of(part, true, &means), memory))
     }
 }
 
