@@ -66,10 +66,12 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         frame = self._frame(X, group, qid)
         frame[_RELEVANCE] = y
         options = as_dict("options", self.options, {"lambda": 0.1})
-        names, given = self._names(), options.get("columns", {})
-        categories = given.get("categories", [names[column] for column in texts])
-        numbers = [name for name in names if name not in categories]
-        columns = {"features": numbers, **({"categories": categories} if categories else {}), **given}
+        names, given = self._names(), options.get("columns") or {}
+        found = [names[column] for column in texts if names[column] not in given.get("ignore", ())]
+        categories = given.get("categories", found)
+        numbers = [name for name in names if name not in categories and name not in given.get("ignore", ())]
+        listed = {"features": numbers, "categories": categories}
+        columns = {**{key: columns for key, columns in listed.items() if columns}, **given}
         _warn_without_queries(frame, group, qid)
         self.model_ = train(
             frame, query=_QUERY, relevance=_RELEVANCE, algorithm=self.algorithm, options={**options, "columns": columns}
@@ -187,7 +189,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         """Return which values of X scikit-learn accepts."""
         return "allow-nan" if "missing" in (self.options or {}) else True
 
-    def _checks(self, texts: list[int]) -> dict[str, Any]:
+    def _checks(self, texts: list[Any]) -> dict[str, Any]:
         """Return how scikit-learn checks X. Texts stay as they are and may be missing; SQL checks numbers beside."""
         if texts:
             return {"dtype": None, "ensure_all_finite": "allow-nan"}
@@ -196,7 +198,9 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     def _candidates(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:
         """Return the frame of X with the features of the training."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._checks(_text_columns(X)))
+        # All texts of some rows may be missing.
+        texts = info(self.model_)["roles"].get("categories") or _text_columns(X)
+        X = validate_data(self, X, reset=False, **self._checks(texts))
         return self._frame(X, group, qid)
 
     def _frame(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:

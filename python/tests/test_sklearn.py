@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from sqlite_ltr import rank, train
+from sqlite_ltr import info, rank, train
 from sqlite_ltr.sklearn import LtrRanker
 
 pytestmark = pytest.mark.filterwarnings(
@@ -317,6 +317,11 @@ class TestTexts:
         frame.loc[::9, "brand"] = None
         model = LtrRanker(options={"lambda": 0.01}).fit(frame, grades, qid=queries)
         assert np.isfinite(model.predict(frame, qid=queries)).all()
+        assert np.isfinite(model.predict(frame.iloc[:3].assign(brand=None), qid=queries[:3])).all()
+        assert LtrRanker().fit(frame[["brand"]], grades, qid=queries).n_features_in_ == 1
+        options = {"lambda": 0.01, "columns": {"ignore": ["brand"]}}
+        ignored = LtrRanker(options=options).fit(frame, grades, qid=queries)
+        assert info(ignored.model_)["roles"]["features"] == ["noise", "price"]
         frame.loc[4, "price"] = np.nan
         with pytest.raises(sqlite3.OperationalError, match='"price"'):
             LtrRanker(options={"lambda": 0.01}).fit(frame, grades, qid=queries)

@@ -247,10 +247,11 @@ impl Profile {
         let mut sample: Vec<f32> = known().step_by(step).collect();
         sort_singles(&mut sample);
         let mut edges = edges(&sample);
-        // A rare value beside a single frequent one has a bin as well, or it could become frequent unseen.
-        if edges.is_empty() {
-            let range = known().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
-            edges.extend((range.0 < range.1).then_some(range.0));
+        // Rare values below and above a single frequent one have bins as well, or they could become frequent unseen.
+        if let (true, Some(&frequent)) = (edges.is_empty(), sample.get(sample.len() / 2)) {
+            let below = known().filter(|x| *x < frequent).reduce(f32::max);
+            let above = known().any(|x| x > frequent).then_some(frequent);
+            edges.extend(below.into_iter().chain(above));
         }
         // 2. Range and counts, from all values.
         let all = (f32::NEG_INFINITY, f32::INFINITY);
@@ -474,6 +475,7 @@ mod tests {
             (&[(7.0, 50)], &[50]),
             (&[(0.0, 999), (1.0, 1)], &[999, 1]),
             (&[(0.0, 1), (1.0, 99_999)], &[1, 99_999]),
+            (&[(-1.0, 1), (0.0, 998), (1.0, 1)], &[1, 998, 1]),
         ] {
             assert_eq!(profile(&values(counts)).counts, expected, "{counts:?}");
         }

@@ -420,8 +420,8 @@ fn many_values_have_their_mean_relevance() {
         assert!(difference(&connection, algorithm, source, &texts) < 1e-9, "{algorithm}");
         let sql: String = value(&connection, "SELECT ltr_export(?1, 'sql')", [algorithm]);
         assert!(difference(&connection, algorithm, source, &sql) < 1e-9);
-        // The means are written once.
-        assert!(sql.len() < 500_000, "{}", sql.len());
+        // In a long expression means are written once.
+        assert!(sql.len() < 1_000_000, "{}", sql.len());
         if algorithm == "rank_svm" {
             // x, the 100 most frequent values, other values, NULL, and the mean.
             assert_eq!(value::<String>(&connection, names, []), "104 1");

@@ -21,6 +21,9 @@ const PIECES: usize = 8;
 /// Longest expression (bytes). SQLite takes 3 seconds and 500 MB to prepare one.
 const LONGEST: usize = 20_000_000;
 
+/// Bytes of an expression above which means of categories are written once.
+const LONG: usize = 1_000_000;
+
 /// Most times that the name of a feature is written before the length is checked again.
 const MOST_REPEATED: usize = 16;
 
@@ -34,21 +37,25 @@ const QUERY_COLUMN: &str = "query_id";
 /// An expression longer than [`LONGEST`].
 pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
     let mut columns = Columns::new(model);
-    // In the subquery, window functions would not see the other rows of the table.
-    let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form() == Form::Scoring;
-    let means = if terms.iter().all(is_of_row) { columns.name_means(model) } else { String::new() };
     let summands: Vec<Summand<'_>> = terms.iter().flat_map(|term| summands(&columns, term)).collect();
     if summands.is_empty() {
         return Ok("0.0".to_owned());
     }
     let mut sql = Sql::default();
-    if means.is_empty() {
-        sql.sum(&columns, &summands)?;
-    } else {
-        sql.push(format_args!("(SELECT "))?;
-        sql.sum(&columns, &summands)?;
-        sql.push(format_args!(" FROM (SELECT {means}))"))?;
+    let written = sql.sum(&columns, &summands);
+    // Subqueries are not allowed in generated columns, and window functions would not see the other rows of the table there.
+    let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form() == Form::Scoring;
+    if (written.is_ok() && sql.text.len() <= LONG) || !terms.iter().all(is_of_row) {
+        return written.map(|()| sql.text);
     }
+    let means = columns.name_means(model);
+    if means.is_empty() {
+        return written.map(|()| sql.text);
+    }
+    let mut sql = Sql::default();
+    sql.push(format_args!("(SELECT "))?;
+    sql.sum(&columns, &summands)?;
+    sql.push(format_args!(" FROM (SELECT {means}))"))?;
     Ok(sql.text)
 }
 

@@ -268,6 +268,8 @@ struct Evaluation<'a> {
     warnings: Vec<String>,
     /// Values of all parts that the model does not know.
     unknown: Vec<UnknownValues>,
+    /// Rows of the parts before.
+    scored_rows: usize,
     /// The warnings with digits removed, to drop repeats.
     kinds: HashSet<String>,
 }
@@ -290,6 +292,7 @@ impl<'a> Evaluation<'a> {
             slopes: vec![vec![0.0; propensities.known.len()]; GROUPS],
             warnings: Vec::new(),
             unknown: Vec::new(),
+            scored_rows: 0,
             kinds: HashSet::new(),
         }
     }
@@ -304,14 +307,19 @@ impl<'a> Evaluation<'a> {
         self.part.as_mut().map_or(Ok(()), |part| part.push(row))
     }
 
-    /// Adds the unknown values of a part.
-    fn add_unknown(&mut self, found: Vec<UnknownValues>) {
-        for more in found {
-            match self.unknown.iter_mut().find(|known| known.name == more.name) {
-                Some(known) => known.add(more),
-                None => self.unknown.push(more),
+    /// Adds the unknown values of a part of this many rows. A number without a missing value in a part is not among them.
+    fn add_unknown(&mut self, found: Vec<UnknownValues>, rows: usize) {
+        let is_found = |known: &UnknownValues| found.iter().any(|more| more.name == known.name);
+        self.unknown.iter_mut().filter(|known| !is_found(known)).for_each(|known| known.total += rows);
+        for mut more in found {
+            if let Some(known) = self.unknown.iter_mut().find(|known| known.name == more.name) {
+                known.add(more);
+            } else {
+                more.total += if more.counted == "rows" { self.scored_rows } else { 0 };
+                self.unknown.push(more);
             }
         }
+        self.scored_rows += rows;
     }
 
     /// Ranks the impressions of the part that is read, and adds their clicks.
@@ -328,7 +336,7 @@ impl<'a> Evaluation<'a> {
             .into_iter()
             .chain(scored.unknown.iter().filter_map(UnknownValues::warning))
             .collect();
-        self.add_unknown(scored.unknown);
+        self.add_unknown(scored.unknown, data.n_docs());
         for warning in scored.warnings {
             if !of_all.contains(&warning) && self.kinds.insert(without_digits(&warning)) {
                 self.warnings.push(format!("some impressions: {warning}"));
