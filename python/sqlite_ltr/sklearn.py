@@ -23,9 +23,9 @@ _QUERY, _RELEVANCE = "query_id", "relevance"
 class LtrRanker(BaseEstimator):  # type: ignore[misc]
     """Learning to rank: predicts scores by which the documents of a query are ordered.
 
-    Rows of X are documents, columns are features: numbers, or texts and categorical types, whose values are features.
-    The query of each row is given by `group`, the number of rows of
-    each query in the order of the rows, or by `qid`, the query of each row. Without both, all rows are one query.
+    Rows of X are documents. Columns are numbers or categories: texts and categorical types. The query of each row is
+    given by `group`, the number of rows of each query in the order of the rows, or by `qid`, the query of each row.
+    Without both, all rows are one query.
 
     Args:
         algorithm: an algorithm of `ltr_train`. The default ranks with one linear function, trains fast, and also works
@@ -40,6 +40,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             function have it.
         feature_importances_: the share of each column of X, which sum to 1: of the absolute weights, or of the splits
             of trees. Other models do not have it: `sqlite_ltr.importance` works with all.
+        categories_: the names of the columns that are categories.
         n_features_in_, feature_names_in_: as in every estimator of scikit-learn.
     """
 
@@ -67,10 +68,11 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         frame[_RELEVANCE] = y
         options = as_dict("options", self.options, {"lambda": 0.1})
         names, given = self._names(), options.get("columns") or {}
-        found = [names[column] for column in texts if names[column] not in given.get("ignore", ())]
-        categories = given.get("categories", found)
-        numbers = [name for name in names if name not in categories and name not in given.get("ignore", ())]
-        listed = {"features": numbers, "categories": categories}
+        ignored = given.get("ignore", ())
+        found = [names[column] for column in texts if names[column] not in ignored]
+        self.categories_ = list(given.get("categories", found))
+        numbers = [name for name in names if name not in self.categories_ and name not in ignored]
+        listed = {"features": numbers, "categories": self.categories_}
         columns = {**{key: columns for key, columns in listed.items() if columns}, **given}
         _warn_without_queries(frame, group, qid)
         self.model_ = train(
@@ -144,7 +146,8 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         for category in sorted(card["roles"].get("categories", [])):
             # The last features of a category are those of NULL and of the mean.
             last = features.index(f"{category}=(NULL)", len(columns))
-            last += features[last + 1 : last + 2] == [f"{category}=(mean)"]
+            if features[last + 1 : last + 2] == [f"{category}=(mean)"]:
+                last += 1
             columns += [names.index(category)] * (last + 1 - len(columns))
         return columns
 
@@ -199,8 +202,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         """Return the frame of X with the features of the training."""
         check_is_fitted(self)
         # All texts of some rows may be missing.
-        texts = info(self.model_)["roles"].get("categories") or _text_columns(X)
-        X = validate_data(self, X, reset=False, **self._checks(texts))
+        X = validate_data(self, X, reset=False, **self._checks(self.categories_ or _text_columns(X)))
         return self._frame(X, group, qid)
 
     def _frame(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:

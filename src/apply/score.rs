@@ -7,7 +7,7 @@ use super::function::FitCache;
 use crate::base::{
     Control, Error, Reservation, Result, Ticks, bytes_of, each_in_memory, matrix_bytes, parallel,
 };
-use crate::data::{Dataset, Documents, InputColumn, Scaling, UnknownValues, VALUE_COST};
+use crate::data::{Dataset, Documents, InputColumn, Missing, Scaling, UnknownValues, VALUE_COST};
 use crate::learn::fit::BATCH;
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Factored, GeneralTrees, Key, Model, QueryDependent, QueryTrees, Ranker};
@@ -275,13 +275,12 @@ pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues
 
 /// Features that are numbers, had a value in every row of the training of a model, and have none in some rows (rule 2.24).
 fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
-    let names = &model.card.features;
-    let Some(fingerprint) = model.fingerprint.as_ref().filter(|_| data.features.count_nan() > 0) else {
-        return Vec::new();
-    };
+    // Other rows have no missing values: reading fills or refuses them.
+    let may_miss = data.missing == Missing::Branch && data.features.count_nan() > 0;
+    let Some(fingerprint) = model.fingerprint.as_ref().filter(|_| may_miss) else { return Vec::new() };
     let missing =
         |feature: usize| (0..data.n_docs()).filter(|row| data.features.at(*row, feature).is_nan()).count();
-    let numbers = names[..model.card.numbers()].iter().zip(&fingerprint.features).enumerate();
+    let numbers = model.card.features[..model.card.numbers()].iter().zip(&fingerprint.features).enumerate();
     let always_known = numbers.filter(|(_, (_, profile))| profile.missing == 0);
     let found = always_known.filter_map(|(feature, (name, _))| match missing(feature) {
         0 => None,

@@ -166,14 +166,14 @@ impl Dataset {
         let offsets: Vec<usize> =
             self.offsets.iter().map(|offset| rows.partition_point(|row| row < offset)).collect();
         let doc_ids: Vec<Id> = rows.iter().map(|&row| self.doc_ids[row].clone()).collect();
-        let groups: Vec<Id> = rows.iter().filter_map(|&row| self.groups.get(row).cloned()).collect();
+        let groups = selected(&self.groups, rows);
         Self {
             features: self.features.select_rows(rows),
-            mean_codes: self.mean_codes.iter().map(|codes| codes_of(codes, rows)).collect(),
+            mean_codes: self.mean_codes.iter().map(|codes| selected(codes, rows)).collect(),
             row_groups: row_groups(&doc_ids, &groups, &offsets, self.constraint),
             doc_ids,
-            relevance: rows.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
-            doc_weights: rows.iter().filter_map(|&row| self.doc_weights.get(row).copied()).collect(),
+            relevance: selected(&self.relevance, rows),
+            doc_weights: selected(&self.doc_weights, rows),
             groups,
             offsets,
             ..self.clone_queries()
@@ -240,9 +240,9 @@ impl Dataset {
     }
 }
 
-/// The codes of these rows; none if there are none.
-pub(super) fn codes_of(codes: &[u32], rows: &[usize]) -> Vec<u32> {
-    rows.iter().filter_map(|&row| codes.get(row).copied()).collect()
+/// The items of these rows; none if `items` is empty.
+pub(super) fn selected<T: Clone>(items: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().filter_map(|&row| items.get(row).cloned()).collect()
 }
 
 /// Operations, for [`Ticks`], of finding the numbers of a row.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
 use super::categories::Learned;
 use super::columns::ColumnFacts;
-use super::dataset::{Dataset, codes_of, row_groups};
+use super::dataset::{Dataset, row_groups, selected};
 use super::id::Id;
 use super::matrix::{ColumnGroup, Matrix, shaped};
 use super::missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
@@ -137,7 +137,7 @@ impl DatasetBuilder {
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
         let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
-        let mean_codes = mean_codes.iter().map(|codes| codes_of(codes, &order)).collect();
+        let mean_codes = mean_codes.iter().map(|codes| selected(codes, &order)).collect();
         let data = Dataset { missing: options.missing, categories, category_rows, mean_codes, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
@@ -389,7 +389,7 @@ impl DatasetBuilder {
             constraint,
             doc_ids,
             groups,
-            relevance: order.iter().filter_map(|&row| self.relevance.get(row).copied()).collect(),
+            relevance: selected(&self.relevance, order),
             doc_weights,
             weights: queries.iter().map(|&query| self.weights[query]).collect(),
             query_names,

@@ -49,10 +49,11 @@ pub struct Binned {
     pub columns: Vec<BinColumn>,
 }
 
-/// The bin of each row for a feature.
+/// The bin of each row for a feature. A clone is cheap.
+#[derive(Clone)]
 pub enum BinColumn {
     /// In memory.
-    Memory(Vec<u8>),
+    Memory(Arc<Vec<u8>>),
     /// In a file: the file, the start and the number of bytes.
     File(Arc<TemporaryFile>, u64, usize),
 }
@@ -83,7 +84,7 @@ impl BinColumn {
     /// A failure of the disk.
     pub fn write(&mut self, row: usize, bins: &[u8]) -> Result<()> {
         match self {
-            Self::Memory(all) => all[row..row + bins.len()].copy_from_slice(bins),
+            Self::Memory(all) => Arc::make_mut(all)[row..row + bins.len()].copy_from_slice(bins),
             Self::File(file, start, _) => file.write(bins, *start + row as u64)?,
         }
         Ok(())
@@ -181,7 +182,7 @@ impl Borders {
             Ok(bins)
         };
         let columns = parallel::try_map(blocks, bin)?.into_iter().flatten();
-        Ok(Binned { columns: columns.map(BinColumn::Memory).collect() })
+        Ok(Binned { columns: columns.map(|bins| BinColumn::Memory(Arc::new(bins))).collect() })
     }
 }
 

@@ -2,7 +2,7 @@
 //! random weights of rows (Rubin 1981) and a random part of the features (Breiman 2001), and added with the factor
 //! `learning_rate`.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::bins::{BinColumn, Binned, Borders};
 use super::forest::{Forest, Split};
@@ -158,22 +158,20 @@ impl Prepared {
         self.memory.extend(other.memory);
     }
 
-    /// A copy with other values of some features, in the same bins.
+    /// The same with other values of some features, in the same bins. The other features are shared.
     ///
     /// # Errors
-    /// Too little memory; a failure of the disk; an interruption.
+    /// Too little memory.
     pub fn with_features(&self, others: &[(usize, Vec<f64>)], control: &Control) -> Result<Self> {
-        let bins = |column: &BinColumn| column.bins(control).map(Cow::into_owned);
-        let rows = others.first().map_or(0, |(_, values)| values.len());
-        let bytes = bytes_of::<u8>(rows).saturating_mul(self.binned.columns.len() as u64);
-        let memory = control.reserve(bytes, "a copy of documents in bins", WAY_OUT)?;
-        let mut columns = self.binned.columns.iter().map(bins).collect::<Result<Vec<Vec<u8>>>>()?;
+        let bytes = others.iter().map(|(_, values)| bytes_of::<u8>(values.len())).sum();
+        let memory = control.reserve(bytes, "documents in bins without held-out rows", WAY_OUT)?;
+        let mut columns = self.binned.columns.clone();
         for (feature, values) in others {
             let borders = self.borders.of(*feature);
-            columns[*feature].iter_mut().zip(values).for_each(|(bin, value)| *bin = borders.bin(*value));
+            let bins = values.iter().map(|value| borders.bin(*value)).collect();
+            columns[*feature] = BinColumn::Memory(Arc::new(bins));
         }
-        let binned = Binned { columns: columns.into_iter().map(BinColumn::Memory).collect() };
-        Ok(Self::of_bins(self.borders.clone(), binned, memory))
+        Ok(Self::of_bins(self.borders.clone(), Binned { columns }, memory))
     }
 
     /// Removes all but the first features.

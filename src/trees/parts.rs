@@ -150,12 +150,13 @@ impl BinnedParts {
     pub fn new(borders: Borders, rows: usize, control: &Control) -> Result<Self> {
         let varying = borders.varying();
         let mut memory = control.memory().nothing();
-        let mut columns: Vec<BinColumn> = (0..borders.len()).map(|_| BinColumn::Memory(Vec::new())).collect();
+        let mut columns: Vec<BinColumn> =
+            (0..borders.len()).map(|_| BinColumn::Memory(Arc::default())).collect();
         let bytes = bytes_of::<u8>(rows).saturating_mul(varying.len() as u64);
         if bytes <= control.memory().available() / 2 {
             memory.resize(bytes, format_args!("{rows} documents in bins"), WAY_OUT)?;
             for feature in varying {
-                columns[feature] = BinColumn::Memory(zeros(rows, 0)?);
+                columns[feature] = BinColumn::Memory(Arc::new(zeros(rows, 0)?));
             }
         } else {
             let file = Arc::new(TemporaryFile::new()?);

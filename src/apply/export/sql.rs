@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Term;
 use crate::base::{Error, Result, Ticks};
-use crate::data::{Category, CategoryValue, InputColumn, Missing, Quantiles, Scaling};
+use crate::data::{Category, CategoryValue, Missing, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
 use crate::trees::Split;
@@ -45,14 +45,13 @@ pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
     let written = sql.sum(&columns, &summands);
     // Subqueries are not allowed in generated columns, and window functions would not see the other rows of the table there.
     let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form() == Form::Scoring;
-    if (written.is_ok() && sql.text.len() <= LONG) || !terms.iter().all(is_of_row) {
-        return written.map(|()| sql.text);
-    }
-    let means = columns.name_means(model);
+    let is_long = written.is_err() || sql.text.len() > LONG;
+    let means =
+        if is_long && terms.iter().all(is_of_row) { columns.name_means(model) } else { String::new() };
     if means.is_empty() {
         return written.map(|()| sql.text);
     }
-    let mut sql = Sql::default();
+    sql.text.clear();
     sql.push(format_args!("(SELECT "))?;
     sql.sum(&columns, &summands)?;
     sql.push(format_args!(" FROM (SELECT {means}))"))?;
@@ -123,17 +122,18 @@ impl Columns {
 
     /// Moves the means of categories into columns of a subquery, and returns what it selects. Splits of trees repeat a mean often.
     fn name_means(&mut self, model: &Model) -> String {
-        let inputs = model.card.categories.inputs(self.features.len());
-        let mut selected = Vec::new();
-        for input in inputs {
-            let InputColumn::Category(category, features) = input else { continue };
-            if category.means().is_some() {
-                let name = quoted(&format!("{}{}", self.pieces, selected.len()));
-                let mean = std::mem::replace(&mut self.features[features.end - 1], name.clone());
-                selected.push(format!("{mean} AS {name}"));
-            }
-        }
-        selected.join(", ")
+        let features = model.card.categories.mean_features(self.features.len());
+        let select = |(number, feature): (usize, usize)| {
+            let name = quoted(&format!("{}{number}", self.pieces));
+            let mean = std::mem::replace(&mut self.features[feature], name.clone());
+            format!("{mean} AS {name}")
+        };
+        features
+            .filter_map(|(_, feature)| feature)
+            .enumerate()
+            .map(select)
+            .collect::<Vec<String>>()
+            .join(", ")
     }
 
     /// The mean of a value over its query.

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::means::{self, Means};
+use super::means::{self, LearnedMeans, Means, NO_VALUE};
 use super::{Category, LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};
 use crate::data::{CategoryRows, ColumnFacts, is_date, is_like_date, is_like_id, is_like_number};
@@ -37,8 +37,6 @@ const FEWEST_VALUES_WITH_MEANS: usize = 20;
 
 /// Rows without a value.
 const NULL: u32 = u32::MAX;
-/// Rows with a text that is too long for a value of its own.
-const LONG: u32 = means::NO_VALUE;
 
 /// Operations, for [`Ticks`], of a row of a column.
 const ROW_COST: usize = 8;
@@ -131,7 +129,7 @@ impl Codes {
                 feature as u32
             }
             (Dictionary::New(_), None) => NULL,
-            (Dictionary::New(_), Some(value)) if value.len() > LONGEST_VALUE => LONG,
+            (Dictionary::New(_), Some(value)) if value.len() > LONGEST_VALUE => NO_VALUE,
             (Dictionary::New(known), Some(value)) => match known.get(value) {
                 Some(code) => *code,
                 None if known.len() == MOST_DISTINCT => {
@@ -248,11 +246,12 @@ impl Codes {
             let mut texts = vec![""; known.len()];
             known.iter().for_each(|(value, code)| texts[*code as usize] = value);
             let number = |code: &u32| if *code == NULL { texts.len() as u32 } else { *code };
-            let codes: Vec<u32> = self.codes.iter().map(number).collect();
-            Means::learn(&codes, &texts, rows).map(|(means, of_rows)| (means, (of_rows, codes)))
+            Means::learn(self.codes.iter().map(number).collect(), &texts, rows)
         };
-        let (means, of_rows) = has_means.then(learn).flatten().unzip();
-        let (of_rows, mean_codes) = of_rows.unwrap_or_default();
+        let (means, of_rows, mean_codes) = match has_means.then(learn).flatten() {
+            Some(LearnedMeans { means, of_rows, codes }) => (Some(means), of_rows, codes),
+            None => (None, Vec::new(), Vec::new()),
+        };
         // 2. The features of the rows.
         let (other, null) = (values.len() as u32, values.len() as u32 + 1);
         let mut features = vec![other; known.len()];

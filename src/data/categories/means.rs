@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
 use crate::base::Ticks;
 use crate::data::{Dataset, Id};
-use crate::math::{compare, sort_ascending, sort_items};
+use crate::math::{sort_ascending, sort_items};
 
 /// Rows of relevance 0 that each mean has besides its own.
 const SMOOTHING: f64 = 5.0;
@@ -35,6 +35,8 @@ pub(super) const FEWEST_QUERIES: usize = 2 * FOLDS;
 const FEWEST_ROWS: u32 = 2;
 /// Seed of the hash of queries.
 const SEED: u64 = 37;
+/// The code of a text that is no value.
+pub(super) const NO_VALUE: u32 = u32::MAX - 1;
 /// How many standard errors the gains of means are above 0: T.
 const CLEAR: f64 = 2.0;
 
@@ -78,12 +80,12 @@ impl Means {
             && self.means.iter().all(|mean| mean.is_finite())
     }
 
-    /// The means of all rows, and for each row that of the other folds; none if they do not tell relevance. `codes`: the number
-    /// of the value of each row, below `texts`; that number for NULL; larger for texts that are no value.
-    pub(super) fn learn(codes: &[u32], texts: &[&str], rows: RowsOfCodes<'_>) -> Option<(Self, Vec<f64>)> {
-        let sums = MeanSums::new(codes, texts.len() + 1, rows);
-        let of_rows = sums.of_other_folds(codes, rows);
-        if !tell_relevance(&of_rows, rows) {
+    /// The means of all rows; none if they do not tell relevance. `codes`: the number of the value of each row, below `texts`;
+    /// that number for NULL; [`NO_VALUE`] for texts that are no value.
+    pub(super) fn learn(codes: Vec<u32>, texts: &[&str], rows: RowsOfCodes<'_>) -> Option<LearnedMeans> {
+        let sums = MeanSums::new(&codes, texts.len() + 1, rows);
+        let of_rows = sums.of_other_folds(&codes, rows);
+        if !sums.tell_relevance(&of_rows, rows) {
             return None;
         }
         let kept = (0..texts.len()).filter(|value| sums.rows(*value) >= FEWEST_ROWS);
@@ -91,31 +93,41 @@ impl Means {
         sort_items(&mut kept, |a, b| a.0.cmp(b.0));
         let null = sums.mean(texts.len(), None);
         let (values, means) = kept.into_iter().map(|(value, mean)| (value.to_owned(), mean)).unzip();
-        Some((Self { values, means, null }, of_rows))
+        Some(LearnedMeans { means: Self { values, means, null }, of_rows, codes })
     }
 }
 
-/// Whether the means of the values of rows tell their relevance.
-fn tell_relevance(means: &[f64], rows: RowsOfCodes<'_>) -> bool {
-    let (mut of_queries, mut ticks) = (vec![Vec::new(); rows.query_ids.len()], Ticks::default());
-    for ((query, relevance), mean) in rows.queries.iter().zip(rows.relevance).zip(means) {
+/// Means, and the rows that they were learned from.
+pub(super) struct LearnedMeans {
+    pub means: Means,
+    /// For each row the mean of its value in other folds.
+    pub of_rows: Vec<f64>,
+    /// For each row the number of its value.
+    pub codes: Vec<u32>,
+}
+
+/// The mean relevance of each query.
+fn means_of_queries(rows: RowsOfCodes<'_>) -> Vec<f64> {
+    let (mut of_query, mut ticks) = (vec![Vec::new(); rows.query_ids.len()], Ticks::default());
+    for (query, relevance) in rows.queries.iter().zip(rows.relevance) {
         ticks.add(8);
-        of_queries[*query].push((*relevance, *mean));
+        of_query[*query].push(*relevance);
     }
-    // Sums in an order that does not depend on that of the rows.
-    let gain = |mut of_query: Vec<(f64, f64)>| {
-        sort_items(&mut of_query, |a, b| compare(a.0, b.0).then_with(|| compare(a.1, b.1)));
-        let average = of_query.iter().map(|(relevance, _)| relevance).sum::<f64>() / of_query.len() as f64;
-        of_query.iter().map(|(relevance, mean)| (relevance - average) * mean).sum()
+    let mean = |values: Vec<f64>| {
+        let n = values.len() as f64;
+        sum(values.into_iter().map(|value| value / n).collect())
     };
-    let mut gains: Vec<f64> = of_queries.into_iter().map(gain).collect();
-    sort_ascending(&mut gains);
-    let squares: f64 = gains.iter().map(|gain| gain * gain).sum();
-    squares > 0.0 && gains.iter().sum::<f64>() >= CLEAR * (2.0 * squares).sqrt()
+    of_query.into_iter().map(mean).collect()
 }
 
-/// The features that are means of categories, with their values if rows are held out: means of the other rows alone. `held_out`:
-/// whether a row is (`n_docs`).
+/// The sum of values, in an order that does not depend on that of the rows.
+fn sum(mut values: Vec<f64>) -> f64 {
+    sort_ascending(&mut values);
+    values.iter().sum()
+}
+
+/// Learns the means of categories again from the rows that are not held out. Returns each feature with means and its values
+/// (`n_docs`); nothing if the training learned no means. `held_out`: whether a row is (`n_docs`).
 pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)> {
     if data.mean_codes.iter().all(Vec::is_empty) {
         return Vec::new();
@@ -129,49 +141,36 @@ pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)
     let query_ids = &data.query_ids;
     let rows = RowsOfCodes { queries: &of_kept, query_ids, documents: None, relevance: &relevance };
     // 2. The mean of each row: held-out rows have that of all folds.
-    let folds: Vec<usize> = query_ids.iter().map(fold).collect();
     let means = |codes: &[u32]| -> Vec<f64> {
         let of_kept: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
+        // Codes are dense, and NULL has the largest one.
         let most = codes.iter().filter(|code| **code != NO_VALUE).max();
         let sums = MeanSums::new(&of_kept, most.map_or(0, |most| *most as usize + 1), rows);
-        let of_row = |row: usize| sums.of_code(codes[row], (!held_out[row]).then_some(folds[queries[row]]));
-        (0..codes.len()).map(of_row).collect()
+        let without = |row: usize| (!held_out[row]).then(|| sums.folds[queries[row]]);
+        (0..codes.len()).map(|row| sums.of_code(codes[row], without(row))).collect()
     };
-    let inputs =
-        data.categories.inputs(data.names.len()).into_iter().skip(data.categories.numbers(data.names.len()));
-    let features = inputs.map(|input| input.features().end - 1);
-    let with_means = features.zip(&data.mean_codes).filter(|(_, codes)| !codes.is_empty());
-    with_means.map(|(feature, codes)| (feature, means(codes))).collect()
+    let features = data.categories.mean_features(data.names.len()).zip(&data.mean_codes);
+    let learned = features.filter(|(_, codes)| !codes.is_empty());
+    learned.filter_map(|((_, feature), codes)| Some((feature?, means(codes)))).collect()
 }
 
-/// The code of a text that is no value.
-pub(super) const NO_VALUE: u32 = u32::MAX - 1;
-
-/// The fold of a query.
-fn fold(id: &Id) -> usize {
-    (id.xxh64(SEED) % FOLDS as u64) as usize
+/// Sums of relevance by value and fold.
+struct MeanSums {
+    /// For each value and fold the number of rows, and the sum of relevance less that of the query.
+    sums: Vec<[(u32, f64); FOLDS]>,
+    /// The fold of each query.
+    folds: Vec<usize>,
+    /// The mean relevance of each query.
+    relevance: Vec<f64>,
 }
-
-/// For each value and fold the number of rows, and the sum of relevance less that of the query.
-struct MeanSums(Vec<[(u32, f64); FOLDS]>);
 
 impl MeanSums {
     /// `values`: the number of codes of values.
     fn new(codes: &[u32], values: usize, rows: RowsOfCodes<'_>) -> Self {
-        // 1. Means of queries.
-        let mut ticks = Ticks::default();
+        let fold = |id: &Id| (id.xxh64(SEED) % FOLDS as u64) as usize;
         let folds: Vec<usize> = rows.query_ids.iter().map(fold).collect();
-        let mut of_query = vec![Vec::new(); rows.query_ids.len()];
-        for (query, relevance) in rows.queries.iter().zip(rows.relevance) {
-            ticks.add(8);
-            of_query[*query].push(*relevance);
-        }
-        let mean = |mut values: Vec<f64>| {
-            sort_ascending(&mut values);
-            values.iter().map(|value| value / values.len() as f64).sum::<f64>()
-        };
-        let means: Vec<f64> = of_query.into_iter().map(mean).collect();
-        // 2. Sums in the order of values, folds and relevance.
+        let (means, mut ticks) = (means_of_queries(rows), Ticks::default());
+        // Sums in the order of values, folds and relevance.
         let row = |((code, query), relevance): ((&u32, &usize), &f64)| {
             (*code, folds[*query], relevance - means[*query])
         };
@@ -184,29 +183,40 @@ impl MeanSums {
             let (rows, sum) = &mut sums[code as usize][fold];
             (*rows, *sum) = (*rows + 1, *sum + relevance);
         }
-        Self(sums)
+        Self { sums, folds, relevance: means }
     }
 
     fn rows(&self, value: usize) -> u32 {
-        self.0[value].iter().map(|(rows, _)| rows).sum()
+        self.sums[value].iter().map(|(rows, _)| rows).sum()
+    }
+
+    /// Whether the means of the values of rows tell their relevance.
+    fn tell_relevance(&self, means: &[f64], rows: RowsOfCodes<'_>) -> bool {
+        let (mut of_queries, mut ticks) = (vec![Vec::new(); self.relevance.len()], Ticks::default());
+        for ((query, relevance), mean) in rows.queries.iter().zip(rows.relevance).zip(means) {
+            ticks.add(8);
+            of_queries[*query].push((relevance - self.relevance[*query]) * mean);
+        }
+        let gains: Vec<f64> = of_queries.into_iter().map(sum).collect();
+        let squares = sum(gains.iter().map(|gain| gain * gain).collect());
+        squares > 0.0 && sum(gains) >= CLEAR * (2.0 * squares).sqrt()
     }
 
     /// For each row the mean of its value over the folds but its own.
     fn of_other_folds(&self, codes: &[u32], rows: RowsOfCodes<'_>) -> Vec<f64> {
-        let folds: Vec<usize> = rows.query_ids.iter().map(fold).collect();
-        let of_row = |(code, query): (&u32, &usize)| self.of_code(*code, Some(folds[*query]));
+        let of_row = |(code, query): (&u32, &usize)| self.of_code(*code, Some(self.folds[*query]));
         codes.iter().zip(rows.queries).map(of_row).collect()
     }
 
     /// The mean of the value with this code over the folds but one, 0 if it is no value.
     fn of_code(&self, code: u32, without: Option<usize>) -> f64 {
-        if (code as usize) < self.0.len() { self.mean(code as usize, without) } else { 0.0 }
+        if (code as usize) < self.sums.len() { self.mean(code as usize, without) } else { 0.0 }
     }
 
     /// The mean of a value over the folds but one.
     fn mean(&self, value: usize, without: Option<usize>) -> f64 {
         let (mut rows, mut sum) = (SMOOTHING, 0.0);
-        for (fold, (more, added)) in self.0[value].iter().enumerate() {
+        for (fold, (more, added)) in self.sums[value].iter().enumerate() {
             if Some(fold) != without {
                 (rows, sum) = (rows + f64::from(*more), sum + added);
             }
@@ -231,7 +241,9 @@ mod tests {
     }
 
     fn learned(codes: &[u32], queries: &[usize], query_ids: &[Id], relevance: &[f64]) -> (Means, Vec<f64>) {
-        Means::learn(codes, &TEXTS, RowsOfCodes { queries, query_ids, documents: None, relevance }).unwrap()
+        let rows = RowsOfCodes { queries, query_ids, documents: None, relevance };
+        let found = Means::learn(codes.to_vec(), &TEXTS, rows).unwrap();
+        (found.means, found.of_rows)
     }
 
     #[test]
@@ -270,7 +282,7 @@ mod tests {
             let codes: Vec<u32> = (0..160).map(|_| random.below(4) as u32).collect();
             let rows =
                 RowsOfCodes { queries: &queries, query_ids: &ids, documents: None, relevance: &relevance };
-            Means::learn(&codes, &TEXTS, rows).is_some()
+            Means::learn(codes, &TEXTS, rows).is_some()
         };
         let found = (0..200).filter(|_| has_means()).count();
         assert!(found <= 10, "{found}");

@@ -252,17 +252,23 @@ impl Categories {
         numbers.chain(self.names()).collect()
     }
 
+    /// For each category the number of the feature with its mean, if it has means, among `features`.
+    pub fn mean_features(&self, features: usize) -> impl Iterator<Item = (&Category, Option<usize>)> {
+        let mut end = self.numbers(features);
+        self.iter().map(move |category| {
+            end += category.width();
+            (category, category.means().map(|_| end - 1))
+        })
+    }
+
     /// The features with means of categories in which most values with a mean have a feature of their own.
     pub fn repeated_means(&self, features: usize) -> Vec<usize> {
-        let repeats = |category: &Category| {
-            category.means().is_some_and(|means| means.entries().count() <= 2 * category.values.len())
-        };
-        let inputs = self.inputs(features).into_iter();
-        let means = inputs.filter_map(|input| match input {
-            InputColumn::Category(category, features) if repeats(category) => Some(features.end - 1),
-            _ => None,
-        });
-        means.collect()
+        let repeats =
+            |means: &Means, category: &Category| means.entries().count() <= 2 * category.values.len();
+        let repeated = self
+            .mean_features(features)
+            .filter(|(category, _)| category.means().is_some_and(|means| repeats(means, category)));
+        repeated.filter_map(|(_, feature)| feature).collect()
     }
 
     /// Whether a feature with this number, among `features`, belongs to a category.

@@ -309,10 +309,11 @@ impl<'a> Evaluation<'a> {
 
     /// Adds the unknown values of a part of this many rows. A number without a missing value in a part is not among them.
     fn add_unknown(&mut self, found: Vec<UnknownValues>, rows: usize) {
-        let is_found = |known: &UnknownValues| found.iter().any(|more| more.name == known.name);
+        let is_same = |a: &UnknownValues, b: &UnknownValues| (&a.name, a.counted) == (&b.name, b.counted);
+        let is_found = |known: &UnknownValues| found.iter().any(|more| is_same(more, known));
         self.unknown.iter_mut().filter(|known| !is_found(known)).for_each(|known| known.total += rows);
         for mut more in found {
-            if let Some(known) = self.unknown.iter_mut().find(|known| known.name == more.name) {
+            if let Some(known) = self.unknown.iter_mut().find(|known| is_same(known, &more)) {
                 known.add(more);
             } else {
                 more.total += if more.counted == "rows" { self.scored_rows } else { 0 };
