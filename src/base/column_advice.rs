@@ -100,7 +100,7 @@ pub fn columns_text(
     // 1. What gets a role or is ignored is no feature any more.
     let named = role.iter().filter_map(|(_, name)| name.as_str());
     let others: Vec<&str> = named.chain(ignored.iter().copied()).collect();
-    for key in ["features", "query_features"] {
+    for key in ["features", "query_features", "categories"] {
         if let Some(Value::Array(list)) = columns.get_mut(key) {
             let is_other = |name: &str| others.iter().any(|other| other.eq_ignore_ascii_case(name));
             list.retain(|name| !name.as_str().is_some_and(is_other));
@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn the_text_is_a_whole_object_in_quotes() {
-        let given = json!({"features": ["job", "price"], "ignore": ["shop"]});
+        let given = json!({"features": ["job", "price"], "categories": ["IT's"], "ignore": ["shop"]});
         assert_eq!(
             columns_text(given.as_object(), Some(("doc", json!("job"))), &["it's"]),
-            r#"'{"columns": {"features": ["price"], "ignore": ["shop", "it''s"], "doc": "job"}}'"#
+            r#"'{"columns": {"features": ["price"], "categories": [], "ignore": ["shop", "it''s"], "doc": "job"}}'"#
         );
     }
 }

@@ -98,6 +98,11 @@ impl Dataset {
         self.doc_ids.len()
     }
 
+    /// Whether a training learned means of categories.
+    pub fn has_means(&self) -> bool {
+        self.mean_codes.iter().any(|codes| !codes.is_empty())
+    }
+
     /// A warning about rows that repeat a (query, document).
     pub fn repeated_rows(&self) -> Option<String> {
         let repeated = || format!("{} rows repeat a (query, document) of another row", self.duplicates);

@@ -15,6 +15,7 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use super::categories::means_without;
 use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
 use super::matrix::{Matrix, Slice, shaped};
@@ -230,6 +231,33 @@ impl Scaling {
             Matrix::F32(array) => Matrix::F32(self.array(array, offsets, control)?),
             Matrix::F64(array) => Matrix::F64(self.array(array, offsets, control)?),
         })
+    }
+
+    /// The means of categories, learned again without queries that are held out (rule 2.23): the numbers of scaled features, and
+    /// their values. None if there are no such means. `data`: scaled documents; `held_out`: whether a query is (`n_queries`).
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn means_without(
+        &self,
+        data: &Dataset,
+        held_out: &[bool],
+        control: &Control,
+    ) -> Result<Vec<(usize, Vec<f64>)>> {
+        let mut scaled = Vec::new();
+        if !held_out.contains(&true) {
+            return Ok(scaled);
+        }
+        let of_rows = (0..data.n_queries()).flat_map(|query| data.rows(query).map(move |_| held_out[query]));
+        for (feature, values) in means_without(data, &of_rows.collect::<Vec<bool>>()) {
+            let column = data.features.like(values.len(), 1, values);
+            let column = self.select(&[feature]).matrix(column, &data.offsets, control)?;
+            // A scaling to two values has the second ones behind the first ones of all features.
+            let values = |copy: usize| (0..column.rows()).map(|row| column.at(row, copy)).collect();
+            let width = data.names.len();
+            scaled.extend((0..column.columns()).map(|copy| (feature + copy * width, values(copy))));
+        }
+        Ok(scaled)
     }
 
     fn array<T: Element>(&self, array: Array2<T>, offsets: &[usize], control: &Control) -> Result<Array2<T>> {

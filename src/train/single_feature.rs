@@ -4,7 +4,7 @@
 
 use crate::base::{ColumnAdvice, Control, Error, Result, checkpoint, parallel};
 use crate::cost::metric::{Mean, Metric, Undefined};
-use crate::data::{Dataset, ListConstraint, push_down_unselected};
+use crate::data::{CategoryFeature, Dataset, InputColumn, ListConstraint, push_down_unselected};
 use crate::train::select::{Baseline, Selection, ValidationSpec, argmax};
 
 /// Queries that judge.
@@ -28,9 +28,23 @@ impl SingleFeature {
         if self.is_descending { 1.0 } else { -1.0 }
     }
 
-    /// The feature and its direction in SQL.
-    fn name(self, names: &[String]) -> String {
-        format!("\"{}\"{}", names[self.feature], if self.is_descending { " DESC" } else { "" })
+    /// The feature and its direction in SQL; in words where SQL has none.
+    fn name(self, data: &Dataset) -> String {
+        let inputs = data.categories.inputs(data.names.len());
+        let input = inputs.into_iter().find(|input| input.features().contains(&self.feature));
+        let name = match input {
+            Some(InputColumn::Category(category, features)) => {
+                let column = format!("\"{}\"", category.name());
+                match category.feature(self.feature - features.start) {
+                    CategoryFeature::Value(value) => format!("{column} = '{}'", value.replace('\'', "''")),
+                    CategoryFeature::Null => format!("{column} IS NULL"),
+                    CategoryFeature::Mean => format!("the mean relevance of {column}"),
+                    CategoryFeature::Other => format!("rare values of {column}"),
+                }
+            }
+            _ => format!("\"{}\"", data.names[self.feature]),
+        };
+        format!("{name}{}", if self.is_descending { " DESC" } else { "" })
     }
 }
 
@@ -96,7 +110,7 @@ pub(super) fn baseline(
     let inputs = data.categories.inputs(names.len());
     let column = inputs.iter().position(|input| input.features().contains(&by.feature)).unwrap_or_default();
     Ok(Some(Baseline {
-        order_by: order_by(&by.name(names)),
+        order_by: order_by(&by.name(data)),
         column: columns.swap_remove(column),
         value,
         share: if share.is_finite() { share } else { 0.0 },
@@ -159,7 +173,7 @@ pub fn cross_fitted(
         let values: Vec<Option<f64>> = measured.iter().map(elsewhere).collect();
         let Some(index) = argmax(&values, metric.def().better) else { continue };
         all.merge(&measured[index].parts[fold]);
-        let name = measured[index].by.name(&data.names);
+        let name = measured[index].by.name(data);
         match chosen.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => chosen.push((name, 1)),

@@ -129,7 +129,7 @@ fn sum(mut values: Vec<f64>) -> f64 {
 /// Learns the means of categories again from the rows that are not held out. Returns each feature with means and its values
 /// (`n_docs`); nothing if the training learned no means. `held_out`: whether a row is (`n_docs`).
 pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)> {
-    if data.mean_codes.iter().all(Vec::is_empty) {
+    if !data.has_means() {
         return Vec::new();
     }
     // 1. The rows that are not held out.

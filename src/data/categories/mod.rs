@@ -261,16 +261,6 @@ impl Categories {
         })
     }
 
-    /// The features with means of categories in which most values with a mean have a feature of their own.
-    pub fn repeated_means(&self, features: usize) -> Vec<usize> {
-        let repeats =
-            |means: &Means, category: &Category| means.entries().count() <= 2 * category.values.len();
-        let repeated = self
-            .mean_features(features)
-            .filter(|(category, _)| category.means().is_some_and(|means| repeats(means, category)));
-        repeated.filter_map(|(_, feature)| feature).collect()
-    }
-
     /// Whether a feature with this number, among `features`, belongs to a category.
     pub fn contains(&self, feature: usize, features: usize) -> bool {
         feature >= self.numbers(features)

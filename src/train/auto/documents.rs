@@ -4,6 +4,7 @@
 //! the features of linear functions.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::prepared::{FEWER, Prepared, block, doc_weights};
 use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
@@ -66,9 +67,14 @@ impl Parts {
         control.reserve(bytes, what, FEWER)
     }
 
-    /// Maps the documents of each part, given by its queries.
-    pub fn new(prepared: &Prepared, parts: Vec<Vec<usize>>, control: &Control) -> Result<Self> {
-        let (data, space) = (&prepared.data, &prepared.space);
+    /// Maps scaled documents to the space of a candidate. `parts`: the queries of each part.
+    pub fn new(
+        prepared: &Prepared,
+        data: &Arc<Dataset>,
+        parts: Vec<Vec<usize>>,
+        control: &Control,
+    ) -> Result<Self> {
+        let space = &prepared.space;
         let Some(map) = &prepared.single else {
             let blocks = parallel::try_map(data.n_queries(), |query| block(space, data, query, control))?;
             return Ok(Self::Double(blocks, parts));

@@ -1,12 +1,15 @@
 //! The folds of a trial: functions for several lambdas, fitted on all cells but those of a fold and evaluated on these.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::documents::{FoldSums, Parts};
+use super::prepared::{FEWER, Prepared};
 use super::{AutoSpec, MOST_TRIED, TRIED, judged_queries};
 use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
-use crate::data::Dataset;
+use crate::data::{Dataset, Scaling};
+use crate::learn::space::Scorer;
 use crate::train::averaged::weight;
 use crate::train::select::{Curve, Split, argmax_smoothed, fold_numbers, smoothed};
 
@@ -19,21 +22,42 @@ pub(super) type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
 pub(super) struct FoldRun<'a> {
     pub spec: &'a AutoSpec,
     pub data: &'a Dataset,
-    pub parts: &'a Parts,
-    pub cells: &'a Cells,
-    /// Of each cell.
-    pub sums: &'a [FoldSums],
+    pub prepared: &'a Prepared,
+    /// How the documents of the candidate are scaled.
+    pub scaling: &'a Scaling,
     pub lambdas: &'a [f64],
     pub control: &'a Control,
 }
 
+/// Documents in cells, and the sums of each cell.
+pub(super) struct CellSums {
+    parts: Parts,
+    sums: Vec<FoldSums>,
+}
+
 impl FoldRun<'_> {
+    /// The sums of each cell, which its partitions share.
+    pub fn sums(&self, cells: &Cells) -> Result<CellSums> {
+        self.sums_of(&self.prepared.data, cells)
+    }
+
+    fn sums_of(&self, documents: &Arc<Dataset>, cells: &Cells) -> Result<CellSums> {
+        let parts = Parts::new(self.prepared, documents, cells.queries.clone(), self.control)?;
+        let sums = parts.sums(self.prepared.space.dim(), self.control)?;
+        Ok(CellSums { parts, sums })
+    }
+
     /// The values of each fold of a partition for some of the lambdas.
-    pub fn partition(&self, dim: usize, partition: usize, tried: Range<usize>) -> Result<Vec<FoldValues>> {
+    pub fn partition(
+        &self,
+        (cells, shared): (&Cells, &CellSums),
+        partition: usize,
+        tried: Range<usize>,
+    ) -> Result<Vec<FoldValues>> {
         // 1. The sums of each fold, and of the queries that are never held out.
         let sum = |fold: usize| -> Result<Option<FoldSums>> {
             self.control.check()?;
-            let mut cells = self.cells.of_fold(partition, fold).map(|cell| &self.sums[cell]);
+            let mut cells = cells.of_fold(partition, fold).map(|cell| &shared.sums[cell]);
             let mut sums = cells.next().map(FoldSums::copied);
             for cell in cells {
                 sums.iter_mut().for_each(|sums| sums.add(cell));
@@ -42,13 +66,39 @@ impl FoldRun<'_> {
         };
         let sums = parallel::try_map(FOLDS + 1, sum)?;
         // 2. The functions of each fold.
-        parallel::try_map(FOLDS, |fold| self.values(dim, (partition, fold), &sums, tried.clone()))
+        let values = |fold| self.values((cells, &shared.parts), (partition, fold), &sums, tried.clone());
+        parallel::try_map(FOLDS, values)
+    }
+
+    /// The same where documents have means of categories. These are learned again without the queries of the fold (rule 2.23),
+    /// so each fold has sums of its own.
+    pub fn partition_with_means(
+        &self,
+        cells: &Cells,
+        partition: usize,
+        tried: Range<usize>,
+    ) -> Result<Vec<FoldValues>> {
+        let what = "a scaled copy of the documents";
+        let _copy = self.control.reserve(self.prepared.data.bytes(), what, FEWER)?;
+        let values = |fold: usize| {
+            let cells = cells.held_out(partition, fold);
+            let mut held_out = vec![false; self.data.n_queries()];
+            cells.queries[0].iter().for_each(|query| held_out[*query] = true);
+            let mut documents = Dataset::clone(&self.prepared.data);
+            for (feature, values) in self.scaling.means_without(self.data, &held_out, self.control)? {
+                documents.features.set_column(feature, values.into_iter());
+            }
+            let CellSums { parts, sums } = self.sums_of(&Arc::new(documents), &cells)?;
+            let sums: Vec<Option<FoldSums>> = sums.into_iter().map(Some).collect();
+            self.values((&cells, &parts), (0, 0), &sums, tried.clone())
+        };
+        (0..FOLDS).map(values).collect()
     }
 
     /// Fits on all queries but those of a fold, and evaluates these. `sums`: of each fold.
     fn values(
         &self,
-        dim: usize,
+        (cells, parts): (&Cells, &Parts),
         (partition, fold): (usize, usize),
         sums: &[Option<FoldSums>],
         tried: Range<usize>,
@@ -60,8 +110,8 @@ impl FoldRun<'_> {
         for sums in others {
             training.iter_mut().for_each(|training| training.add(sums));
         }
-        let others = (0..self.cells.queries.len()).filter(|cell| self.cells.fold(*cell, partition) != fold);
-        let others = others.flat_map(|cell| &self.cells.queries[cell]);
+        let others = (0..cells.queries.len()).filter(|cell| cells.fold(*cell, partition) != fold);
+        let others = others.flat_map(|cell| &cells.queries[cell]);
         let documents: f64 = others.map(|query| weight(self.data, *query)).sum();
         // 2. A function for each lambda; 0 where there is none.
         let of_lambda = |number: usize| {
@@ -71,13 +121,13 @@ impl FoldRun<'_> {
         };
         let found = parallel::try_map(tried.len(), of_lambda)?;
         let functions: Vec<Vec<f64>> =
-            found.iter().map(|w| w.clone().unwrap_or_else(|| vec![0.0; dim])).collect();
+            found.iter().map(|w| w.clone().unwrap_or_else(|| vec![0.0; self.prepared.space.dim()])).collect();
         // 3. The held-out queries.
         let metric = &self.spec.validation.metric;
         let (mut held_out, mut values) = (Vec::new(), vec![Vec::new(); self.lambdas.len()]);
-        for cell in self.cells.of_fold(partition, fold) {
+        for cell in cells.of_fold(partition, fold) {
             self.control.check()?;
-            for (query, scores) in self.parts.scores(cell, &functions) {
+            for (query, scores) in parts.scores(cell, &functions) {
                 held_out.push(query);
                 for ((scores, found), values) in scores.iter().zip(&found).zip(&mut values[tried.clone()]) {
                     let value = || metric.finite_value(self.data.labels(query), scores);
@@ -171,11 +221,17 @@ pub(super) struct Cells {
 }
 
 impl Partitions {
-    /// Partitions the judged queries.
+    /// Partitions the judged queries. With means of categories the folds of a partition share no sums, so there is only one.
     pub fn new(spec: &AutoSpec, data: &Dataset) -> Self {
         let judged = judged_queries(data);
+        let count = if data.has_means() { 1 } else { spec.effort.partitions };
         let folds = |number: usize| fold_numbers(&data.query_ids, &judged, FOLDS, spec.seed ^ number as u64);
-        Self { folds: (0..spec.effort.partitions).map(folds).collect() }
+        Self { folds: (0..count).map(folds).collect() }
+    }
+
+    /// Their number.
+    pub fn count(&self) -> usize {
+        self.folds.len()
     }
 
     /// The queries that are held out.
@@ -200,6 +256,16 @@ impl Cells {
         Self { queries, partitions: partitions.len() }
     }
 
+    /// A single fold: one cell is held out, the other is not.
+    fn held_out(&self, partition: usize, fold: usize) -> Self {
+        let queries = |is_held: bool| {
+            let cells =
+                (0..self.queries.len()).filter(|cell| (self.fold(*cell, partition) == fold) == is_held);
+            cells.flat_map(|cell| &self.queries[cell]).copied().collect()
+        };
+        Self { queries: vec![queries(true), queries(false)], partitions: 1 }
+    }
+
     /// The fold of a cell in a partition; [`FOLDS`] for queries that are never held out.
     pub fn fold(&self, cell: usize, partition: usize) -> usize {
         let digit = (self.partitions - 1 - partition) as u32;
@@ -209,14 +275,6 @@ impl Cells {
     /// The cells with this fold in a partition.
     pub fn of_fold(&self, partition: usize, fold: usize) -> impl Iterator<Item = usize> {
         (0..self.queries.len()).filter(move |cell| self.fold(*cell, partition) == fold)
-    }
-}
-
-/// What is held out.
-pub fn split(partitions: usize, held_out: usize, all: usize) -> Split {
-    match partitions {
-        1 => Split::Queries { held_out, all, folds: FOLDS },
-        times => Split::RepeatedQueries { held_out, all, times, folds: FOLDS },
     }
 }
 
@@ -254,6 +312,14 @@ impl Sample {
         let bytes = (data.bytes() as f64 * share) as u64;
         let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
         Ok(Self { part: Some(data.with_rows(&rows)), queries, is_of_many, _memory: Some(memory) })
+    }
+}
+
+/// What is held out.
+pub fn split(partitions: usize, held_out: usize, all: usize) -> Split {
+    match partitions {
+        1 => Split::Queries { held_out, all, folds: FOLDS },
+        times => Split::RepeatedQueries { held_out, all, times, folds: FOLDS },
     }
 }
 

@@ -300,7 +300,7 @@ impl AutoSpec {
                 (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
             }
             _ => {
-                let split = folds::split(self.effort.partitions, held_out.len(), queries);
+                let split = folds::split(partitions.count(), held_out.len(), queries);
                 let selection =
                     Selection::new(&self.validation.metric, split, first.curve.clone(), first.chosen);
                 let searched = Searched {

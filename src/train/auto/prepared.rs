@@ -39,8 +39,6 @@ pub struct Scaled {
     landmarks: Vec<(usize, Value, Arc<Matrix>)>,
     /// Number of query features after those of documents.
     joined: usize,
-    /// Features that are 0 in all documents.
-    hidden: Vec<usize>,
     memory: Vec<Reservation>,
 }
 
@@ -63,40 +61,30 @@ impl<'a> Copies<'a> {
         self.data
     }
 
-    /// The documents with this scaling, followed by the query features that kernels see. Quantiles hide means of categories
-    /// that repeat what values of their own tell: folds share sums of kernels, so validation would see held-out grades in
-    /// these means (docs/adr/0028-categories.md). Scaling within queries cannot hide a feature in later rows.
+    /// The documents with this scaling, followed by the query features that kernels see.
     pub fn for_kernels(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
-        let hidden = if kind == ScalingKind::QueryMinmax {
-            Vec::new()
-        } else {
-            self.data.categories.repeated_means(self.data.names.len())
-        };
-        self.find(kind, self.joined, &hidden, control)
+        self.find(kind, self.joined, control)
     }
 
     /// The documents with this scaling.
     pub fn get(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
-        self.find(kind, None, &[], control)
+        self.find(kind, None, control)
     }
 
     fn find(
         &mut self,
         kind: ScalingKind,
         joined: Option<&QueryFeatureRule>,
-        hidden: &[usize],
         control: &Control,
     ) -> Result<&mut Scaled> {
         let width = joined.map_or(0, QueryFeatureRule::number_count);
-        let is_known = |scaled: &Scaled| {
-            scaled.scaling.kind() == kind && scaled.joined == width && scaled.hidden == hidden
-        };
+        let is_known = |scaled: &Scaled| scaled.scaling.kind() == kind && scaled.joined == width;
         let known = self.known.iter().position(is_known);
         if known.is_none() {
             if self.data.n_docs() > MOST_KEPT {
                 self.known.clear();
             }
-            self.known.push(Scaled::new(kind, self.data, (joined, hidden), control)?);
+            self.known.push(Scaled::new(kind, self.data, joined, control)?);
         }
         let index = known.unwrap_or(self.known.len() - 1);
         Ok(&mut self.known[index])
@@ -107,15 +95,11 @@ impl Scaled {
     fn new(
         kind: ScalingKind,
         data: &Dataset,
-        (joined, hidden): (Option<&QueryFeatureRule>, &[usize]),
+        joined: Option<&QueryFeatureRule>,
         control: &Control,
     ) -> Result<Self> {
         let copy = control.reserve(data.bytes(), "a scaled copy of the documents", FEWER)?;
         let mut scaled = data.clone();
-        for feature in hidden {
-            // Quantiles of a constant feature are 0 at every value, so rankings do not see it either.
-            scaled.features.set_column(*feature, std::iter::repeat_n(0.0, data.n_docs()));
-        }
         let scaling = Scaling::fit(kind, &scaled, control)?;
         let more = scale(&scaling, kind, &mut scaled, control)?;
         let (mut memory, mut width) = (vec![copy, more], 0);
@@ -123,8 +107,7 @@ impl Scaled {
             width = rule.number_count();
             memory.push(rule.append_numbers(&mut scaled, control)?);
         }
-        let (data, hidden) = (Arc::new(scaled), hidden.to_vec());
-        Ok(Self { scaling, data, landmarks: Vec::new(), joined: width, hidden, memory })
+        Ok(Self { scaling, data: Arc::new(scaled), landmarks: Vec::new(), joined: width, memory })
     }
 
     /// At most `count` documents that span the space of a kernel (rows).

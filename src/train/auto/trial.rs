@@ -1,7 +1,8 @@
 //! Cross-validation of one candidate.
 //!
 //! The queries are partitioned into five folds, several times. The sums of least squares are computed once for every cell, the
-//! queries that share the folds of two partitions. The sums of a training set are sums over cells.
+//! queries that share the folds of two partitions. The sums of a training set are sums over cells. Only with means of categories
+//! each fold has sums of its own.
 //!
 //! After the first partition, the others try lambdas near the best one only. They are left out if the first shows that the
 //! candidate is clearly worse than those that would be averaged: by a paired test over queries against the last of these.
@@ -69,18 +70,20 @@ pub(super) fn cross_validate(
     let _memory = Parts::reserve(&prepared, CELLS_AND_FOLDS, control)?;
     let mut lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
     lambdas.retain(|lambda| space.is_linear() || *lambda > SMALLEST_LAMBDA);
+    let scaling = &scaled.scaling;
+    let run = FoldRun { spec, data, prepared: &prepared, scaling, lambdas: &lambdas, control };
     let every = 0..lambdas.len();
     let (mut folds, mut first, mut dropped) = (Vec::new(), Vec::new(), false);
     let mut window = every.clone();
     'partitions: for cells in partitions.cells(TOGETHER) {
         // 1. The sums of each cell.
-        let parts = Parts::new(&prepared, cells.queries.clone(), control)?;
-        let sums = parts.sums(space.dim(), control)?;
+        let sums = if data.has_means() { None } else { Some(run.sums(&cells)?) };
         // 2. The folds of each partition.
-        let run =
-            FoldRun { spec, data, parts: &parts, cells: &cells, sums: &sums, lambdas: &lambdas, control };
         for number in 0..cells.partitions {
-            folds.extend(run.partition(space.dim(), number, window.clone())?);
+            folds.extend(match &sums {
+                Some(sums) => run.partition((&cells, sums), number, window.clone())?,
+                None => run.partition_with_means(&cells, number, window.clone())?,
+            });
             if !first.is_empty() {
                 continue;
             }

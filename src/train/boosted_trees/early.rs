@@ -6,7 +6,7 @@ use super::settings::QueryColumns;
 use super::{DEFAULT_TREES, TreeCount, TreesSpec, single_feature};
 use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
-use crate::data::{Dataset, ListConstraint, Scaling, means_without};
+use crate::data::{Dataset, ListConstraint, Scaling};
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{Curve, Folds, Searched, Selection, Split, Validation, ValidationSpec};
 use crate::train::single_feature::Judge;
@@ -62,25 +62,8 @@ impl ScaledRows<'_> {
         prepared: &Prepared,
         control: &Control,
     ) -> Result<Option<Prepared>> {
-        let Self { data, scaling } = self;
-        if !held_out.contains(&true) {
-            return Ok(None);
-        }
-        let of_rows = (0..data.n_queries()).flat_map(|query| data.rows(query).map(move |_| held_out[query]));
-        let means = means_without(data, &of_rows.collect::<Vec<bool>>());
-        if means.is_empty() {
-            return Ok(None);
-        }
-        let width = data.names.len();
-        let mut scaled = Vec::new();
-        for (feature, values) in means {
-            let column = data.features.like(values.len(), 1, values);
-            let column = scaling.select(&[feature]).matrix(column, &data.offsets, control)?;
-            // A scaling to two values has the second ones behind the first ones of all features.
-            let values = |copy: usize| (0..column.rows()).map(|row| column.at(row, copy)).collect();
-            scaled.extend((0..column.columns()).map(|copy| (feature + copy * width, values(copy))));
-        }
-        prepared.with_features(&scaled, control).map(Some)
+        let means = self.scaling.means_without(self.data, held_out, control)?;
+        if means.is_empty() { Ok(None) } else { prepared.with_features(&means, control).map(Some) }
     }
 }
 
