@@ -100,9 +100,14 @@ impl UnknownValues {
         } else {
             "that the training did not have"
         };
+        let check = if example == "NULL" {
+            "find out why they are NULL"
+        } else {
+            "check their spelling, case and type (the number 7 is not the text '007')"
+        };
         Some(format!(
             "the column \"{name}\": {unknown} of {total} {counted} have values {found}, such as {example}; train again with {counted} \
-             that have these values, or check their spelling, case and type (the number 7 is not the text '007')"
+             that have these values, or {check}"
         ))
     }
 
