@@ -28,7 +28,7 @@ const FREQUENT: usize = 3;
 const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
 
 /// Whether the name of a column says that its texts are no values of documents: the number of a row, or a part of the data.
-pub fn is_named_otherwise(name: &str) -> bool {
+pub fn is_row_number_or_split(name: &str) -> bool {
     is_row_number(name) || is_part(name)
 }
 
@@ -75,8 +75,7 @@ pub struct ColumnFate {
     reason: Option<String>,
     /// What was found in it, if it was looked at.
     facts: Option<Facts>,
-    /// What looks as if it was meant otherwise, and a way out; another one is to ignore the column. Empty if the line of another
-    /// column names this one, too.
+    /// What looks wrong, and how to mend it. An empty text means that the warning of another column also names this column.
     #[serde(skip)]
     warning: Option<String>,
 }
@@ -93,7 +92,7 @@ impl Fates {
         read: &ReadReport,
         (takes_categories, advice): (bool, ColumnAdvice<'_>),
     ) -> Self {
-        let source = LeftOut { data, advice, takes_categories, documents: OnceCell::new() };
+        let source = ColumnRules { data, advice, takes_categories, documents: OnceCell::new() };
         Self(columns.iter().map(|column| source.fate_of(column, read)).collect())
     }
 
@@ -257,8 +256,8 @@ fn seen_id(id: &Id) -> Seen<'_> {
     }
 }
 
-/// What decides about the columns of a source.
-struct LeftOut<'a> {
+/// The rules for the columns of a source.
+struct ColumnRules<'a> {
     data: &'a Dataset,
     advice: ColumnAdvice<'a>,
     takes_categories: bool,
@@ -273,7 +272,7 @@ fn left_out(reason: impl Into<String>, warning: Option<String>) -> Decision {
     ("left_out", reason.into(), warning)
 }
 
-impl LeftOut<'_> {
+impl ColumnRules<'_> {
     fn fate_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ColumnFate {
         let (name, data) = (column.name, self.data);
         let is_name = |known: &String| known.eq_ignore_ascii_case(name);

@@ -16,7 +16,8 @@
 //! sum_q g(q) >= T * sqrt(2 * sum_q g(q)^2)
 //! ```
 //!
-//! Each pair of rows with one value is in both of its queries, therefore the variance is twice that of independent terms.
+//! Of two rows with the same value in different queries, each is part of the other's mean. So terms are correlated, and the variance
+//! is twice that of independent terms.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,7 @@ const SEED: u64 = 37;
 /// The code of a text that is no value.
 pub(super) const NO_VALUE: u32 = u32::MAX - 1;
 /// How many standard errors the gains of means are above 0: T.
-const CLEAR: f64 = 2.0;
+const T: f64 = 2.0;
 
 /// The means of values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -199,7 +200,7 @@ impl MeanSums {
         }
         let gains: Vec<f64> = of_queries.into_iter().map(sum).collect();
         let squares = sum(gains.iter().map(|gain| gain * gain).collect());
-        squares > 0.0 && sum(gains) >= CLEAR * (2.0 * squares).sqrt()
+        squares > 0.0 && sum(gains) >= T * (2.0 * squares).sqrt()
     }
 
     /// For each row the mean of its value over the folds but its own.

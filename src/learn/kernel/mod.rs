@@ -2,7 +2,7 @@
 //!
 //! Every kernel is K(x, z) = outer(q(x, z)). q is a sum over features: the dot product, the squared Euclidean distance
 //! or the sum of absolute differences. So q of two concatenations is the sum of the q of their halves, as pairwise
-//! functions need it. A new kernel is one file and one line of [`KERNELS`].
+//! functions need it. A new kernel is a [`KernelDef`] in `functions.rs` and a line of [`KERNELS`].
 //!
 //! * [`KernelSpec`]: the value of the option `kernel`; `fit` turns it into a [`Kernel`] with numbers.
 //! * [`FeatureMap`]: documents to vectors phi with phi(x).phi(z) = K(x, z), for functions of documents.

@@ -24,7 +24,7 @@ use crate::sqlite::glue::{
     RunLimits, category_value, describe, number_of, query_value, query_values, retry_busy, row_id, sql,
     within_time,
 };
-use crate::train::fates::is_named_otherwise;
+use crate::train::fates::is_row_number_or_split;
 
 pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         self.spec.feature_set == FeatureSet::New
             && matches!(self.spec.categories, CategoryColumns::Learned)
             && self.finish.text_columns == TextColumns::Ignore
-            && !is_named_otherwise(&self.roles.names[column])
+            && !is_row_number_or_split(&self.roles.names[column])
     }
 
     /// The rows, and the values of the column `split_by`.

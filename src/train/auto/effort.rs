@@ -90,9 +90,9 @@ pub struct Candidate {
 
 /// The kernels for a training set with `judged` queries. A scaling or kernel that the caller gave is the only one. Beside
 /// trees of many documents a few kernels are tried.
-pub(super) fn candidates(spec: &AutoSpec, judged: usize, is_of_many: bool) -> Vec<Candidate> {
+pub(super) fn candidates(spec: &AutoSpec, judged: usize, has_many_documents: bool) -> Vec<Candidate> {
     let few = || vec![alone(json!("linear")), alone(width("gaussian", 2))];
-    let kernels = || if is_of_many { few() } else { kernels(spec, judged) };
+    let kernels = || if has_many_documents { few() } else { kernels(spec, judged) };
     let kernels = spec.kernel.as_ref().map_or_else(kernels, |kernel| vec![alone(kernel.clone())]);
     let both = vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile];
     let scales = spec.scale.map_or(both, |scale| vec![scale]);

@@ -48,7 +48,7 @@ impl FoldRun<'_> {
     }
 
     /// The values of each fold of a partition for some of the lambdas.
-    pub fn partition(
+    pub fn partition_values(
         &self,
         (cells, shared): (&Cells, &CellSums),
         partition: usize,
@@ -72,7 +72,7 @@ impl FoldRun<'_> {
 
     /// The same where documents have means of categories. These are learned again without the queries of the fold (rule 2.23),
     /// so each fold has sums of its own.
-    pub fn partition_with_means(
+    pub fn partition_values_with_means(
         &self,
         cells: &Cells,
         partition: usize,
@@ -81,7 +81,7 @@ impl FoldRun<'_> {
         let what = "a scaled copy of the documents";
         let _copy = self.control.reserve(self.prepared.data.bytes(), what, FEWER)?;
         let values = |fold: usize| {
-            let cells = cells.held_out(partition, fold);
+            let cells = cells.single_fold(partition, fold);
             let mut held_out = vec![false; self.data.n_queries()];
             cells.queries[0].iter().for_each(|query| held_out[*query] = true);
             let mut documents = Dataset::clone(&self.prepared.data);
@@ -160,45 +160,26 @@ pub(super) fn chosen(spec: &AutoSpec, curve: &Curve, part: Range<usize>) -> (Opt
     (chosen.map(|chosen| first + chosen), chosen.and_then(|chosen| smoothed(part, chosen)))
 }
 
-/// The value of each query in folds with the chosen lambda (`n_queries`), negated if lower ones are better.
+/// For each query that folds held out its mean value with the chosen lambda and its weight (`n_queries`).
 pub(super) fn of_queries(
     spec: &AutoSpec,
     data: &Dataset,
     folds: &[FoldValues],
     chosen: Option<usize>,
-) -> Vec<Option<f64>> {
-    let metric = spec.validation.metric.def();
-    let counted = Mean::new(metric, spec.validation.undefined);
-    let mut values = vec![None; data.n_queries()];
-    for (held_out, of_lambda) in folds.iter().filter(|_| chosen.is_some()) {
-        for (query, value) in held_out.iter().zip(&of_lambda[chosen.unwrap_or(0)]) {
-            let value = counted.weighted(*value, data.labels(*query));
-            values[*query] = value.map(|(value, _)| metric.better.sign() * value);
-        }
-    }
-    values
-}
-
-/// The mean value and weight of each held-out query with the chosen lambda.
-pub(super) fn means(
-    spec: &AutoSpec,
-    data: &Dataset,
-    folds: &[FoldValues],
-    chosen: Option<usize>,
-) -> Vec<(f64, f64)> {
-    let mut values = vec![(0.0, 0.0); data.n_queries()];
-    let mut times = vec![0.0; data.n_queries()];
+) -> Vec<Option<(f64, f64)>> {
+    // The sum of values, their number, and the weight.
+    let mut sums = vec![(0.0, 0.0, 0.0); data.n_queries()];
     let counted = Mean::new(spec.validation.metric.def(), spec.validation.undefined);
     for (held_out, of_lambda) in folds.iter().filter(|_| chosen.is_some()) {
         for (query, value) in held_out.iter().zip(&of_lambda[chosen.unwrap_or(0)]) {
             if let Some((value, weight)) = counted.weighted(*value, data.labels(*query)) {
-                values[*query] = (values[*query].0 + value, weight);
-                times[*query] += 1.0;
+                let (sum, times, _) = sums[*query];
+                sums[*query] = (sum + value, times + 1.0, weight);
             }
         }
     }
-    let of_query = |((sum, weight), times): ((f64, f64), f64)| (times > 0.0).then(|| (sum / times, weight));
-    values.into_iter().zip(times).filter_map(of_query).collect()
+    let of_query = |(sum, times, weight)| (times > 0.0).then(|| (sum / times, weight));
+    sums.into_iter().map(of_query).collect()
 }
 
 // Folds of the queries, and cells: the queries that share their folds in some partitions.
@@ -257,7 +238,7 @@ impl Cells {
     }
 
     /// A single fold: one cell is held out, the other is not.
-    fn held_out(&self, partition: usize, fold: usize) -> Self {
+    fn single_fold(&self, partition: usize, fold: usize) -> Self {
         let queries = |is_held: bool| {
             let cells =
                 (0..self.queries.len()).filter(|cell| (self.fold(*cell, partition) == fold) == is_held);
@@ -292,18 +273,18 @@ pub(super) struct Sample {
     /// The numbers of its queries.
     pub queries: Vec<usize>,
     /// Whether there are many documents in all.
-    pub is_of_many: bool,
+    pub has_many_documents: bool,
     _memory: Option<Reservation>,
 }
 
 impl Sample {
     /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`].
     pub fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
-        let is_of_many = data.n_docs() > MANY;
-        let parts = data.n_docs().div_ceil(if is_of_many { HELD_OUT } else { MOST_TRIED });
+        let has_many_documents = data.n_docs() > MANY;
+        let parts = data.n_docs().div_ceil(if has_many_documents { HELD_OUT } else { MOST_TRIED });
         if parts <= 1 {
             let queries = (0..data.n_queries()).collect();
-            return Ok(Self { part: None, queries, is_of_many, _memory: None });
+            return Ok(Self { part: None, queries, has_many_documents, _memory: None });
         }
         let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], parts, seed);
         let queries: Vec<usize> = (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect();
@@ -311,7 +292,7 @@ impl Sample {
         let share = rows.len() as f64 / data.n_docs() as f64;
         let bytes = (data.bytes() as f64 * share) as u64;
         let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
-        Ok(Self { part: Some(data.with_rows(&rows)), queries, is_of_many, _memory: Some(memory) })
+        Ok(Self { part: Some(data.with_rows(&rows)), queries, has_many_documents, _memory: Some(memory) })
     }
 }
 

@@ -174,9 +174,9 @@ impl TrainingSpec for AutoSpec {
         let Found { chosen, trees, splits_queries, choice } = match &sample.part {
             Some(part) => {
                 let mut copies = Copies::new(part, joined);
-                self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?
+                self.find((judged, queries), (&mut copies, sample.has_many_documents), grown, control)?
             }
-            None => self.find((judged, queries), (&mut copies, sample.is_of_many), grown, control)?,
+            None => self.find((judged, queries), (&mut copies, sample.has_many_documents), grown, control)?,
         };
         drop(sample);
         // 2. The best few, fitted on all rows and added up.
@@ -259,12 +259,12 @@ impl AutoSpec {
     pub fn find(
         &self,
         (judged, queries): (usize, usize),
-        (copies, is_of_many): (&mut Copies<'_>, bool),
+        (copies, has_many_documents): (&mut Copies<'_>, bool),
         grown: Option<(Grown, &Dataset)>,
         control: &Control,
     ) -> Result<Found> {
         let tried = copies.data();
-        let candidates = effort::candidates(self, judged, is_of_many);
+        let candidates = effort::candidates(self, judged, has_many_documents);
         let partitions = Partitions::new(self, tried);
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
@@ -279,7 +279,7 @@ impl AutoSpec {
         // Who takes part.
         let (with_kernels, with_trees) = match &grown {
             Some((grown, _)) => {
-                let trees_may_lead = is_of_many || grown.query_columns == Some(true);
+                let trees_may_lead = has_many_documents || grown.query_columns == Some(true);
                 takes_part(self, &trials, &order, grown, trees_may_lead)
             }
             None => (true, false),

@@ -49,7 +49,7 @@ impl AutoSpec {
         control: &Control,
     ) -> Result<Option<Grown>> {
         let data = copies.data();
-        let folds = if sample.is_of_many {
+        let folds = if sample.has_many_documents {
             let mut of_query = vec![None; data.n_queries()];
             sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
             Folds { of_query, count: 1 }
@@ -61,7 +61,7 @@ impl AutoSpec {
         let columns = rule.map(|rule| QueryColumns { rule: rule.clone() });
         let mut joined = None;
         let mut parts = Vec::with_capacity(2);
-        for scale in scales(self, sample.is_of_many) {
+        for scale in scales(self, sample.has_many_documents) {
             let (scaling, scaled) = match scale {
                 ScalingKind::None => (&Scaling::None, data),
                 scale => {

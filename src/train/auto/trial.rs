@@ -10,7 +10,7 @@
 use super::AutoSpec;
 use super::documents::Parts;
 use super::effort::Candidate;
-use super::folds::{FOLDS, FoldRun, Partitions, chosen, curve, means, of_queries};
+use super::folds::{FOLDS, FoldRun, Partitions, chosen, curve, of_queries};
 use super::prepared::Scaled;
 use crate::base::{Control, Result};
 use crate::cost::loss::{Loss, least_squares};
@@ -81,8 +81,8 @@ pub(super) fn cross_validate(
         // 2. The folds of each partition.
         for number in 0..cells.partitions {
             folds.extend(match &sums {
-                Some(sums) => run.partition((&cells, sums), number, window.clone())?,
-                None => run.partition_with_means(&cells, number, window.clone())?,
+                Some(sums) => run.partition_values((&cells, sums), number, window.clone())?,
+                None => run.partition_values_with_means(&cells, number, window.clone())?,
             });
             if !first.is_empty() {
                 continue;
@@ -90,7 +90,9 @@ pub(super) fn cross_validate(
             // 3. After the first one, whether the candidate is clearly worse than others, and which lambdas are near the best.
             let curve = curve(spec, data, &lambdas, &folds);
             let (chosen, _) = chosen(spec, &curve, every.clone());
-            first = of_queries(spec, data, &folds, chosen);
+            let sign = spec.validation.metric.def().better.sign();
+            let values = of_queries(spec, data, &folds, chosen);
+            first = values.into_iter().map(|value| value.map(|(value, _)| sign * value)).collect();
             dropped = is_clearly_worse(spec, &first, before);
             if let Some(chosen) = chosen {
                 window = chosen.saturating_sub(WINDOW)..every.end.min(chosen + WINDOW + 1);
@@ -103,7 +105,7 @@ pub(super) fn cross_validate(
     let window = if folds.len() > FOLDS { window } else { every };
     let curve = curve(spec, data, &lambdas, &folds);
     let (chosen, value) = chosen(spec, &curve, window);
-    let values = means(spec, data, &folds, chosen);
+    let values = of_queries(spec, data, &folds, chosen).into_iter().flatten().collect();
     Ok(Trial { candidate, curve, chosen, value, values, dropped, first })
 }
 

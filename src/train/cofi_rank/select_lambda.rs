@@ -12,7 +12,9 @@ use crate::cost::loss::Shape;
 use crate::cost::metric::Better;
 use crate::data::{Dataset, Id, Ratings};
 use crate::math::Random;
-use crate::train::select::{Rule, Selection, Split, TunedValue, Validation, Values, is_below, rating_folds};
+use crate::train::select::{
+    Selection, SelectionRule, Split, TunedValue, Validation, Values, is_below, rating_folds,
+};
 
 /// At each lambda, smallest first, the metric of each list; `None` if it is undefined. No lists at lambdas that were left out.
 type ListValues = Vec<Vec<Option<f64>>>;
@@ -183,7 +185,7 @@ impl Session<'_> {
             judged.unwrap_or(own).add(&values[left_out..], &mut table);
         }
         // 2. The best. With the largest lambda the biases alone rank; factors need a clear advantage.
-        let chosen = table.best(Rule::FirstUnlessBetter);
+        let chosen = table.best(SelectionRule::FirstUnlessClearlyWorse);
         let lambda = chosen.map_or(FALLBACK_LAMBDA, |chosen| lambdas[chosen]);
         // 3. The report. Lists of held-out ratings are not those of one user.
         let nothing = trials.iter().all(|(own, _)| judged.unwrap_or(own).is_empty());

@@ -15,7 +15,8 @@ use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
 use crate::math::descending;
 use crate::train::select::{
-    Candidates, Choice, Curve, HeldOut, Precision, Rule, Searched, Selection, TunedValue, argmax, choose,
+    Candidates, Choice, Curve, FitQuality, HeldOut, Searched, Selection, SelectionRule, TunedValue, argmax,
+    choose,
 };
 use crate::train::single_feature::{self, Judge};
 
@@ -218,8 +219,8 @@ impl GridSpec {
         let candidates = Candidates {
             values: candidates,
             path: self,
-            rule: if shrinks { Rule::FirstNearBest } else { Rule::Smoothed },
-            first: if is_exact { Precision::Returned } else { Precision::Screened },
+            rule: if shrinks { SelectionRule::OneStandardError } else { SelectionRule::Smoothed },
+            first: if is_exact { FitQuality::Final } else { FitQuality::Coarse },
         };
         choose(held_out, &candidates, &self.validation, control)
     }

@@ -15,7 +15,7 @@ use crate::data::{Dataset, push_down_unselected};
 use crate::learn::fit::{FitSpec, LambdaScope, Neighbor, Neighborhood, Penalty, streamed_scores};
 use crate::learn::smoothing::{SmoothingKind, Target};
 use crate::train::algorithm::FoldUnit;
-use crate::train::select::{CandidatePath, Precision, Prepared};
+use crate::train::select::{CandidatePath, FitQuality, Prepared};
 
 /// The metric of one query at every lambda.
 type Values = Vec<Option<f64>>;
@@ -82,7 +82,7 @@ impl CandidatePath for GridSpec {
             given.push(session.rate());
         }
         let round = session.round(held_out)?;
-        session.values(&round, &given, Precision::Returned)
+        session.values(&round, &given, FitQuality::Final)
     }
 }
 
@@ -93,8 +93,8 @@ struct Measuring<'a> {
 }
 
 impl Prepared for Measuring<'_> {
-    fn values(&self, candidates: &[f64], precision: Precision) -> Result<Vec<Values>> {
-        self.session.values(&self.round, candidates, precision)
+    fn values(&self, candidates: &[f64], quality: FitQuality) -> Result<Vec<Values>> {
+        self.session.values(&self.round, candidates, quality)
     }
 }
 
@@ -193,17 +193,17 @@ impl Session<'_> {
     }
 
     /// The values of every query of a round.
-    fn values(&self, round: &Round, lambdas: &[f64], precision: Precision) -> Result<Vec<Values>> {
-        let tolerance = match precision {
-            Precision::Screened => self.spec.tolerance.max(selection_tolerance(&self.spec.loss)),
-            Precision::Returned => self.spec.tolerance,
+    fn values(&self, round: &Round, lambdas: &[f64], quality: FitQuality) -> Result<Vec<Values>> {
+        let tolerance = match quality {
+            FitQuality::Coarse => self.spec.tolerance.max(selection_tolerance(&self.spec.loss)),
+            FitQuality::Final => self.spec.tolerance,
         };
         let prior = self.prior();
         let spec = self.fit_spec(&self.neighborhood, lambdas[0], tolerance, prior.as_ref())?;
         let (trials, _memory) = self.trials(round)?;
         self.control.expect(trials.len());
         let evaluate = |trial: &Trial| {
-            let values = self.trial_values(&round.judge, trial, &spec, (lambdas, precision))?;
+            let values = self.trial_values(&round.judge, trial, &spec, (lambdas, quality))?;
             self.control.step();
             Ok(values)
         };
@@ -217,7 +217,7 @@ impl Session<'_> {
         judge: &Dataset,
         trial: &Trial,
         spec: &FitSpec,
-        (lambdas, precision): (&[f64], Precision),
+        (lambdas, quality): (&[f64], FitQuality),
     ) -> Result<Vec<Values>> {
         let (grid, neighborhood, control) = (self.spec, &self.neighborhood, self.control);
         let value = |query: usize, scores: Vec<f64>| {
@@ -229,7 +229,7 @@ impl Session<'_> {
         let streams = neighborhood.streams(spec, control)?;
         // A factorization solves least squares alike for one lambda and for several.
         let is_direct = grid.loss.shape() == Shape::Quadratic && streams.is_none();
-        let functions: Vec<Vec<f64>> = if precision == Precision::Returned && !is_direct {
+        let functions: Vec<Vec<f64>> = if quality == FitQuality::Final && !is_direct {
             let fit = |lambda: &f64| {
                 let spec = FitSpec { lambda: *lambda, ..spec.clone() };
                 neighborhood.fit(&trial.neighbors, &spec, control).map(|(function, _)| function.weights)

@@ -28,11 +28,11 @@ const WAY_OUT: &str = "give lambda as a number, or use fewer threads, rows or fe
 
 /// How candidates are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precision {
+pub enum FitQuality {
     /// Coarsely, one starting at the other.
-    Screened,
+    Coarse,
     /// As a training with this candidate alone fits.
-    Returned,
+    Final,
 }
 
 /// Measures several candidates of one training on held-out queries.
@@ -68,7 +68,7 @@ pub trait Prepared: Send + Sync {
     ///
     /// # Errors
     /// Errors of a fit on the training data; documents that have no scores.
-    fn values(&self, candidates: &[f64], precision: Precision) -> Result<Vec<Vec<Option<f64>>>>;
+    fn values(&self, candidates: &[f64], quality: FitQuality) -> Result<Vec<Vec<Option<f64>>>>;
 }
 
 /// What is held out of a data set.
@@ -194,9 +194,9 @@ pub struct Candidates<'a> {
     /// How they are measured.
     pub path: &'a dyn CandidatePath,
     /// The rule that picks one.
-    pub rule: Rule,
+    pub rule: SelectionRule,
     /// How all of them are fitted at first.
-    pub first: Precision,
+    pub first: FitQuality,
 }
 
 /// What was chosen.
@@ -227,7 +227,7 @@ pub fn choose(
         queries.push((id, values));
     }
     // 2. The chosen one and its neighbors, until they were measured as they are returned.
-    let mut screened = vec![candidates.first == Precision::Screened; all.len()];
+    let mut screened = vec![candidates.first == FitQuality::Coarse; all.len()];
     let chosen = loop {
         let chosen = table.best(candidates.rule);
         let near = |index: &usize| chosen.is_some_and(|chosen| index.abs_diff(chosen) <= 1);
@@ -235,7 +235,7 @@ pub fn choose(
         if again.is_empty() {
             break chosen;
         }
-        let found = parts.measured(&again, Precision::Returned)?;
+        let found = parts.measured(&again, FitQuality::Final)?;
         for (number, (_, _, values)) in found.into_iter().enumerate() {
             for (index, value) in again.iter().zip(values) {
                 table.set(number, *index, value);
@@ -272,7 +272,7 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn new(held_out: &'a HeldOut<'a>, candidates: &'a Candidates<'a>, control: &'a Control) -> Result<Self> {
         let mut parts = Self { held_out, candidates, control, kept: Vec::new() };
-        if held_out.are_small() && candidates.first == Precision::Screened {
+        if held_out.are_small() && candidates.first == FitQuality::Coarse {
             parts.kept = match parallel::try_map(held_out.parts.len(), |part| stopped(|| parts.prepare(part)))
             {
                 Err(Error::Memory { .. }) => Vec::new(),
@@ -291,10 +291,10 @@ impl<'a> Parts<'a> {
     }
 
     /// The values of all held-out queries with some of the candidates.
-    fn measured(&self, indices: &[usize], precision: Precision) -> Result<Vec<Measured>> {
+    fn measured(&self, indices: &[usize], quality: FitQuality) -> Result<Vec<Measured>> {
         let tried: Vec<f64> = indices.iter().map(|index| self.candidates.values[*index]).collect();
         let values = |kept: &Kept<'_>| -> Result<Vec<Measured>> {
-            let values = kept.prepared.values(&tried, precision)?;
+            let values = kept.prepared.values(&tried, quality)?;
             let queries = kept.queries.iter().zip(values);
             Ok(queries.map(|((id, grades), values)| (id.clone(), grades.clone(), values)).collect())
         };
@@ -311,15 +311,15 @@ impl<'a> Parts<'a> {
 
 /// Which candidate is chosen. The first one is the most conservative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum SelectionRule {
     /// The best value.
     Best,
     /// The best mean over neighboring candidates.
     Smoothed,
     /// The first within one standard error of the best mean over neighboring candidates.
-    FirstNearBest,
+    OneStandardError,
     /// The first, unless the best value is more than one standard error better.
-    FirstUnlessBetter,
+    FirstUnlessClearlyWorse,
 }
 
 /// The metric of held-out queries with each candidate.
@@ -369,16 +369,16 @@ impl<'a> Values<'a> {
     }
 
     /// The index of the candidate that a rule picks; `None` if no value is defined.
-    pub fn best(&self, rule: Rule) -> Option<usize> {
+    pub fn best(&self, rule: SelectionRule) -> Option<usize> {
         let (curve, better) = (self.curve(), self.validation.metric.def().better);
         let near = |best: usize| one_standard_error(&self.paired(), best, better);
         match rule {
-            Rule::Smoothed => argmax_smoothed(&curve, better),
-            Rule::FirstNearBest => argmax_smoothed(&curve, better).map(near),
-            Rule::Best | Rule::FirstUnlessBetter => {
+            SelectionRule::Smoothed => argmax_smoothed(&curve, better),
+            SelectionRule::OneStandardError => argmax_smoothed(&curve, better).map(near),
+            SelectionRule::Best | SelectionRule::FirstUnlessClearlyWorse => {
                 let values: Vec<Option<f64>> = curve.into_iter().map(|(_, value)| value).collect();
                 let best = argmax(&values, better)?;
-                Some(if rule == Rule::FirstUnlessBetter && near(best) == 0 { 0 } else { best })
+                Some(if rule == SelectionRule::FirstUnlessClearlyWorse && near(best) == 0 { 0 } else { best })
             }
         }
     }

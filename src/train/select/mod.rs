@@ -9,7 +9,9 @@ mod validation;
 use crate::cost::metric::Better;
 use crate::math::compare;
 
-pub use choose::{CandidatePath, Candidates, Choice, HeldOut, Precision, Prepared, Rule, Values, choose};
+pub use choose::{
+    CandidatePath, Candidates, Choice, FitQuality, HeldOut, Prepared, SelectionRule, Values, choose,
+};
 pub use report::{Baseline, Curve, Searched, Selection, SelectionReport, Split, significant};
 pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};

@@ -41,7 +41,9 @@ impl PairDef {
             LossKind::Pairwise(PairLoss::Logistic) => {
                 logistic_tiles::value_and_slopes(labels, scores, subgradient)
             }
-            LossKind::Pairwise(loss) => Some(value_and_subgradient(loss, labels, scores, subgradient)),
+            LossKind::Pairwise(loss @ (PairLoss::Hinge | PairLoss::SquaredHinge | PairLoss::Psi)) => {
+                Some(value_and_subgradient(loss, labels, scores, subgradient))
+            }
             LossKind::Listwise(_) => None,
         };
         let sum = sum.unwrap_or_else(|| self.sum_over_pairs(labels, scores, subgradient));

@@ -8,7 +8,7 @@ use crate::cost::metric::Mean;
 use crate::data::{Dataset, Id, Ratings};
 use crate::math::Random;
 use crate::model::Implicit;
-use crate::train::select::{Rule, Selection, Split, TunedValue, Values};
+use crate::train::select::{Selection, SelectionRule, Split, TunedValue, Values};
 
 /// Most users with held-out pairs whose lists are measured.
 const MOST_USERS: usize = 2000;
@@ -144,7 +144,11 @@ impl ImplicitSpec {
         }
         // 3. The best. With a loss the largest lambda leaves the biases alone to rank; factors need a clear advantage.
         let biases_rank = self.draws() && self.ranking.biases == UseBiases::Yes;
-        let chosen = table.best(if biases_rank { Rule::FirstUnlessBetter } else { Rule::Best });
+        let chosen = table.best(if biases_rank {
+            SelectionRule::FirstUnlessClearlyWorse
+        } else {
+            SelectionRule::Best
+        });
         let lambda = lambdas[chosen.unwrap_or(FALLBACK.min(lambdas.len() - 1))];
         let split = if held.users.is_empty() { Split::Nothing } else { held.split };
         let selection = table.selection(split, chosen);
