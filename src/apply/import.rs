@@ -17,8 +17,15 @@ use crate::trees::{Forest, Split};
 const JSON: &str = "json";
 
 /// The names of the formats.
-pub const IMPORT_FORMATS: [&str; 8] =
-    [JSON, "lightgbm", "xgboost", "catboost", "elasticsearch", "opensearch", "solr", "ranklib"];
+pub const IMPORT_FORMATS: [&str; 1 + Format::ALL.len()] = {
+    let mut names = [JSON; 1 + Format::ALL.len()];
+    let mut at = 0;
+    while at < Format::ALL.len() {
+        names[at + 1] = Format::ALL[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// A byte of JSON takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at least,
 /// take 1,300 with the name of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].

@@ -1,7 +1,7 @@
 //! Training algorithms.
 //!
 //! Most are presets of one grid (`grid`); others are fitted in their own way. To add a preset, add it to the table in
-//! `grid/presets.rs`. To add an algorithm, write its file with a `DEF` and add it to the table here. Help, checks of
+//! `grid/presets.rs`. To add an algorithm, write its file with a `DEF` and add it to `OTHERS` in `mod.rs`. Help, checks of
 //! options and the conformance tests read the tables.
 
 use std::any::Any;

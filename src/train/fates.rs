@@ -32,7 +32,8 @@ pub fn is_row_number_or_split(name: &str) -> bool {
     is_row_number(name) || is_part(name)
 }
 
-fn is_part(name: &str) -> bool {
+/// Whether the name of a column says that it tells a part of the data.
+pub(super) fn is_part(name: &str) -> bool {
     PARTS.iter().any(|part| part.eq_ignore_ascii_case(name))
 }
 

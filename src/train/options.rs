@@ -381,9 +381,10 @@ pub const OPTIONS: &[OptionDef] = &[
     def("undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest], "value of a query without a relevant document in a mean"),
     def("test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, bootstrap, or signed ranks"),
     def("samples", Rule::Integer(100, 1_000_000), "null", &[Use::Compare, Use::PairedTest, Use::Explain], "number of random draws of a paired test (default 10000) or of an explanation (default 200)"),
-    #[cfg(feature = "search")]
     def("confidence", Rule::Between(0.5, 0.9999), "0.95", &[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult, Use::EvaluateClicks], "probability that the interval covers the true difference or value"),
+    #[cfg(feature = "search")]
     def("power", Rule::Between(0.5, 0.9999), "0.8", &[Use::InterleaveResult], "probability of a p-value of at most 1 - confidence, for which more_impressions is computed"),
+    #[cfg(feature = "search")]
     def("min_difference", Rule::Between(0.0001, 1.0), "null", &[Use::InterleaveResult], "smallest true difference to find, for which more_impressions is computed; default: the observed one"),
     def("seed", Rule::Integer(0, u64::MAX), "0", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::Interleave, Use::PairedTest, Use::Explain, Use::Importance], "seed of held-out parts, random orders and samples; of ltr_interleave: id of the impression"),
     def("threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores"),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
+use super::fates::is_part;
 use crate::base::{ColumnAdvice, Result, named};
 use crate::cost::loss;
 use crate::data::{Categories, Dataset, Id, ListConstraint, QueryFeatureRule};
@@ -286,7 +287,7 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
 pub fn signs_of_leakage(data: &Dataset, advice: ColumnAdvice<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for (column, name) in data.names.iter().enumerate() {
-        if ["fold", "split"].contains(&name.to_lowercase().as_str()) {
+        if is_part(name) {
             warnings.push(format!(
                 "the feature \"{name}\" is named like a part of the data; if it is one, {}",
                 advice.ignore_features(&[name])

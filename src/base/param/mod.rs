@@ -108,6 +108,11 @@ impl Params {
         self.get(key).and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok())
     }
 
+    /// The option `seed`; 0 by default.
+    pub fn seed(&self) -> u64 {
+        self.get("seed").and_then(Value::as_u64).unwrap_or(0)
+    }
+
     /// A text, if given as one, or the default of the key.
     pub fn text(&self, key: &str) -> Option<&str> {
         let default = || self.defaults.iter().find(|(known, _)| *known == key).map(|(_, name)| *name);

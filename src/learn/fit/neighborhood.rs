@@ -147,8 +147,8 @@ impl Neighborhood {
         parallel::try_map(weighted.len(), |number| prepared(weighted[number]))
     }
 
-    /// Reserves the bytes of the documents of these neighbors. If the smoothing has a cache, [`Self::reserve_cache`]
-    /// reserves them once, except those of further queries at the distance of the last neighbor.
+    /// Reserves memory for the documents of these neighbors. With a cache only for those beyond the number of neighbors (at the
+    /// distance of the last one): [`Self::reserve_cache`] covers the rest.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).

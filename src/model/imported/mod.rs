@@ -40,7 +40,7 @@ pub enum Format {
 
 impl Format {
     /// The formats and their names. The first name of a format is its own.
-    const ALL: [(&str, Self); 7] = [
+    pub const ALL: [(&str, Self); 7] = [
         ("lightgbm", Self::LightGbm),
         ("xgboost", Self::XgBoost),
         ("catboost", Self::CatBoost),

@@ -1,4 +1,4 @@
-//! The only place that prepares statements. `tests/architecture.rs` checks this.
+//! The only place that prepares statements. `tests/docs/architecture.rs` checks this.
 //!
 //! An authorizer of the host may ignore or deny any part of any statement. Where SQLite then crashes, the statement needs
 //! another form. `src/sqlite/authorizer_tests.rs` walks all statements.

@@ -138,8 +138,8 @@ impl Roles {
         })
     }
 
-    /// Columns that the training of the model in `spec` read ids, vectors and slots from, and that are neither among these
-    /// names nor replaced by the option `columns` or by a column with a default name.
+    /// Columns of ids, vectors and slots that the model in `spec` needs and these names lack. A column that the option `columns` or a
+    /// default name replaces is not missing.
     ///
     /// # Errors
     /// Errors of [`Self::find`] about names and about the option `columns`.

@@ -38,9 +38,9 @@ const DEFAULT: usize = 3;
 const LEVELS: [Effort; 5] = [
     // Level, kernels; partitions, trial landmarks, landmarks, averaged; tree folds, ensembles, trees.
     level(1, &[2], &[4], [1, 300, 600, 2], [3, 1, 120]),
-    level(2, &[4, 2], &[8, 4], [1, 300, 1000, 3], [5, 1, 160]),
-    level(3, &[4, 2, 1], &[8, 4, 2], [2, 300, 1000, 3], [5, 1, 240]),
-    level(4, &[4, 2, 1], &[8, 4, 2], [2, 600, 1500, 4], [5, 2, 240]),
+    level(2, &[4, 2], &[8, 4], [1, 300, 600, 3], [3, 1, 160]),
+    level(3, &[4, 2, 1], &[8, 4, 2], [2, 300, 600, 3], [3, 1, 240]),
+    level(4, &[4, 2, 1], &[8, 4, 2], [2, 600, 1000, 4], [5, 2, 240]),
     level(5, &[8, 4, 2, 1], &[16, 8, 4, 2], [4, 1000, 2000, 6], [5, 4, 480]),
 ];
 
@@ -126,4 +126,28 @@ fn alone(kernel: Value) -> (Value, Value) {
 
 fn width(name: &str, s: u32) -> Value {
     json!({ name: { "width": s } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the page of `auto`.
+    #[test]
+    fn the_page_has_these_levels() {
+        let page = include_str!("../../../docs/algorithms/auto.md");
+        let numbers = |name: &str, of: &dyn Fn(&Effort) -> usize| {
+            let row: String = LEVELS.iter().map(|level| format!(" {} |", of(level))).collect();
+            assert!(page.replace(',', "").contains(&format!("\n| {name} |{row}\n")), "{name}: {row}");
+        };
+        numbers("effort", &|level| level.level);
+        numbers("candidates besides trees", &|level| 2 * (1 + level.gaussian.len() + level.laplace_l1.len()));
+        numbers("partitions into five folds", &|level| level.partitions);
+        numbers("landmarks while candidates are compared", &|level| level.trial_landmarks);
+        numbers("landmarks of the chosen kernels", &|level| level.landmarks);
+        numbers("kernels that are averaged", &|level| level.averaged);
+        numbers("folds of trees", &|level| level.tree_folds);
+        numbers("ensembles of each fold", &|level| level.ensembles);
+        numbers("trees that the learning rate is for", &|level| level.trees);
+    }
 }

@@ -112,7 +112,7 @@ impl AutoSpec {
             effort: Effort::of(params.count("effort")),
             validation: ValidationSpec::parse(params, HeldOut::Queries)?,
             missing: params.choice("missing")?.unwrap_or_default(),
-            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            seed: params.seed(),
         })
     }
 
@@ -328,7 +328,7 @@ impl AutoSpec {
     }
 }
 
-/// Whether kernels and trees are in the sum. `trees_may_lead`: of many documents, or if they split query features. A sample has
+/// Whether kernels and trees are in the sum. `trees_may_lead`: true with many documents, or if trees split query features. A sample has
 /// the numbers of all queries, some of them without rows.
 fn takes_part(
     spec: &AutoSpec,

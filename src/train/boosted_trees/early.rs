@@ -52,7 +52,7 @@ pub struct ScaledRows<'a> {
 
 impl ScaledRows<'_> {
     /// The bins of a training that leaves queries out: means of categories are those of the other queries. None if there are no
-    /// such means. `held_out`: whether a query is (`n_queries`).
+    /// such means. `held_out`: true for held-out queries (`n_queries`).
     ///
     /// # Errors
     /// Too little memory; an interruption.
@@ -282,7 +282,7 @@ pub(in crate::train) struct Best {
     pub scores: Scores,
 }
 
-/// Adds trees until the metric no longer improves. Returns it by the number of trees, and the best. `trainings`: all
+/// Adds trees until the metric no longer improves. Returns the metric for each number of trees, and the best number. `trainings`: all
 /// ensembles of the first fold, then those of the next.
 ///
 /// # Errors

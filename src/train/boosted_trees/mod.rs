@@ -169,7 +169,7 @@ impl TreesSpec {
                 feature_fraction: params.number("feature_fraction"),
                 bins: params.count("bins").unwrap_or(64),
                 row_weights: params.choice("row_weights")?.unwrap_or(RowWeights::Exponential),
-                seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+                seed: params.seed(),
             },
             loss: smooth_loss(params)?,
             seeds: params.count("seeds").unwrap_or(1),

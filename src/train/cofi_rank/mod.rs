@@ -132,7 +132,7 @@ impl CofiRankSpec {
             tolerance: params.number("tolerance").unwrap_or(1e-3),
             validation: ValidationSpec::parse(params, HeldOut::Documents)?,
             missing: params.choice("missing")?.unwrap_or_default(),
-            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            seed: params.seed(),
         })
     }
 

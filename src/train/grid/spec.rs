@@ -191,7 +191,7 @@ impl GridSpec {
             validation,
             scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
             missing: params.choice("missing")?.unwrap_or_default(),
-            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            seed: params.seed(),
             given,
         };
         // 2. What does not work together is refused here, before a row is read.

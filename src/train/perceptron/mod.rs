@@ -115,7 +115,7 @@ impl PerceptronSpec {
             order: if params.flag("shuffle") { EpochOrder::Random } else { EpochOrder::Rows },
             scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
             missing: params.choice("missing")?.unwrap_or_default(),
-            seed: params.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            seed: params.seed(),
         })
     }
 }

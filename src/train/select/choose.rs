@@ -48,8 +48,8 @@ pub trait CandidatePath: Sync {
         control: &'a Control,
     ) -> Result<Box<dyn Prepared + 'a>>;
 
-    /// The metric of each held-out query (outer) with each candidate, largest first. What is not given is chosen within the
-    /// training data; without candidates that is the candidate, too, and there is one value per query.
+    /// The metric of each held-out query (outer) with each candidate, largest first. Without candidates
+    /// lambda is chosen within the training data, and each query has one value.
     ///
     /// # Errors
     /// Errors of a fit on the training data; documents that have no scores.

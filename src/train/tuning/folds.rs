@@ -8,8 +8,6 @@
 //! Only queries with documents of different relevance are held out. Without features (ratings), parts are parts of the
 //! ratings: of each user, or of all in the order of the column.
 
-use serde_json::Value;
-
 use crate::base::{Error, Params, Result};
 use crate::cost::loss::pair_count;
 use crate::data::{Dataset, Id};
@@ -55,7 +53,7 @@ impl Folds {
         options: &Params,
     ) -> Result<Self> {
         let number = number(options);
-        let seed = options.get("seed").and_then(Value::as_u64).unwrap_or(0);
+        let seed = options.seed();
         let order = if split.is_some() { Order::Forward } else { Order::Random };
         let mut folds = match unit {
             FoldUnit::Queries => Self::of_queries(data, number, split, seed),

@@ -343,8 +343,8 @@ impl SettingLine<'_> {
     }
 }
 
-/// For each option with several numbers the means along them, largest first; the other options have the best values. Lambda, or
-/// what takes its place, comes first.
+/// One curve for each option with several numbers, largest first; the other options keep their best values. Lambda, or what takes
+/// its place, comes first.
 fn curves(lines: &[SettingLine<'_>], best: &SettingLine<'_>) -> Vec<(&'static str, Curve)> {
     let others = OPTIONS.iter().filter(|def| def.searchable && !PATHS.contains(&def.key)).map(|def| def.key);
     let keys = PATHS.iter().copied().chain(others).filter(|key| best.number(key).is_some());
