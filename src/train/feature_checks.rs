@@ -220,7 +220,7 @@ fn spread_warning(data: &Dataset, control: &Control) -> Result<Option<String>> {
     Ok((high / low > LARGEST_SPREAD_RATIO).then(|| {
         format!(
             "without a scaling features with a large standard deviation dominate: it is {} for \"{}\", but {} for \"{}\"; \
-             set \"scale\": \"standard\"",
+             set \"scale\": \"quantile\"",
             significant(*high),
             data.names[*wide],
             significant(*low),
