@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::ALGORITHMS;
 use super::averaged::BOTH_SCALES;
-use crate::base::{Control, Defaults, Error, Params, Reservation, Result};
+use crate::base::{Control, Defaults, Error, Params, Reservation, Result, columns_text};
 use crate::data::{ColumnSummary, Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
@@ -345,6 +345,19 @@ pub fn scale(
         return Ok(memory);
     }
     Err(Error::Data(format!("features are too large for the option 'scale' \"{}\"", kind.name())))
+}
+
+/// Refuses weights of queries, which `algorithm` does not take. `query`: what a query is there.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the first query that has a weight other than 1.
+pub fn refuse_query_weights(data: &Dataset, query: &str, algorithm: &str) -> Result<()> {
+    let weighted = data.query_ids.iter().zip(&data.weights).find(|(_, weight)| (*weight - 1.0).abs() > 0.0);
+    let Some((id, weight)) = weighted else { return Ok(()) };
+    let way_out = columns_text(None, None, &["..."]);
+    Err(Error::Unsupported(format!(
+        "{query} {id} has the weight {weight}; {algorithm} supports no weights; ignore the column of weights with the options {way_out}"
+    )))
 }
 
 /// A part of a report as entries of a JSON object.

@@ -14,9 +14,10 @@ use serde_json::{Map, Value, json};
 
 use super::algorithm::{
     AlgorithmDef, Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, entries,
+    refuse_query_weights,
 };
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters, nothing_to_learn};
-use crate::base::{Control, Error, Params, Result, columns_text, matrix_bytes, named};
+use crate::base::{Control, Error, Params, Result, matrix_bytes, named};
 use crate::cost::loss::list::Target;
 use crate::cost::loss::{self, Loss, LossDef, Shape};
 use crate::data::{Dataset, Id, ListConstraint, Missing, Ratings, RowOrder, Scaling};
@@ -346,22 +347,9 @@ fn like_counts(ratings: &[f64]) -> Option<String> {
     })
 }
 
-/// Refuses weights of users.
-fn check_weights(data: &Dataset) -> Result<()> {
-    if let Some(user) = data.weights.iter().position(|weight| (weight - 1.0).abs() > 0.0) {
-        return Err(Error::Unsupported(format!(
-            "user {} has the weight {}; 'cofi_rank' supports no weights; ignore the column of weights with the options {}",
-            data.query_ids[user],
-            data.weights[user],
-            columns_text(None, None, &["..."])
-        )));
-    }
-    Ok(())
-}
-
 /// Refuses weights, and ratings for which the loss has no value.
 fn check(data: &Dataset, spec: &CofiRankSpec) -> Result<()> {
-    check_weights(data)?;
+    refuse_query_weights(data, "user", "'cofi_rank'")?;
     let labels = RatingTransform { gain: spec.target == Target::Gain, scale: 1.0 };
     for user in 0..data.n_queries() {
         for row in data.rows(user) {

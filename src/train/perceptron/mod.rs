@@ -16,9 +16,10 @@ mod rounds;
 use serde_json::{Map, Value, json};
 
 use super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries, scale,
+    AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries,
+    refuse_query_weights, scale,
 };
-use crate::base::{Control, Error, Params, Reservation, Result, columns_text};
+use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::loss::list::{Active, LabelTies};
 use crate::cost::metric::Ties;
 use crate::data::{Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
@@ -136,7 +137,7 @@ impl TrainingSpec for PerceptronSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         // 1. Scaled documents.
         let TrainingSet { mut data, summaries, .. } = set;
-        check_weights(&data)?;
+        refuse_query_weights(&data, "query", "the perceptron")?;
         let scaling = Scaling::fit(self.scale, &data, control)?;
         let _memory = scale(&scaling, self.scale, &mut data, control)?;
         // 2. One round per query and epoch.
@@ -192,7 +193,7 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
         return Err(Error::Corrupt("a perceptron without its progress".to_owned()));
     };
     let TrainingSet { mut data, summaries, .. } = set;
-    check_weights(&data)?;
+    refuse_query_weights(&data, "query", "the perceptron")?;
     let scaling = previous.scaling.clone();
     let _memory = scale(&scaling, scaling.kind(), &mut data, control)?;
     let progress = OnlineState { summaries, ..online.state().clone() };
@@ -257,18 +258,4 @@ fn trained(perceptron: Perceptron, scaling: Scaling, bounds: Value) -> Result<Tr
         volatile,
         ..Trained::new(Ranker::Online(Box::new(Online::new(rules, progress))), scaling)
     })
-}
-
-/// Refuses weights of queries: Algorithm 1 has none.
-fn check_weights(data: &Dataset) -> Result<()> {
-    match data.weights.iter().position(|weight| (weight - 1.0).abs() > 0.0) {
-        None => Ok(()),
-        Some(query) => Err(Error::Unsupported(format!(
-            "query {} has the weight {}; the perceptron supports no weights; ignore the column of weights \
-             with the options {}",
-            data.query_ids[query],
-            data.weights[query],
-            columns_text(None, None, &["..."])
-        ))),
-    }
 }

@@ -15,12 +15,14 @@ use serde_json::{Map, Value, json};
 
 use super::biases::Biases;
 use super::factors::{Fit, Purpose};
-use super::{CofiRankSpec, Known, Session, UseBiases, check_weights, factored_model};
+use super::{CofiRankSpec, Known, Session, UseBiases, factored_model};
 use crate::base::{Control, Error, Params, Result, matrix_bytes, parallel};
 use crate::data::{Dataset, Id, Ratings};
 use crate::learn::solve::{Factors, WeightedSquares};
 use crate::model::{Implicit, RatingTransform};
-use crate::train::algorithm::{Columns, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
+use crate::train::algorithm::{
+    Columns, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, refuse_query_weights,
+};
 use crate::train::select::{Searched, TunedValue};
 
 use select::Held;
@@ -112,7 +114,7 @@ impl ImplicitSpec {
 
     /// The pairs as ratings: the confidence minus 1, or 1.
     fn pairs(&self, data: &Dataset) -> Result<(Ratings, Vec<Id>)> {
-        check_weights(data)?;
+        refuse_query_weights(data, "user", "'cofi_rank'")?;
         let (mut pairs, items) = Ratings::counted(data)?;
         for user in 0..pairs.n_users() {
             for pair in pairs.of_user(user) {
