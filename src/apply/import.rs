@@ -247,6 +247,7 @@ fn linear_ranker(model: &LinearModel, n: usize) -> Result<(Scaling, Ranker)> {
     let split = Split { feature: 0, border: 0.0, missing_above: false };
     let constant = Space::of_trees(n, Forest::new(1, &[split]));
     weights.extend([model.bias; 2]);
-    let members = vec![Member { scaling, space }, Member { scaling: Scaling::None, space: constant }];
+    let member = |scaling: Scaling, space| Member { scaling: scaling.into(), space };
+    let members = vec![member(scaling, space), member(Scaling::None, constant)];
     Ok((Scaling::None, ranker(AnySpace::Sum(SumSpace::new(n, members)), weights)))
 }

@@ -74,7 +74,7 @@ impl Tried {
         for trial in &chosen {
             let scaled = copies.get(trial.candidate.scale, control)?;
             let prepared = scaled.prepare(spec, &trial.candidate, spec.landmarks(), control)?;
-            members.push(Member { scaling: scaled.scaling.clone(), space: prepared.space });
+            members.push(Member { scaling: scaled.scaling.clone().into(), space: prepared.space });
         }
         let lambdas = chosen.iter().map(Trial::lambda).collect();
         Ok(Self { facts, choice, lambdas, members })
@@ -174,7 +174,7 @@ impl BucketTraining for AutoSpec {
             let (weight, sums) =
                 sums.split_last().filter(|(weight, _)| is_positive(**weight)).ok_or_else(wrong_length)?;
             let gram = Gram::of_numbers(space.dim(), sums).ok_or_else(wrong_length)?;
-            fitted.push((solved(&gram, lambda, *weight, (scaling, &space))?, 0.0));
+            fitted.push((solved(&gram, lambda, *weight, (Arc::unwrap_or_clone(scaling), &space))?, 0.0));
         }
         let objective: f64 = fitted.iter().map(|(fitted, _)| fitted.objective).sum();
         replay.show(objective, 0.0);

@@ -69,6 +69,9 @@ pub enum Scaling {
     MaxNorm(f64),
 }
 
+// A shared scaling equals itself at once.
+impl Eq for Scaling {}
+
 impl Scaling {
     /// Learns a scaling on the documents of `data`, feature by feature on all threads.
     ///

@@ -1,11 +1,13 @@
 //! The codec of headers: bincode. The only file that names it.
 
 use bincode::config::Config;
-use bincode::de::{BorrowDecode, BorrowDecoder};
+use bincode::de::read::{BorrowReader, Reader, SliceReader};
+use bincode::de::{BorrowDecode, Decoder, DecoderImpl};
 use bincode::error::DecodeError;
 use bincode::serde::BorrowCompat;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::base::param::list;
 use crate::base::{Error, Result};
 
 /// Bytes that bincode reads and allocates at most for a header. The only limit, for a second one would compile each decoder
@@ -40,27 +42,31 @@ pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
 /// # Errors
 /// Bytes that are not such a header, or continue after it.
 pub fn decode_header<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
+    // Memory for a text is allocated before its bytes are read, so that a short header has a low limit.
     let used_before = MAX_HEADER.saturating_sub(COUNTED.saturating_mul(bytes.len()));
-    let (Limited(value), used) = bincode::borrow_decode_from_slice_with_context(bytes, config(), used_before)
-        .map_err(|problem| Error::Corrupt(format!("header: {problem}")))?;
-    if used == bytes.len() {
-        Ok(value)
-    } else {
-        Err(Error::Corrupt(format!("the header ends after {used} of {} bytes", bytes.len())))
+    let mut decoder = DecoderImpl::new(HeaderReader(SliceReader::new(bytes)), config(), ());
+    let value =
+        decoder.claim_bytes_read(used_before).and_then(|()| BorrowDecode::borrow_decode(&mut decoder));
+    let BorrowCompat(value) = value.map_err(|problem| Error::Corrupt(format!("header: {problem}")))?;
+    match decoder.reader().0.peek_read(1) {
+        None => Ok(value),
+        Some(_) => Err(Error::Corrupt("bytes after the end of the header".to_owned())),
     }
 }
 
-/// A value for which a part of the limit is used before it is read: memory for a text is allocated before its bytes are
-/// read, so that a short header has a low limit.
-struct Limited<T>(T);
+/// Reads a header.
+struct HeaderReader<'a>(SliceReader<'a>);
 
-impl<'a, T: Deserialize<'a>> BorrowDecode<'a, usize> for Limited<T> {
-    fn borrow_decode<D: BorrowDecoder<'a, Context = usize>>(
-        decoder: &mut D,
-    ) -> std::result::Result<Self, DecodeError> {
-        let used_before = *decoder.context();
-        decoder.claim_bytes_read(used_before)?;
-        BorrowCompat::borrow_decode(decoder).map(|BorrowCompat(value)| Self(value))
+impl Reader for HeaderReader<'_> {
+    #[inline]
+    fn read(&mut self, bytes: &mut [u8]) -> std::result::Result<(), DecodeError> {
+        self.0.read(bytes)
+    }
+}
+
+impl<'a> BorrowReader<'a> for HeaderReader<'a> {
+    fn take_bytes(&mut self, elements: usize) -> std::result::Result<&'a [u8], DecodeError> {
+        self.0.take_bytes(elements.saturating_mul(list::element_bytes()))
     }
 }
 
@@ -158,6 +164,22 @@ mod tests {
         let length = [&[253][..], &(1u64 << 29).to_le_bytes()].concat();
         let error = decode_header::<Whole>(&length).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("LimitExceeded"), "{error}");
+    }
+
+    #[test]
+    fn numbers_are_read_all_at_once_within_their_header() {
+        #[derive(Debug, Serialize, Deserialize, PartialEq)]
+        struct Whole(#[serde(deserialize_with = "list::whole")] Vec<f64>, String);
+        let value = Whole(vec![0.1, -0.0, f64::MAX, 1e-320], "text".to_owned());
+        let bytes = encode_header(&value).unwrap();
+        assert_eq!(decode_header::<Whole>(&bytes).unwrap(), value);
+        assert_eq!(decode_header::<(Vec<f64>, String)>(&bytes).unwrap().0, value.0);
+        for length in 0..bytes.len() {
+            assert!(decode_header::<Whole>(&bytes[..length]).is_err());
+        }
+        let length = [&[253][..], &(u64::MAX / 4).to_le_bytes()].concat();
+        assert!(decode_header::<Whole>(&length).is_err());
+        assert_eq!(decode_header::<String>(b"\x01a").unwrap(), "a", "an error leaves nothing behind");
     }
 
     #[test]

@@ -140,3 +140,33 @@ impl Implicit {
         negatives(seen, items, each.saturating_mul(seen.len()), &mut random)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Scaling;
+    use crate::learn::kernel::{Basis, Kernel};
+    use crate::learn::space::{Member, Space, SumSpace};
+
+    #[test]
+    fn kernels_that_share_documents_are_stored_with_them_once() {
+        let rows: Vec<f64> = (0..100).map(f64::from).collect();
+        let encoded = |rows_of: [&[f64]; 2]| {
+            let member = |gamma: f64, rows: &[f64]| {
+                let kernel = Kernel::new("gaussian", vec![gamma]).unwrap();
+                let space = Space::of_basis(Basis::new(kernel, rows, 50, 2));
+                Member { scaling: Scaling::MaxNorm(1.0).into(), space }
+            };
+            let sum = SumSpace::new(2, vec![member(1.0, rows_of[0]), member(2.0, rows_of[1])]);
+            Linear::new(sum, Function::zero(100)).encode().unwrap()
+        };
+        let reversed: Vec<f64> = rows.iter().rev().copied().collect();
+        let (apart, shared) = (encoded([&rows, &reversed]), encoded([&rows, &rows]));
+        assert!(shared.len() + 800 <= apart.len(), "{} and {} bytes", shared.len(), apart.len());
+        for bytes in [apart, shared] {
+            let read = Linear::decode(&bytes).unwrap();
+            assert_eq!(read.encode().unwrap(), bytes);
+            assert!((0..bytes.len()).all(|length| Linear::decode(&bytes[..length]).is_err()));
+        }
+    }
+}

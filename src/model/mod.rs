@@ -9,7 +9,7 @@
 //! | `Model` | names differ; scaling, means and ranker have the features of the names; blocks only where a ranker has them |
 //! | `Scaling`, `Quantiles` | values of quantiles ascend, scores do not fall |
 //! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker |
-//! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension |
+//! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension; shared documents are those of a member before |
 //! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
 //! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
 //! | `GeneralTrees` | nodes are trees, with finite thresholds and values whose sum is finite; a feature for each column; a code for each value of a category |

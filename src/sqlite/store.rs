@@ -246,7 +246,8 @@ impl<'a> Store<'a> {
         let mut held = memory.nothing();
         let model = state.model(key, || {
             reserve_decoded(&mut held, end)?;
-            bytes.resize(end, 0);
+            // Zeros from the system are not written.
+            bytes = vec![0; end];
             read_at(&blob, 0, &mut bytes)?;
             checked(Model::from_header(&bytes, length)?)
         })?;

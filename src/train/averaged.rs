@@ -85,7 +85,7 @@ pub fn of_trees(
     let documents = total_weight(data);
     let scale = normalizer(spread, documents);
     let columns = width + rule.map_or(0, QueryFeatureRule::width);
-    let member = Member { scaling: scaling.clone(), space: Space::of_trees(columns, forest) };
+    let member = Member { scaling: scaling.clone().into(), space: Space::of_trees(columns, forest) };
     let weights = values.iter().map(|value| value * scale).collect();
     Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
 }

@@ -1,5 +1,7 @@
 //! The format `json`: all that a model with one function is made of, and the model of such a text.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -278,7 +280,8 @@ impl TermText {
                     let what = "number of scaled features of a document of a kernel".to_owned();
                     return Err(Error::Shape { what, found: document.len(), expected: width });
                 }
-                Basis::checked(kernel, &documents.concat(), documents.len(), width).map(Space::of_basis)
+                let (count, rows) = (documents.len(), documents.concat());
+                Basis::checked(kernel, count, width, rows.len(), |index| rows[index]).map(Space::of_basis)
             }
         }
     }
@@ -403,11 +406,11 @@ impl Document {
         let parts: Vec<_> = self.terms.into_iter().map(|term| term.into_parts(n)).collect::<Result<_>>()?;
         let weights = parts.iter().flat_map(|(_, _, weights)| weights).copied().collect();
         let mut members: Vec<Member> =
-            parts.into_iter().map(|(scaling, space, _)| Member { scaling, space }).collect();
+            parts.into_iter().map(|(scaling, space, _)| Member { scaling: scaling.into(), space }).collect();
         // A single term is the model itself; several scale the features that the model leaves as they are.
         let (scaling, space) = match (members.pop(), members.is_empty()) {
             (None, _) => return Err(refused("no term", "one term or more")),
-            (Some(Member { scaling, space }), true) => (scaling, AnySpace::One(space)),
+            (Some(Member { scaling, space }), true) => (Arc::unwrap_or_clone(scaling), AnySpace::One(space)),
             (Some(last), false) => {
                 members.push(last);
                 (Scaling::None, AnySpace::Sum(SumSpace::new(n, members)))

@@ -1,5 +1,6 @@
 //! `#[serde(with = "list")]`: a list whose reading and writing have checkpoints.
 
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -16,6 +17,45 @@ pub fn serialize<S: Serializer, T: Serialize>(list: &[T], to: S) -> Result<S::Ok
 
 pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(ListVisitor(PhantomData))
+}
+
+thread_local! {
+    /// Bytes of each element of the next byte string.
+    static ELEMENT_BYTES: Cell<usize> = const { Cell::new(1) };
+}
+
+/// Numbers in a header of a model, which are read all at once. Serde has a call for that for bytes alone, so the reader of the
+/// header asks for [`element_bytes`].
+pub struct Numbers<'a>(&'a [[u8; 8]]);
+
+impl Numbers<'_> {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn at(&self, index: usize) -> f64 {
+        f64::from_le_bytes(self.0[index])
+    }
+}
+
+impl<'de> Deserialize<'de> for Numbers<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        ELEMENT_BYTES.set(size_of::<f64>());
+        let bytes = <&[u8]>::deserialize(from);
+        ELEMENT_BYTES.set(1);
+        bytes.map(|bytes| Self(bytes.as_chunks().0))
+    }
+}
+
+/// `#[serde(deserialize_with = "list::whole")]`: [`Numbers`] as a vector.
+pub fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    let numbers = Numbers::deserialize(from)?;
+    Ok((0..numbers.len()).map(|index| numbers.at(index)).collect())
+}
+
+/// Bytes of each element of a byte string that is read now.
+pub fn element_bytes() -> usize {
+    ELEMENT_BYTES.get()
 }
 
 struct ListVisitor<T>(PhantomData<T>);

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::base::{Control, Error, Result, Ticks};
 use crate::buckets::{
     Asking, BucketSums, FOLDS, Part, Question, Reader, Sample, TrainedInBuckets, Unit, Writer, check_bytes,
@@ -187,7 +189,7 @@ impl Prepared {
     pub fn into_bytes(self) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
         writer.numbers(self.facts.numbers());
-        let space = Member { scaling: self.scaling, space: self.space };
+        let space = Member { scaling: self.scaling.into(), space: self.space };
         write_spaces(&mut writer, self.facts.dim(), vec![space])?;
         Ok(writer.into_bytes())
     }
@@ -198,7 +200,7 @@ impl Prepared {
         let Some(Member { scaling, space }) = read_spaces(&mut reader, facts.dim())?.pop() else {
             return Err(reader.forged("a space"));
         };
-        Ok(Self { facts, scaling, space })
+        Ok(Self { facts, scaling: Arc::unwrap_or_clone(scaling), space })
     }
 
     /// Asks the buckets for the facts, and fits scaling and space.

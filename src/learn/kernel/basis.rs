@@ -3,12 +3,14 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Kernel;
 use super::landmarks::{Compared, Points, sample};
 use super::{MapOptions, coefficients, not_finite};
+use crate::base::param::list::Numbers;
 use crate::base::{Control, Error, Result, Ticks, grow, parallel, zeros};
 use crate::data::Matrix;
 use crate::math::dense::add_products;
@@ -19,34 +21,34 @@ const MOST_FEATURES: usize = 2_000_000;
 
 /// A kernel and r documents with d features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[serde(try_from = "Stored<Numbers<'_>>", into = "Stored<Vec<f64>>")]
 pub struct Basis {
     kernel: Kernel,
-    points: Points,
+    points: Arc<Points>,
 }
 
 /// A basis in a model.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct Stored<R> {
     kernel: Kernel,
     count: usize,
     dim: usize,
     /// Documents, row-major (count, dim).
-    rows: Vec<f64>,
+    rows: R,
 }
 
-impl From<Basis> for Stored {
+impl From<Basis> for Stored<Vec<f64>> {
     fn from(basis: Basis) -> Self {
         let (count, dim) = (basis.points.len(), basis.points.dim());
         Self { rows: basis.points.rows(), kernel: basis.kernel, count, dim }
     }
 }
 
-impl TryFrom<Stored> for Basis {
+impl TryFrom<Stored<Numbers<'_>>> for Basis {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
-        Self::checked(stored.kernel, &stored.rows, stored.count, stored.dim)
+    fn try_from(Stored { kernel, count, dim, rows }: Stored<Numbers<'_>>) -> Result<Self> {
+        Self::checked(kernel, count, dim, rows.len(), |index| rows.at(index))
     }
 }
 
@@ -56,23 +58,29 @@ impl Basis {
     /// # Panics
     /// If there are fewer values.
     pub fn new(kernel: Kernel, rows: &[f64], count: usize, dim: usize) -> Self {
-        Self { kernel, points: Points::new(rows, count, dim) }
+        Self { kernel, points: Arc::new(Points::new(rows, count, dim)) }
     }
 
-    /// A basis of documents that are not trusted.
+    /// A basis of documents that are not trusted: the numbers `at` each index below `len`.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for numbers that do not fit the sizes or the bound of stored numbers.
-    pub fn checked(kernel: Kernel, rows: &[f64], count: usize, dim: usize) -> Result<Self> {
-        let fits = count.checked_mul(dim) == Some(rows.len());
+    pub fn checked(
+        kernel: Kernel,
+        count: usize,
+        dim: usize,
+        len: usize,
+        at: impl Fn(usize) -> f64,
+    ) -> Result<Self> {
+        let fits = count.checked_mul(dim) == Some(len);
         // Documents are laid out in tiles, so that a few of many features take more memory than bytes.
         let narrow = dim <= MOST_FEATURES;
         // Without features the number of documents takes no bytes, so it is not trusted.
         let counted = dim > 0 || count <= 1;
-        if !(fits && narrow && counted && are_bounded(rows)) {
+        if !(fits && narrow && counted && (0..len).all(|index| are_bounded(&[at(index)]))) {
             return Err(Error::Corrupt("the documents of a kernel do not fit their sizes".to_owned()));
         }
-        Ok(Self::new(kernel, rows, count, dim))
+        Ok(Self { kernel, points: Arc::new(Points::from_fn(count, dim, at)) })
     }
 
     /// All documents, or a sample of `landmarks` documents drawn with the seed.
@@ -90,7 +98,7 @@ impl Basis {
 
     /// Adds a document of d features.
     pub(super) fn push(&mut self, row: &[f64]) {
-        self.points.push(row);
+        Arc::make_mut(&mut self.points).push(row);
     }
 
     /// sqrt K(x, x), the length of a document in the space of the kernel; 0 if K(x, x) is negative.
@@ -103,8 +111,14 @@ impl Basis {
         &self.kernel
     }
 
+    /// The kernel with the documents of another basis.
+    #[must_use]
+    pub fn with_points_of(&self, other: &Self) -> Self {
+        Self { kernel: self.kernel.clone(), points: Arc::clone(&other.points) }
+    }
+
     /// The documents.
-    pub fn points(&self) -> &Points {
+    pub fn points(&self) -> &Arc<Points> {
         &self.points
     }
 

@@ -101,19 +101,29 @@ pub struct Points {
     tiles: Vec<Tile>,
 }
 
+// Shared documents equal themselves at once.
+impl Eq for Points {}
+
 impl Points {
     /// The documents of `rows`, shape `(count, dim)`, row-major.
     ///
     /// # Panics
     /// Where there are fewer values than that.
     pub fn new(rows: &[f64], count: usize, dim: usize) -> Self {
-        let mut tiles = vec![Tile::ZERO; tiles_for(count) * dim];
-        for document in 0..count {
-            for (j, value) in rows[document * dim..(document + 1) * dim].iter().enumerate() {
-                *tiles[document / TILE * dim + j].get_mut(document % TILE) = *value;
+        Self::from_fn(count, dim, |index| rows[index])
+    }
+
+    /// The documents of the numbers `at` each index of `rows`.
+    pub fn from_fn(count: usize, dim: usize, at: impl Fn(usize) -> f64) -> Self {
+        let tile = |number: usize| {
+            let (first, j) = (number / dim * TILE, number % dim);
+            let mut tile = Tile::ZERO;
+            for lane in 0..TILE.min(count - first) {
+                *tile.get_mut(lane) = at((first + lane) * dim + j);
             }
-        }
-        Self { count, dim, tiles }
+            tile
+        };
+        Self { count, dim, tiles: (0..tiles_for(count) * dim).map(tile).collect() }
     }
 
     /// Adds a document of `dim` features.

@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::param::list;
 use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes, named};
 use crate::cost::loss::PairWeights;
 use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
@@ -41,6 +42,7 @@ named!(Form { Scoring = "scoring", Ranking = "ranking" });
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Function {
     /// The weights, one for each dimension of the space.
+    #[serde(deserialize_with = "list::whole")]
     pub weights: Vec<f64>,
     /// Value of the objective at the weights.
     pub objective: f64,

@@ -1,11 +1,13 @@
 //! A space as a scorer of documents.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Map, Scorer, Space, Summand, WeightsOf};
 use crate::base::{Control, Result, require};
 use crate::data::{Documents, Matrix, Scaling};
-use crate::learn::kernel::Kernel;
+use crate::learn::kernel::{Basis, Kernel};
 use crate::trees::Forest;
 
 impl Scorer for Space {
@@ -78,6 +80,9 @@ impl Scorer for Space {
 // Sums of functions of several spaces, each with a scaling of its own.
 
 /// A sum of functions, one of each member. Its weights are the weights of the members, in their order.
+///
+/// Members that share scaling and documents of a kernel share them in memory and in a model: those after the first have no
+/// scaling there, and a kernel with no documents, whose dimension is the number of the first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "(usize, Vec<Member>)", into = "(usize, Vec<Member>)")]
 pub struct SumSpace {
@@ -90,14 +95,30 @@ pub struct SumSpace {
 }
 
 impl From<(usize, Vec<Member>)> for SumSpace {
-    fn from((width, members): (usize, Vec<Member>)) -> Self {
+    fn from((width, mut members): (usize, Vec<Member>)) -> Self {
+        for index in 0..members.len() {
+            let (before, Member { space, .. }) = (&members[..index], &members[index]);
+            let WeightsOf::Documents(basis) = space.weights_of() else { continue };
+            let first = before.get(basis.points().dim()).filter(|_| basis.points().is_empty());
+            if let Some((WeightsOf::Documents(shared), first)) = first.map(|of| (of.space.weights_of(), of)) {
+                let space = Space { map: Map::Fitted(basis.with_points_of(shared)), ..*space };
+                members[index] = Member { scaling: first.scaling.clone(), space };
+            }
+        }
         Self::new(width, members)
     }
 }
 
 impl From<SumSpace> for (usize, Vec<Member>) {
-    fn from(sum: SumSpace) -> Self {
-        (sum.width, sum.members)
+    fn from(SumSpace { width, mut members, landmarks, .. }: SumSpace) -> Self {
+        for (member, first) in landmarks.into_iter().enumerate().filter(|(member, first)| first < member) {
+            let Member { scaling, space } = &mut members[member];
+            if let Map::Fitted(basis) = &mut space.map {
+                *scaling = Scaling::None.into();
+                *basis = Basis::new(basis.kernel().clone(), &[], 0, first);
+            }
+        }
+        (width, members)
     }
 }
 
@@ -105,7 +126,7 @@ impl From<SumSpace> for (usize, Vec<Member>) {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Member {
     /// How it scales the documents.
-    pub scaling: Scaling,
+    pub scaling: Arc<Scaling>,
     /// The space of scaled documents.
     pub space: Space,
 }
@@ -215,5 +236,55 @@ impl Scorer for SumSpace {
             Summand { scaling: Some(scaling), space, weights }
         };
         self.members.iter().map(summand).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::shaped;
+
+    /// Two Gaussian kernels of the documents -1 and 2, then one of the document `last`.
+    fn sum(last: f64) -> SumSpace {
+        let member = |gamma: f64, rows: &[f64]| {
+            let kernel = Kernel::new("gaussian", vec![gamma]).unwrap();
+            let space = Space::of_basis(Basis::new(kernel, rows, rows.len(), 1));
+            Member { scaling: Scaling::MaxNorm(0.5).into(), space }
+        };
+        SumSpace::new(1, vec![member(1.0, &[-1.0, 2.0]), member(3.0, &[-1.0, 2.0]), member(1.0, &[last])])
+    }
+
+    fn basis(member: &Member) -> &Basis {
+        let WeightsOf::Documents(basis) = member.space.weights_of() else { panic!("no documents") };
+        basis
+    }
+
+    #[test]
+    fn shared_documents_are_stored_once_and_shared_again_when_read() {
+        let (sum, rows) = (sum(5.0), Matrix::F64(shaped(3, 1, vec![0.0, 1.0, -4.0])));
+        let (_, stored): (usize, Vec<Member>) = sum.clone().into();
+        assert_eq!(stored.iter().map(|member| basis(member).points().len()).collect::<Vec<_>>(), [2, 0, 1]);
+        assert!(*stored[1].scaling == Scaling::None && *stored[2].scaling == Scaling::MaxNorm(0.5));
+        let read = SumSpace::from((1, stored));
+        read.validate().unwrap();
+        assert!(Arc::ptr_eq(basis(&read.members[0]).points(), basis(&read.members[1]).points()));
+        assert_eq!(read.landmarks, [0, 0, 2]);
+        let documents = Documents { features: &rows, start: 0, end: 3 };
+        let scores = |sum: &SumSpace| {
+            sum.scores(&documents, &[1.0, -2.0, 0.5, 4.0, 3.0], &Control::default()).unwrap()
+        };
+        assert_eq!(scores(&read), scores(&sum));
+    }
+
+    #[test]
+    fn members_refer_to_documents_of_members_before_them() {
+        let refers_to = |number: usize| {
+            let (width, mut members): (usize, Vec<Member>) = sum(5.0).into();
+            let kernel = basis(&members[1]).kernel().clone();
+            members[1].space = Space::of_basis(Basis::new(kernel, &[], 0, number));
+            SumSpace::from((width, members)).validate()
+        };
+        assert!(refers_to(0).is_ok());
+        assert!([1, 2, 3, usize::MAX].into_iter().all(|number| refers_to(number).is_err()));
     }
 }

@@ -74,5 +74,5 @@ pub fn solved(
         let (basis, sorted) = basis.sorted(&weights);
         (space, weights) = (Space::of_basis(basis), sorted);
     }
-    Ok(Fitted { member: Member { scaling, space }, weights, objective })
+    Ok(Fitted { member: Member { scaling: scaling.into(), space }, weights, objective })
 }
