@@ -24,19 +24,9 @@ thread_local! {
     static ELEMENT_BYTES: Cell<usize> = const { Cell::new(1) };
 }
 
-/// Numbers in a header of a model, which are read all at once. Serde has a call for that for bytes alone, so the reader of the
-/// header asks for [`element_bytes`].
-pub struct Numbers<'a>(&'a [[u8; 8]]);
-
-impl Numbers<'_> {
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn at(&self, index: usize) -> f64 {
-        f64::from_le_bytes(self.0[index])
-    }
-}
+/// The bytes of numbers in a header of a model, read all at once. Serde can do that with byte strings alone, so a list of
+/// numbers is read as one, and the reader of the header asks for [`element_bytes`].
+pub struct Numbers<'a>(pub &'a [[u8; 8]]);
 
 impl<'de> Deserialize<'de> for Numbers<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -49,8 +39,8 @@ impl<'de> Deserialize<'de> for Numbers<'de> {
 
 /// `#[serde(deserialize_with = "list::whole")]`: [`Numbers`] as a vector.
 pub fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
-    let numbers = Numbers::deserialize(from)?;
-    Ok((0..numbers.len()).map(|index| numbers.at(index)).collect())
+    let Numbers(numbers) = Numbers::deserialize(from)?;
+    Ok(numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
 }
 
 /// Bytes of each element of a byte string that is read now.

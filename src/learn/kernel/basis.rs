@@ -48,7 +48,7 @@ impl TryFrom<Stored<Numbers<'_>>> for Basis {
     type Error = Error;
 
     fn try_from(Stored { kernel, count, dim, rows }: Stored<Numbers<'_>>) -> Result<Self> {
-        Self::checked(kernel, count, dim, rows.len(), |index| rows.at(index))
+        Self::checked(kernel, count, dim, rows.0.len(), |index| f64::from_le_bytes(rows.0[index]))
     }
 }
 

@@ -244,14 +244,14 @@ mod tests {
     use super::*;
     use crate::data::shaped;
 
-    /// Two Gaussian kernels of the documents -1 and 2, then one of the document `last`.
-    fn sum(last: f64) -> SumSpace {
+    /// Two Gaussian kernels of the documents -1 and 2, then one of the document 5.
+    fn sum() -> SumSpace {
         let member = |gamma: f64, rows: &[f64]| {
             let kernel = Kernel::new("gaussian", vec![gamma]).unwrap();
             let space = Space::of_basis(Basis::new(kernel, rows, rows.len(), 1));
             Member { scaling: Scaling::MaxNorm(0.5).into(), space }
         };
-        SumSpace::new(1, vec![member(1.0, &[-1.0, 2.0]), member(3.0, &[-1.0, 2.0]), member(1.0, &[last])])
+        SumSpace::new(1, vec![member(1.0, &[-1.0, 2.0]), member(3.0, &[-1.0, 2.0]), member(1.0, &[5.0])])
     }
 
     fn basis(member: &Member) -> &Basis {
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn shared_documents_are_stored_once_and_shared_again_when_read() {
-        let (sum, rows) = (sum(5.0), Matrix::F64(shaped(3, 1, vec![0.0, 1.0, -4.0])));
+        let (sum, rows) = (sum(), Matrix::F64(shaped(3, 1, vec![0.0, 1.0, -4.0])));
         let (_, stored): (usize, Vec<Member>) = sum.clone().into();
         assert_eq!(stored.iter().map(|member| basis(member).points().len()).collect::<Vec<_>>(), [2, 0, 1]);
         assert!(*stored[1].scaling == Scaling::None && *stored[2].scaling == Scaling::MaxNorm(0.5));
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn members_refer_to_documents_of_members_before_them() {
         let refers_to = |number: usize| {
-            let (width, mut members): (usize, Vec<Member>) = sum(5.0).into();
+            let (width, mut members): (usize, Vec<Member>) = sum().into();
             let kernel = basis(&members[1]).kernel().clone();
             members[1].space = Space::of_basis(Basis::new(kernel, &[], 0, number));
             SumSpace::from((width, members)).validate()
