@@ -141,7 +141,74 @@ impl TrainingColumns {
 
 #[cfg(test)]
 mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::json;
+
     use super::*;
+    use crate::base::Control;
+    use crate::data::{Matrix, shaped};
+    use crate::learn::kernel::{FeatureMap, KernelSpec, MapOptions, PairMap};
+
+    #[derive(Serialize, Deserialize)]
+    struct StoredBasis {
+        kernel: (String, Vec<f64>),
+        count: u64,
+        dim: u64,
+        rows: Vec<f64>,
+    }
+
+    /// A map of documents, or of pairs of documents with pivots `P`.
+    #[derive(Serialize, Deserialize)]
+    struct StoredMap<P> {
+        basis: StoredBasis,
+        pivots: P,
+        factor: Vec<f64>,
+        negative: f64,
+    }
+
+    /// A map as bytes, changed by `change`, read back; `None` where that is refused.
+    fn damaged<T: Serialize + DeserializeOwned, P: Serialize + DeserializeOwned>(
+        map: &T,
+        change: impl Fn(&mut StoredMap<P>),
+    ) -> Option<T> {
+        let mut stored = decode_header(&encode_header(map).unwrap()).unwrap();
+        change(&mut stored);
+        decode_header(&encode_header(&stored).unwrap()).ok()
+    }
+
+    #[test]
+    fn maps_survive_their_bytes_and_damage_is_found() {
+        type OfDocuments = StoredMap<()>;
+        type OfPairs = StoredMap<Vec<(u32, u32)>>;
+        let (control, options) = (Control::default(), MapOptions { landmarks: 8, ..MapOptions::default() });
+        let values = (0..36).map(|i| (f64::from(i * i % 1013) * 1.7 + f64::from(i) * 0.31).sin()).collect();
+        let features = Matrix::F64(shaped(12, 3, values));
+        let gaussian = KernelSpec::parse(&json!("gaussian")).unwrap().fit(&features, 0, &control).unwrap();
+        let map = FeatureMap::fit(&gaussian, &features, &options, &control).unwrap();
+        assert_eq!(damaged(&map, |_: &mut OfDocuments| {}), Some(map.clone()));
+        let invalid =
+            |change: &dyn Fn(&mut OfDocuments)| damaged(&map, change).is_none_or(|map| !map.is_valid());
+        assert!(invalid(&|map| map.factor[0] = 0.0));
+        assert!(invalid(&|map| map.factor[2] = -1.0));
+        assert!(invalid(&|map| map.factor = vec![1.0]));
+        assert!(invalid(&|map| map.basis.count = 7));
+        assert!(invalid(&|map| map.basis.count = u64::MAX));
+        assert!(invalid(&|map| map.basis.rows[0] = f64::NAN));
+        assert!(invalid(&|map| map.basis.kernel.1[0] = -1.0));
+        assert!(invalid(&|map| map.basis.kernel.0 = "cosine".to_owned()));
+        let linear = || ("linear".to_owned(), vec![]);
+        assert!(invalid(&|map| {
+            map.basis = StoredBasis { kernel: linear(), count: u64::MAX, dim: 0, rows: vec![] };
+        }));
+        let labels: Vec<f64> = (0..12).map(f64::from).collect();
+        let pairs = PairMap::fit(&gaussian, &features, &[0, 12], &labels, &options, &control).unwrap();
+        assert_eq!(damaged(&pairs, |_: &mut OfPairs| {}), Some(pairs.clone()));
+        let invalid =
+            |change: &dyn Fn(&mut OfPairs)| damaged(&pairs, change).is_none_or(|map| !map.is_valid());
+        assert!(invalid(&|map| map.pivots[0].1 = 12));
+        assert!(invalid(&|map| map.pivots.clear()));
+        assert!(invalid(&|map| map.factor[0] = -1.0));
+    }
 
     #[test]
     fn a_text_that_is_longer_than_its_header_takes_no_memory() {

@@ -239,44 +239,6 @@ fn an_interruption_ends_every_part() {
     assert_eq!(pairs.scores(&features, &vec![0.0; pairs.dim()], &control).unwrap_err(), interrupted);
 }
 
-/// A map as text, changed by `change`, read back; `None` where that is refused.
-fn damaged<T>(map: &T, change: impl Fn(&mut Value)) -> Option<T>
-where
-    T: serde::Serialize + serde::de::DeserializeOwned,
-{
-    let mut value = serde_json::to_value(map).unwrap();
-    change(&mut value);
-    serde_json::from_value(value).ok()
-}
-
-#[test]
-fn maps_survive_their_bytes_and_damage_is_found() {
-    let features = documents(12, 3);
-    let labels: Vec<f64> = (0..12).map(f64::from).collect();
-    let gaussian = kernel(&json!("gaussian"), &features);
-    let map = fit(&gaussian, &features, 8);
-    assert_eq!(damaged(&map, |_| {}), Some(map.clone()));
-    let invalid = |change: &dyn Fn(&mut Value)| damaged(&map, change).is_none_or(|map| !map.is_valid());
-    assert!(invalid(&|value| value["factor"][0] = json!(0.0)));
-    assert!(invalid(&|value| value["factor"][2] = json!(-1.0)));
-    assert!(invalid(&|value| value["factor"] = json!([1.0])));
-    assert!(invalid(&|value| value["basis"]["count"] = json!(7)));
-    assert!(invalid(&|value| value["basis"]["count"] = json!(u64::MAX)));
-    assert!(invalid(&|value| value["basis"]["rows"][0] = json!(null)));
-    assert!(invalid(&|value| value["basis"]["kernel"]["parameters"][0] = json!(-1.0)));
-    assert!(invalid(&|value| value["basis"]["kernel"]["name"] = json!("cosine")));
-    assert!(invalid(&|value| value["basis"] = json!(
-        {"kernel": {"name": "linear", "parameters": []}, "count": u64::MAX, "dim": 0, "rows": []}
-    )));
-    let options = MapOptions::default();
-    let pairs = PairMap::fit(&gaussian, &features, &[0, 12], &labels, &options, &Control::default()).unwrap();
-    assert_eq!(damaged(&pairs, |_| {}), Some(pairs.clone()));
-    let invalid = |change: &dyn Fn(&mut Value)| damaged(&pairs, change).is_none_or(|map| !map.is_valid());
-    assert!(invalid(&|value| value["pivots"][0][1] = json!(12)));
-    assert!(invalid(&|value| value["pivots"] = json!([])));
-    assert!(invalid(&|value| value["factor"][0] = json!(-1.0)));
-}
-
 /// Scores of 1 to 70 rows, in tiles or alone, have the same bits; those of sorted documents are equal up to rounding.
 #[test]
 fn a_score_does_not_depend_on_rows_beside_it_or_functions_evaluated_with_it() {

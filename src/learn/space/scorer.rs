@@ -281,7 +281,7 @@ mod tests {
         let refers_to = |number: usize| {
             let (width, mut members): (usize, Vec<Member>) = sum().into();
             let kernel = basis(&members[1]).kernel().clone();
-            members[1].space = Space::of_basis(Basis::new(kernel, &[], 0, number));
+            members[1].space.map = Map::Fitted(Basis::new(kernel, &[], 0, number));
             SumSpace::from((width, members)).validate()
         };
         assert!(refers_to(0).is_ok());

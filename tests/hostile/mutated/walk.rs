@@ -105,7 +105,7 @@ macro_rules! numbers {
     )* };
 }
 
-impl<'de> Deserializer<'de> for &mut Walk<'_> {
+impl<'de> Deserializer<'de> for &mut Walk<'de> {
     type Error = Error;
 
     numbers! {
@@ -137,8 +137,12 @@ impl<'de> Deserializer<'de> for &mut Walk<'_> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let bytes = self.bytes();
-        visitor.visit_bytes(&self.bytes[bytes])
+        // A list of numbers, read whole.
+        let (count, start) = (self.whole(), self.at);
+        for _ in 0..count {
+            self.number(8, Kind::Double);
+        }
+        visitor.visit_borrowed_bytes(&self.bytes[start..self.at])
     }
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -220,7 +224,7 @@ struct Elements<'w, 'a> {
     left: usize,
 }
 
-impl<'de> SeqAccess<'de> for Elements<'_, '_> {
+impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
@@ -236,7 +240,7 @@ impl<'de> SeqAccess<'de> for Elements<'_, '_> {
     }
 }
 
-impl<'de> EnumAccess<'de> for &mut Walk<'_> {
+impl<'de> EnumAccess<'de> for &mut Walk<'de> {
     type Error = Error;
     type Variant = Self;
 
@@ -247,7 +251,7 @@ impl<'de> EnumAccess<'de> for &mut Walk<'_> {
     }
 }
 
-impl<'de> VariantAccess<'de> for &mut Walk<'_> {
+impl<'de> VariantAccess<'de> for &mut Walk<'de> {
     type Error = Error;
 
     fn unit_variant(self) -> Result<(), Error> {
