@@ -21,8 +21,7 @@ use crate::cost::metric::Metric;
 use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
 use crate::model::Model;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of, ready, row,
-    vector_argument,
+    Call, Output, OutputRows, RunLimits, TableFunction, describe, id_of, ready, row, vector_argument,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec};
 use crate::train::options::Use;
@@ -122,7 +121,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
         _ => Matrix::F64(shaped(1, n, features.clone())),
     };
     let operations = Explanation::operations(model, 1);
-    let found = RunLimits::default().run_sized(call.connection, operations, |control| {
+    let found = RunLimits::of(call.connection).run_sized(operations, |control| {
         explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)
     })?;
     Ok(Explained { names: Explanation::names(model), values: vec![shown(model, &features)], found })
@@ -132,23 +131,24 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let after_documents = 3 + parameters.len();
-    let (options, limits) = call_options(call.arguments[after_documents], Use::Explain)?;
+    let (options, limits) = call.options(after_documents, Use::Explain)?;
     let request =
         RankingCall::of(call, call.argument(0), call.argument(1), after_documents + 1, options, limits)?;
-    request.limits.run_here(call.connection, || explain_rows(call, &request, parameters))
+    request.limits.run_here(|| explain_rows(&request, parameters))
 }
 
-fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> Result<Explained> {
-    let model = &request.handle.model;
+fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explained> {
+    let RankingCall { call, handle, .. } = request;
+    let model = &handle.model;
     // 1. The documents of the query.
     let only = Some(id_of(call.argument(2))).filter(|id| *id != Id::Null);
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { only: only.as_ref(), query: only.is_some(), ..all };
-    let rows = request.read_source(call, spec)?;
+    let rows = request.read_source(spec)?;
     let data = rows.data;
     check_query(request, &data, call.argument(2))?;
     // 2. Their scores, and the function of the query.
-    let scored = request.scored(call, &data)?;
+    let scored = request.scored(&data)?;
     let explained = parameters.iter().enumerate().map(|(number, parameter)| {
         let document = Document { data: &data, scores: &scored.scores, id: call.argument(3 + number) };
         document.row(request, parameter)
@@ -159,7 +159,7 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     let rows = (explained[0], explained.get(1).copied());
     let sampling = sampling(&request.options);
     let operations = Explanation::operations(model, data.n_docs());
-    let found = request.limits.run_sized(call.connection, operations, |control| {
+    let found = request.limits.run_sized(operations, |control| {
         explain_document(model, &scored.functions, &data, rows, sampling, control)
     })?;
     let values = explained.iter().map(|row| shown(model, &data.features.row_f64(*row))).collect();
@@ -175,7 +175,7 @@ fn sampling(options: &Params) -> Sampling {
 }
 
 /// Refuses rows of no query, or of several.
-fn check_query(request: &RankingCall, data: &Dataset, query: ValueRef<'_>) -> Result<()> {
+fn check_query(request: &RankingCall<'_>, data: &Dataset, query: ValueRef<'_>) -> Result<()> {
     match (data.n_queries(), query) {
         (0, ValueRef::Null) => Err(request.source.error("0 rows; there is nothing to explain")),
         (0, query) => Err(request.source.error(format!("query {}: 0 rows", describe(query)))),
@@ -196,7 +196,7 @@ struct Document<'a> {
 
 impl Document<'_> {
     /// Its row. A document with a row for each slot has the row that ranks.
-    fn row(&self, request: &RankingCall, parameter: &str) -> Result<usize> {
+    fn row(&self, request: &RankingCall<'_>, parameter: &str) -> Result<usize> {
         let (data, id) = (self.data, id_of(self.id));
         let rows: Vec<usize> = (0..data.n_docs()).filter(|row| data.doc_ids[*row] == id).collect();
         match rows[..] {
@@ -240,23 +240,23 @@ pub const IMPORTANCE: TableFunction = TableFunction::new(
 
 fn importance_of_features(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::new(call, Use::Importance)?;
-    request.limits.run_here(call.connection, || importance_rows(call, &request))
+    request.limits.run_here(|| importance_rows(&request))
 }
 
-fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
+fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let model = &request.handle.model;
     model.scorer()?;
     let metrics = query_metrics(&request.options)?;
     // 1. The rows, and the function of each query.
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
-    let rows = request.read_source(call, spec)?;
-    let training = training_rows(call, request, &rows)?;
+    let rows = request.read_source(spec)?;
+    let training = training_rows(request, &rows)?;
     let data = rows.data;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to measure"));
     }
-    let scored = request.scored(call, &data)?;
+    let scored = request.scored(&data)?;
     // 2. Losses.
     let default = PairedTest::default();
     let spec = ImportanceSpec {
@@ -271,8 +271,8 @@ fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows>
     };
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
-    let found = request.limits.run_sized(call.connection, operations, work)?;
-    call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
+    let found = request.limits.run_sized(operations, work)?;
+    request.call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
     let columns = model.card.input_names();
     let rows = columns.iter().zip(found);
     let rows = rows.flat_map(|(feature, found)| {

@@ -18,10 +18,10 @@ use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::{
     Call, ModelHandle, Output, OutputRows, PURE, RunLimits, ScalarCall, ScalarFunction, TableFunction,
-    call_options, describe, query_values, ready, row, run_fit, text_argument, whole_of,
+    describe, query_values, ready, row, run_fit, text_argument, whole_of,
 };
 use crate::sqlite::source::roles::as_json;
-use crate::sqlite::store::{Store, model};
+use crate::sqlite::store::{Store, model, named_version};
 use crate::train::options::Use;
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
@@ -33,7 +33,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
         return Ok(state);
     }
     call.with_connection(|connection| {
-        let (argument, limits) = (call.context.get_raw(0), RunLimits::default());
+        let (argument, limits) = (call.context.get_raw(0), RunLimits::of(connection));
         let ModelHandle { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state, &limits)?;
         let can = model.capabilities();
         let query_dependent = model.ranker.as_query_dependent();
@@ -53,11 +53,9 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "fingerprint": fingerprint(&model)?,
             "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
-        if let ValueRef::Text(name) = argument {
-            let store = Store::new(connection, None, &limits)?;
-            let (name, version, _) = store.report(&String::from_utf8_lossy(name), &limits)?;
-            card["name"] = json!(name);
-            card["version"] = json!(version);
+        if let Some(found) = named_version(connection, argument, None, &limits)? {
+            card["name"] = json!(found.name);
+            card["version"] = json!(found.version);
         }
         Ok(Output::Json(card))
     })
@@ -85,7 +83,7 @@ fn roles(model: &Model) -> Value {
 
 /// The model in the first argument.
 pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
-    model(call.connection, call.argument(0), None, call.state, &RunLimits::default())
+    model(call.connection, call.argument(0), None, call.state, &RunLimits::of(call.connection))
 }
 
 /// The function of the query with these features.
@@ -95,7 +93,7 @@ pub(super) fn function_of(
     query: Option<&[QueryValue]>,
 ) -> Result<Arc<Function>> {
     let run = |features: &[f64], fit: &Fit<'_>| {
-        handle.fetch(call.connection, &[features], &RunLimits::default())?;
+        handle.fetch(call.connection, &[features], &RunLimits::of(call.connection))?;
         run_fit(call.connection, fit)
     };
     function_for(&handle.model, handle.key, query, &call.state.fits, run)
@@ -165,21 +163,12 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
         };
         return Ok(ready(online_log(online.state()).map(row).collect()));
     }
-    let seconds: Vec<Option<f64>> = match call.argument(0) {
-        ValueRef::Text(name) => {
-            let limits = RunLimits::default();
-            let store = Store::new(call.connection, None, &limits)?;
-            let (_, _, report) = store.report(&String::from_utf8_lossy(name), &limits)?;
-            let report: Value = serde_json::from_str(&report).unwrap_or(Value::Null);
-            report["log_seconds"]
-                .as_array()
-                .map(|list| list.iter().map(Value::as_f64).collect())
-                .unwrap_or_default()
-        }
-        _ => Vec::new(),
-    };
+    let limits = RunLimits::of(call.connection);
+    let found = named_version(call.connection, call.argument(0), None, &limits)?;
+    let report: Value = found.and_then(|found| serde_json::from_str(&found.report).ok()).unwrap_or_default();
+    let seconds = report["log_seconds"].as_array();
     let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
-        let seconds = seconds.get(index).copied().flatten();
+        let seconds = seconds.and_then(|seconds| seconds.get(index)?.as_f64());
         row![index + 1, *objective, *gap, seconds, Output::Null, Output::Null]
     });
     Ok(ready(steps.collect()))
@@ -235,9 +224,9 @@ fn activate(call: &ScalarCall<'_>) -> Result<Output> {
     let version = whole_of(value).ok_or_else(|| {
         Error::value("argument 'version'", describe(value), "the number of a stored version")
     })?;
-    let (options, limits) = call_options(call.argument(2), Use::Activate)?;
+    let (options, limits) = call.options(2, Use::Activate)?;
     call.with_connection(|connection| {
-        Store::new(connection, options.text("schema"), &limits)?.activate(&name, version, &limits)
+        Store::new(connection, options.text("schema"), &limits)?.activate(&name, version)
     })?;
     Ok(Output::Integer(version))
 }

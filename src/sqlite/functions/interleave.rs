@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::compare::other_queries;
-use super::ranking_call::{FEWER_RANKED, RankingCall, given_values};
+use super::ranking_call::{FEWER_RANKED, RankingCall};
 use super::score;
 use crate::apply::selected_rows;
 use crate::base::{Error, Params, Reservation, Result, Ticks, bytes_of};
@@ -20,10 +20,10 @@ use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
-use crate::sqlite::glue::{
-    Call, Output, OutputRows, RunLimits, TableFunction, call_options, ready, row, text_argument,
-};
+use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
+use crate::sqlite::source::Source;
 use crate::sqlite::source::log::{Votes, read_votes};
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::{SCORE_KEY, Use};
 
@@ -52,7 +52,7 @@ struct InterleaveRequest {
 
 impl InterleaveRequest {
     fn new(call: &Call<'_>) -> Result<Self> {
-        let (options, limits) = call_options(call.arguments[3], Use::Interleave)?;
+        let (options, limits) = call.options(3, Use::Interleave)?;
         let impression = match options.get("seed") {
             Some(Value::String(text)) => Id::text(text),
             Some(number) => Id::Integer(number.as_i64().unwrap_or_default()),
@@ -70,7 +70,7 @@ impl InterleaveRequest {
 
 fn interleave(call: &Call<'_>) -> Result<OutputRows> {
     let request = InterleaveRequest::new(call)?;
-    request.limits.run_here(call.connection, || lists(call, &request))
+    request.limits.run_here(|| lists(call, &request))
 }
 
 /// The documents of a source, and their order by one model.
@@ -99,8 +99,8 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
         other = Some(Arc::clone(&ranking.handle.model));
         *place = Some(ranking);
     }
-    let rank = |ranking: Option<RankingCall>| match (ranking, &other) {
-        (Some(ranking), _) => ranked(call, &ranking),
+    let rank = |ranking: Option<RankingCall<'_>>| match (ranking, &other) {
+        (Some(ranking), _) => ranked(&ranking),
         (None, other) => by_column(call, request, other.as_deref()),
     };
     let [a, b] = calls;
@@ -124,7 +124,11 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
 }
 
 /// The call of `ltr_rank` with this model.
-fn by_model(call: &Call<'_>, request: &InterleaveRequest, model: ValueRef<'_>) -> Result<RankingCall> {
+fn by_model<'a>(
+    call: &'a Call<'a>,
+    request: &InterleaveRequest,
+    model: ValueRef<'_>,
+) -> Result<RankingCall<'a>> {
     let (source, options) = (call.argument(2), request.options.clone());
     let ranking = RankingCall::of(call, model, source, FIRST_VALUE, options, request.limits.clone())?;
     if ranking.handle.model.card.slots {
@@ -143,20 +147,20 @@ fn by_column(call: &Call<'_>, request: &InterleaveRequest, other: Option<&Model>
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
     let ranking = RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, options, limits)?;
-    ranked(call, &ranking).map_err(|error| score::explained(call, &ranking, score, error))
+    ranked(&ranking).map_err(|error| score::explained(&ranking, score, error))
 }
 
 /// Ranks the source of a call.
-fn ranked(call: &Call<'_>, ranking: &RankingCall) -> Result<Ranked> {
-    let only = call.only.as_ref();
+fn ranked(ranking: &RankingCall<'_>) -> Result<Ranked> {
+    let only = ranking.call.only.as_ref();
     let all = ReadSpec::ranked(&ranking.handle.model, ListConstraint::None);
     let SourceRows { mut data, read_report, .. } =
-        ranking.read_source(call, ReadSpec { only, query: only.is_some(), ..all })?;
+        ranking.read_source(ReadSpec { only, query: only.is_some(), ..all })?;
     let n = data.n_docs();
     let (scores, warnings) = if n == 0 {
         Default::default()
     } else {
-        let scored = ranking.scored(call, &data)?;
+        let scored = ranking.scored(&data)?;
         (scored.scores, scored.warnings)
     };
     drop(data.take_features());
@@ -248,9 +252,11 @@ pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
 
 fn result(call: &Call<'_>) -> Result<OutputRows> {
     let text = text_argument("argument 'log'", call.argument(0))?;
-    let (options, limits) = call_options(call.arguments[1], Use::InterleaveResult)?;
-    let values = given_values(call, 2);
-    let Votes { tally, warnings } = read_votes((call.connection, &text), (&options, &values), &limits)?;
+    let (options, limits) = call.options(1, Use::InterleaveResult)?;
+    let source = Source::resolve(call.connection, &text, &limits)?;
+    let (connection, source, options, limits) = (call.connection, &source, &options, &limits);
+    let values = &call.values(2);
+    let Votes { tally, warnings } = read_votes(SourceCall { connection, source, options, values, limits })?;
     let target = Target {
         confidence: options.number("confidence").unwrap_or(0.95),
         power: options.number("power").unwrap_or(0.8),

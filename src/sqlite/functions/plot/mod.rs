@@ -20,7 +20,7 @@ use crate::sqlite::functions::inspect::{online_log, open_model};
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::usage::wrong_number;
 use crate::sqlite::glue::{Call, Output, RunLimits, ScalarCall, ScalarFunction, text_argument};
-use crate::sqlite::store::Store;
+use crate::sqlite::store::{NamedVersion, named_version};
 
 /// The definition of `ltr_plot`.
 pub const PLOT: ScalarFunction =
@@ -62,7 +62,7 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 /// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
-fn model_name(call: &Call<'_>, argument: ValueRef<'_>, request: &RankingCall) -> Result<String> {
+fn model_name(call: &Call<'_>, argument: ValueRef<'_>, request: &RankingCall<'_>) -> Result<String> {
     name_in(call, argument, &request.handle.model.card.algorithm, request.options.text("schema"))
 }
 
@@ -72,11 +72,11 @@ fn first_name(call: &Call<'_>, model: &Model) -> Result<String> {
 }
 
 fn name_in(call: &Call<'_>, argument: ValueRef<'_>, algorithm: &str, schema: Option<&str>) -> Result<String> {
-    let ValueRef::Text(text) = argument else { return Ok(format!("a model of {algorithm}")) };
-    let limits = RunLimits::default();
-    let store = Store::new(call.connection, schema, &limits)?;
-    let (name, version, _) = store.report(&String::from_utf8_lossy(text), &limits)?;
-    Ok(format!("{name} (version {version})"))
+    let found = named_version(call.connection, argument, schema, &RunLimits::of(call.connection))?;
+    Ok(found.map_or_else(
+        || format!("a model of {algorithm}"),
+        |NamedVersion { name, version, .. }| format!("{name} (version {version})"),
+    ))
 }
 
 // Plots of a training: validation curve and steps of the solver.

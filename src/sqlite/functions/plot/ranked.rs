@@ -14,7 +14,7 @@ use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics};
 use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
-use crate::sqlite::glue::{Call, ModelHandle, Output, call_options};
+use crate::sqlite::glue::{Call, ModelHandle, Output};
 use crate::train::options::Use;
 
 /// Most grades that are drawn one by one.
@@ -22,14 +22,14 @@ const MOST_GRADES: usize = 8;
 
 /// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
 pub fn queries(call: &Call<'_>) -> Result<String> {
-    let (options, limits) = call_options(call.arguments[3], Use::Evaluate)?;
+    let (options, limits) = call.options(3, Use::Evaluate)?;
     let metric = metrics(&options)?.swap_remove(0);
-    limits.run_here(call.connection, || {
+    limits.run_here(|| {
         let (mut measured, mut warnings) = (Vec::<(Vec<Id>, Evaluation, String)>::new(), Vec::new());
         for index in [0, 1] {
             let (model, source) = (call.argument(index), call.argument(2));
             let ranking = RankingCall::of(call, model, source, NO_VALUES, options.clone(), limits.clone())?;
-            let found = measure(call, &ranking, std::slice::from_ref(&metric))?;
+            let found = measure(&ranking, std::slice::from_ref(&metric))?;
             if measured.first().is_some_and(|first| first.0 != found.query_ids) {
                 return Err(other_queries(&ranking));
             }
@@ -107,8 +107,8 @@ pub fn label(id: &Id) -> String {
 /// Reads and scores the source of `ltr_plot(kind, model, source [, options])`, and draws.
 fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<String>) -> Result<String> {
     let request = RankingCall::new(call, Use::Evaluate)?;
-    request.limits.run_here(call.connection, || {
-        let judged = judged(call, &request)?;
+    request.limits.run_here(|| {
+        let judged = judged(&request)?;
         call.state.set_warnings(judged.warnings.clone());
         draw(&judged, &model_name(call, call.argument(0), &request)?)
     })
