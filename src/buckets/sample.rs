@@ -155,9 +155,18 @@ impl Sample {
             doc_weights.clear();
         }
         let weights = vec![1.0; ids.len()];
-        judged((ids, offsets), (relevance, features), (weights, doc_weights))
-            .filter(|_| documents > 0)
-            .ok_or_else(|| Reader::of_state(&[]).forged("a sample of documents with finite numbers"))
+        let query_ids = ids;
+        judged(Dataset {
+            query_ids,
+            offsets,
+            relevance,
+            features,
+            weights,
+            doc_weights,
+            ..Dataset::default()
+        })
+        .filter(|_| documents > 0)
+        .ok_or_else(|| Reader::of_state(&[]).forged("a sample of documents with finite numbers"))
     }
 
     pub(super) fn write(&self, writer: &mut Writer) {
@@ -206,7 +215,9 @@ mod tests {
         let values: Vec<f64> = (0..3 * documents).map(|_| random.symmetric()).collect();
         let relevance = (0..documents).map(|_| random.below(3) as f64).collect();
         let features = Matrix::F64(shaped(documents, 3, values));
-        judged((ids, offsets), (relevance, features), (vec![1.0; 200], Vec::new())).expect("finite numbers")
+        let (query_ids, weights) = (ids, vec![1.0; 200]);
+        judged(Dataset { query_ids, offsets, relevance, features, weights, ..Dataset::default() })
+            .expect("finite numbers")
     }
 
     /// The sample over buckets whose answers are merged in a random order, each through its bytes.

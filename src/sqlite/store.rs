@@ -33,11 +33,13 @@ const COLUMNS: &str = "name, version, active, report, model";
 /// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
 pub struct Store<'a> {
-    connection: &'a Connection,
+    /// Where they are.
+    pub connection: &'a Connection,
     schema: String,
     /// Whether the call began outside of a transaction.
     alone: bool,
-    limits: &'a RunLimits,
+    /// The limits of the call.
+    pub limits: &'a RunLimits,
 }
 
 /// A stored version and its report.

@@ -189,7 +189,7 @@ impl SubtopicMetric {
     /// # Panics
     /// If subtopics and scores differ in length.
     pub fn value(&self, subtopics: &Subtopics, scores: &[f64]) -> Option<f64> {
-        assert_eq!(subtopics.documents().len(), scores.len(), "one score for each document");
+        assert_eq!(subtopics.documents.len(), scores.len(), "one score for each document");
         (self.def.per_query)(&ScoredList {
             labels: subtopics,
             scores,

@@ -17,8 +17,10 @@ const NAME_COST: usize = 128;
 /// The subtopics of the documents of one query, numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subtopics {
-    documents: Vec<Vec<usize>>,
-    count: usize,
+    /// The subtopics of each document, increasing.
+    pub documents: Vec<Vec<usize>>,
+    /// Number of different subtopics.
+    pub count: usize,
 }
 
 impl Subtopics {
@@ -41,16 +43,6 @@ impl Subtopics {
             covered
         });
         Self { documents: numbered.collect(), count: numbers.len() }
-    }
-
-    /// The subtopics of each document, increasing.
-    pub fn documents(&self) -> &[Vec<usize>] {
-        &self.documents
-    }
-
-    /// Number of different subtopics.
-    pub fn count(&self) -> usize {
-        self.count
     }
 
     /// The subtopics of a group of positions, increasing, each with the number of documents of the group that cover it.
@@ -93,7 +85,7 @@ pub const ALPHA_NDCG: SubtopicDef = SubtopicDef {
 
 fn alpha_ndcg(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
     let subtopics = list.labels;
-    if subtopics.count() == 0 {
+    if subtopics.count == 0 {
         return None;
     }
     let depth = list.depth();
@@ -111,7 +103,7 @@ fn expected_alpha_dcg(
     options: &MetricOptions,
 ) -> f64 {
     let ranked = Ranked::by_scores(scores, options.ties);
-    let mut worth = vec![1.0; subtopics.count()];
+    let mut worth = vec![1.0; subtopics.count];
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
         let positions = group.end.min(depth) - group.start;
@@ -166,7 +158,7 @@ impl Eq for Candidate {}
 fn candidates(subtopics: &Subtopics) -> BinaryHeap<Candidate> {
     let mut ticks = Ticks::default();
     let mut groups: HashMap<&[usize], Vec<usize>> = HashMap::new();
-    for (document, topics) in subtopics.documents().iter().enumerate().rev() {
+    for (document, topics) in subtopics.documents.iter().enumerate().rev() {
         ticks.add(HASH_COST + topics.len());
         groups.entry(topics).or_default().push(document);
     }
@@ -178,14 +170,14 @@ fn candidates(subtopics: &Subtopics) -> BinaryHeap<Candidate> {
 
 /// alpha-DCG of the greedy order. Gains only fall, so documents whose fresh gain is still their bound are the best.
 fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
-    let mut worth = vec![1.0; subtopics.count()];
+    let mut worth = vec![1.0; subtopics.count];
     let mut heap = candidates(subtopics);
     let (mut value, mut position, mut ticks) = (0.0, 0, Ticks::default());
     while position < depth
         && let Some(Candidate { bound, mut documents }) = heap.pop()
         && let Some(&document) = documents.last()
     {
-        let topics = &subtopics.documents()[document];
+        let topics = &subtopics.documents[document];
         ticks.add(HASH_COST + topics.len());
         let gain = topics.iter().map(|&topic| worth[topic]).sum();
         if compare(gain, bound).is_lt() {
@@ -224,12 +216,12 @@ pub const SUBTOPIC_RECALL: SubtopicDef = SubtopicDef {
 
 fn subtopic_recall(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
     let subtopics = list.labels;
-    if subtopics.count() == 0 {
+    if subtopics.count == 0 {
         return None;
     }
     let depth = list.depth();
     let ranked = Ranked::by_scores(list.scores, list.options.ties);
-    let mut seen = vec![false; subtopics.count()];
+    let mut seen = vec![false; subtopics.count];
     let mut covered = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
         let positions = group.end.min(depth) - group.start;
@@ -240,7 +232,7 @@ fn subtopic_recall(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
             }
         }
     }
-    Some(covered / subtopics.count() as f64)
+    Some(covered / subtopics.count as f64)
 }
 
 /// Probability that the first `positions` of `size` documents contain none of `count`:
@@ -263,8 +255,8 @@ mod subtopics_tests {
     #[test]
     fn subtopics_are_numbered_and_counted_once() {
         let subtopics = Subtopics::new(&[vec!["b", "a", "b"], vec![], vec!["c", "b"]]);
-        assert_eq!(subtopics.documents(), [vec![0, 1], vec![], vec![1, 2]]);
-        assert_eq!(subtopics.count(), 3);
+        assert_eq!(subtopics.documents, [vec![0, 1], vec![], vec![1, 2]]);
+        assert_eq!(subtopics.count, 3);
         let ranked = Ranked::by_scores(&[0.5; 3], Ties::Expected);
         assert_eq!(subtopics.covered(&ranked, &(0..3)), [(0, 1), (1, 2), (2, 1)]);
     }
@@ -312,8 +304,8 @@ mod alpha_ndcg_tests {
     }
 
     fn plain_greedy(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
-        let mut left: Vec<&Vec<usize>> = subtopics.documents().iter().collect();
-        let mut worth = vec![1.0; subtopics.count()];
+        let mut left: Vec<&Vec<usize>> = subtopics.documents.iter().collect();
+        let mut worth = vec![1.0; subtopics.count];
         let mut value = 0.0;
         for position in 0..depth {
             let gain = |topics: &Vec<usize>| topics.iter().map(|&topic| worth[topic]).sum::<f64>();

@@ -14,7 +14,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
-use super::evaluate::{Measured, measure, query_metrics};
+use super::evaluate::{Judged, Measured, judged, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
 use crate::base::{Error, Params, Reservation, Result, parallel};
@@ -109,14 +109,14 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
             request.options.clone(),
             request.limits.clone(),
         )?;
-        let Measured { query_ids, evaluation, warnings: found, memory } =
-            measure(&ranking, &request.metrics)?;
+        let Measured { judged, evaluation } = measure(&ranking, judged(&ranking)?, &request.metrics)?;
+        let Judged { data, warnings: found, memory, .. } = judged;
         match &queries {
             None => {
                 held.push(memory);
-                queries = Some(query_ids);
+                queries = Some(data.query_ids);
             }
-            Some(first) if *first != query_ids => return Err(other_queries(&ranking)),
+            Some(first) if *first != data.query_ids => return Err(other_queries(&ranking)),
             Some(_) => {}
         }
         evaluations.push(evaluation);
@@ -232,7 +232,7 @@ pub(super) fn test(options: &Params) -> Result<PairedTest> {
         kind: options.choice("test")?.unwrap_or(default.kind),
         samples: options.count("samples").unwrap_or(default.samples),
         confidence: options.number("confidence").unwrap_or(default.confidence),
-        seed: options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
+        seed: options.whole("seed").unwrap_or(default.seed),
     })
 }
 

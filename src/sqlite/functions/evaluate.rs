@@ -16,7 +16,7 @@ use super::train::{self, algorithm_and_source, stored_prior};
 use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric};
-use crate::data::{Dataset, Fingerprint, Id};
+use crate::data::{Dataset, Fingerprint};
 use crate::model::Model;
 use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, row};
 use crate::sqlite::source::Source;
@@ -27,23 +27,15 @@ use crate::train::tuning::{Score, Search, SearchRows};
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
-    TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, evaluate_model);
+    TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, |call| {
+        RankingCall::run(call, Use::Evaluate, evaluate_rows)
+    });
 
-fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
-    let request = RankingCall::new(call, Use::Evaluate)?;
-    request.limits.run_here(|| evaluate_rows(&request))
-}
-
-/// Metrics of a model on the queries of a source.
+/// How a model ranks the queries of a source.
 pub(super) struct Measured {
-    /// Ids of the queries, in canonical order.
-    pub(super) query_ids: Vec<Id>,
+    pub(super) judged: Judged,
     /// Values and means.
     pub(super) evaluation: Evaluation,
-    /// Messages about the scores.
-    pub(super) warnings: Vec<String>,
-    /// The bytes of the ids.
-    pub(super) memory: Reservation,
 }
 
 /// The judged documents of a source and their scores.
@@ -124,32 +116,22 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
 }
 
 /// Measures judged documents.
-pub(super) fn evaluate_judged(
-    request: &RankingCall<'_>,
-    judged: &Judged,
-    metrics: &[Metric],
-) -> Result<Evaluation> {
+pub(super) fn measure(request: &RankingCall<'_>, judged: Judged, metrics: &[Metric]) -> Result<Measured> {
     let undefined = request.options.choice("undefined")?.unwrap_or_default();
-    let Judged { data, scores, .. } = judged;
+    let Judged { data, scores, .. } = &judged;
     let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
     let work = |control: &Control| evaluate(data, scores, metrics, undefined, control);
-    request.limits.run_sized(operations, work)
-}
-
-/// Reads and scores the source of a call, and measures its queries.
-pub(super) fn measure(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<Measured> {
-    let judged = judged(request)?;
-    let evaluation = evaluate_judged(request, &judged, metrics)?;
-    let Judged { data, warnings, memory, .. } = judged;
-    Ok(Measured { query_ids: data.query_ids, evaluation, warnings, memory })
+    let evaluation = request.limits.run_sized(operations, work)?;
+    Ok(Measured { judged, evaluation })
 }
 
 fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let metrics = metrics(&request.options)?;
-    let Measured { query_ids, evaluation, warnings, memory } = measure(request, &metrics)?;
+    let Measured { judged: Judged { data, warnings, memory, .. }, evaluation } =
+        measure(request, judged(request)?, &metrics)?;
     request.call.state.set_warnings(warnings);
     let means = std::iter::once((Output::Null, evaluation.means));
-    let queries = query_ids.into_iter().map(Output::Id).zip(evaluation.values);
+    let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
     // Rows are made one at a time.
     let names: Arc<[String]> = metrics.iter().map(Metric::name).collect();
     Ok(Box::new(queries.chain(means).flat_map(move |(query, values)| {

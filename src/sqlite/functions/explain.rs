@@ -9,6 +9,7 @@
 
 use rusqlite::types::ValueRef;
 
+use super::compare::test;
 use super::evaluate::{query_metrics, training_rows};
 use super::inspect::{function_of, open_model, optional_query};
 use super::ranking_call::{PARAMETERS, RankingCall};
@@ -170,7 +171,7 @@ fn sampling(options: &Params) -> Sampling {
     let default = Sampling::default();
     Sampling {
         pairs: options.count("samples").unwrap_or(default.pairs),
-        seed: options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
+        seed: options.whole("seed").unwrap_or(default.seed),
     }
 }
 
@@ -231,17 +232,10 @@ impl Document<'_> {
 //   the feature permuted within the query.
 
 /// The definition of `ltr_importance`.
-pub const IMPORTANCE: TableFunction = TableFunction::new(
-    "ltr_importance",
-    "feature, metric, n, loss, ci_low, ci_high",
-    PARAMETERS,
-    importance_of_features,
-);
-
-fn importance_of_features(call: &Call<'_>) -> Result<OutputRows> {
-    let request = RankingCall::new(call, Use::Importance)?;
-    request.limits.run_here(|| importance_rows(&request))
-}
+pub const IMPORTANCE: TableFunction =
+    TableFunction::new("ltr_importance", "feature, metric, n, loss, ci_low, ci_high", PARAMETERS, |call| {
+        RankingCall::run(call, Use::Importance, importance_rows)
+    });
 
 fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let model = &request.handle.model;
@@ -258,31 +252,19 @@ fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     }
     let scored = request.scored(&data)?;
     // 2. Losses.
-    let default = PairedTest::default();
-    let spec = ImportanceSpec {
-        metrics: &metrics,
-        undefined: request.options.choice("undefined")?.unwrap_or_default(),
-        seed: request.options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
-        test: PairedTest {
-            kind: TestKind::T,
-            confidence: request.options.number("confidence").unwrap_or(default.confidence),
-            ..default
-        },
-    };
+    let test = PairedTest { kind: TestKind::T, ..test(&request.options)? };
+    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let spec = ImportanceSpec { metrics: &metrics, undefined, seed: test.seed, test };
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
     let found = request.limits.run_sized(operations, work)?;
     request.call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
     let columns = model.card.input_names();
-    let rows = columns.iter().zip(found);
-    let rows = rows.flat_map(|(feature, found)| {
-        metrics
-            .iter()
-            .zip(found)
-            .map(|(metric, comparison)| row(feature, metric, &comparison))
-            .collect::<Vec<_>>()
-    });
-    Ok(ready(rows.collect()))
+    let mut rows = Vec::with_capacity(columns.len() * metrics.len());
+    for (feature, found) in columns.iter().zip(found) {
+        rows.extend(metrics.iter().zip(found).map(|(metric, found)| row(feature, metric, &found)));
+    }
+    Ok(ready(rows))
 }
 
 fn row(feature: &str, metric: &Metric, found: &Comparison) -> Vec<Output> {

@@ -161,7 +161,7 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
         let row = |(step, round): (i64, &RoundRecord)| {
             row![step, round.loss, Output::Null, Output::Null, round.surrogate, round.active_documents]
         };
-        return Ok(ready(online_log(online.state()).map(row).collect()));
+        return Ok(ready(online_log(&online.state).map(row).collect()));
     }
     let limits = RunLimits::of(call.connection);
     let found = named_version(call.connection, call.argument(0), None, &limits)?;

@@ -40,7 +40,8 @@ pub const INTERLEAVE: TableFunction = TableFunction {
 };
 
 /// The checked options of a call.
-struct InterleaveRequest {
+struct InterleaveRequest<'a> {
+    call: &'a Call<'a>,
     /// Without `score`.
     options: Params,
     /// The column that a NULL model ranks by, if the options name it.
@@ -50,8 +51,8 @@ struct InterleaveRequest {
     limits: RunLimits,
 }
 
-impl InterleaveRequest {
-    fn new(call: &Call<'_>) -> Result<Self> {
+impl<'a> InterleaveRequest<'a> {
+    fn new(call: &'a Call<'a>) -> Result<Self> {
         let (options, limits) = call.options(3, Use::Interleave)?;
         let impression = match options.get("seed") {
             Some(Value::String(text)) => Id::text(text),
@@ -64,13 +65,13 @@ impl InterleaveRequest {
         };
         let k = options.count("k").unwrap_or(usize::MAX);
         let (score, options) = score::take_score(options)?;
-        Ok(Self { options, score, impression, k, limits })
+        Ok(Self { call, options, score, impression, k, limits })
     }
 }
 
 fn interleave(call: &Call<'_>) -> Result<OutputRows> {
     let request = InterleaveRequest::new(call)?;
-    request.limits.run_here(|| lists(call, &request))
+    request.limits.run_here(|| lists(&request))
 }
 
 /// The documents of a source, and their order by one model.
@@ -83,7 +84,8 @@ struct Ranked {
     memory: [Reservation; 2],
 }
 
-fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
+fn lists(request: &InterleaveRequest<'_>) -> Result<OutputRows> {
+    let call = request.call;
     let models = [call.argument(0), call.argument(1)];
     if models == [ValueRef::Null; 2] {
         let problem = "both models are NULL, which means the column 'score' for both; name a model";
@@ -95,19 +97,19 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
     // 1. Both rankings. The one by a column has the roles of columns of the other's training.
     let (mut calls, mut other) = ([None, None], None);
     for (model, place) in models.into_iter().zip(&mut calls).filter(|(model, _)| *model != ValueRef::Null) {
-        let ranking = by_model(call, request, model)?;
+        let ranking = by_model(request, model)?;
         other = Some(Arc::clone(&ranking.handle.model));
         *place = Some(ranking);
     }
     let rank = |ranking: Option<RankingCall<'_>>| match (ranking, &other) {
         (Some(ranking), _) => ranked(&ranking),
-        (None, other) => by_column(call, request, other.as_deref()),
+        (None, other) => by_column(request, other.as_deref()),
     };
     let [a, b] = calls;
     let (is_model, a) = (b.is_some(), rank(a)?);
     let b = rank(b)?;
     // 2. They must have the same documents.
-    check_same(call, request, [&a.data, &b.data], is_model)?;
+    check_same(request, [&a.data, &b.data], is_model)?;
     call.state.set_warnings([a.warnings, b.warnings].concat());
     // 3. The lists.
     let data = a.data;
@@ -124,12 +126,8 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
 }
 
 /// The call of `ltr_rank` with this model.
-fn by_model<'a>(
-    call: &'a Call<'a>,
-    request: &InterleaveRequest,
-    model: ValueRef<'_>,
-) -> Result<RankingCall<'a>> {
-    let (source, options) = (call.argument(2), request.options.clone());
+fn by_model<'a>(request: &InterleaveRequest<'a>, model: ValueRef<'_>) -> Result<RankingCall<'a>> {
+    let (call, source, options) = (request.call, request.call.argument(2), request.options.clone());
     let ranking = RankingCall::of(call, model, source, FIRST_VALUE, options, request.limits.clone())?;
     if ranking.handle.model.card.slots {
         let problem = "a model that assigns documents to slots has no ranking to interleave";
@@ -139,7 +137,8 @@ fn by_model<'a>(
 }
 
 /// The ranking by a column.
-fn by_column(call: &Call<'_>, request: &InterleaveRequest, other: Option<&Model>) -> Result<Ranked> {
+fn by_column(request: &InterleaveRequest<'_>, other: Option<&Model>) -> Result<Ranked> {
+    let call = request.call;
     let ticket = call.statements.begin();
     let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
@@ -176,15 +175,10 @@ fn ranked(ranking: &RankingCall<'_>) -> Result<Ranked> {
 }
 
 /// Refuses rankings of different documents.
-fn check_same(
-    call: &Call<'_>,
-    request: &InterleaveRequest,
-    [a, b]: [&Dataset; 2],
-    is_model: bool,
-) -> Result<()> {
+fn check_same(request: &InterleaveRequest<'_>, [a, b]: [&Dataset; 2], is_model: bool) -> Result<()> {
     if a.query_ids != b.query_ids {
-        let model = call.argument(usize::from(is_model));
-        return Err(other_queries(&by_model(call, request, model)?));
+        let model = request.call.argument(usize::from(is_model));
+        return Err(other_queries(&by_model(request, model)?));
     }
     if a.offsets != b.offsets || a.doc_ids != b.doc_ids {
         return Err(Error::Unsupported(
@@ -206,7 +200,7 @@ struct Row {
 }
 
 /// The lists of all queries.
-fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest) -> Vec<Row> {
+fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest<'_>) -> Vec<Row> {
     let (mut rows, mut ticks) = (Vec::new(), Ticks::default());
     for query in 0..data.n_queries() {
         let range = data.rows(query);

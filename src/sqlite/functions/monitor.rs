@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use super::aggregate::metric_options;
-use super::evaluate::{evaluate_judged, scored_judged};
+use super::evaluate::{Measured, measure, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{Finding, Status, drift, feature_findings, unknown_values};
 use crate::base::{Error, Result};
@@ -206,9 +206,8 @@ fn metric(request: &RankingCall<'_>, model: &Model, rows: Option<SourceRows>) ->
     let (name, better) = (metric.name(), metric.def().better);
     let no_value = || Finding::fact("metric", Some(name.clone()), None, reference.map(|(best, _)| best));
     let Some(rows) = rows else { return Ok(no_value()) };
-    let judged = scored_judged(request, rows)?;
     let mean = Mean::new(metric.def(), request.options.choice("undefined")?.unwrap_or_default());
-    let evaluation = evaluate_judged(request, &judged, &[metric])?;
+    let Measured { judged, evaluation } = measure(request, scored_judged(request, rows)?, &[metric])?;
     let value =
         |(query, values): (usize, &Vec<Option<f64>>)| mean.weighted(values[0], judged.data.labels(query));
     let values: Vec<(f64, f64)> = evaluation.values.iter().enumerate().filter_map(value).collect();

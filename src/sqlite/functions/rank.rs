@@ -14,7 +14,7 @@ use crate::apply::{RowScorer, check_scores, selected_rows};
 use crate::base::{Error, Params, Result, bytes_of, columns_text};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
-use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, row};
+use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::Use;
 
@@ -22,13 +22,10 @@ use crate::train::options::Use;
 pub const RANK: TableFunction = TableFunction {
     rank_column: Some(3),
     plan: c"may fit functions of new queries",
-    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, rank)
+    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, |call| {
+        RankingCall::run(call, Use::Rank, rank_rows)
+    })
 };
-
-fn rank(call: &Call<'_>) -> Result<OutputRows> {
-    let request = RankingCall::new(call, Use::Rank)?;
-    request.limits.run_here(|| rank_rows(&request))
-}
 
 fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let constraint = request.constraint()?;

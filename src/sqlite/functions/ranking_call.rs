@@ -81,6 +81,19 @@ impl<'a> RankingCall<'a> {
         Self::of(call, call.argument(0), call.argument(1), 3, options, limits)
     }
 
+    /// The result of `work` for the arguments of a call, within its limits.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; errors of `work`; the limits.
+    pub fn run<T>(
+        call: &'a Call<'a>,
+        used: Use,
+        work: impl FnOnce(&RankingCall<'a>) -> Result<T>,
+    ) -> Result<T> {
+        let request = Self::new(call, used)?;
+        request.limits.run_here(|| work(&request))
+    }
+
     /// A call with this model and source. Arguments from number `first_value` on are values for the statement of the source.
     ///
     /// # Errors

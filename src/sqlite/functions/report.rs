@@ -8,10 +8,10 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::evaluate::{Judged, evaluate_judged, judged, metrics};
+use super::evaluate::{Judged, Measured, judged, measure, metrics};
 use super::plot::{self, ranked};
 use super::ranking_call::RankingCall;
-use crate::apply::{Evaluation, METRIC_COST, evaluate};
+use crate::apply::{METRIC_COST, evaluate};
 use crate::base::{Control, Error, Result};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::Dataset;
@@ -35,8 +35,7 @@ const DEFAULT_METRICS: [&str; 4] = ["ndcg@10", "ndcg@5", "map", "mrr"];
 fn report(call: &ScalarCall<'_>) -> Result<Output> {
     let arguments = [call.argument(0), call.argument(1), call.argument(2)];
     call.with_call(&arguments, |call| {
-        let request = RankingCall::new(call, Use::Evaluate)?;
-        request.limits.run_here(|| page(&request).map(Output::Text))
+        RankingCall::run(call, Use::Evaluate, |request| page(request).map(Output::Text))
     })
 }
 
@@ -51,12 +50,6 @@ struct Subject<'a> {
     stored: Value,
     /// Name and number of the version before, if there is one.
     previous: Option<(String, i64)>,
-}
-
-/// How a model ranks the source.
-struct Measured {
-    judged: Judged,
-    evaluation: Evaluation,
 }
 
 impl Subject<'_> {
@@ -102,7 +95,7 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
         None => metrics(&request.options.clone().with("metric", json!(DEFAULT_METRICS)))
             .or_else(|_| metrics(&request.options))?,
     };
-    let measured = measured(request, &metrics)?;
+    let measured = measure(request, judged(request)?, &metrics)?;
     let algorithm = &request.handle.model.card.algorithm;
     let (name, stored, previous) = match call.argument(0) {
         ValueRef::Text(text) => {
@@ -117,13 +110,6 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
         _ => (format!("a model of {algorithm}"), Value::Null, None),
     };
     Ok(Subject { request, measured, metrics, name, stored, previous })
-}
-
-/// Reads, scores and measures the source.
-fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<Measured> {
-    let judged = judged(request)?;
-    let evaluation = evaluate_judged(request, &judged, metrics)?;
-    Ok(Measured { judged, evaluation })
 }
 
 /// Plots of the model and its training; what has no plot is left out.
@@ -179,14 +165,9 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
         match measure_previous(subject, &format!("{name}@{version}")) {
             Ok(found) => {
                 bars.push(bar(format!("version {version} (previous)"), found.evaluation.means[0]));
-                plots.extend(draw_pair(
-                    metric,
-                    &judged.data.query_ids,
-                    [
-                        (&subject.name, evaluation),
-                        (&format!("{name} (version {version})"), &found.evaluation),
-                    ],
-                )?);
+                let names = [&subject.name, &*format!("{name} (version {version})")];
+                let evaluations = [evaluation, &found.evaluation];
+                plots.extend(draw_pair(metric, &judged.data.query_ids, names, evaluations)?);
                 if found.judged.in_training {
                     notes.push(format!(
                         "Version {version} was trained on these rows, so its value is too good."
@@ -243,7 +224,7 @@ fn measure_previous(subject: &Subject<'_>, previous: &str) -> Result<Measured> {
     let model = ValueRef::Text(previous.as_bytes());
     let (options, limits) = (request.options.clone(), request.limits.clone());
     let request = RankingCall::of(call, model, call.argument(1), NO_VALUES, options, limits)?;
-    let found = measured(&request, &subject.metrics[..1])?;
+    let found = measure(&request, judged(&request)?, &subject.metrics[..1])?;
     if found.judged.data.query_ids != subject.measured.judged.data.query_ids {
         return Err(other_queries(&request));
     }

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::ranking_call::RankingCall;
 use crate::apply::{Fit, PairScorer, PointScorer, function_for};
 use crate::base::{Error, Params, Result};
-use crate::data::{Categories, Missing, QueryValue, Scaling};
+use crate::data::{Missing, QueryValue, Scaling};
 use crate::learn::space::{Form, Function, Space};
 use crate::model::{Card, Key, Linear, Model, Ranker, TrainingColumns};
 use crate::sqlite::glue::{
@@ -234,14 +234,11 @@ pub fn column_model(score: &str, columns: TrainingColumns) -> Result<ModelHandle
     let card = Card {
         algorithm: "regression".to_owned(),
         features: vec![score.to_owned()],
-        categories: Categories::default(),
         columns,
-        missing: Missing::Error,
         means: vec![0.0],
-        slots: false,
         settings: json!({}),
         summary: json!({}),
-        log: Vec::new(),
+        ..Card::default()
     };
     let function = Function { weights: vec![1.0], objective: 0.0, gap: 0.0 };
     let ranker = Ranker::Linear(Linear::new(Space::linear(1, Form::Scoring), function));

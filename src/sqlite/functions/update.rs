@@ -11,14 +11,13 @@
 //! Features are matched by name as in `ltr_rank`. The stored scaling and means are applied. A model of an algorithm without
 //! updates is refused.
 
-use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
-use crate::base::{Control, Error, Params, Result};
+use crate::base::{Error, Params, Result};
 use crate::data::{ListConstraint, RowOrder};
 use crate::model::{Key, Model, Ranker};
-use crate::sqlite::glue::{ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, text_argument};
+use crate::sqlite::glue::{ModelHandle, Output, ScalarCall, ScalarFunction, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
@@ -29,16 +28,6 @@ use crate::train::protocol::{self, Encoded, Rows};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction::new("ltr_update", "model, source [, options]", update);
-
-/// The checked arguments of an update.
-struct UpdateRequest<'a> {
-    model: &'a Model,
-    algorithm: &'static AlgorithmDef,
-    resume: ResumeFn,
-    source: &'a str,
-    options: &'a Params,
-    limits: &'a RunLimits,
-}
 
 /// Number of attempts with `"on_conflict": "retry"`. Each failed one means that another connection stored a version.
 const MOST_ATTEMPTS: usize = 100;
@@ -58,7 +47,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
         store.prepare()?;
         let mut attempt = 1;
         loop {
-            match update_once(call, connection, &store, &source, &options, &limits) {
+            match update_once(call, &store, &source, &options) {
                 Err(Error::Conflict(_)) if attempt < attempts => limits.check_time()?,
                 Err(Error::Conflict(_)) if attempts > 1 => return Err(too_many_conflicts()),
                 outcome => return outcome,
@@ -76,14 +65,8 @@ fn too_many_conflicts() -> Error {
 }
 
 /// Reads the model and the source, and stores a new version on the version that was read.
-fn update_once(
-    call: &ScalarCall<'_>,
-    connection: &Connection,
-    store: &Store<'_>,
-    source: &str,
-    options: &Params,
-    limits: &RunLimits,
-) -> Result<Output> {
+fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &Params) -> Result<Output> {
+    let Store { connection, limits, .. } = *store;
     // 1. The model.
     let argument = call.argument(0).unwrap_or(ValueRef::Null);
     let ModelHandle { model, key, .. } =
@@ -99,8 +82,11 @@ fn update_once(
     })?;
     check_name(&name)?;
     // 3. The work.
-    let request = UpdateRequest { model: &model, algorithm, resume, source, options, limits };
-    let (model, training) = limits.run_here(|| request.execute(connection))?;
+    let (model, training) = limits.run_here(|| {
+        let source = &Source::resolve(connection, text, limits)?;
+        let call = SourceCall { connection, source, options, values: &[], limits };
+        train_further(&model, (algorithm, resume), call, text)
+    })?;
     let from = base
         .as_ref()
         .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });
@@ -127,43 +113,40 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
     })
 }
 
-impl UpdateRequest<'_> {
-    /// Reads, fits and encodes: the bytes of the model, and the report.
-    fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
-        // 1. Rows, in the order of the source.
-        let model = self.model;
-        let (options, limits) = (self.options, self.limits);
-        let source = &Source::resolve(connection, self.source, limits)?;
-        let call = SourceCall { connection, source, options, values: &[], limits };
-        let previous = match &model.ranker {
-            Ranker::Online(online) => &online.state().summaries[..],
-            _ => &[],
-        };
-        let spec = ReadSpec {
-            model: Some(model),
-            feature_set: FeatureSet::Known,
-            previous,
-            doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
-            ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
-        };
-        let SourceRows { data, roles, read_report } = read(call, spec)?;
-        let reading = limits.seconds();
-        if data.n_docs() == 0 {
-            return Err(source.error("0 rows; an update needs judged documents"));
-        }
-        // 2. The fit.
-        let advice = roles.advice(self.options);
-        let fates = roles.fates(&data, &read_report, advice);
-        let columns = roles.training_columns(&read_report.ignored);
-        let named = roles.report(&read_report.ignored, &model.card.categories);
-        let rows = Rows { data, read_report, validation: None, roles: columns, advice, fates };
-        let how = (self.algorithm, self.resume);
-        let resume = |control: &Control| protocol::update(model, how, rows, self.options, control);
-        let (added, finished) = self.limits.run(resume)?;
-        // 3. The report and the model. Counts include earlier rows.
-        let (algorithm, source, added) = (self.algorithm, self.source, Some(added));
-        let about = About { algorithm, source, roles: named, added, reading };
-        let (model, report) = TrainingReport::new(finished, about);
-        report.encode(connection, model, self.limits)
+/// Reads, fits and encodes: the bytes of the model, and the report. `how`: the algorithm, and its function that trains further.
+fn train_further(
+    model: &Model,
+    how: (&'static AlgorithmDef, ResumeFn),
+    call: SourceCall<'_>,
+    text: &str,
+) -> Result<(Encoded, TrainingReport)> {
+    // 1. Rows, in the order of the source.
+    let SourceCall { connection, source, options, limits, .. } = call;
+    let previous = match &model.ranker {
+        Ranker::Online(online) => &online.state.summaries[..],
+        _ => &[],
+    };
+    let spec = ReadSpec {
+        model: Some(model),
+        feature_set: FeatureSet::Known,
+        previous,
+        doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
+        ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
+    };
+    let SourceRows { data, roles, read_report } = read(call, spec)?;
+    let reading = limits.seconds();
+    if data.n_docs() == 0 {
+        return Err(source.error("0 rows; an update needs judged documents"));
     }
+    // 2. The fit.
+    let advice = roles.advice(options);
+    let fates = roles.fates(&data, &read_report, advice);
+    let columns = roles.training_columns(&read_report.ignored);
+    let named = roles.report(&read_report.ignored, &model.card.categories);
+    let rows = Rows { data, read_report, validation: None, roles: columns, advice, fates };
+    let (added, finished) = limits.run(|control| protocol::update(model, how, rows, options, control))?;
+    // 3. The report and the model. Counts include earlier rows.
+    let about = About { algorithm: how.0, source: text, roles: named, added: Some(added), reading };
+    let (model, report) = TrainingReport::new(finished, about);
+    report.encode(connection, model, limits)
 }

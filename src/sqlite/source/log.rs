@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde_json::Value;
 
-use super::column_choice::{InterleavedColumns, LogColumns};
+use super::column_choice::{interleaved_columns, log_columns};
 use super::read_spec::{SourceCall, bind};
 use super::{Source, quote};
 use crate::base::{Error, Params, Result};
@@ -53,7 +53,7 @@ const IDS: &str = "ids that are neither NULL nor empty";
 pub struct LogSource<'a> {
     connection: &'a Connection,
     source: Source,
-    columns: LogColumns,
+    columns: [String; LOG_KEYS.len()],
     /// Columns of further events and their weights: the option `event_weights`.
     events: Vec<(String, f64)>,
     options: &'a Params,
@@ -76,9 +76,9 @@ impl<'a> LogSource<'a> {
         let (connection, values) = (call.connection, call.values(first_value));
         let source = Source::resolve(connection, text, limits)?;
         let names = source.columns(connection, limits)?;
-        let columns = LogColumns::find(&source, &names, options)?;
+        let columns = log_columns(&source, &names, options)?;
         let events = events(&source, &names, options)?;
-        let roles = columns.names().into_iter().map(str::to_owned);
+        let roles = columns.iter().cloned();
         let used: Vec<String> = roles.chain(events.iter().map(|(name, _)| name.clone())).collect();
         if let Some(name) = repeated_name(&used) {
             return Err(source.error(format!(
@@ -95,7 +95,7 @@ impl<'a> LogSource<'a> {
 
     /// The names of its columns, in the order of [`crate::train::options::LOG_KEYS`].
     pub fn names(&self) -> [&str; 5] {
-        self.columns.names()
+        self.columns.each_ref().map(String::as_str)
     }
 
     /// Reads all impressions, in the order of their ids. Ids of impressions that are equal under the collation of their column
@@ -118,7 +118,7 @@ impl<'a> LogSource<'a> {
     /// Errors of [`Self::read`] and of `take`.
     pub fn read_with_all(&self, take: &mut dyn FnMut(&Row<'_>, LogRow) -> Result<()>) -> Result<()> {
         let first = self.source.columns(self.connection, self.limits)?.len();
-        let names = self.columns.names();
+        let names = self.names();
         // Positions may be texts.
         let order = format!("{} COLLATE BINARY, CAST({} AS REAL)", first + 1, quote(names[3]));
         let select = self.source.ordered_with_all(&self.read_columns(), &order);
@@ -137,7 +137,7 @@ impl<'a> LogSource<'a> {
 
     /// The columns of the log, then those of events.
     fn read_columns(&self) -> Vec<&str> {
-        self.columns.names().into_iter().chain(self.events.iter().map(|(name, _)| name.as_str())).collect()
+        self.names().into_iter().chain(self.events.iter().map(|(name, _)| name.as_str())).collect()
     }
 
     /// The row with the columns of the log from this one on.
@@ -173,7 +173,7 @@ impl<'a> LogSource<'a> {
             (None, Some(_), None) => (4, format!("0, 1, and weights up to {MOST_WEIGHT}")),
             (None, Some(_), Some(_)) => return Ok(row),
         };
-        let (name, found) = (self.columns.names()[column], describe(value(column)?));
+        let (name, found) = (&self.columns[column], describe(value(column)?));
         let problem =
             format!("impression {}, column \"{name}\": {found}; allowed are {allowed}", row.impression);
         Err(self.source.error(problem))
@@ -369,9 +369,9 @@ impl Lists {
 pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
     let source = call.source;
     let names = source.columns(call.connection, call.limits)?;
-    let columns = InterleavedColumns::find(source, &names, call.options)?;
+    let columns = interleaved_columns(source, &names, call.options)?;
     // 1. The columns that exist, ordered by all but the last two: team and click.
-    let columns = columns.names();
+    let columns = columns.each_ref().map(Option::as_deref);
     let present: Vec<&str> = columns.into_iter().flatten().collect();
     let order: Vec<String> = (1..present.len() - 1).map(|number| number.to_string()).collect();
     let select = source.ordered(&present, &order.join(", "));

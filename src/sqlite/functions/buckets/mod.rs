@@ -102,7 +102,8 @@ fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let buckets = check_buckets("option 'buckets'", buckets as u64)?;
     let options = options.without(&["columns"]);
     here(call, &options, |control| {
-        Ok(Output::Blob(State::new(algorithm, &options, buckets, columns, control)?.to_bytes()?))
+        let state = State::of(algorithm, &options, buckets, columns)?.in_rounds(control)?;
+        Ok(Output::Blob(state.to_bytes()?))
     })
 }
 

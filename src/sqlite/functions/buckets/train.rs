@@ -106,7 +106,7 @@ fn train_rows(
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
         drop(data);
-        let mut state = State::in_process(algorithm, &of_rounds, buckets, columns, control)?;
+        let mut state = State::of(algorithm, &of_rounds, buckets, columns)?.in_process(control)?;
         while !state.is_done() {
             let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
             let mut merged = Merged::new(control.memory());
@@ -160,11 +160,8 @@ impl Merged {
             }
         }
         let bytes = self.answer.as_ref().map_or(0, Answer::bytes);
-        self.memory.resize(
-            bytes,
-            "the answers of buckets",
-            "read the packs in the order of their buckets, or use fewer buckets",
-        )
+        let way_out = "read the packs in the order of their buckets, or use fewer buckets";
+        self.memory.resize(bytes, "the answers of buckets", way_out)
     }
 
     /// # Errors
@@ -189,8 +186,8 @@ impl Packs<'_> {
             Some(buckets) => buckets,
             None => self.read(|rows| self.least_buckets(rows))?,
         };
-        let new = |control: &Control| State::in_process(algorithm, &options, buckets, columns, control);
-        let mut state = self.call.limits.run(new)?;
+        let state = State::of(algorithm, &options, buckets, columns)?;
+        let mut state = self.call.limits.run(|control| state.in_process(control))?;
         while !state.is_done() {
             let answer = self.read(|rows| self.pass(rows, &state))?;
             self.call.limits.run(|control| state.step(answer, control))?;
