@@ -63,10 +63,7 @@ impl PointScorer {
     fn by_kernel<T: Element>(&self, scorer: &dyn Scorer, features: &[T]) -> Result<f64> {
         let scaled = self.scaled(features);
         // Members of a sum scale again, in the type of the source.
-        let document = match size_of::<T>() {
-            4 => Matrix::F32(shaped(1, scaled.len(), scaled.iter().map(|value| *value as f32).collect())),
-            _ => Matrix::F64(shaped(1, scaled.len(), scaled)),
-        };
+        let document = Matrix::of(1, scaled.len(), scaled, size_of::<T>() == 8);
         let documents = Documents { features: &document, start: 0, end: 1 };
         let scores = scorer.scores(&documents, &self.function.weights, &Control::default())?;
         Ok(scores.iter().sum())

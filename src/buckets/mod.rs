@@ -18,7 +18,6 @@ mod tests;
 mod trees;
 
 use std::any::Any;
-use std::fmt;
 
 use crate::base::{Control, Error, Result};
 use crate::data::Dataset;
@@ -66,12 +65,6 @@ pub trait BucketTraining {
 pub type InProcess = Box<dyn BucketTraining + Send + Sync>;
 
 /// The name of the trait, as for `TrainingSpec`.
-impl fmt::Debug for dyn BucketTraining + Send + Sync {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("BucketTraining")
-    }
-}
-
 /// The result of a training in buckets.
 pub struct Outcome {
     /// The result of the fits.

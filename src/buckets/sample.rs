@@ -9,7 +9,7 @@ use super::bytes::{Reader, Writer, check_bytes};
 use super::pack::judged;
 use crate::base::{Error, Result, Ticks};
 use crate::data::id::hash;
-use crate::data::{Dataset, Id, Matrix, shaped};
+use crate::data::{Dataset, Id, Matrix};
 use crate::math::{compare, sort_items};
 
 /// Operations, for [`Ticks`], of a key.
@@ -146,11 +146,7 @@ impl Sample {
             }
         }
         let documents = relevance.len();
-        let features = if is_double {
-            Matrix::F64(shaped(documents, columns, features))
-        } else {
-            Matrix::F32(shaped(documents, columns, features.iter().map(|value| *value as f32).collect()))
-        };
+        let features = Matrix::of(documents, columns, features, is_double);
         if doc_weights.iter().all(|weight| compare(*weight, 1.0).is_eq()) {
             doc_weights.clear();
         }
@@ -200,6 +196,7 @@ impl Sample {
 mod tests {
     use super::*;
     use crate::buckets::{Answer, BucketSums, Round, pack};
+    use crate::data::shaped;
     use crate::math::Random;
 
     /// 200 queries of 1 to 9 documents; ids of both classes.

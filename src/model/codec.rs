@@ -55,9 +55,7 @@ pub fn decode_header<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
 struct Limited<T>(T);
 
 impl<'a, T: Deserialize<'a>> BorrowDecode<'a, usize> for Limited<T> {
-    fn borrow_decode<D: BorrowDecoder<'a, Context = usize>>(
-        decoder: &mut D,
-    ) -> std::result::Result<Self, DecodeError> {
+    fn borrow_decode<D: BorrowDecoder<'a, Context = usize>>(decoder: &mut D) -> Result<Self, DecodeError> {
         let used_before = *decoder.context();
         decoder.claim_bytes_read(used_before)?;
         BorrowCompat::borrow_decode(decoder).map(|BorrowCompat(value)| Self(value))
@@ -65,7 +63,7 @@ impl<'a, T: Deserialize<'a>> BorrowDecode<'a, usize> for Limited<T> {
 }
 
 /// Writes bytes within a header all at once. They are stored like a list of numbers.
-pub fn byte_string<S: Serializer>(bytes: &[u8], to: S) -> std::result::Result<S::Ok, S::Error> {
+pub fn byte_string<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(bytes)
 }
 

@@ -20,8 +20,7 @@ use super::source::quote;
 use crate::base::{Error, Reservation, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::{
-    BlobLocation, ModelHandle, RunLimits, State, Statements, Ticket, describe, from_host, message,
-    retry_busy, sql,
+    BlobLocation, Call, ModelHandle, RunLimits, State, Ticket, describe, from_host, message, retry_busy, sql,
 };
 use crate::train::algorithm;
 
@@ -380,34 +379,29 @@ const SMALL_BLOB: usize = 1 << 16;
 
 /// The active version of a name in `main`, if it is small and cached. The statement that finds it is kept. `None` says nothing
 /// about the model: [`model`] finds it, or the error.
-pub fn cached_model(
-    statements: &Statements,
-    ticket: Ticket,
-    name: &str,
-    state: &State,
-) -> Option<ModelHandle> {
+pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<ModelHandle> {
     const KEY: &str = "model";
     if split_version(name).is_some() {
         return None;
     }
-    let (mut statement, facts) = statements.take::<()>(KEY).or_else(|| {
+    let (mut statement, facts) = call.statements.take::<()>(KEY).or_else(|| {
         let sql = format!(
             "SELECT rowid, length(model), \
              CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
              FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
         );
-        Some((sql::prepare(statements.connection(), &sql).ok()?, Rc::new(())))
+        Some((sql::prepare(call.statements.connection(), &sql).ok()?, Rc::new(())))
     })?;
     let found = statement.query_row([name], |row| {
         let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);
         let is_whole = header_end(start, length.into()).is_ok();
         Ok((row.get(0)?, read_key(start).ok().filter(|_| is_whole)))
     });
-    statements.keep(ticket, KEY.to_owned(), statement, facts);
+    call.statements.keep(ticket, KEY.to_owned(), statement, facts);
     let (row, key) = found.ok()?;
     let key = key?;
     let location = BlobLocation { schema: "main".to_owned(), row };
-    let model = state.cached_model(key)?;
+    let model = call.state.cached_model(key)?;
     Some(ModelHandle { model, key, location: Some(location), memory: Arc::default() })
 }
 

@@ -27,13 +27,11 @@ pub(super) const VALUES: u64 = 3;
 pub(super) const NEWTON: u64 = 4;
 pub(super) const HINGE: u64 = 5;
 
+/// A query with its weight.
+type Weighted = (Arc<QueryBlock>, f64);
+
 /// The answers to the questions of a round.
-pub(super) fn answer(
-    spec: &GridSpec,
-    asked: &Asked<'_>,
-    bucket: u32,
-    mut data: Dataset,
-) -> Result<Vec<BucketSums>> {
+pub fn answer(spec: &GridSpec, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
     let Asked { replay, decoded, control } = *asked;
     let questions = replay.questions();
     let takes_part = |question: &Question| question.part.has(bucket);
@@ -75,7 +73,7 @@ pub(super) fn answer(
         let weight = relative_weight(&data, query, spec.weighting, mean_size) * blocks.normalizer(query);
         Ok((blocks.prepare(query, control)?, weight))
     };
-    let queries: Vec<(Arc<QueryBlock>, f64)> = parallel::try_map(informative.len(), weighted)?;
+    let queries: Vec<Weighted> = parallel::try_map(informative.len(), weighted)?;
     let what = format_args!("{} sums of bucket {bucket} over {dim} features", questions.len());
     let _sums = control.reserve(
         (questions.len() as u64).saturating_mul(answer_bytes(dim) as u64),
@@ -116,7 +114,7 @@ fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<BucketSums> {
     first.answer(bucket, data)
 }
 
-fn lists(queries: &[(Arc<QueryBlock>, f64)]) -> Vec<(&ListBlock, f64)> {
+fn lists(queries: &[Weighted]) -> Vec<(&ListBlock, f64)> {
     let mut lists = Vec::with_capacity(queries.len());
     for (block, weight) in queries {
         if let QueryBlock::List(block) = &**block {
@@ -145,12 +143,7 @@ fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64])
 }
 
 /// The sums of the smoothed hinge: the first numbers are two widths, then comes w. Without numbers, what no point changes.
-fn hinge(
-    dim: usize,
-    queries: &[(Arc<QueryBlock>, f64)],
-    numbers: &[f64],
-    control: &Control,
-) -> Result<Vec<f64>> {
+fn hinge(dim: usize, queries: &[Weighted], numbers: &[f64], control: &Control) -> Result<Vec<f64>> {
     let mut pairs = Vec::with_capacity(queries.len());
     for (block, weight) in queries {
         if let QueryBlock::Pair(block) = &**block {
@@ -170,7 +163,7 @@ fn hinge(
 }
 
 /// Value and gradient of the risk at w, and the entries of its Hessian on and above the diagonal.
-fn newton(spec: &GridSpec, dim: usize, queries: &[(Arc<QueryBlock>, f64)], w: &[f64]) -> Result<Vec<f64>> {
+fn newton(spec: &GridSpec, dim: usize, queries: &[Weighted], w: &[f64]) -> Result<Vec<f64>> {
     let (Loss::List(loss), true) = (&spec.loss, w.len() == dim) else { return Err(wrong_length()) };
     let problem = ListProblem::new(dim, loss, lists(queries))?;
     let mut gradient = vec![0.0; dim];
@@ -198,7 +191,7 @@ pub(super) fn ask_hinge_origin(asking: &Asking<'_>, part: Part, dim: usize, quer
 }
 
 /// The sums of the smoothed hinge at w with two widths, as means over queries.
-pub(super) fn ask_hinge_sums(
+pub fn ask_hinge_sums(
     asking: &Asking<'_>,
     part: Part,
     queries: f64,

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::binary::expected_products;
 use super::ndcg::logarithmic;
-use super::ranked::{MetricOptions, Ranked};
+use super::ranked::Ranked;
 use super::{ScoredList, SubtopicDef};
 use crate::base::Ticks;
 use crate::math::compare;
@@ -84,46 +84,36 @@ pub const ALPHA_NDCG: SubtopicDef = SubtopicDef {
 };
 
 fn alpha_ndcg(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
-    let subtopics = list.labels;
-    if subtopics.count == 0 {
+    if list.labels.count == 0 {
         return None;
     }
-    let depth = list.depth();
     let decay = 1.0 - list.options.alpha;
-    let value = expected_alpha_dcg(subtopics, list.scores, depth, decay, list.options);
-    Some(value / greedy_alpha_dcg(subtopics, depth, decay))
+    Some(expected_alpha_dcg(list, decay) / greedy_alpha_dcg(list.labels, list.depth(), decay))
 }
 
 /// Expected alpha-DCG of the ranking by scores.
-fn expected_alpha_dcg(
-    subtopics: &Subtopics,
-    scores: &[f64],
-    depth: usize,
-    decay: f64,
-    options: &MetricOptions,
-) -> f64 {
-    let ranked = Ranked::by_scores(scores, options.ties);
+fn expected_alpha_dcg(list: &ScoredList<'_, Subtopics>, decay: f64) -> f64 {
+    let (subtopics, depth) = (list.labels, list.depth());
+    let ranked = Ranked::by_scores(list.scores, list.options.ties);
     let mut worth = vec![1.0; subtopics.count];
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
-        let positions = group.end.min(depth) - group.start;
         for (topic, count) in subtopics.covered(&ranked, &group) {
             let fraction = count as f64 / group.len() as f64;
-            value += worth[topic]
-                * fraction
-                * decayed_discounts(group.start, positions, (group.len(), count), decay);
+            value += worth[topic] * fraction * decayed_discounts(&group, count, depth, decay);
             worth[topic] *= libm::pow(decay, count as f64);
         }
     }
     value
 }
 
-/// Sum of the discounts of the first positions of a tie, each times the expected decay of a subtopic that is there,
-/// where `count` of the `size` documents of the tie have the subtopic.
-fn decayed_discounts(start: usize, positions: usize, (size, count): (usize, usize), decay: f64) -> f64 {
+/// Sum of the discounts of the positions of a tie before `depth`, each times the expected decay of a subtopic that is there,
+/// where `count` documents of the tie have the subtopic.
+fn decayed_discounts(tie: &Range<usize>, count: usize, depth: usize, decay: f64) -> f64 {
     let repeated = std::iter::repeat_n(decay, count - 1);
-    let decays = expected_products(size - count, repeated, positions - 1);
-    decays.iter().zip(start..).map(|(expected, position)| expected * logarithmic(position)).sum()
+    let positions = tie.end.min(depth) - tie.start;
+    let decays = expected_products(tie.len() - count, repeated, positions - 1);
+    decays.iter().zip(tie.start..).map(|(expected, position)| expected * logarithmic(position)).sum()
 }
 
 /// The documents with the same subtopics, with an upper bound of their gain: the gain at the last evaluation. The heap
@@ -265,6 +255,7 @@ mod subtopics_tests {
 #[cfg(test)]
 mod alpha_ndcg_tests {
     use super::*;
+    use crate::cost::metric::MetricOptions;
 
     #[test]
     fn an_example_by_hand() {

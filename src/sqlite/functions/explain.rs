@@ -11,7 +11,7 @@ use rusqlite::types::ValueRef;
 
 use super::compare::test;
 use super::evaluate::{query_metrics, training_rows};
-use super::inspect::{function_of, open_model, optional_query};
+use super::inspect::{function_of, open_model};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{
     Comparison, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain, explain_document,
@@ -19,7 +19,7 @@ use crate::apply::{
 };
 use crate::base::{Control, Error, Params, Result, shorten};
 use crate::cost::metric::Metric;
-use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
+use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix};
 use crate::model::Model;
 use crate::sqlite::glue::{
     Call, Output, OutputRows, RunLimits, TableFunction, describe, id_of, ready, row, vector_argument,
@@ -113,14 +113,11 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     let model = &handle.model;
     model.scorer()?;
     let features = vector_argument("argument 'features'", call.argument(1), Some(model))?;
-    let query = optional_query(call, 2)?;
-    let function = function_of(call, &handle, query.as_deref())?;
+    let function = function_of(call, &handle, call.argument(2))?;
     model.check_pointwise()?;
     let n = features.len();
-    let document = match call.argument(1) {
-        ValueRef::Blob(_) => Matrix::F32(shaped(1, n, features.iter().map(|value| *value as f32).collect())),
-        _ => Matrix::F64(shaped(1, n, features.clone())),
-    };
+    let is_double = !matches!(call.argument(1), ValueRef::Blob(_));
+    let document = Matrix::of(1, n, features.clone(), is_double);
     let operations = Explanation::operations(model, 1);
     let found = RunLimits::of(call.connection).run_sized(operations, |control| {
         explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::buckets;
 use crate::apply::{FeatureWeight, Fit, function_for, function_weights};
 use crate::base::{Error, Result};
-use crate::data::QueryValue;
 use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
@@ -86,24 +85,17 @@ pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state, &RunLimits::of(call.connection))
 }
 
-/// The function of the query with these features.
-pub(super) fn function_of(
-    call: &Call<'_>,
-    handle: &ModelHandle,
-    query: Option<&[QueryValue]>,
-) -> Result<Arc<Function>> {
+/// The function of the query with the features in an argument; of all queries if it is NULL.
+pub fn function_of(call: &Call<'_>, handle: &ModelHandle, query: ValueRef<'_>) -> Result<Arc<Function>> {
+    let query = match query {
+        ValueRef::Null => None,
+        value => Some(query_values("argument 'query_features'", value)?),
+    };
     let run = |features: &[f64], fit: &Fit<'_>| {
         handle.fetch(call.connection, &[features], &RunLimits::of(call.connection))?;
         run_fit(call.connection, fit)
     };
-    function_for(&handle.model, handle.key, query, &call.state.fits, run)
-}
-
-pub(super) fn optional_query(call: &Call<'_>, index: usize) -> Result<Option<Vec<QueryValue>>> {
-    match call.argument(index) {
-        ValueRef::Null => Ok(None),
-        value => query_values("argument 'query_features'", value).map(Some),
-    }
+    function_for(&handle.model, handle.key, query.as_deref(), &call.state.fits, run)
 }
 
 /// `ltr_weights(model [, query_features])`: rows `feature, weight, raw_weight, center, scale` of the function of a query.
@@ -116,8 +108,7 @@ pub const WEIGHTS: TableFunction = TableFunction::new(
 
 fn weights(call: &Call<'_>) -> Result<OutputRows> {
     let handle = open_model(call)?;
-    let query = optional_query(call, 1)?;
-    let function = function_of(call, &handle, query.as_deref())?;
+    let function = function_of(call, &handle, call.argument(1))?;
     let row = |weight: FeatureWeight| {
         let FeatureWeight { feature, weight, raw_weight, center, scale } = weight;
         row![feature, weight, raw_weight, center, scale]

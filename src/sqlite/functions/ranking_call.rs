@@ -85,11 +85,7 @@ impl<'a> RankingCall<'a> {
     ///
     /// # Errors
     /// As [`Self::new`]; errors of `work`; the limits.
-    pub fn run<T>(
-        call: &'a Call<'a>,
-        used: Use,
-        work: impl FnOnce(&RankingCall<'a>) -> Result<T>,
-    ) -> Result<T> {
+    pub fn run<T>(call: &'a Call<'a>, used: Use, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let request = Self::new(call, used)?;
         request.limits.run_here(|| work(&request))
     }
@@ -112,7 +108,7 @@ impl<'a> RankingCall<'a> {
             ValueRef::Text(name) if schema.is_none() => std::str::from_utf8(name).ok(),
             _ => None,
         };
-        let cached = cached.and_then(|name| cached_model(call.statements, ticket, name, call.state));
+        let cached = cached.and_then(|name| cached_model(call, ticket, name));
         let handle =
             cached.map_or_else(|| find_model(call.connection, model, schema, call.state, &limits), Ok)?;
         Self::with_handle(call, (handle, ticket), source, first_value, options, limits)

@@ -119,7 +119,7 @@ fn model_plots(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     let mut drawn =
         vec![plot::draw_validation(&handle.model, name), plot::draw_training(&handle.model, name)];
     if can.linear && !can.query_dependent {
-        drawn.insert(0, ranked::draw_weights(subject.request.call, handle, None, name));
+        drawn.insert(0, ranked::draw_weights(subject.request.call, handle, ValueRef::Null, name));
     }
     let (mut plots, mut notes) = (Vec::new(), Vec::new());
     for plot in drawn {
@@ -165,9 +165,9 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
         match measure_previous(subject, &format!("{name}@{version}")) {
             Ok(found) => {
                 bars.push(bar(format!("version {version} (previous)"), found.evaluation.means[0]));
-                let names = [&subject.name, &*format!("{name} (version {version})")];
-                let evaluations = [evaluation, &found.evaluation];
-                plots.extend(draw_pair(metric, &judged.data.query_ids, names, evaluations)?);
+                let previous = format!("{name} (version {version})");
+                let models = [(&*subject.name, evaluation), (&*previous, &found.evaluation)];
+                plots.extend(draw_pair(metric, &judged.data.query_ids, models)?);
                 if found.judged.in_training {
                     notes.push(format!(
                         "Version {version} was trained on these rows, so its value is too good."

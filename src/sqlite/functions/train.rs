@@ -107,6 +107,9 @@ pub(super) struct TrainingReport {
     pub log_seconds: Option<Vec<f64>>,
 }
 
+/// A model, and the report of its training.
+pub(super) type Trained = (Encoded, TrainingReport);
+
 impl TrainingReport {
     /// The report of a finished training and its model.
     pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
@@ -133,12 +136,7 @@ impl TrainingReport {
     ///
     /// # Errors
     /// As [`Encoded::new`].
-    pub fn encode(
-        mut self,
-        connection: &Connection,
-        model: Model,
-        limits: &RunLimits,
-    ) -> Result<(Encoded, Self)> {
+    pub fn encode(mut self, connection: &Connection, model: Model, limits: &RunLimits) -> Result<Trained> {
         let encoded = Encoded::new(model, most_bytes(connection), limits.memory())?;
         self.seconds.all = limits.seconds();
         Ok((encoded, self))
@@ -247,7 +245,7 @@ impl<'a> TrainRequest<'a> {
     }
 
     /// Reads, trains and encodes: the model, and the report.
-    fn execute(&mut self, connection: &Connection, state: &State) -> Result<(Encoded, TrainingReport)> {
+    fn execute(&mut self, connection: &Connection, state: &State) -> Result<Trained> {
         // 1. The prior and the rows.
         let Self { training, source: text, values, limits } = self;
         let prior = stored_prior(connection, state, training.input(), training.options(), limits)?;

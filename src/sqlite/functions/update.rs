@@ -13,7 +13,7 @@
 
 use rusqlite::types::ValueRef;
 
-use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
+use super::train::{About, Keep, Start, StoredReport, Trained, TrainingReport, keep};
 use crate::base::{Error, Params, Result};
 use crate::data::{ListConstraint, RowOrder};
 use crate::model::{Key, Model, Ranker};
@@ -24,7 +24,7 @@ use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, NamedVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
 use crate::train::options::{OnConflict, Use};
-use crate::train::protocol::{self, Encoded, Rows};
+use crate::train::protocol::{self, Rows};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction::new("ltr_update", "model, source [, options]", update);
@@ -119,7 +119,7 @@ fn train_further(
     how: (&'static AlgorithmDef, ResumeFn),
     call: SourceCall<'_>,
     text: &str,
-) -> Result<(Encoded, TrainingReport)> {
+) -> Result<Trained> {
     // 1. Rows, in the order of the source.
     let SourceCall { connection, source, options, limits, .. } = call;
     let previous = match &model.ranker {

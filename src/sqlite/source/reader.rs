@@ -312,12 +312,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses NULL as the id of a query, a document that needs one, or a group.
-    fn check_ids(
-        &self,
-        row: &Row<'_>,
-        [query, doc, group]: [Option<&Id>; 3],
-        refuse: &Refuse<'_>,
-    ) -> Result<()> {
+    fn check_ids(&self, row: &Row<'_>, ids: [Option<&Id>; 3], refuse: &Refuse<'_>) -> Result<()> {
+        let [query, doc, group] = ids;
         let group_advice = match self.spec.constraint {
             ListConstraint::Slots => "its slot",
             _ => "a value to diversify by (coalesce with the document's id makes it a value of its own)",

@@ -8,12 +8,12 @@ use crate::base::{Control, Error, Memory, Params, Reservation, Result, cores, pa
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, in_process, in_rounds, pack};
 use crate::data::{RowOrder, check_buckets, position_names};
-use crate::sqlite::functions::train::{About, TrainingReport, read_judged, read_spec};
+use crate::sqlite::functions::train::{About, Trained, TrainingReport, read_judged, read_spec};
 use crate::sqlite::glue::{retry_busy, within_time};
 use crate::sqlite::source::read_spec::{SourceCall, bind};
 use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows};
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::train::protocol::{self, Encoded, Signs, Training};
+use crate::train::protocol::{self, Signs, Training};
 use crate::train::report::Finished;
 
 /// What to do about packs that take too much memory.
@@ -26,11 +26,7 @@ const PACK_FACTOR: u64 = 15;
 ///
 /// # Errors
 /// Errors of the training.
-pub fn train(
-    call: SourceCall<'_>,
-    training: &Training,
-    text: &str,
-) -> Result<Option<(Encoded, TrainingReport)>> {
+pub fn train(call: SourceCall<'_>, training: &Training, text: &str) -> Result<Option<Trained>> {
     let SourceCall { connection, source, options, limits, .. } = call;
     let algorithm = training.algorithm();
     let columns = source.columns(connection, limits)?;

@@ -61,13 +61,8 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 /// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
-fn model_name(
-    call: &Call<'_>,
-    argument: ValueRef<'_>,
-    model: &Model,
-    schema: Option<&str>,
-) -> Result<String> {
-    let found = named_version(call.connection, argument, schema, &RunLimits::of(call.connection))?;
+fn model_name(call: &Call<'_>, given: ValueRef<'_>, model: &Model, schema: Option<&str>) -> Result<String> {
+    let found = named_version(call.connection, given, schema, &RunLimits::of(call.connection))?;
     Ok(found.map_or_else(
         || format!("a model of {}", model.card.algorithm),
         |NamedVersion { name, version, .. }| format!("{name} (version {version})"),

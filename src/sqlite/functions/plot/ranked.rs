@@ -1,10 +1,12 @@
 //! Plots of a model on judged documents: metrics of two models per query, mean grades by score, scores by grade.
 
+use rusqlite::types::ValueRef;
+
 use super::model_name;
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
 use crate::base::{Error, Result, shorten};
 use crate::cost::metric::Metric;
-use crate::data::{Id, QueryValue};
+use crate::data::Id;
 use crate::math::{compare, sort_indices};
 use crate::plot::{
     Bar, Bars, Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened,
@@ -12,7 +14,7 @@ use crate::plot::{
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::evaluate::{Judged, Measured, judged, measure, metrics};
 use crate::sqlite::functions::explain::IMPORTANCE;
-use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
+use crate::sqlite::functions::inspect::{function_of, open_model};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::{Call, ModelHandle, Output};
 use crate::train::options::Use;
@@ -41,8 +43,8 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
             evaluations.push(evaluation);
         }
         call.state.set_warnings(warnings);
-        let (names, evaluations) = ([&*names[0], &*names[1]], [&evaluations[0], &evaluations[1]]);
-        draw_pair(&metric, &ids, names, evaluations)?.ok_or_else(|| {
+        let models = [0, 1].map(|index| (&*names[index], &evaluations[index]));
+        draw_pair(&metric, &ids, models)?.ok_or_else(|| {
             let metric = metric.name();
             Error::Data(format!(
                 "{metric} has no value for any query of the source: no query has a relevant document"
@@ -53,13 +55,9 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
 
 /// Draws the first metric of two models, a and b, for each query: b on the x axis, a on the y axis. `None` if no query has a
 /// value for both.
-pub fn draw_pair(
-    metric: &Metric,
-    ids: &[Id],
-    names: [&str; 2],
-    of: [&Evaluation; 2],
-) -> Result<Option<String>> {
-    let pairs = of[0].values.iter().zip(&of[1].values).zip(ids);
+pub fn draw_pair(metric: &Metric, ids: &[Id], models: [(&str, &Evaluation); 2]) -> Result<Option<String>> {
+    let [a, b] = models.map(|(_, evaluation)| &evaluation.values);
+    let pairs = a.iter().zip(b).zip(ids);
     let points: Vec<(f64, f64, String)> =
         pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
     if points.is_empty() {
@@ -69,7 +67,7 @@ pub fn draw_pair(
     let count = |sign: f64| points.iter().filter(|(x, y, _)| sign * better * (y - x) > 0.0).count();
     let (a_wins, b_wins) = (count(1.0), count(-1.0));
     let equal = points.len() - a_wins - b_wins;
-    let [a, b] = names.map(|name| shortened(name, 48));
+    let [a, b] = models.map(|(name, _)| shortened(name, 48));
     let left_out = match ids.len() - points.len() {
         0 => String::new(),
         count => format!(" Left out: {} without a value.", counted(count, "query", "queries")),
@@ -216,8 +214,8 @@ pub fn grade_groups(judged: &Judged) -> Vec<(String, Vec<f64>)> {
 /// `ltr_plot('weights', model [, query_features])`: the weights of `ltr_weights`, the largest first.
 pub fn weights(call: &Call<'_>) -> Result<String> {
     let handle = open_model(call)?;
-    let query = optional_query(call, 1)?;
-    draw_weights(call, &handle, query.as_deref(), &model_name(call, call.argument(0), &handle.model, None)?)
+    let name = model_name(call, call.argument(0), &handle.model, None)?;
+    draw_weights(call, &handle, call.argument(1), &name)
 }
 
 /// Draws the weights of a query's function. `name`: that of the model.
@@ -227,7 +225,7 @@ pub fn weights(call: &Call<'_>) -> Result<String> {
 pub fn draw_weights(
     call: &Call<'_>,
     handle: &ModelHandle,
-    query: Option<&[QueryValue]>,
+    query: ValueRef<'_>,
     name: &str,
 ) -> Result<String> {
     let function = function_of(call, handle, query)?;

@@ -68,13 +68,8 @@ fn required(source: &Source, names: &[String], columns: OptionColumns<'_>, role:
 }
 
 /// The column of a role: by the option `columns`, otherwise by its default names.
-fn of_role(
-    source: &Source,
-    names: &[String],
-    columns: OptionColumns<'_>,
-    role: &str,
-) -> Result<Option<usize>> {
-    match columns.and_then(|columns| columns.get(role)) {
+fn of_role(source: &Source, names: &[String], given: OptionColumns<'_>, role: &str) -> Result<Option<usize>> {
+    match given.and_then(|columns| columns.get(role)) {
         Some(Value::String(name)) => return lookup(source, names, "columns", name).map(Some),
         Some(other) => return Err(not_a_name(role, other)),
         None => {}
