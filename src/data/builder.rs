@@ -411,10 +411,7 @@ impl DatasetBuilder {
             }
         }
         if let Some(codes) = &mut column.codes {
-            let text = match value {
-                Seen::Text(bytes) => std::str::from_utf8(bytes).ok(),
-                _ => None,
-            };
+            let text = if let Seen::Text(bytes) = value { std::str::from_utf8(bytes).ok() } else { None };
             codes.push(text);
             column.has_other |= text.is_none();
         }

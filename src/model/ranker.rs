@@ -219,10 +219,7 @@ impl Model {
     /// # Errors
     /// A model with a kernel, with several functions, or with factors; a perceptron.
     pub fn linear_prior(&self) -> Result<LinearPrior> {
-        let weights = match &self.ranker {
-            Ranker::Linear(linear) => linear.linear_weights(),
-            _ => None,
-        };
+        let weights = if let Ranker::Linear(linear) = &self.ranker { linear.linear_weights() } else { None };
         let weights = weights.ok_or_else(|| {
             let algorithm = &self.card.algorithm;
             Error::Unsupported(format!(

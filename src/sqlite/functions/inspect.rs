@@ -87,10 +87,8 @@ pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
 
 /// The function of the query with the features in an argument; of all queries if it is NULL.
 pub fn function_of(call: &Call<'_>, handle: &ModelHandle, query: ValueRef<'_>) -> Result<Arc<Function>> {
-    let query = match query {
-        ValueRef::Null => None,
-        value => Some(query_values("argument 'query_features'", value)?),
-    };
+    let given = Some(query).filter(|query| *query != ValueRef::Null);
+    let query = given.map(|query| query_values("argument 'query_features'", query)).transpose()?;
     let run = |features: &[f64], fit: &Fit<'_>| {
         handle.fetch(call.connection, &[features], &RunLimits::of(call.connection))?;
         run_fit(call.connection, fit)

@@ -122,10 +122,7 @@ fn train_further(
 ) -> Result<Trained> {
     // 1. Rows, in the order of the source.
     let SourceCall { connection, source, options, limits, .. } = call;
-    let previous = match &model.ranker {
-        Ranker::Online(online) => &online.state.summaries[..],
-        _ => &[],
-    };
+    let previous = if let Ranker::Online(online) = &model.ranker { &online.state.summaries[..] } else { &[] };
     let spec = ReadSpec {
         model: Some(model),
         feature_set: FeatureSet::Known,

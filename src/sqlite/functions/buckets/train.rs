@@ -178,10 +178,7 @@ struct Packs<'a> {
 impl Packs<'_> {
     fn train(&self, algorithm: &'static AlgorithmDef, buckets: Option<u32>) -> Result<Finished> {
         let (columns, options) = (columns(self.call.options)?, of_training(self.call.options));
-        let buckets = match buckets {
-            Some(buckets) => buckets,
-            None => self.read(|rows| self.least_buckets(rows))?,
-        };
+        let buckets = buckets.map_or_else(|| self.read(|rows| self.least_buckets(rows)), Ok)?;
         let state = State::of(algorithm, &options, buckets, columns)?;
         let mut state = self.call.limits.run(|control| state.in_process(control))?;
         while !state.is_done() {
