@@ -104,13 +104,8 @@ impl Params {
     }
 
     /// A non-negative integer, if given.
-    pub fn whole(&self, key: &str) -> Option<u64> {
-        self.get(key).and_then(Value::as_u64)
-    }
-
-    /// A non-negative integer that is a size, if given.
     pub fn count(&self, key: &str) -> Option<usize> {
-        self.whole(key).and_then(|value| usize::try_from(value).ok())
+        self.get(key).and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok())
     }
 
     /// The option `seed`; 0 by default.

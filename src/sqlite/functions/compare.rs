@@ -232,7 +232,7 @@ pub(super) fn test(options: &Params) -> Result<PairedTest> {
         kind: options.choice("test")?.unwrap_or(default.kind),
         samples: options.count("samples").unwrap_or(default.samples),
         confidence: options.number("confidence").unwrap_or(default.confidence),
-        seed: options.whole("seed").unwrap_or(default.seed),
+        seed: options.seed(),
     })
 }
 

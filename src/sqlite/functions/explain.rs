@@ -166,10 +166,7 @@ fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explai
 
 fn sampling(options: &Params) -> Sampling {
     let default = Sampling::default();
-    Sampling {
-        pairs: options.count("samples").unwrap_or(default.pairs),
-        seed: options.whole("seed").unwrap_or(default.seed),
-    }
+    Sampling { pairs: options.count("samples").unwrap_or(default.pairs), seed: options.seed() }
 }
 
 /// Refuses rows of no query, or of several.
