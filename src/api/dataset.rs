@@ -580,13 +580,8 @@ fn check_numbers(what: &str, values: &[f64], accepts: impl Fn(f64) -> bool, allo
     }
 }
 
-/// The positions of these names, which are compared without case.
+/// The positions of these names.
 fn by_name(known: &[String], wanted: &[String], what: &str) -> Result<Vec<usize>> {
-    let position = |name: &String| known.iter().position(|other| other.eq_ignore_ascii_case(name));
-    let missing: Vec<&str> =
-        wanted.iter().filter(|name| position(name).is_none()).map(String::as_str).collect();
-    if missing.is_empty() {
-        return Ok(wanted.iter().filter_map(position).collect());
-    }
-    Err(Error::Data(format!("the data set lacks {what} of the model: {}", missing.join(", "))))
+    let lacks = |missing| Error::Data(format!("the data set lacks {what} of the model: {missing}"));
+    data::positions(wanted, known).map_err(lacks)
 }

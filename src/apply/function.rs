@@ -34,9 +34,9 @@ pub fn function_for(
         ))),
     };
     let ranker = match &model.ranker {
-        Ranker::Linear(linear) => return global(linear.function()),
-        Ranker::Online(online) => return global(online.linear().function()),
-        Ranker::GeneralTrees(trees) => return global(trees.function()),
+        Ranker::Linear(linear) => return global(&linear.function),
+        Ranker::Online(online) => return global(&online.linear.function),
+        Ranker::GeneralTrees(trees) => return global(&trees.function),
         Ranker::QueryDependent(ranker) => Some(ranker),
         Ranker::QueryTrees(_) | Ranker::Interactions(_) => None,
         Ranker::Factored(_) => return Err(Error::Internal("a function of factors".to_owned())),

@@ -9,7 +9,7 @@ use crate::base::{Control, Error, Result, json_problem, shorten};
 use crate::data::{Categories, Category, Missing, Scaling, repeated_name};
 use crate::learn::space::{AnySpace, Form, Function, Member, Space, SumSpace};
 use crate::model::imported::{self, Feature, Format, ImportedModel, LinearModel, Source};
-use crate::model::{Card, GeneralTrees, IMPORTED, Linear, Model, Ranker, TrainingColumns, TreeInput};
+use crate::model::{Card, GeneralTrees, IMPORTED, Linear, Model, Ranker, TreeInput};
 use crate::trees::general::GeneralForest;
 use crate::trees::{Forest, Split};
 
@@ -204,12 +204,10 @@ fn card(columns: Columns, missing: Missing, settings: Value) -> Card {
         means: vec![0.0; columns.names.len()],
         features: columns.names,
         categories: columns.categories,
-        columns: TrainingColumns::default(),
         missing,
-        slots: false,
         settings,
         summary: json!({}),
-        log: Vec::new(),
+        ..Card::default()
     }
 }
 

@@ -63,10 +63,7 @@ impl PointScorer {
     fn by_kernel<T: Element>(&self, scorer: &dyn Scorer, features: &[T]) -> Result<f64> {
         let scaled = self.scaled(features);
         // Members of a sum scale again, in the type of the source.
-        let document = match size_of::<T>() {
-            4 => Matrix::F32(shaped(1, scaled.len(), scaled.iter().map(|value| *value as f32).collect())),
-            _ => Matrix::F64(shaped(1, scaled.len(), scaled)),
-        };
+        let document = Matrix::of(1, scaled.len(), scaled, size_of::<T>() == 8);
         let documents = Documents { features: &document, start: 0, end: 1 };
         let scores = scorer.scores(&documents, &self.function.weights, &Control::default())?;
         Ok(scores.iter().sum())
@@ -116,8 +113,8 @@ impl PairScorer {
             for length in [a.len(), b.len()] {
                 self.0.model.check_width(length)?;
             }
-            check_finite(ARGUMENTS[0], a)?;
-            check_finite(ARGUMENTS[1], b)?;
+            check_finite(ARGUMENTS[0], a, false)?;
+            check_finite(ARGUMENTS[1], b, false)?;
             // The scores of two documents are f(x, x') / 2 and -f(x, x') / 2.
             let rows = Matrix::F64(shaped(2, a.len(), [self.0.scaled(a), self.0.scaled(b)].concat()));
             let documents = Documents { features: &rows, start: 0, end: 2 };
@@ -140,28 +137,20 @@ impl PairScorer {
 
 /// Refuses features of an argument that are not finite. NaN is a missing value, which some models allow.
 pub(super) fn check_features<T: Element>(argument: &str, features: &[T], model: &Model) -> Result<()> {
-    if model.card.missing != Missing::Branch {
-        return check_finite(argument, features);
-    }
-    // Most documents have all values.
-    let finite = are_finite(features);
-    match features.iter().position(|value| !finite && value.to_f64().is_infinite()) {
-        None => Ok(()),
-        Some(index) => {
-            let got = format!("{} as value {}", features[index].to_f64(), index + 1);
-            Err(Error::value(argument, got, "finite numbers and missing values"))
-        }
-    }
+    check_finite(argument, features, model.card.missing == Missing::Branch)
 }
 
-/// Refuses features of an argument that are not finite.
-pub(super) fn check_finite<T: Element>(argument: &str, features: &[T]) -> Result<()> {
+/// Refuses features of an argument that are not finite. `may_miss`: whether NaN is allowed.
+fn check_finite<T: Element>(argument: &str, features: &[T], may_miss: bool) -> Result<()> {
+    // Most documents have all values.
     let finite = are_finite(features);
-    match features.iter().position(|value| !finite && !value.to_f64().is_finite()) {
+    let is_wrong = |value: f64| if may_miss { value.is_infinite() } else { !value.is_finite() };
+    match features.iter().position(|value| !finite && is_wrong(value.to_f64())) {
         None => Ok(()),
         Some(index) => {
             let got = format!("{} as value {}", features[index].to_f64(), index + 1);
-            Err(Error::value(argument, got, "finite numbers"))
+            let allowed = if may_miss { "finite numbers and missing values" } else { "finite numbers" };
+            Err(Error::value(argument, got, allowed))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A cache with a limit on the total size of its entries. The least recently used entries are dropped first.
 
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use lru::LruCache;
 
@@ -26,7 +26,7 @@ impl<K: Hash + Eq, V: Clone> BoundedCache<K, V> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<K, V>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        super::parallel::lock(&self.state)
     }
 
     /// The value of a key, which becomes the most recently used one.

@@ -106,10 +106,10 @@ impl Drop for Reservation {
 ///
 /// # Errors
 /// [`Error::Host`] if the system does not give the memory, where a vector would end the process.
-pub fn zeros(count: usize) -> Result<Vec<f64>> {
+pub fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     grow(&mut values, count)?;
-    values.resize(count, 0.0);
+    values.resize(count, T::default());
     Ok(values)
 }
 
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn memory_that_the_system_does_not_have_is_an_error() {
-        assert!(matches!(zeros(usize::MAX / 16), Err(Error::Host(_))));
-        assert_eq!(zeros(2).unwrap(), [0.0; 2]);
+        assert!(matches!(zeros::<f64>(usize::MAX / 16), Err(Error::Host(_))));
+        assert_eq!(zeros::<f64>(2).unwrap(), [0.0; 2]);
     }
 
     #[test]

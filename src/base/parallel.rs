@@ -1,7 +1,7 @@
 //! Loops on the threads of the pool, or on the calling thread if it belongs to no pool. The loop itself is compiled once
 //! for all callers: each copy that a generic parallel iterator makes takes about 8 kB of the library.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
@@ -11,6 +11,11 @@ use crate::base::Result;
 pub fn threads() -> usize {
     // Without a pool rayon would start its global one, which forked child processes wait for forever.
     if rayon::current_thread_index().is_some() { rayon::current_num_threads() } else { 1 }
+}
+
+/// What a mutex holds, also after a panic.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls `work` with 0, 1, ..., count - 1, in any order.
@@ -35,7 +40,7 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let slots: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
     each(count, &|index| {
         let result = work(index);
-        *slots[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        *lock(&slots[index]) = Some(result);
     });
     // A panic of `work` has already left this function, so that no slot is empty.
     slots.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
@@ -44,7 +49,7 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 /// The results of `work` for the number of each item and the item, in the order of the items.
 pub fn map_of<T: Send, R: Send>(items: Vec<T>, work: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
     let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
-    let take = |index: usize| items[index].lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |index: usize| lock(&items[index]).take();
     map(items.len(), |index| take(index).map(|item| work(index, item))).into_iter().flatten().collect()
 }
 

@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{BucketTraining, TrainedInBuckets};
+use super::{Asked, BucketTraining, Outcome};
 use crate::base::{Control, Error, Result};
-use crate::buckets::grid::{
-    Count, FACTS, Facts, First, numbers_to_bytes, read_spaces, write_spaces, wrong_length,
-};
-use crate::buckets::{Asking, BucketSums, Decoded, Part, Question, Reader, Replay, Unit, Writer};
+use crate::buckets::grid::{Count, FACTS, Facts, First, read_spaces, write_spaces, wrong_length};
+use crate::buckets::{Asking, BucketSums, Part, Question, Reader, Replay, Unit, Writer};
 use crate::cost::metric::StandardError;
 use crate::data::{Dataset, position_names};
 use crate::learn::solve::{Gram, fits_single_precision};
@@ -49,8 +47,7 @@ struct Tried {
 impl Tried {
     /// Asks for the sample and tries candidates on it.
     fn ask(spec: &AutoSpec, asking: &Asking<'_>, names: &[String], control: &Control) -> Result<Self> {
-        let question = Question { kind: FACTS, part: Part::All, numbers: Vec::new() };
-        let BucketSums { numbers, sample, .. } = asking.ask(question);
+        let BucketSums { numbers, sample, .. } = asking.ask(Question::new(FACTS, Part::All));
         let facts = Facts::new(numbers)?;
         let [queries, judged] =
             [Count::Queries, Count::Informative].map(|count| facts.count(count, Part::All) as usize);
@@ -146,12 +143,7 @@ impl Tried {
 }
 
 impl BucketTraining for AutoSpec {
-    fn run(
-        &self,
-        replay: &mut Replay,
-        names: &[String],
-        control: &Control,
-    ) -> Result<Option<TrainedInBuckets>> {
+    fn run(&self, replay: &mut Replay, names: &[String], control: &Control) -> Result<Option<Outcome>> {
         let tried =
             replay.task(TRIALS_TASK, |asking| Tried::ask(self, asking, names, control)?.into_bytes())?;
         let Some(tried) = tried else { return Ok(None) };
@@ -159,9 +151,7 @@ impl BucketTraining for AutoSpec {
         let mut sums = Vec::with_capacity(members.len());
         for number in 0..members.len() {
             let question = Question { kind: GRAM, part: Part::All, numbers: vec![number as f64] };
-            let found = replay
-                .task(GRAM_TASKS + number, |asking| Ok(numbers_to_bytes(&asking.ask(question).numbers)))?;
-            sums.extend(found);
+            sums.extend(replay.numbers(GRAM_TASKS + number, |asking| Ok(asking.ask(question).numbers))?);
         }
         if sums.len() < members.len() {
             return Ok(None);
@@ -169,7 +159,6 @@ impl BucketTraining for AutoSpec {
         let mut fitted = Vec::with_capacity(members.len());
         for ((Member { scaling, space }, lambda), sums) in members.into_iter().zip(lambdas).zip(sums) {
             control.check()?;
-            let sums = Reader::of_state(&sums).numbers()?;
             // The weight of the documents comes after the sums.
             let (weight, sums) =
                 sums.split_last().filter(|(weight, _)| is_positive(**weight)).ok_or_else(wrong_length)?;
@@ -181,13 +170,8 @@ impl BucketTraining for AutoSpec {
         Ok(Some(facts.trained(choice.trained(facts.dim(), fitted, None))))
     }
 
-    fn answer(
-        &self,
-        replay: &Replay,
-        decoded: &Decoded,
-        (bucket, mut data): (u32, Dataset),
-        control: &Control,
-    ) -> Result<Vec<BucketSums>> {
+    fn answer(&self, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
+        let Asked { replay, decoded, control } = *asked;
         let questions = replay.questions();
         let columns = data.features.columns();
         if let [(_, Question { kind: FACTS, .. })] = questions {

@@ -18,7 +18,6 @@ mod tests;
 mod trees;
 
 use std::any::Any;
-use std::fmt;
 
 use crate::base::{Control, Error, Result};
 use crate::data::Dataset;
@@ -35,6 +34,16 @@ pub use sums::{Answer, BucketSums, Round};
 
 // Interface of training in buckets, and the algorithms that have it.
 
+/// What a bucket is asked in a round.
+pub struct Asked<'a> {
+    /// The questions and the results so far.
+    pub replay: &'a Replay,
+    /// What the results of earlier tasks decode to.
+    pub decoded: &'a Decoded,
+    /// The control of the call.
+    pub control: &'a Control,
+}
+
 /// A training that asks buckets for sums, round by round.
 pub trait BucketTraining {
     /// Runs the training over the recorded answers. The result, or `None` if there are questions. `names`: the names of
@@ -42,39 +51,22 @@ pub trait BucketTraining {
     ///
     /// # Errors
     /// Data that it cannot learn from, a limit, an interruption.
-    fn run(
-        &self,
-        replay: &mut Replay,
-        names: &[String],
-        control: &Control,
-    ) -> Result<Option<TrainedInBuckets>>;
+    fn run(&self, replay: &mut Replay, names: &[String], control: &Control) -> Result<Option<Outcome>>;
 
     /// The answers of a bucket to the questions of the round. Missing features are NaN. All calls of a training share
     /// `decoded`.
     ///
     /// # Errors
     /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interruption.
-    fn answer(
-        &self,
-        replay: &Replay,
-        decoded: &Decoded,
-        bucket: (u32, Dataset),
-        control: &Control,
-    ) -> Result<Vec<BucketSums>>;
+    fn answer(&self, asked: &Asked<'_>, bucket: u32, data: Dataset) -> Result<Vec<BucketSums>>;
 }
 
 /// A training in buckets in one process.
 pub type InProcess = Box<dyn BucketTraining + Send + Sync>;
 
 /// The name of the trait, as for `TrainingSpec`.
-impl fmt::Debug for dyn BucketTraining + Send + Sync {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("BucketTraining")
-    }
-}
-
 /// The result of a training in buckets.
-pub struct TrainedInBuckets {
+pub struct Outcome {
     /// The result of the fits.
     pub trained: Trained,
     /// Counts of all rows.

@@ -117,33 +117,26 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
     };
     reader.end()?;
     // 3. Their values.
-    let judgments = judged((query_ids, offsets), (relevance, features), (query_weights, doc_weights));
-    judgments.ok_or_else(|| reader.forged("finite numbers, and weights from 0 to 1e100"))
+    let data = Dataset {
+        query_ids,
+        offsets,
+        relevance,
+        features,
+        weights: query_weights,
+        doc_weights,
+        ..Dataset::default()
+    };
+    judged(data).ok_or_else(|| reader.forged("finite numbers, and weights from 0 to 1e100"))
 }
 
 /// Judged documents in canonical order; `None` if a number is not one that rows can have. A missing feature is NaN.
-pub(super) fn judged(
-    (query_ids, offsets): (Vec<Id>, Vec<usize>),
-    (relevance, features): (Vec<f64>, Matrix),
-    (weights, doc_weights): (Vec<f64>, Vec<f64>),
-) -> Option<Dataset> {
-    let is_valid = features.count_infinite() == 0
-        && relevance.iter().all(|grade| grade.is_finite())
-        && weights.iter().all(|weight| *weight > 0.0 && is_weight(*weight))
-        && doc_weights.iter().all(|weight| is_weight(*weight));
-    let doc_ids =
-        offsets.windows(2).flat_map(|rows| (1..=(rows[1] - rows[0]) as i64).map(Id::Integer)).collect();
-    let queries = query_ids.len();
-    let query_features = Array2::default((queries, 0));
-    is_valid.then(|| Dataset {
-        features,
-        offsets,
-        query_ids,
-        doc_ids,
-        relevance,
-        doc_weights,
-        weights,
-        query_features,
-        ..Dataset::default()
-    })
+pub(super) fn judged(mut data: Dataset) -> Option<Dataset> {
+    let is_valid = data.features.count_infinite() == 0
+        && data.relevance.iter().all(|grade| grade.is_finite())
+        && data.weights.iter().all(|weight| *weight > 0.0 && is_weight(*weight))
+        && data.doc_weights.iter().all(|weight| is_weight(*weight));
+    let numbers = |rows: &[usize]| (1..=(rows[1] - rows[0]) as i64).map(Id::Integer);
+    data.doc_ids = data.offsets.windows(2).flat_map(numbers).collect();
+    data.query_features = Array2::default((data.n_queries(), 0));
+    is_valid.then_some(data)
 }

@@ -7,10 +7,11 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::bytes::{Reader, Writer, check_bytes};
 use super::sums::BucketSums;
+use crate::base::parallel::lock;
 use crate::base::{Error, Result, stopped, unwind};
 
 /// Number of folds.
@@ -70,6 +71,13 @@ pub struct Question {
     pub numbers: Vec<f64>,
 }
 
+impl Question {
+    /// A question without numbers.
+    pub fn new(kind: u64, part: Part) -> Self {
+        Self { kind, part, numbers: Vec::new() }
+    }
+}
+
 /// What is known of a task.
 #[derive(Debug, Clone, PartialEq)]
 enum Record {
@@ -95,10 +103,6 @@ pub struct Asking<'a> {
     used: AtomicUsize,
     lacking: Mutex<Option<Question>>,
     progress: Mutex<Option<(f64, f64)>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Asking<'_> {
@@ -174,6 +178,24 @@ impl Replay {
             return self.check_bytes().map(|()| Some(result));
         }
         Ok(None)
+    }
+
+    /// As [`Self::task`], of a task whose result is numbers.
+    ///
+    /// # Errors
+    /// As [`Self::task`].
+    pub fn numbers(
+        &mut self,
+        number: usize,
+        work: impl FnOnce(&Asking<'_>) -> Result<Vec<f64>>,
+    ) -> Result<Option<Vec<f64>>> {
+        let bytes = |numbers: Vec<f64>| {
+            let mut writer = Writer::default();
+            writer.numbers(&numbers);
+            writer.into_bytes()
+        };
+        let found = self.task(number, |asking| work(asking).map(bytes))?;
+        found.map(|found| Reader::of_state(&found).numbers()).transpose()
     }
 
     /// The result of a finished task.

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::{Control, Error, Params, Result};
 use crate::buckets::{
-    Answer, BucketSums, BucketTraining, Decoded, InProcess, Kind, Reader, Replay, Round, TrainedInBuckets,
+    Answer, Asked, BucketSums, BucketTraining, Decoded, InProcess, Kind, Outcome, Reader, Replay, Round,
     Writer, in_process, in_rounds, pack,
 };
 use crate::data::{Categories, position_names};
@@ -32,7 +32,7 @@ pub struct State {
     replay: Replay,
     decoded: Decoded,
     /// The result of the last round.
-    trained: Option<TrainedInBuckets>,
+    trained: Option<Outcome>,
 }
 
 /// The columns that the rows had before they were packed.
@@ -48,69 +48,56 @@ impl State {
     /// A training with options that were checked, before its first round.
     ///
     /// # Errors
-    /// Choices that do not train in buckets.
-    pub fn new(
+    /// Options that do not fit each other.
+    pub fn of(
         algorithm: &'static AlgorithmDef,
         options: &Params,
         buckets: u32,
         columns: Columns,
-        control: &Control,
-    ) -> Result<Self> {
-        let spec = algorithm.spec(options)?;
-        in_rounds(&*spec)?;
-        if options.has("validation") {
-            let problem = "training in buckets: lambda is chosen by holding out the buckets with the same number modulo 5; \
-                           leave out the option 'validation'";
-            return Err(Error::Unsupported(problem.to_owned()));
-        }
-        Self::begin((algorithm, spec), options, buckets, columns, None, control)
-    }
-
-    /// A training whose rounds are all in this process, before its first round. It has no bytes.
-    ///
-    /// # Errors
-    /// Choices that do not train in buckets in one process.
-    pub fn in_process(
-        algorithm: &'static AlgorithmDef,
-        options: &Params,
-        buckets: u32,
-        columns: Columns,
-        control: &Control,
-    ) -> Result<Self> {
-        let spec = algorithm.spec(options)?;
-        match in_process(&*spec)? {
-            None => Self::new(algorithm, options, buckets, columns, control),
-            in_process => Self::begin((algorithm, spec), options, buckets, columns, in_process, control),
-        }
-    }
-
-    fn begin(
-        (algorithm, spec): (&'static AlgorithmDef, Box<dyn TrainingSpec>),
-        options: &Params,
-        buckets: u32,
-        columns: Columns,
-        in_process: Option<InProcess>,
-        control: &Control,
     ) -> Result<Self> {
         let mut writer = Writer::default();
         writer.bytes(algorithm.name.as_bytes());
         writer.bytes(Value::Object(options.given().clone()).to_string().as_bytes());
         writer.count(u64::from(buckets));
         let training = xxh3_64(&writer.into_bytes());
-        let mut state = Self {
+        Ok(Self {
             algorithm,
             options: options.clone(),
-            spec,
-            in_process,
+            spec: algorithm.spec(options)?,
+            in_process: None,
             columns,
             round: Round { training, number: 1, buckets, present: None },
             packs: Vec::new(),
             replay: Replay::default(),
             decoded: Decoded::default(),
             trained: None,
-        };
-        state.run(control)?;
-        Ok(state)
+        })
+    }
+
+    /// The training in its first round.
+    ///
+    /// # Errors
+    /// Choices that do not train in buckets.
+    pub fn in_rounds(mut self, control: &Control) -> Result<Self> {
+        in_rounds(&*self.spec)?;
+        if self.options.has("validation") {
+            let problem = "training in buckets: lambda is chosen by holding out the buckets with the same number modulo 5; \
+                           leave out the option 'validation'";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        self.run(control).map(|()| self)
+    }
+
+    /// The training in its first round; all rounds are in this process. It has no bytes.
+    ///
+    /// # Errors
+    /// Choices that do not train in buckets in one process.
+    pub fn in_process(mut self, control: &Control) -> Result<Self> {
+        self.in_process = in_process(&*self.spec)?;
+        if self.in_process.is_none() {
+            return self.in_rounds(control);
+        }
+        self.run(control).map(|()| self)
     }
 
     fn training(&self) -> Result<&dyn BucketTraining> {
@@ -191,7 +178,8 @@ impl State {
                 "bucket {bucket} has another pack than in the first round; a training needs the same rows in every round"
             )));
         }
-        let mut sums = self.training()?.answer(&self.replay, &self.decoded, (bucket, data), control)?;
+        let asked = Asked { replay: &self.replay, decoded: &self.decoded, control };
+        let mut sums = self.training()?.answer(&asked, bucket, data)?;
         if self.round.present.is_none() {
             sums.push(BucketSums { counts: vec![(bucket, checksum)], ..BucketSums::default() });
         }
@@ -224,7 +212,7 @@ impl State {
         if self.trained.is_none() && self.is_done() {
             self.run(control)?;
         }
-        let Some(TrainedInBuckets { trained, facts, means, missing_filled }) = self.trained.take() else {
+        let Some(Outcome { trained, facts, means, missing_filled }) = self.trained.take() else {
             let problem = format!(
                 "round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'",
                 self.round()
@@ -295,24 +283,13 @@ impl State {
         check_packs(&packs, round.present.as_deref().unwrap_or_default())?;
         let replay = Replay::read(&mut reader)?;
         reader.end()?;
-        let spec = algorithm.spec(&options)?;
-        in_rounds(&*spec)?;
+        let state = Self::of(algorithm, &options, round.buckets, columns)?;
+        in_rounds(&*state.spec)?;
         let is_first = round.present.is_none();
         if !(1..=u64::from(u32::MAX)).contains(&round.number) || (round.number == 1) != is_first {
             return Err(reader.forged("rounds from 1, and the buckets of the first one"));
         }
-        Ok(Self {
-            algorithm,
-            options,
-            spec,
-            in_process: None,
-            columns,
-            round,
-            packs,
-            replay,
-            decoded: Decoded::default(),
-            trained: None,
-        })
+        Ok(Self { round, packs, replay, ..state })
     }
 }
 

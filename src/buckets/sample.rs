@@ -9,7 +9,7 @@ use super::bytes::{Reader, Writer, check_bytes};
 use super::pack::judged;
 use crate::base::{Error, Result, Ticks};
 use crate::data::id::hash;
-use crate::data::{Dataset, Id, Matrix, shaped};
+use crate::data::{Dataset, Id, Matrix};
 use crate::math::{compare, sort_items};
 
 /// Operations, for [`Ticks`], of a key.
@@ -146,18 +146,23 @@ impl Sample {
             }
         }
         let documents = relevance.len();
-        let features = if is_double {
-            Matrix::F64(shaped(documents, columns, features))
-        } else {
-            Matrix::F32(shaped(documents, columns, features.iter().map(|value| *value as f32).collect()))
-        };
+        let features = Matrix::of(documents, columns, features, is_double);
         if doc_weights.iter().all(|weight| compare(*weight, 1.0).is_eq()) {
             doc_weights.clear();
         }
         let weights = vec![1.0; ids.len()];
-        judged((ids, offsets), (relevance, features), (weights, doc_weights))
-            .filter(|_| documents > 0)
-            .ok_or_else(|| Reader::of_state(&[]).forged("a sample of documents with finite numbers"))
+        let query_ids = ids;
+        judged(Dataset {
+            query_ids,
+            offsets,
+            relevance,
+            features,
+            weights,
+            doc_weights,
+            ..Dataset::default()
+        })
+        .filter(|_| documents > 0)
+        .ok_or_else(|| Reader::of_state(&[]).forged("a sample of documents with finite numbers"))
     }
 
     pub(super) fn write(&self, writer: &mut Writer) {
@@ -191,6 +196,7 @@ impl Sample {
 mod tests {
     use super::*;
     use crate::buckets::{Answer, BucketSums, Round, pack};
+    use crate::data::shaped;
     use crate::math::Random;
 
     /// 200 queries of 1 to 9 documents; ids of both classes.
@@ -206,7 +212,9 @@ mod tests {
         let values: Vec<f64> = (0..3 * documents).map(|_| random.symmetric()).collect();
         let relevance = (0..documents).map(|_| random.below(3) as f64).collect();
         let features = Matrix::F64(shaped(documents, 3, values));
-        judged((ids, offsets), (relevance, features), (vec![1.0; 200], Vec::new())).expect("finite numbers")
+        let (query_ids, weights) = (ids, vec![1.0; 200]);
+        judged(Dataset { query_ids, offsets, relevance, features, weights, ..Dataset::default() })
+            .expect("finite numbers")
     }
 
     /// The sample over buckets whose answers are merged in a random order, each through its bytes.

@@ -16,10 +16,10 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use ndarray::Array2;
 
-use super::{BucketTraining, InProcess, TrainedInBuckets};
-use crate::base::{Control, Error, Memory, Reservation, Result, bytes_of};
-use crate::buckets::grid::{Count, FACTS, Facts, First, numbers_to_bytes, wrong_length};
-use crate::buckets::{BucketSums, Decoded, Part, Question, Reader, Replay};
+use super::{Asked, BucketTraining, InProcess, Outcome};
+use crate::base::{Control, Error, Memory, Reservation, Result, bytes_of, parallel};
+use crate::buckets::grid::{Count, FACTS, Facts, First, wrong_length};
+use crate::buckets::{BucketSums, Part, Question, Reader, Replay};
 use crate::data::{Dataset, Id, Missing, Scaling, ScalingKind};
 use crate::math::sort_items;
 use crate::train::boosted_trees::early::{MOST_TREES, ScaledRows};
@@ -121,27 +121,21 @@ impl PackTrees {
 }
 
 impl BucketTraining for PackTrees {
-    fn run(
-        &self,
-        replay: &mut Replay,
-        _names: &[String],
-        control: &Control,
-    ) -> Result<Option<TrainedInBuckets>> {
+    fn run(&self, replay: &mut Replay, _names: &[String], control: &Control) -> Result<Option<Outcome>> {
         // 1. Three passes.
-        let ask = |kind| Question { kind, part: Part::All, numbers: Vec::new() };
-        let facts = replay.task(FACTS_TASK, |asking| {
-            let facts = Facts::new(asking.ask(ask(FACTS)).numbers)?;
+        let facts = replay.numbers(FACTS_TASK, |asking| {
+            let facts = Facts::new(asking.ask(Question::new(FACTS, Part::All)).numbers)?;
             if facts.count(Count::Pairs, Part::All) < 1.0 {
                 return Err(grid::nothing_to_learn(facts.count(Count::Queries, Part::All) as usize));
             }
-            Ok(numbers_to_bytes(facts.numbers()))
+            Ok(facts.numbers().to_vec())
         })?;
         let Some(facts) = facts else { return Ok(None) };
-        let facts = Facts::new(Reader::of_state(&facts).numbers()?)?;
+        let facts = Facts::new(facts)?;
         self.advance(FACTS_TASK, &facts, control)?;
         for (task, kind) in [(BORDERS_TASK, BORDERS), (BINS_TASK, BINS)] {
             let asked = replay.task(task, |asking| {
-                asking.ask(ask(kind));
+                asking.ask(Question::new(kind, Part::All));
                 Ok(Vec::new())
             })?;
             if asked.is_none() {
@@ -159,16 +153,11 @@ impl BucketTraining for PackTrees {
         let trained = self.spec.boost(bins.prepared(), scaled, None, control)?.trained(Scaling::None)?;
         let trained = facts.trained(trained);
         let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };
-        Ok(Some(TrainedInBuckets { missing_filled, ..trained }))
+        Ok(Some(Outcome { missing_filled, ..trained }))
     }
 
-    fn answer(
-        &self,
-        replay: &Replay,
-        decoded: &Decoded,
-        (bucket, mut data): (u32, Dataset),
-        control: &Control,
-    ) -> Result<Vec<BucketSums>> {
+    fn answer(&self, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
+        let Asked { replay, decoded, control } = *asked;
         let stage = self.stage.read().unwrap_or_else(PoisonError::into_inner);
         if let Stage::Facts(judgments) = &*stage {
             let TreesSpec { missing, options, .. } = &self.spec;
@@ -180,7 +169,7 @@ impl BucketTraining for PackTrees {
                 seed: options.seed,
             };
             let sums = first.answer(bucket, &data)?;
-            let mut judgments = judgments.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut judgments = parallel::lock(judgments);
             judgments.insert(bucket, data, control.memory())?;
             return Ok(vec![sums]);
         }

@@ -37,6 +37,12 @@ pub(super) enum Values {
     F64(Vec<f64>),
 }
 
+impl Default for Values {
+    fn default() -> Self {
+        Self::F64(Vec::new())
+    }
+}
+
 /// One feature column so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Column {
@@ -107,6 +113,7 @@ impl RowContext<'_> {
 }
 
 /// The rows read so far.
+#[derive(Default)]
 pub struct DatasetBuilder {
     pub(super) source: String,
     pub(super) names: Vec<String>,
@@ -156,29 +163,10 @@ impl DatasetBuilder {
             source: source.to_owned(),
             columns: vec![Column::default(); names.len()],
             names,
-            values: Values::F64(Vec::new()),
             width,
-            value_names: None,
-            is_of_model: false,
-            query_numbers: HashMap::new(),
-            query_ids: Vec::new(),
-            query_sizes: Vec::new(),
-            weights: Vec::new(),
             query_names,
-            query_features: Vec::new(),
-            row_query: Vec::new(),
-            row_doc: Vec::new(),
             has_docs: true,
-            relevance: Vec::new(),
-            doc_weights: Vec::new(),
-            row_group: Vec::new(),
-            scores: Vec::new(),
-            id_bytes: 0,
-            observed: Vec::new(),
-            texts: Vec::new(),
-            categories: Vec::new(),
-            memory: Reservation::default(),
-            is_limited: false,
+            ..Self::default()
         }
     }
 
@@ -423,10 +411,7 @@ impl DatasetBuilder {
             }
         }
         if let Some(codes) = &mut column.codes {
-            let text = match value {
-                Seen::Text(bytes) => std::str::from_utf8(bytes).ok(),
-                _ => None,
-            };
+            let text = if let Seen::Text(bytes) = value { std::str::from_utf8(bytes).ok() } else { None };
             codes.push(text);
             column.has_other |= text.is_none();
         }

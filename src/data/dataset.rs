@@ -223,14 +223,8 @@ impl Dataset {
     /// # Errors
     /// The names of missing features or query features.
     pub fn matching(mut self, model: &Self) -> Result<Self, String> {
-        let columns = |needed: &[String], have: &[String], what: &str| -> Result<Vec<usize>, String> {
-            let column = |name: &String| have.iter().position(|other| other.eq_ignore_ascii_case(name));
-            let missing: Vec<&str> =
-                needed.iter().filter(|name| column(name).is_none()).map(String::as_str).collect();
-            if missing.is_empty() {
-                return Ok(needed.iter().filter_map(column).collect());
-            }
-            Err(format!("it lacks the {what} {}", missing.join(", ")))
+        let columns = |needed: &[String], have: &[String], what: &str| {
+            positions(needed, have).map_err(|missing| format!("it lacks the {what} {missing}"))
         };
         let numbers = |data: &Self| data.categories.numbers(data.names.len());
         let (needed, have) = (numbers(model), numbers(&self));
@@ -243,6 +237,17 @@ impl Dataset {
         self.query_names.clone_from(&model.query_names);
         Ok(self)
     }
+}
+
+/// The positions of names among known ones, which are compared without case.
+///
+/// # Errors
+/// The names that are not known.
+pub fn positions(names: &[String], known: &[String]) -> Result<Vec<usize>, String> {
+    let position = |name: &String| known.iter().position(|other| other.eq_ignore_ascii_case(name));
+    let missing: Vec<&str> =
+        names.iter().filter(|name| position(name).is_none()).map(String::as_str).collect();
+    if missing.is_empty() { Ok(names.iter().filter_map(position).collect()) } else { Err(missing.join(", ")) }
 }
 
 /// The items of these rows; none if `items` is empty.

@@ -272,12 +272,11 @@ impl DatasetBuilder {
         }
     }
 
-    pub(super) fn check_missing(
-        &self,
-        options: &FinishOptions<'_>,
-        kept: &[usize],
-        vector: bool,
-    ) -> Result<()> {
+    /// Refuses missing features, unless an option allows them.
+    ///
+    /// # Errors
+    /// The first row without a feature.
+    pub fn check_missing(&self, options: &FinishOptions<'_>, kept: &[usize], vector: bool) -> Result<()> {
         let first =
             kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
         let Some((row, index)) = first.filter(|_| options.missing == Missing::Error) else { return Ok(()) };

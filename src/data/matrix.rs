@@ -80,6 +80,16 @@ macro_rules! on_array {
     };
 }
 
+/// The matrix of what an expression makes of the array.
+macro_rules! map_array {
+    ($matrix:expr, $array:ident => $body:expr) => {
+        match $matrix {
+            Matrix::F32($array) => Matrix::F32($body),
+            Matrix::F64($array) => Matrix::F64($body),
+        }
+    };
+}
+
 impl Matrix {
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -141,10 +151,7 @@ impl Matrix {
     /// The matrix with 0 in place of NaN.
     #[must_use]
     pub fn without_nan(mut self) -> Self {
-        match &mut self {
-            Self::F32(array) => array.mapv_inplace(|value| if value.is_nan() { 0.0 } else { value }),
-            Self::F64(array) => array.mapv_inplace(|value| if value.is_nan() { 0.0 } else { value }),
-        }
+        on_array!(&mut self, array => array.mapv_inplace(|value| if value.is_nan() { 0.0 } else { value }));
         self
     }
 
@@ -178,10 +185,7 @@ impl Matrix {
     /// The rows in another order, or some of them.
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {
-        match self {
-            Self::F32(array) => Self::F32(select_rows(array, rows)),
-            Self::F64(array) => Self::F64(select_rows(array, rows)),
-        }
+        map_array!(self, array => select_rows(array, rows))
     }
 
     /// Copies some columns of a matrix of the same type and shape: row i gets the values of row `order[i]`.
@@ -202,31 +206,29 @@ impl Matrix {
     /// The columns in another order, or some of them.
     #[must_use]
     pub fn select_columns(&self, columns: &[usize]) -> Self {
-        match self {
-            Self::F32(array) => Self::F32(array.select(Axis(1), columns)),
-            Self::F64(array) => Self::F64(array.select(Axis(1), columns)),
-        }
+        map_array!(self, array => array.select(Axis(1), columns))
     }
 
     /// Gives a column other values, one for each row.
     pub fn set_column(&mut self, column: usize, values: impl Iterator<Item = f64>) {
-        match self {
-            Self::F32(array) => {
-                array.column_mut(column).iter_mut().zip(values).for_each(|(x, value)| *x = value as f32);
-            }
-            Self::F64(array) => {
-                array.column_mut(column).iter_mut().zip(values).for_each(|(x, value)| *x = value);
-            }
-        }
+        on_array!(self, array => {
+            let column = array.column_mut(column);
+            column.into_iter().zip(values).for_each(|(x, value)| *x = Element::from_f64(value));
+        });
     }
 
     /// Some of the columns, and then groups of columns.
     #[must_use]
     pub fn with_groups(&self, columns: &[usize], groups: &[ColumnGroup<'_>]) -> Self {
-        match self {
-            Self::F32(array) => Self::F32(with_groups(array, columns, groups)),
-            Self::F64(array) => Self::F64(with_groups(array, columns, groups)),
+        map_array!(self, array => with_groups(array, columns, groups))
+    }
+
+    /// A matrix of these values, row-major, in double or single precision.
+    pub fn of(rows: usize, columns: usize, values: Vec<f64>, is_double: bool) -> Self {
+        if is_double {
+            return Self::F64(shaped(rows, columns, values));
         }
+        Self::F32(shaped(rows, columns, values.into_iter().map(|value| value as f32).collect()))
     }
 
     /// A matrix of the same type with these values (row-major), rounded to it.
@@ -235,12 +237,7 @@ impl Matrix {
     /// If the number of values is not rows times columns.
     #[must_use]
     pub fn like(&self, rows: usize, columns: usize, values: Vec<f64>) -> Self {
-        match self {
-            Self::F32(_) => {
-                Self::F32(shaped(rows, columns, values.into_iter().map(|value| value as f32).collect()))
-            }
-            Self::F64(_) => Self::F64(shaped(rows, columns, values)),
-        }
+        Self::of(rows, columns, values, matches!(self, Self::F64(_)))
     }
 }
 

@@ -30,7 +30,7 @@ pub use columns::{
     ColumnFacts, Facts, Seen, facts_of_feature, is_date, is_like_code, is_like_date, is_like_id,
     is_like_number, is_month, is_range_of_numbers, number_in_text, repeated_name,
 };
-pub use dataset::{Dataset, Documents};
+pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{ReadReport, position_names};
 pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};

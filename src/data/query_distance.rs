@@ -24,7 +24,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::{Result, named, require};
-use crate::math::{compare, distance};
+use crate::math::{compare, distance, pairs, tied_pairs};
 
 /// How the values of one query feature are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,8 +200,7 @@ impl ColumnDistance {
             Comparison::Overlap => f64::from(u8::from(a != b)),
             Comparison::Mallows => discordant(a, b),
             Comparison::Kendall => {
-                let pairs = (a.len() * a.len().saturating_sub(1) / 2).max(1) as f64;
-                -libm::log((1.0 - 2.0 * discordant(a, b) / pairs).max(0.0))
+                -libm::log((1.0 - 2.0 * discordant(a, b) / pairs(a.len()).max(1) as f64).max(0.0))
             }
         }
     }
@@ -215,18 +214,13 @@ fn discordant(a: &[f64], b: &[f64]) -> f64 {
     let (mut discordant, mut sorted) = (0, Vec::with_capacity(items.len()));
     for &(_, position) in &items {
         let before = sorted.partition_point(|other| compare(*other, position).is_le());
-        discordant += sorted.len() - before;
+        discordant += (sorted.len() - before) as u64;
         sorted.insert(before, position);
     }
     let tied_in_a = tied_pairs(&items, |x, y| compare(x.0, y.0).is_eq());
     let tied_in_b = tied_pairs(&sorted, |x, y| compare(*x, *y).is_eq());
     let tied_in_both = tied_pairs(&items, |x, y| compare(x.0, y.0).is_eq() && compare(x.1, y.1).is_eq());
     discordant as f64 + 0.5 * (tied_in_a + tied_in_b - 2 * tied_in_both) as f64
-}
-
-/// Number of pairs of equal values in a sorted list.
-fn tied_pairs<T>(sorted: &[T], equal: impl Fn(&T, &T) -> bool) -> usize {
-    sorted.chunk_by(equal).map(|tied| tied.len() * (tied.len() - 1) / 2).sum()
 }
 
 // How much more shares vary between queries than shares of the same number of independent values.

@@ -45,8 +45,8 @@ pub use optim::{
 #[cfg(test)]
 pub use order::all_orders;
 pub use order::{
-    COMPARISON, compare, descending, descending_then, keep_smallest, median, sort_ascending, sort_indices,
-    sort_items, sort_singles,
+    COMPARISON, compare, descending, descending_then, ends_of_runs, keep_smallest, median, pairs,
+    sort_ascending, sort_indices, sort_items, sort_singles, tied_pairs,
 };
 pub use pivoted::Gram;
 pub use random::Random;

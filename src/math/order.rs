@@ -121,6 +121,27 @@ pub fn same(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(x, y)| compare(*x, *y).is_eq())
 }
 
+/// The ends of the longest runs of equal neighbors.
+pub fn ends_of_runs<T>(items: &[T], equal: impl Fn(&T, &T) -> bool) -> Vec<usize> {
+    let mut end = 0;
+    let after = |run: &[T]| {
+        end += run.len();
+        end
+    };
+    items.chunk_by(equal).map(after).collect()
+}
+
+/// Number of pairs of n items.
+pub fn pairs(n: usize) -> u64 {
+    let n = n as u64;
+    n * n.saturating_sub(1) / 2
+}
+
+/// Number of pairs of equal items in a sorted list.
+pub fn tied_pairs<T>(sorted: &[T], equal: impl Fn(&T, &T) -> bool) -> u64 {
+    sorted.chunk_by(equal).map(|tied| pairs(tied.len())).sum()
+}
+
 /// Median; the mean of the two middle values when their number is even. `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();

@@ -71,7 +71,7 @@ impl<'a> BorrowReader<'a> for HeaderReader<'a> {
 }
 
 /// Writes bytes within a header all at once. They are stored like a list of numbers.
-pub fn byte_string<S: Serializer>(bytes: &[u8], to: S) -> std::result::Result<S::Ok, S::Error> {
+pub fn byte_string<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(bytes)
 }
 

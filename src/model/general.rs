@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Card;
-use super::codec::{decode_header, encode_header};
+use super::codec::decode_header;
 use crate::base::{Control, Result, parallel, require};
 use crate::data::{Categories, Documents, Slice};
 use crate::learn::space::{Function, Scorer};
@@ -28,11 +28,12 @@ pub struct GeneralTrees {
     /// Number of features of a document.
     width: usize,
     /// How each feature of the library is read from those of a document.
-    inputs: Vec<TreeInput>,
-    forest: GeneralForest,
+    pub inputs: Vec<TreeInput>,
+    /// The trees, of the features of the library.
+    pub forest: GeneralForest,
     /// The function of all queries: trees have no weights.
     #[serde(skip, default = "no_weights")]
-    function: Arc<Function>,
+    pub function: Arc<Function>,
 }
 
 /// Where a feature of the library is among those of a document.
@@ -79,21 +80,6 @@ impl GeneralTrees {
     /// Trees of documents with `width` features.
     pub fn new(width: usize, inputs: Vec<TreeInput>, forest: GeneralForest) -> Self {
         Self { width, inputs, forest, function: no_weights() }
-    }
-
-    /// The trees, of the features of the library.
-    pub fn forest(&self) -> &GeneralForest {
-        &self.forest
-    }
-
-    /// How each feature of the library is read.
-    pub fn inputs(&self) -> &[TreeInput] {
-        &self.inputs
-    }
-
-    /// The function of all queries. It has no weights.
-    pub fn function(&self) -> &Arc<Function> {
-        &self.function
     }
 
     /// Operations of about a nanosecond that the score of a document takes.
@@ -182,10 +168,6 @@ impl GeneralTrees {
                 (inputs.iter().zip(&columns).all(fits), "a code for each value of a category"),
             ],
         )
-    }
-
-    pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        encode_header(self)
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::{decode_header, encode_header};
+use super::codec::decode_header;
 use crate::base::{Control, Result, require};
 use crate::data::{Matrix, QueryFeatureRule, shaped};
 use crate::learn::space::{Form, Function, Scorer, Space};
@@ -74,10 +74,6 @@ impl Interactions {
         let weights =
             self.constant.iter().zip(self.varying.chunks_exact(phi.len())).map(of_feature).collect();
         Ok(Function { weights, objective: self.objective, gap: self.gap })
-    }
-
-    pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        encode_header(self)
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {

@@ -15,8 +15,10 @@ pub(super) const TAG: &str = "linear";
 /// A function of all queries and its space.
 #[derive(Debug)]
 pub struct Linear {
-    space: AnySpace,
-    function: Arc<Function>,
+    /// The space of the function.
+    pub space: AnySpace,
+    /// The function.
+    pub function: Arc<Function>,
 }
 
 impl Linear {
@@ -28,16 +30,6 @@ impl Linear {
     /// What scores documents by the function.
     pub fn scorer(&self) -> &dyn Scorer {
         self.space.scorer()
-    }
-
-    /// The space of the function.
-    pub fn space(&self) -> &AnySpace {
-        &self.space
-    }
-
-    /// The function.
-    pub fn function(&self) -> &Arc<Function> {
-        &self.function
     }
 
     /// The weights of the scaled features, if it is a linear function of one space.

@@ -64,7 +64,7 @@ pub const ENCODING: &str = "encoding the model";
 pub const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
 
 /// What is known about a model besides its ranker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// Name of the algorithm.
     pub algorithm: String,
@@ -345,7 +345,7 @@ impl Model {
         let n = card.features.len();
         let width = ranker.scorer().map_or(0, Scorer::width);
         let means = |online: &Online| -> Vec<f64> {
-            online.state().summaries.iter().map(ColumnSummary::mean).collect()
+            online.state.summaries.iter().map(ColumnSummary::mean).collect()
         };
         scaling.validate(n)?;
         card.categories.validate(&card.features)?;

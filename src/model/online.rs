@@ -217,9 +217,12 @@ impl OnlineState {
 /// A function, and the state and rules to continue its training.
 #[derive(Debug)]
 pub struct Online {
-    linear: Linear,
-    rules: OnlineRules,
-    state: OnlineState,
+    /// The function that scores documents.
+    pub linear: Linear,
+    /// The rules of its rounds.
+    pub rules: OnlineRules,
+    /// What has been learned and counted so far.
+    pub state: OnlineState,
 }
 
 impl Online {
@@ -229,21 +232,6 @@ impl Online {
         let objective = state.cumulative_surrogate / state.rounds.max(1) as f64;
         let linear = Linear::new(state.space(), Function { weights, objective, gap: 0.0 });
         Self { linear, rules, state }
-    }
-
-    /// The function that scores documents.
-    pub fn linear(&self) -> &Linear {
-        &self.linear
-    }
-
-    /// The rules of its rounds.
-    pub fn rules(&self) -> &OnlineRules {
-        &self.rules
-    }
-
-    /// What has been learned and counted so far.
-    pub fn state(&self) -> &OnlineState {
-        &self.state
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>> {

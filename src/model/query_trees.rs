@@ -230,7 +230,7 @@ impl Scorer for QueryTrees {
     fn scores(&self, documents: &Documents<'_>, query: &[f64], control: &Control) -> Result<Vec<f64>> {
         let Self::Sum(sum) = self else {
             let of_documents = self.for_query(query);
-            return of_documents.scorer().scores(documents, &of_documents.function().weights, control);
+            return of_documents.scorer().scores(documents, &of_documents.function.weights, control);
         };
         // Kernels compare documents and query features together: their landmarks are not copied for each query.
         let numbers = sum.rule.numbers_of(query);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Model;
-use super::codec::Encoded;
+use super::codec::{Encoded, encode_header};
 use super::factored::{self, Factored};
 use super::general::{self, GeneralTrees};
 use super::interactions::{self, Interactions};
@@ -76,8 +76,8 @@ impl Ranker {
     /// The function of all queries, in the forms that have one.
     pub fn global_function(&self) -> Option<&Arc<Function>> {
         match self {
-            Self::GeneralTrees(trees) => Some(trees.function()),
-            _ => self.as_linear().map(Linear::function),
+            Self::GeneralTrees(trees) => Some(&trees.function),
+            _ => self.as_linear().map(|linear| &linear.function),
         }
     }
 
@@ -85,7 +85,7 @@ impl Ranker {
     pub fn as_linear(&self) -> Option<&Linear> {
         match self {
             Self::Linear(linear) => Some(linear),
-            Self::Online(online) => Some(online.linear()),
+            Self::Online(online) => Some(&online.linear),
             _ => None,
         }
     }
@@ -114,7 +114,7 @@ impl Ranker {
     pub fn scorer(&self) -> Option<&dyn Scorer> {
         match self {
             Self::Linear(linear) => Some(linear.scorer()),
-            Self::Online(online) => Some(online.linear().scorer()),
+            Self::Online(online) => Some(online.linear.scorer()),
             Self::QueryDependent(ranker) => Some(ranker.space()),
             Self::Interactions(ranker) => Some(ranker.space()),
             Self::QueryTrees(trees) => Some(&**trees),
@@ -168,9 +168,9 @@ impl Ranker {
             Self::Linear(linear) => linear.encode(),
             Self::Online(online) => online.encode(),
             Self::QueryDependent(ranker) => return ranker.encode(),
-            Self::Interactions(ranker) => ranker.encode(),
+            Self::Interactions(ranker) => encode_header(&**ranker),
             Self::QueryTrees(trees) => trees.encode(),
-            Self::GeneralTrees(trees) => trees.encode(),
+            Self::GeneralTrees(trees) => encode_header(&**trees),
             Self::Factored(factored) => factored.encode(),
         };
         Ok(Encoded { header: header?, blocks: Vec::new() })
@@ -184,26 +184,21 @@ impl Ranker {
         if blocks > 0 && ![query_dependent::TAG, query_dependent::TIES_TAG].contains(&tag) {
             return Err(Error::Corrupt(format!("a ranker of the form '{tag}' with blocks")));
         }
-        match tag {
-            linear::TAG => Linear::decode(header).map(Self::Linear),
-            online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
+        Ok(match tag {
+            linear::TAG => Self::Linear(Linear::decode(header)?),
+            online::TAG => Self::Online(Online::decode(header)?.into()),
             query_dependent::TAG | query_dependent::TIES_TAG => {
-                QueryDependent::decode(tag, header, blocks, loading)
-                    .map(|ranker| Self::QueryDependent(Box::new(ranker)))
+                Self::QueryDependent(QueryDependent::decode(tag, header, blocks, loading)?.into())
             }
-            interactions::TAG => {
-                Interactions::decode(header).map(|ranker| Self::Interactions(Box::new(ranker)))
-            }
+            interactions::TAG => Self::Interactions(Interactions::decode(header)?.into()),
             query_trees::TAG | query_trees::SUM_TAG => {
-                QueryTrees::decode(tag, header).map(|trees| Self::QueryTrees(Box::new(trees)))
+                Self::QueryTrees(QueryTrees::decode(tag, header)?.into())
             }
-            general::TAG => GeneralTrees::decode(header).map(|trees| Self::GeneralTrees(Box::new(trees))),
-            factored::TAG => Factored::decode(header).map(|factored| Self::Factored(Box::new(factored))),
-            factored::IMPLICIT_TAG => {
-                Factored::decode_implicit(header).map(|factored| Self::Factored(Box::new(factored)))
-            }
-            _ => Err(Error::Corrupt(format!("unknown form of ranker '{tag}'"))),
-        }
+            general::TAG => Self::GeneralTrees(GeneralTrees::decode(header)?.into()),
+            factored::TAG => Self::Factored(Factored::decode(header)?.into()),
+            factored::IMPLICIT_TAG => Self::Factored(Factored::decode_implicit(header)?.into()),
+            _ => return Err(Error::Corrupt(format!("unknown form of ranker '{tag}'"))),
+        })
     }
 }
 
@@ -224,10 +219,7 @@ impl Model {
     /// # Errors
     /// A model with a kernel, with several functions, or with factors; a perceptron.
     pub fn linear_prior(&self) -> Result<LinearPrior> {
-        let weights = match &self.ranker {
-            Ranker::Linear(linear) => linear.linear_weights(),
-            _ => None,
-        };
+        let weights = if let Ranker::Linear(linear) = &self.ranker { linear.linear_weights() } else { None };
         let weights = weights.ok_or_else(|| {
             let algorithm = &self.card.algorithm;
             Error::Unsupported(format!(

@@ -153,6 +153,13 @@ pub struct Series {
     pub intervals: Vec<(Option<(f64, f64)>, String)>,
 }
 
+impl Series {
+    /// A series without intervals.
+    pub fn new(name: &str, points: Vec<(f64, f64)>, joined: Joined) -> Self {
+        Self { name: name.to_owned(), points, joined, intervals: Vec::new() }
+    }
+}
+
 /// A plot of one or two series.
 #[derive(Debug, Clone)]
 pub struct Curve {

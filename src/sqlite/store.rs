@@ -12,20 +12,19 @@ use std::sync::Arc;
 
 use rusqlite::blob::Blob;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::source::quote;
-use crate::base::{Error, Memory, Reservation, Result};
+use crate::base::{Error, Reservation, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::{
-    BlobLocation, ModelHandle, RunLimits, State, Statements, Ticket, describe, from_host, message,
-    retry_busy, sql,
+    BlobLocation, Call, ModelHandle, RunLimits, State, Ticket, describe, from_host, message, retry_busy, sql,
 };
 use crate::train::algorithm;
 
-pub use self::write::{Activation, BaseVersion, NewVersion};
+pub use self::write::{BaseVersion, NewVersion};
 
 /// The columns of the table that are read.
 const COLUMNS: &str = "name, version, active, report, model";
@@ -33,10 +32,23 @@ const COLUMNS: &str = "name, version, active, report, model";
 /// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
 pub struct Store<'a> {
-    connection: &'a Connection,
+    /// Where they are.
+    pub connection: &'a Connection,
     schema: String,
     /// Whether the call began outside of a transaction.
     alone: bool,
+    /// The limits of the call.
+    pub limits: &'a RunLimits,
+}
+
+/// A stored version and its report.
+pub struct NamedVersion {
+    /// The name of the model.
+    pub name: String,
+    /// The number of the version.
+    pub version: i64,
+    /// The report, JSON.
+    pub report: String,
 }
 
 fn host(error: &rusqlite::Error) -> Error {
@@ -85,11 +97,10 @@ impl<'a> Store<'a> {
     ///
     /// # Errors
     /// A schema that is not attached.
-    pub fn new(connection: &'a Connection, schema: Option<&str>, limits: &RunLimits) -> Result<Self> {
+    pub fn new(connection: &'a Connection, schema: Option<&str>, limits: &'a RunLimits) -> Result<Self> {
         let (schema, alone) = (schema.unwrap_or("main"), connection.is_autocommit());
         // The table-valued form of this pragma would begin a read transaction.
-        let mut statement =
-            retry_busy(connection, limits, || sql::prepare(connection, "PRAGMA database_list").host())?;
+        let mut statement = retry_busy(limits, || sql::prepare(connection, "PRAGMA database_list").host())?;
         let mut names: Vec<String> =
             statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).host()?;
         // SQLite lists "temp" only after it holds something.
@@ -103,7 +114,7 @@ impl<'a> Store<'a> {
                 format!("one of {}", names.join(", ")),
             ));
         }
-        Ok(Self { connection, schema: schema.to_owned(), alone })
+        Ok(Self { connection, schema: schema.to_owned(), alone, limits })
     }
 
     fn table(&self) -> String {
@@ -235,7 +246,7 @@ impl<'a> Store<'a> {
     }
 
     /// The model of a row. Its header is decoded unless it is cached; its blocks are read on demand.
-    fn load(&self, row: i64, state: &State, memory: &Memory) -> Result<ModelHandle> {
+    fn load(&self, row: i64, state: &State) -> Result<ModelHandle> {
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = open_blob(self.connection, &location)?;
         let mut bytes = vec![0; KEY_END];
@@ -243,7 +254,7 @@ impl<'a> Store<'a> {
         let key = read_key(&bytes)?;
         let length = blob.size() as u64;
         let end = header_end(&bytes, length)?;
-        let mut held = memory.nothing();
+        let mut held = self.limits.memory().nothing();
         let model = state.model(key, || {
             reserve_decoded(&mut held, end)?;
             // Zeros from the system are not written.
@@ -254,12 +265,19 @@ impl<'a> Store<'a> {
         Ok(ModelHandle { model, key, location: Some(location), memory: Arc::new(held) })
     }
 
-    /// Name, version and report of the model of this name.
+    /// The version that `name` or `name@version` means.
     ///
     /// # Errors
     /// No such model.
-    pub fn report(&self, text: &str, limits: &RunLimits) -> Result<(String, i64, String)> {
-        retry_busy(self.connection, limits, || self.read_report(text))
+    pub fn version(&self, text: &str) -> Result<NamedVersion> {
+        let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
+        retry_busy(self.limits, || {
+            let row = self.row_id(text)?;
+            let read = |row: &Row<'_>| {
+                Ok(NamedVersion { name: row.get(0)?, version: row.get(1)?, report: row.get(2)? })
+            };
+            sql::query_row(self.connection, &sql, [row], read).host()
+        })
     }
 
     /// The version of a model before this one, if there is one.
@@ -267,17 +285,26 @@ impl<'a> Store<'a> {
     /// # Errors
     /// Errors of SQLite.
     #[cfg(feature = "plots")]
-    pub fn previous(&self, name: &str, version: i64, limits: &RunLimits) -> Result<Option<i64>> {
+    pub fn previous(&self, of: &NamedVersion) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
-        let read = || sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).host();
-        retry_busy(self.connection, limits, read)
+        let before = (&of.name, of.version);
+        let read = || sql::query_row(self.connection, &sql, before, |row| row.get(0)).host();
+        retry_busy(self.limits, read)
     }
+}
 
-    fn read_report(&self, text: &str) -> Result<(String, i64, String)> {
-        let row = self.row_id(text)?;
-        let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
-        sql::query_row(self.connection, &sql, [row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).host()
-    }
+/// The stored version that the argument of a model names; none for a BLOB.
+///
+/// # Errors
+/// No such model.
+pub fn named_version(
+    connection: &Connection,
+    argument: ValueRef<'_>,
+    schema: Option<&str>,
+    limits: &RunLimits,
+) -> Result<Option<NamedVersion>> {
+    let ValueRef::Text(name) = argument else { return Ok(None) };
+    Store::new(connection, schema, limits)?.version(&String::from_utf8_lossy(name)).map(Some)
 }
 
 /// Opens the column `model` of a row for reading in parts.
@@ -324,7 +351,7 @@ impl ModelHandle {
         let missing = self.model.missing_blocks(targets);
         match &self.location {
             Some(location) if !missing.is_empty() => {
-                retry_busy(connection, limits, || self.read_blocks(connection, location, &missing))
+                retry_busy(limits, || self.read_blocks(connection, location, &missing))
             }
             _ => Ok(()),
         }
@@ -353,34 +380,29 @@ const SMALL_BLOB: usize = 1 << 16;
 
 /// The active version of a name in `main`, if it is small and cached. The statement that finds it is kept. `None` says nothing
 /// about the model: [`model`] finds it, or the error.
-pub fn cached_model(
-    statements: &Statements,
-    ticket: Ticket,
-    name: &str,
-    state: &State,
-) -> Option<ModelHandle> {
+pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<ModelHandle> {
     const KEY: &str = "model";
     if split_version(name).is_some() {
         return None;
     }
-    let (mut statement, facts) = statements.take::<()>(KEY).or_else(|| {
+    let (mut statement, facts) = call.statements.take::<()>(KEY).or_else(|| {
         let sql = format!(
             "SELECT rowid, length(model), \
              CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
              FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
         );
-        Some((sql::prepare(statements.connection(), &sql).ok()?, Rc::new(())))
+        Some((sql::prepare(call.statements.connection(), &sql).ok()?, Rc::new(())))
     })?;
     let found = statement.query_row([name], |row| {
         let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);
         let is_whole = header_end(start, length.into()).is_ok();
         Ok((row.get(0)?, read_key(start).ok().filter(|_| is_whole)))
     });
-    statements.keep(ticket, KEY.to_owned(), statement, facts);
+    call.statements.keep(ticket, KEY.to_owned(), statement, facts);
     let (row, key) = found.ok()?;
     let key = key?;
     let location = BlobLocation { schema: "main".to_owned(), row };
-    let model = state.cached_model(key)?;
+    let model = call.state.cached_model(key)?;
     Some(ModelHandle { model, key, location: Some(location), memory: Arc::default() })
 }
 
@@ -409,8 +431,7 @@ pub fn model(
         ValueRef::Text(name) => {
             let store = Store::new(connection, schema, limits)?;
             let name = String::from_utf8_lossy(name);
-            let model =
-                retry_busy(connection, limits, || store.load(store.row_id(&name)?, state, limits.memory()));
+            let model = retry_busy(limits, || store.load(store.row_id(&name)?, state));
             model.map_err(|error| match error {
                 Error::Corrupt(problem) => Error::Corrupt(format!("'{name}': {problem}")),
                 other => other,

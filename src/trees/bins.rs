@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{Control, Result, TemporaryFile, bytes_of, grow, parallel};
+use crate::base::{Control, Result, TemporaryFile, bytes_of, grow, parallel, zeros};
 use crate::data::{Matrix, Slice};
 use crate::math::{Element, Random, sort_ascending};
 
@@ -68,9 +68,7 @@ impl BinColumn {
             Self::Memory(bins) => return Ok(Cow::Borrowed(bins)),
             Self::File(file, start, rows) => (file, *start, *rows),
         };
-        let mut bins = Vec::new();
-        grow(&mut bins, rows)?;
-        bins.resize(rows, 0);
+        let mut bins: Vec<u8> = zeros(rows)?;
         for (number, part) in bins.chunks_mut(FILE_CHUNK).enumerate() {
             control.check()?;
             file.read(part, start + (number * FILE_CHUNK) as u64)?;

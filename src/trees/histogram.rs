@@ -120,7 +120,7 @@ impl<'a> Histograms<'a> {
             parallel::map_of(blocks, find).into_iter().collect::<Result<Vec<Option<Cut>>>>()?;
         found
             .into_iter()
-            .fold(None, |best, cut| cut.map_or(best, |cut| better(best, Some(cut))))
+            .fold(None, better)
             .ok_or_else(|| Error::Internal("a tree without features".to_owned()))
     }
 }

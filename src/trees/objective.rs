@@ -9,8 +9,6 @@
 //! -g_j / h_j, and the values of leaves are Newton steps (Burges 2010, section 7). It has no function that a longer or
 //! shorter step could minimize.
 
-use std::fmt;
-
 use crate::base::Ticks;
 use crate::cost::loss::{Loss, PairDef, PairWeights, QueryLoss, pair_normalizer};
 
@@ -42,12 +40,6 @@ pub enum QueryObjective {
 }
 
 /// The loss in a list has no fields that can be printed.
-impl fmt::Debug for QueryObjective {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("QueryObjective")
-    }
-}
-
 impl QueryObjective {
     /// The loss of a query with these grades (N) and weights of documents (N, or empty if all are 1).
     pub fn new(loss: &Loss, grades: &[f64], weights: &[f64]) -> Self {

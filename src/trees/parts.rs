@@ -12,7 +12,7 @@ use ndarray::Array2;
 
 use super::bins::{self, BinColumn, Binned, Borders, FeatureBorders, Sample};
 use super::boost::{Prepared, WAY_OUT};
-use crate::base::{Control, Error, Reservation, Result, TemporaryFile, Ticks, bytes_of, grow, parallel};
+use crate::base::{Control, Error, Reservation, Result, TemporaryFile, Ticks, bytes_of, parallel, zeros};
 use crate::data::{Matrix, Slice, shaped};
 use crate::math::Element;
 
@@ -65,9 +65,9 @@ impl BorderSample {
         let bytes = if is_double { bytes_of::<f64>(count) } else { bytes_of::<f32>(count) };
         let memory = control.reserve(bytes, "a sample of rows for the borders of bins", WAY_OUT)?;
         let values = if is_double {
-            Matrix::F64(shaped(drawn.len(), features, zeros(count, 0.0)?))
+            Matrix::F64(shaped(drawn.len(), features, zeros(count)?))
         } else {
-            Matrix::F32(shaped(drawn.len(), features, zeros(count, 0.0)?))
+            Matrix::F32(shaped(drawn.len(), features, zeros(count)?))
         };
         let found = Mutex::new(Found { values, ranges: vec![NOTHING; features] });
         Ok(Self { drawn, is_part: step > 1, found, _memory: memory })
@@ -83,7 +83,7 @@ impl BorderSample {
             Some(Slice::F64(values)) => ranges(values, features.columns()),
             None => return Err(Error::Internal("a part whose rows are not contiguous".to_owned())),
         };
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = parallel::lock(&self.found);
         found.ranges.iter_mut().zip(ranges).for_each(|(range, of_part)| extend(range, of_part));
         match (&mut found.values, features) {
             (Matrix::F32(to), Matrix::F32(from)) => copy_drawn(&self.drawn, row_numbers, to, from),
@@ -156,7 +156,7 @@ impl BinnedParts {
         if bytes <= control.memory().available() / 2 {
             memory.resize(bytes, format_args!("{rows} documents in bins"), WAY_OUT)?;
             for feature in varying {
-                columns[feature] = BinColumn::Memory(Arc::new(zeros(rows, 0)?));
+                columns[feature] = BinColumn::Memory(Arc::new(zeros(rows)?));
             }
         } else {
             let file = Arc::new(TemporaryFile::new()?);
@@ -173,7 +173,7 @@ impl BinnedParts {
     /// An interruption; too little memory; a full disk.
     pub fn add(&self, row_numbers: &RowNumbers, features: &Matrix, control: &Control) -> Result<()> {
         let part = self.borders.bin(features, control)?;
-        let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut columns = parallel::lock(&self.columns);
         for feature in self.borders.varying() {
             let (bins, mut first) = (part.columns[feature].bins(control)?, 0);
             for rows in row_numbers {
@@ -189,13 +189,6 @@ impl BinnedParts {
         let columns = self.columns.into_inner().unwrap_or_else(PoisonError::into_inner);
         Prepared::of_bins(self.borders, Binned { columns }, self.memory)
     }
-}
-
-fn zeros<T: Clone>(count: usize, zero: T) -> Result<Vec<T>> {
-    let mut values = Vec::new();
-    grow(&mut values, count)?;
-    values.resize(count, zero);
-    Ok(values)
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ pub fn explain(
     let (rows, n) = (query.rows() + 1, query.columns());
     let of_query = model.ranker.as_query_trees().map(|trees| trees.for_query(&function.weights));
     let (scorer, weights) = match &of_query {
-        Some(trees) => (trees.scorer(), &trees.function().weights),
+        Some(trees) => (trees.scorer(), &trees.function.weights),
         None => (model.scorer()?, &function.weights),
     };
     let copies = 2 + 2 * scorer.summands(weights).len();

@@ -9,6 +9,7 @@ mod tests;
 
 use std::ops::Range;
 
+use super::Contribution;
 use crate::base::{Control, Result, Ticks, parallel};
 use crate::data::{Documents, Matrix, shaped};
 use crate::learn::kernel::Replacements;
@@ -52,20 +53,11 @@ impl Default for Sampling {
     }
 }
 
-/// A Shapley value.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Shapley {
-    /// The value, or an estimate of it.
-    pub(super) value: f64,
-    /// Standard error of the estimate; 0 for an exact value.
-    pub(super) standard_error: f64,
-}
-
 /// The Shapley value of each player. They add up to the value of all players minus that of none.
 ///
 /// # Errors
 /// Errors of the game; an interruption; too much memory.
-pub(super) fn values(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
+pub(super) fn values(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Contribution>> {
     match game.players() {
         0 => Ok(Vec::new()),
         n if n <= MOST_ENUMERATED => enumerated(game, control),
@@ -79,7 +71,7 @@ fn together(game: &dyn Game) -> usize {
 }
 
 /// Exact values: v of all 2^n coalitions.
-pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Shapley>> {
+pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Contribution>> {
     let n = game.players();
     let (coalitions, together) = (1_usize << n, together(game));
     // 1. The values. Player i is in coalition c if bit i of c is set.
@@ -102,13 +94,13 @@ pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Shapl
             ticks.add(4);
             weights[c.count_ones() as usize] * (v[c | 1 << player] - v[c])
         });
-        Shapley { value: adds.sum(), standard_error: 0.0 }
+        Contribution { value: adds.sum(), standard_error: 0.0 }
     };
     Ok((0..n).map(&mut value).collect())
 }
 
 /// Means over random orders and their reverses.
-pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Shapley>> {
+pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Contribution>> {
     let (n, pairs) = (game.players(), sampling.pairs.max(2));
     let each = pairs.div_ceil(MOST_BATCHES);
     let batches = pairs.div_ceil(each);
@@ -140,7 +132,7 @@ pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) ->
     for batch in found {
         all.iter_mut().zip(batch).for_each(|(all, batch)| all.add(batch));
     }
-    let estimate = |Moments { count, mean, squares }: Moments| Shapley {
+    let estimate = |Moments { count, mean, squares }: Moments| Contribution {
         value: mean,
         standard_error: (squares / (count * (count - 1.0))).sqrt(),
     };

@@ -27,8 +27,7 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
     let Ranker::Linear(linear) = &model.ranker else { panic!("{:?}", model.card.algorithm) };
     let document: Vec<f64> = (0..FEATURES).map(|feature| number(feature + 77)).collect();
     let rows = Matrix::F64(shaped(2, FEATURES, [document, model.card.means.clone()].concat()));
-    let parts =
-        Parts::new(&model, (linear.scorer(), &linear.function().weights), &rows, 0, &control).unwrap();
+    let parts = Parts::new(&model, (linear.scorer(), &linear.function.weights), &rows, 0, &control).unwrap();
     let columns: Vec<_> = (0..FEATURES).map(|feature| feature..feature + 1).collect();
     let players: Vec<_> =
         parts.differing(&columns).into_iter().map(|column| columns[column].clone()).collect();
@@ -39,7 +38,7 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
     let mut errors = Vec::new();
     for seed in 0..60 {
         let found = shapley::sampled(&game, Sampling { pairs: 100, seed }, &control).unwrap();
-        let error = |(found, exact): (&shapley::Shapley, &shapley::Shapley)| {
+        let error = |(found, exact): (&Contribution, &Contribution)| {
             (found.value - exact.value) / found.standard_error
         };
         errors.extend(found.iter().zip(&exact).map(error));

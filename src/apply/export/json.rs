@@ -152,15 +152,12 @@ pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), Stri
             }
             _ => 0,
         };
-        let documents = match term.space.weights_of() {
+        let of_space = match term.space.weights_of() {
             WeightsOf::Documents(basis) => basis.points().len().saturating_mul(basis.points().dim()),
-            WeightsOf::Features | WeightsOf::Pairs | WeightsOf::Leaves(_) => 0,
-        };
-        let splits = match term.space.weights_of() {
             WeightsOf::Leaves(forest) => 3 * forest.splits().count(),
-            _ => 0,
+            WeightsOf::Features | WeightsOf::Pairs => 0,
         };
-        term.weights.len() + points + documents + splits
+        term.weights.len() + points + of_space
     };
     let numbers = terms.iter().map(numbers).fold(0, usize::saturating_add);
     let names: usize = model.card.features.iter().map(|name| name.len() + NUMBER).sum();

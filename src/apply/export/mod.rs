@@ -49,16 +49,6 @@ named!(Format {
     XgBoost = "xgboost"
 });
 
-const FORMATS: [Format; 7] = [
-    Format::Json,
-    Format::Sql,
-    Format::Elasticsearch,
-    Format::OpenSearch,
-    Format::Solr,
-    Format::LightGbm,
-    Format::XgBoost,
-];
-
 /// A summand of the scores of a model.
 struct Term<'a> {
     /// How it scales the documents.
@@ -87,8 +77,8 @@ pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
         None => Parts::Terms(terms(model)?),
     };
     text(model, &parts, name, format)?.map_err(|reason| {
-        let is_possible = |other: &&Format| matches!(text(model, &parts, name, **other), Ok(Ok(_)));
-        let possible = FORMATS.iter().filter(is_possible);
+        let is_possible = |other: &Format| matches!(text(model, &parts, name, *other), Ok(Ok(_)));
+        let possible = Format::NAMES.iter().filter_map(|other| Format::parse(other)).filter(is_possible);
         let possible: Vec<String> = possible.map(|format| format!("'{}'", format.name())).collect();
         let way_out = if possible.is_empty() {
             "it has no other form; copy its row of ltr_models".to_owned()
@@ -148,7 +138,7 @@ fn terms(model: &Model) -> Result<Vec<Term<'_>>> {
             "a model of '{algorithm}' {what} and has no text form; {way_out} copy the row of ltr_models"
         )));
     };
-    let summands = linear.scorer().summands(&linear.function().weights);
+    let summands = linear.scorer().summands(&linear.function.weights);
     let term = |Summand { scaling, space, weights }| Term {
         scaling: scaling.unwrap_or(&model.scaling),
         space,

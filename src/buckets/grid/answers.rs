@@ -1,11 +1,11 @@
 //! The answers of a bucket.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::facts::{FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
 use super::{FACTS_TASK, facts};
 use crate::base::{Control, Error, Result, matrix_bytes, parallel, unwind};
-use crate::buckets::{Asking, BucketSums, Decoded, Part, Question, Replay, Unit};
+use crate::buckets::{Asked, Asking, BucketSums, Part, Question, Unit};
 use crate::cost::loss::Loss;
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ScalingKind};
@@ -27,13 +27,12 @@ pub(super) const VALUES: u64 = 3;
 pub(super) const NEWTON: u64 = 4;
 pub(super) const HINGE: u64 = 5;
 
+/// A query with its weight.
+type Weighted = (Arc<QueryBlock>, f64);
+
 /// The answers to the questions of a round.
-pub(super) fn answer(
-    spec: &GridSpec,
-    (replay, decoded): (&Replay, &Decoded),
-    (bucket, mut data): (u32, Dataset),
-    control: &Control,
-) -> Result<Vec<BucketSums>> {
+pub fn answer(spec: &GridSpec, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
+    let Asked { replay, decoded, control } = *asked;
     let questions = replay.questions();
     let takes_part = |question: &Question| question.part.has(bucket);
     if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions {
@@ -58,11 +57,8 @@ pub(super) fn answer(
     let mut _mapped = None;
     if !prepared.space.is_linear() {
         let what = format_args!("bucket {bucket} with {documents} documents and {dim} landmarks");
-        _mapped = Some(control.reserve(
-            matrix_bytes(documents, dim),
-            what,
-            "use more buckets or fewer landmarks",
-        )?);
+        let bytes = matrix_bytes(documents, dim);
+        _mapped = Some(control.reserve(bytes, what, "use more buckets or fewer landmarks")?);
         data.features = prepared.space.rows(&data.features, 0..documents, control)?;
     }
     let data = Arc::new(data);
@@ -77,7 +73,7 @@ pub(super) fn answer(
         let weight = relative_weight(&data, query, spec.weighting, mean_size) * blocks.normalizer(query);
         Ok((blocks.prepare(query, control)?, weight))
     };
-    let queries: Vec<(Arc<QueryBlock>, f64)> = parallel::try_map(informative.len(), weighted)?;
+    let queries: Vec<Weighted> = parallel::try_map(informative.len(), weighted)?;
     let what = format_args!("{} sums of bucket {bucket} over {dim} features", questions.len());
     let _sums = control.reserve(
         (questions.len() as u64).saturating_mul(answer_bytes(dim) as u64),
@@ -118,7 +114,7 @@ fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<BucketSums> {
     first.answer(bucket, data)
 }
 
-fn lists(queries: &[(Arc<QueryBlock>, f64)]) -> Vec<(&ListBlock, f64)> {
+fn lists(queries: &[Weighted]) -> Vec<(&ListBlock, f64)> {
     let mut lists = Vec::with_capacity(queries.len());
     for (block, weight) in queries {
         if let QueryBlock::List(block) = &**block {
@@ -147,12 +143,7 @@ fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64])
 }
 
 /// The sums of the smoothed hinge: the first numbers are two widths, then comes w. Without numbers, what no point changes.
-fn hinge(
-    dim: usize,
-    queries: &[(Arc<QueryBlock>, f64)],
-    numbers: &[f64],
-    control: &Control,
-) -> Result<Vec<f64>> {
+fn hinge(dim: usize, queries: &[Weighted], numbers: &[f64], control: &Control) -> Result<Vec<f64>> {
     let mut pairs = Vec::with_capacity(queries.len());
     for (block, weight) in queries {
         if let QueryBlock::Pair(block) = &**block {
@@ -172,7 +163,7 @@ fn hinge(
 }
 
 /// Value and gradient of the risk at w, and the entries of its Hessian on and above the diagonal.
-fn newton(spec: &GridSpec, dim: usize, queries: &[(Arc<QueryBlock>, f64)], w: &[f64]) -> Result<Vec<f64>> {
+fn newton(spec: &GridSpec, dim: usize, queries: &[Weighted], w: &[f64]) -> Result<Vec<f64>> {
     let (Loss::List(loss), true) = (&spec.loss, w.len() == dim) else { return Err(wrong_length()) };
     let problem = ListProblem::new(dim, loss, lists(queries))?;
     let mut gradient = vec![0.0; dim];
@@ -190,8 +181,8 @@ fn newton(spec: &GridSpec, dim: usize, queries: &[(Arc<QueryBlock>, f64)], w: &[
 // Risks whose rows are in buckets. The image of w is w; a new point is a question.
 
 /// What no point changes about the hinge, as means over queries.
-pub(super) fn ask_hinge_origin(asking: &Asking<'_>, part: Part, (dim, queries): (usize, f64)) -> Vec<f64> {
-    let mut numbers = asking.ask(Question { kind: HINGE, part, numbers: Vec::new() }).numbers;
+pub(super) fn ask_hinge_origin(asking: &Asking<'_>, part: Part, dim: usize, queries: f64) -> Vec<f64> {
+    let mut numbers = asking.ask(Question::new(HINGE, part)).numbers;
     if numbers.len() != hinge_origin_len(dim) {
         unwind(wrong_length());
     }
@@ -199,14 +190,15 @@ pub(super) fn ask_hinge_origin(asking: &Asking<'_>, part: Part, (dim, queries): 
     numbers
 }
 
-/// The sums of the smoothed hinge at a point with two widths, as means over queries.
-pub(super) fn ask_hinge_sums(
+/// The sums of the smoothed hinge at w with two widths, as means over queries.
+pub fn ask_hinge_sums(
     asking: &Asking<'_>,
     part: Part,
-    (dim, queries): (usize, f64),
-    (w, widths): (&[f64], [f64; 2]),
+    queries: f64,
+    w: &[f64],
+    widths: [f64; 2],
 ) -> Vec<f64> {
-    let numbers = [&widths, w].concat();
+    let (dim, numbers) = (w.len(), [&widths, w].concat());
     let mut numbers = asking.ask(Question { kind: HINGE, part, numbers }).numbers;
     if numbers.len() != hinge_sums_len(dim) {
         unwind(wrong_length());
@@ -246,7 +238,7 @@ impl<'a> AskedRisk<'a> {
 
     /// A result of value, gradient and Hessian at w.
     fn at<T>(&self, w: &[f64], read: impl FnOnce(&[f64]) -> T) -> T {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = parallel::lock(&self.last);
         let is_same =
             |(point, _): &(Vec<f64>, Vec<f64>)| point.iter().zip(w).all(|(a, b)| a.to_bits() == b.to_bits());
         if let Some((_, numbers)) = last.as_ref().filter(|last| is_same(last)) {

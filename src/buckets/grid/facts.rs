@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::base::{Control, Error, Result, Ticks};
 use crate::buckets::{
-    Asking, BucketSums, FOLDS, Part, Question, Reader, Sample, TrainedInBuckets, Unit, Writer, check_bytes,
+    Asking, BucketSums, FOLDS, Outcome, Part, Question, Reader, Sample, Unit, Writer, check_bytes,
 };
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind, mean_and_factor_of};
@@ -160,9 +160,9 @@ impl Facts {
     }
 
     /// The result of a training with these counts.
-    pub fn trained(&self, trained: Trained) -> TrainedInBuckets {
+    pub fn trained(&self, trained: Trained) -> Outcome {
         let missing_filled = (0..self.dim()).map(|feature| self.missing(feature)).sum::<f64>() as usize;
-        TrainedInBuckets { trained, facts: self.report(), means: self.means(), missing_filled }
+        Outcome { trained, facts: self.report(), means: self.means(), missing_filled }
     }
 
     /// The numbers for [`Self::new`].
@@ -279,7 +279,7 @@ pub(in crate::buckets) fn write_spaces(
 /// Reads the scaled spaces of `features` features, at least one space.
 pub(in crate::buckets) fn read_spaces(reader: &mut Reader<'_>, features: usize) -> Result<Vec<Member>> {
     let linear = Linear::decode(reader.bytes()?)?;
-    match linear.space() {
+    match &linear.space {
         AnySpace::Sum(sum) if sum.width() == features => {
             // The next answers have sums for each space.
             let bytes = sum.members().iter().map(|member| answer_bytes(member.space.dim()));

@@ -17,7 +17,7 @@ use serde_json::Map;
 
 use crate::base::{Control, Error, Result, matrix_bytes};
 use crate::buckets::{
-    BucketSums, BucketTraining, Decoded, FOLDS, Part, Question, Reader, Replay, TrainedInBuckets, Writer,
+    Asked, Asking, BucketSums, BucketTraining, FOLDS, Outcome, Part, Question, Reader, Replay, Writer,
 };
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::data::{Dataset, ListConstraint, ScalingKind};
@@ -101,12 +101,7 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
 }
 
 impl BucketTraining for GridSpec {
-    fn run(
-        &self,
-        replay: &mut Replay,
-        _names: &[String],
-        control: &Control,
-    ) -> Result<Option<TrainedInBuckets>> {
+    fn run(&self, replay: &mut Replay, _names: &[String], control: &Control) -> Result<Option<Outcome>> {
         // 1. Counts and scaling.
         let facts = replay.task(FACTS_TASK, |asking| Prepared::ask(self, asking, control)?.into_bytes())?;
         let Some(facts) = facts else { return Ok(None) };
@@ -147,14 +142,8 @@ impl BucketTraining for GridSpec {
         Ok(Some(prepared.facts.trained(trained)))
     }
 
-    fn answer(
-        &self,
-        replay: &Replay,
-        decoded: &Decoded,
-        (bucket, data): (u32, Dataset),
-        control: &Control,
-    ) -> Result<Vec<BucketSums>> {
-        answers::answer(self, (replay, decoded), (bucket, data), control)
+    fn answer(&self, asked: &Asked<'_>, bucket: u32, data: Dataset) -> Result<Vec<BucketSums>> {
+        answers::answer(self, asked, bucket, data)
     }
 }
 
@@ -221,14 +210,11 @@ impl Fits<'_> {
         let mut sums = vec![[0.0; 2]; lambdas.len()];
         let mut answered = 0;
         for (&fold, path) in folds.iter().zip(&paths) {
-            let found = self.replay.task(VALUE_TASKS + fold as usize, |asking| {
+            let found = self.replay.numbers(VALUE_TASKS + fold as usize, |asking| {
                 let numbers = path.iter().flat_map(|solution| solution.w.iter().copied()).collect();
-                Ok(numbers_to_bytes(
-                    &asking.ask(Question { kind: VALUES, part: Part::Only(fold), numbers }).numbers,
-                ))
+                Ok(asking.ask(Question { kind: VALUES, part: Part::Only(fold), numbers }).numbers)
             })?;
             let Some(found) = found else { continue };
-            let found = Reader::of_state(&found).numbers()?;
             if found.len() != 2 * lambdas.len() {
                 return Err(wrong_length());
             }
@@ -305,15 +291,11 @@ impl Fits<'_> {
         let _memory = self.control.reserve(bytes, what, "use fewer features or fewer landmarks")?;
         let (mut sum, mut all) = (Gram::zero(space.dim()), true);
         for (task, asked) in parts.into_iter().enumerate() {
-            let found = self.replay.task(GRAM_TASKS + task, |asking| {
-                let question = Question { kind: GRAM, part: asked, numbers: Vec::new() };
-                Ok(numbers_to_bytes(&asking.ask(question).numbers))
-            })?;
-            let Some(found) = found else {
+            let ask = |asking: &Asking<'_>| Ok(asking.ask(Question::new(GRAM, asked)).numbers);
+            let Some(found) = self.replay.numbers(GRAM_TASKS + task, ask)? else {
                 all = false;
                 continue;
             };
-            let found = Reader::of_state(&found).numbers()?;
             let found = Gram::of_numbers(space.dim(), &found).ok_or_else(wrong_length)?;
             if asked == Part::All || matches!(asked, Part::Only(fold) if part.has(fold)) {
                 sum.add(&found);
@@ -333,11 +315,9 @@ impl Fits<'_> {
                 Part::Without(fold) | Part::Only(fold) => fold,
                 Part::All => FOLDS,
             };
-            let found = self.replay.task(ORIGIN_TASKS + number as usize, |asking| {
-                Ok(numbers_to_bytes(&answers::ask_hinge_origin(asking, plan.part, (dim, queries))))
-            })?;
+            let ask = |asking: &Asking<'_>| Ok(answers::ask_hinge_origin(asking, plan.part, dim, queries));
+            let found = self.replay.numbers(ORIGIN_TASKS + number as usize, ask)?;
             let Some(found) = found else { return Ok(None) };
-            let found = Reader::of_state(&found).numbers()?;
             if found.len() != solve::hinge_origin_len(dim) {
                 return Err(wrong_length());
             }
@@ -355,8 +335,7 @@ impl Fits<'_> {
                 let solution = self.replay.task(task, |asking| {
                     let solution = if is_hinge {
                         let ask = |w: &[f64], widths: [f64; 2]| {
-                            let sums =
-                                answers::ask_hinge_sums(asking, plan.part, (dim, queries), (w, widths));
+                            let sums = answers::ask_hinge_sums(asking, plan.part, queries, w, widths);
                             answers::show_hinge(asking, &sums, w, lambda);
                             sums
                         };
@@ -380,12 +359,6 @@ impl Fits<'_> {
         }
         Ok(Some(solutions))
     }
-}
-
-pub(in crate::buckets) fn numbers_to_bytes(numbers: &[f64]) -> Vec<u8> {
-    let mut writer = Writer::default();
-    writer.numbers(numbers);
-    writer.into_bytes()
 }
 
 /// The reasons to stop that a solution may have.

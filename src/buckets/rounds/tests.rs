@@ -19,8 +19,8 @@ fn data() -> Dataset {
 
 fn begin(algorithm: &str, options: &str) -> State {
     let options = options::parse(Some(options), Use::Fit).unwrap();
-    State::new(algorithm::find(algorithm).unwrap(), &options, 8, Columns::default(), &Control::default())
-        .unwrap()
+    let state = State::of(algorithm::find(algorithm).unwrap(), &options, 8, Columns::default()).unwrap();
+    state.in_rounds(&Control::default()).unwrap()
 }
 
 /// The merged answer of all packs; an error of the first that has one.

@@ -110,12 +110,8 @@ impl Metric {
     /// If relevance and scores differ in length.
     pub fn value(&self, relevance: &[f64], scores: &[f64]) -> Option<f64> {
         assert_eq!(relevance.len(), scores.len(), "one score for each document");
-        (self.def.per_query)(&ScoredList {
-            labels: relevance,
-            scores,
-            cutoff: self.cutoff,
-            options: &self.options,
-        })
+        let Self { def, cutoff, options } = self;
+        (def.per_query)(&ScoredList { labels: relevance, scores, cutoff: *cutoff, options })
     }
 }
 
@@ -189,13 +185,9 @@ impl SubtopicMetric {
     /// # Panics
     /// If subtopics and scores differ in length.
     pub fn value(&self, subtopics: &Subtopics, scores: &[f64]) -> Option<f64> {
-        assert_eq!(subtopics.documents().len(), scores.len(), "one score for each document");
-        (self.def.per_query)(&ScoredList {
-            labels: subtopics,
-            scores,
-            cutoff: self.cutoff,
-            options: &self.options,
-        })
+        assert_eq!(subtopics.documents.len(), scores.len(), "one score for each document");
+        let Self { def, cutoff, options } = self;
+        (def.per_query)(&ScoredList { labels: subtopics, scores, cutoff: *cutoff, options })
     }
 }
 

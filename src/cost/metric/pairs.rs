@@ -1,21 +1,13 @@
 //! Counting pairs of documents in O(n log n): the tool of the pairwise metrics.
 
-use super::ranked::{Ranked, Ties, ends_of_runs};
+use super::ranked::{Ranked, Ties};
 use super::{Better, MetricDef, ScoredList};
 use crate::base::Ticks;
-use crate::math::{COMPARISON, compare, sort_ascending};
+use crate::math::{COMPARISON, compare, pairs, sort_ascending, tied_pairs};
 
-/// Number of pairs among n documents.
-pub(super) fn pairs(n: usize) -> u64 {
-    let n = n as u64;
-    n * n.saturating_sub(1) / 2
-}
-
-/// Number of pairs of equal neighbors in runs: of equal items, if the items are sorted.
-pub(super) fn tied_pairs(sorted: &[f64]) -> u64 {
-    let ends = ends_of_runs(sorted, |a, b| compare(a, b).is_eq());
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    starts.zip(&ends).map(|(start, &end)| pairs(end - start)).sum()
+/// Number of pairs of equal grades in a sorted list.
+fn tied(sorted: &[f64]) -> u64 {
+    tied_pairs(sorted, |a, b| compare(*a, *b).is_eq())
 }
 
 /// Number of pairs i < j with `values[i] < values[j]`, by merge sort.
@@ -76,7 +68,7 @@ impl PairCounts {
         let ranked = Ranked::new(relevance, scores, ties);
         let grades: Vec<f64> = ranked.order().iter().map(|&document| relevance[document]).collect();
         let tied_scores = ranked.groups().map(|group| pairs(group.len())).sum();
-        let tied_both: u64 = ranked.groups().map(|group| tied_pairs(&grades[group])).sum();
+        let tied_both: u64 = ranked.groups().map(|group| tied(&grades[group])).sum();
         Self {
             wrong: rising_pairs(&grades),
             undecided: tied_scores - tied_both,
@@ -107,7 +99,7 @@ fn tau_b(list: &ScoredList<'_>) -> Option<f64> {
     let counts = PairCounts::new(list.labels, list.scores, Ties::Expected);
     let mut grades = list.labels.to_vec();
     sort_ascending(&mut grades);
-    let untied_grades = counts.all - tied_pairs(&grades);
+    let untied_grades = counts.all - tied(&grades);
     let untied_scores = counts.all - counts.tied_scores;
     if untied_grades == 0 || untied_scores == 0 {
         return None;
@@ -207,8 +199,8 @@ mod pairs_tests {
     #[test]
     fn pairs_of_short_lists() {
         assert_eq!([0, 1, 2, 5].map(pairs), [0, 0, 1, 10]);
-        assert_eq!(tied_pairs(&[3.0, 3.0, 3.0, 1.0, 0.0, -0.0]), 4);
-        assert_eq!(tied_pairs(&[]), 0);
+        assert_eq!(tied(&[3.0, 3.0, 3.0, 1.0, 0.0, -0.0]), 4);
+        assert_eq!(tied(&[]), 0);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::base::{Error, Params, Result, named};
-use crate::math::{compare, descending, descending_then};
+use crate::math::{compare, descending, descending_then, ends_of_runs};
 
 /// Documents from the best score to the worst, in groups of equal rank.
 pub(super) struct Ranked {
@@ -28,7 +28,7 @@ impl Ranked {
             }
         };
         let ends = match ties {
-            Ties::Expected => ends_of_runs(&order, |a, b| compare(scores[a], scores[b]).is_eq()),
+            Ties::Expected => ends_of_runs(&order, |a, b| compare(scores[*a], scores[*b]).is_eq()),
             _ => (1..=order.len()).collect(),
         };
         Self { order, ends }
@@ -59,16 +59,6 @@ impl Ranked {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
-}
-
-/// The ends of the longest runs of equal neighbors.
-pub(super) fn ends_of_runs<T: Copy>(items: &[T], equal: impl Fn(T, T) -> bool) -> Vec<usize> {
-    let breaks = items.windows(2).enumerate().filter(|(_, pair)| !equal(pair[0], pair[1]));
-    let mut ends: Vec<usize> = breaks.map(|(position, _)| position + 1).collect();
-    if !items.is_empty() {
-        ends.push(items.len());
-    }
-    ends
 }
 
 // Options of metrics, with the defaults of the SQL interface.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::binary::expected_products;
 use super::ndcg::logarithmic;
-use super::ranked::{MetricOptions, Ranked};
+use super::ranked::Ranked;
 use super::{ScoredList, SubtopicDef};
 use crate::base::Ticks;
 use crate::math::compare;
@@ -17,8 +17,10 @@ const NAME_COST: usize = 128;
 /// The subtopics of the documents of one query, numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subtopics {
-    documents: Vec<Vec<usize>>,
-    count: usize,
+    /// The subtopics of each document, increasing.
+    pub documents: Vec<Vec<usize>>,
+    /// Number of different subtopics.
+    pub count: usize,
 }
 
 impl Subtopics {
@@ -41,16 +43,6 @@ impl Subtopics {
             covered
         });
         Self { documents: numbered.collect(), count: numbers.len() }
-    }
-
-    /// The subtopics of each document, increasing.
-    pub fn documents(&self) -> &[Vec<usize>] {
-        &self.documents
-    }
-
-    /// Number of different subtopics.
-    pub fn count(&self) -> usize {
-        self.count
     }
 
     /// The subtopics of a group of positions, increasing, each with the number of documents of the group that cover it.
@@ -92,46 +84,36 @@ pub const ALPHA_NDCG: SubtopicDef = SubtopicDef {
 };
 
 fn alpha_ndcg(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
-    let subtopics = list.labels;
-    if subtopics.count() == 0 {
+    if list.labels.count == 0 {
         return None;
     }
-    let depth = list.depth();
     let decay = 1.0 - list.options.alpha;
-    let value = expected_alpha_dcg(subtopics, list.scores, depth, decay, list.options);
-    Some(value / greedy_alpha_dcg(subtopics, depth, decay))
+    Some(expected_alpha_dcg(list, decay) / greedy_alpha_dcg(list.labels, list.depth(), decay))
 }
 
 /// Expected alpha-DCG of the ranking by scores.
-fn expected_alpha_dcg(
-    subtopics: &Subtopics,
-    scores: &[f64],
-    depth: usize,
-    decay: f64,
-    options: &MetricOptions,
-) -> f64 {
-    let ranked = Ranked::by_scores(scores, options.ties);
-    let mut worth = vec![1.0; subtopics.count()];
+fn expected_alpha_dcg(list: &ScoredList<'_, Subtopics>, decay: f64) -> f64 {
+    let (subtopics, depth) = (list.labels, list.depth());
+    let ranked = Ranked::by_scores(list.scores, list.options.ties);
+    let mut worth = vec![1.0; subtopics.count];
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
-        let positions = group.end.min(depth) - group.start;
         for (topic, count) in subtopics.covered(&ranked, &group) {
             let fraction = count as f64 / group.len() as f64;
-            value += worth[topic]
-                * fraction
-                * decayed_discounts(group.start, positions, (group.len(), count), decay);
+            value += worth[topic] * fraction * decayed_discounts(&group, count, depth, decay);
             worth[topic] *= libm::pow(decay, count as f64);
         }
     }
     value
 }
 
-/// Sum of the discounts of the first positions of a tie, each times the expected decay of a subtopic that is there,
-/// where `count` of the `size` documents of the tie have the subtopic.
-fn decayed_discounts(start: usize, positions: usize, (size, count): (usize, usize), decay: f64) -> f64 {
+/// Sum of the discounts of the positions of a tie before `depth`, each times the expected decay of a subtopic that is there,
+/// where `count` documents of the tie have the subtopic.
+fn decayed_discounts(tie: &Range<usize>, count: usize, depth: usize, decay: f64) -> f64 {
     let repeated = std::iter::repeat_n(decay, count - 1);
-    let decays = expected_products(size - count, repeated, positions - 1);
-    decays.iter().zip(start..).map(|(expected, position)| expected * logarithmic(position)).sum()
+    let positions = tie.end.min(depth) - tie.start;
+    let decays = expected_products(tie.len() - count, repeated, positions - 1);
+    decays.iter().zip(tie.start..).map(|(expected, position)| expected * logarithmic(position)).sum()
 }
 
 /// The documents with the same subtopics, with an upper bound of their gain: the gain at the last evaluation. The heap
@@ -166,7 +148,7 @@ impl Eq for Candidate {}
 fn candidates(subtopics: &Subtopics) -> BinaryHeap<Candidate> {
     let mut ticks = Ticks::default();
     let mut groups: HashMap<&[usize], Vec<usize>> = HashMap::new();
-    for (document, topics) in subtopics.documents().iter().enumerate().rev() {
+    for (document, topics) in subtopics.documents.iter().enumerate().rev() {
         ticks.add(HASH_COST + topics.len());
         groups.entry(topics).or_default().push(document);
     }
@@ -178,14 +160,14 @@ fn candidates(subtopics: &Subtopics) -> BinaryHeap<Candidate> {
 
 /// alpha-DCG of the greedy order. Gains only fall, so documents whose fresh gain is still their bound are the best.
 fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
-    let mut worth = vec![1.0; subtopics.count()];
+    let mut worth = vec![1.0; subtopics.count];
     let mut heap = candidates(subtopics);
     let (mut value, mut position, mut ticks) = (0.0, 0, Ticks::default());
     while position < depth
         && let Some(Candidate { bound, mut documents }) = heap.pop()
         && let Some(&document) = documents.last()
     {
-        let topics = &subtopics.documents()[document];
+        let topics = &subtopics.documents[document];
         ticks.add(HASH_COST + topics.len());
         let gain = topics.iter().map(|&topic| worth[topic]).sum();
         if compare(gain, bound).is_lt() {
@@ -224,12 +206,12 @@ pub const SUBTOPIC_RECALL: SubtopicDef = SubtopicDef {
 
 fn subtopic_recall(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
     let subtopics = list.labels;
-    if subtopics.count() == 0 {
+    if subtopics.count == 0 {
         return None;
     }
     let depth = list.depth();
     let ranked = Ranked::by_scores(list.scores, list.options.ties);
-    let mut seen = vec![false; subtopics.count()];
+    let mut seen = vec![false; subtopics.count];
     let mut covered = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
         let positions = group.end.min(depth) - group.start;
@@ -240,7 +222,7 @@ fn subtopic_recall(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
             }
         }
     }
-    Some(covered / subtopics.count() as f64)
+    Some(covered / subtopics.count as f64)
 }
 
 /// Probability that the first `positions` of `size` documents contain none of `count`:
@@ -263,8 +245,8 @@ mod subtopics_tests {
     #[test]
     fn subtopics_are_numbered_and_counted_once() {
         let subtopics = Subtopics::new(&[vec!["b", "a", "b"], vec![], vec!["c", "b"]]);
-        assert_eq!(subtopics.documents(), [vec![0, 1], vec![], vec![1, 2]]);
-        assert_eq!(subtopics.count(), 3);
+        assert_eq!(subtopics.documents, [vec![0, 1], vec![], vec![1, 2]]);
+        assert_eq!(subtopics.count, 3);
         let ranked = Ranked::by_scores(&[0.5; 3], Ties::Expected);
         assert_eq!(subtopics.covered(&ranked, &(0..3)), [(0, 1), (1, 2), (2, 1)]);
     }
@@ -273,6 +255,7 @@ mod subtopics_tests {
 #[cfg(test)]
 mod alpha_ndcg_tests {
     use super::*;
+    use crate::cost::metric::MetricOptions;
 
     #[test]
     fn an_example_by_hand() {
@@ -312,8 +295,8 @@ mod alpha_ndcg_tests {
     }
 
     fn plain_greedy(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
-        let mut left: Vec<&Vec<usize>> = subtopics.documents().iter().collect();
-        let mut worth = vec![1.0; subtopics.count()];
+        let mut left: Vec<&Vec<usize>> = subtopics.documents.iter().collect();
+        let mut worth = vec![1.0; subtopics.count];
         let mut value = 0.0;
         for position in 0..depth {
             let gain = |topics: &Vec<usize>| topics.iter().map(|&topic| worth[topic]).sum::<f64>();

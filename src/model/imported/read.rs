@@ -9,30 +9,8 @@ use crate::base::{Control, Error, Result, shorten};
 /// Bytes that reading takes at most for each byte of a text.
 const BYTES_PER_BYTE: u64 = 24;
 
-/// The kinds of text that are told apart.
-enum Kind {
-    LightGbmText,
-    LightGbmJson,
-    XgBoostModel,
-    XgBoostDump,
-    CatBoost,
-    Plugin,
-    Solr,
-    RankLib,
-}
-
-impl Kind {
-    fn format(&self) -> Format {
-        match self {
-            Self::LightGbmText | Self::LightGbmJson => Format::LightGbm,
-            Self::XgBoostModel | Self::XgBoostDump => Format::XgBoost,
-            Self::CatBoost => Format::CatBoost,
-            Self::Plugin => Format::Elasticsearch,
-            Self::Solr => Format::Solr,
-            Self::RankLib => Format::RankLib,
-        }
-    }
-}
+/// The format of a text, and what reads it.
+type Reader = (Format, fn(&str) -> Result<ImportedModel>);
 
 /// The keys that tell JSON texts apart.
 #[derive(Deserialize)]
@@ -59,25 +37,15 @@ pub fn read(text: &[u8], format: Option<Format>, control: &Control) -> Result<Im
     let text = std::str::from_utf8(text)
         .map_err(|error| Error::Corrupt(format!("the text is not UTF-8 at byte {}", error.valid_up_to())))?;
     let text = text.trim_start_matches('\u{feff}');
-    let kind = kind_of(text)?;
-    if let Some(format) = format.filter(|format| *format != kind.format()) {
+    let (own, read) = reader_of(text)?;
+    if let Some(format) = format.filter(|format| *format != own) {
         return Err(Error::value(
             format!("format '{}'", format.name()),
             format!("a text that begins with '{}'", shorten(text.trim_start())),
-            format!("its own format (the text looks like '{}')", kind.format().name()),
+            format!("its own format (the text looks like '{}')", own.name()),
         ));
     }
-    let model = match kind {
-        Kind::LightGbmText => lightgbm::read(text),
-        Kind::LightGbmJson => lightgbm::read_json(text),
-        Kind::XgBoostModel => xgboost::read(text),
-        Kind::XgBoostDump => xgboost::read_dump(text),
-        Kind::CatBoost => catboost::read(text),
-        Kind::Plugin => engines::read_plugin(text),
-        Kind::Solr => engines::read_solr(text),
-        Kind::RankLib => ranklib::read(text),
-    };
-    model?.checked()
+    read(text)?.checked()
 }
 
 /// The format of a text, as far as its first keys show; `None` for a text that looks like none of them.
@@ -90,11 +58,11 @@ pub fn recognize(text: &[u8]) -> Result<Option<Format>, serde_json::Error> {
     if text.trim_start().starts_with('{') {
         serde_json::from_str::<Keys>(text)?;
     }
-    Ok(kind_of(text).ok().map(|kind| kind.format()))
+    Ok(reader_of(text).ok().map(|(format, _)| format))
 }
 
-/// What a text is.
-fn kind_of(text: &str) -> Result<Kind> {
+/// The reader of a text.
+fn reader_of(text: &str) -> Result<Reader> {
     let unknown = |why: &str| {
         Error::Corrupt(format!(
             "a text that begins with '{}' is of no known format{why}; known: {}",
@@ -104,20 +72,26 @@ fn kind_of(text: &str) -> Result<Kind> {
     };
     match text.trim_start().as_bytes().first() {
         None => Err(Error::Corrupt("the text is empty".to_owned())),
-        Some(b't') if text.trim_start().starts_with("tree") => Ok(Kind::LightGbmText),
-        Some(b'#' | b'<') => Ok(Kind::RankLib),
-        Some(b'[') => Ok(Kind::XgBoostDump),
+        Some(b't') if text.trim_start().starts_with("tree") => Ok((Format::LightGbm, lightgbm::read)),
+        Some(b'#' | b'<') => Ok((Format::RankLib, ranklib::read)),
+        Some(b'[') => Ok((Format::XgBoost, xgboost::read_dump)),
         Some(b'{') => {
             let keys: Keys = parse_json(text)?;
-            let kinds = [
-                (keys.learner.is_some(), Kind::XgBoostModel),
-                (keys.tree_info.is_some() || keys.tree_structure.is_some(), Kind::LightGbmJson),
-                (keys.features_info.is_some(), Kind::CatBoost),
-                (keys.class.is_some(), Kind::Solr),
-                (keys.model.is_some() || keys.definition.is_some(), Kind::Plugin),
+            let readers: [(bool, Reader); 5] = [
+                (keys.learner.is_some(), (Format::XgBoost, xgboost::read)),
+                (
+                    keys.tree_info.is_some() || keys.tree_structure.is_some(),
+                    (Format::LightGbm, lightgbm::read_json),
+                ),
+                (keys.features_info.is_some(), (Format::CatBoost, catboost::read)),
+                (keys.class.is_some(), (Format::Solr, engines::read_solr)),
+                (
+                    keys.model.is_some() || keys.definition.is_some(),
+                    (Format::Elasticsearch, engines::read_plugin),
+                ),
             ];
-            let found = kinds.into_iter().find(|(is_this, _)| *is_this);
-            found.map(|(_, kind)| kind).ok_or_else(|| unknown(" (JSON without the keys of one)"))
+            let found = readers.into_iter().find(|(is_this, _)| *is_this);
+            found.map(|(_, reader)| reader).ok_or_else(|| unknown(" (JSON without the keys of one)"))
         }
         Some(_) => Err(unknown("")),
     }

@@ -336,12 +336,7 @@ pub(super) fn read_dump(text: &str) -> Result<ImportedModel> {
 }
 
 /// The model of these trees.
-pub(super) fn from_trees(
-    trees: &[Node],
-    format: Format,
-    objective: String,
-    start: f64,
-) -> Result<ImportedModel> {
+pub fn from_trees(trees: &[Node], format: Format, objective: String, start: f64) -> Result<ImportedModel> {
     let mut names = Names::default();
     let mut builder = Builder::new(usize::MAX, start, true);
     trees.iter().try_for_each(|tree| builder.add_nested(tree, |node| read_node(node, &mut names)))?;

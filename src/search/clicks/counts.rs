@@ -190,6 +190,7 @@ impl Impression {
 }
 
 /// A log while it is counted.
+#[derive(Default)]
 pub struct Log {
     models: Vec<&'static ClickModel>,
     counts: Vec<Counts>,
@@ -208,18 +209,7 @@ impl Log {
     /// No row yet, to be counted for these models.
     pub fn new(models: Vec<&'static ClickModel>, memory: &Memory) -> Self {
         let counts = models.iter().map(|_| Counts::default()).collect();
-        Self {
-            models,
-            counts,
-            queries: HashMap::new(),
-            docs: HashMap::new(),
-            pairs: HashMap::new(),
-            seen: Vec::new(),
-            largest_weight: 0.0,
-            impressions: 0,
-            memory: memory.nothing(),
-            bytes: 0,
-        }
+        Self { models, counts, memory: memory.nothing(), ..Self::default() }
     }
 
     fn reserve(&mut self, bytes: u64) -> Result<()> {

@@ -168,12 +168,10 @@ pub const CASCADE: ClickModel = ClickModel {
     name: "cascade",
     summary: "rows are examined from the top down to the first click",
     formula: "P(click) = alpha(query, doc) as long as no row above is clicked, then 0",
-    source: "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008",
-    has_satisfaction: false,
-    takes_passes: false,
     contexts: |rows| down_to(rows.iter().position(|row| row.clicked), rows),
     given_above: |fitted, rows| chain(fitted, rows, |_| 1.0, true),
     overall: |fitted, rows| chain(fitted, rows, |_| 1.0, false),
+    ..CTR
 };
 
 // Dynamic Bayesian network: a user examines rows from the top, a click satisfies with the probability s of the
@@ -201,12 +199,10 @@ pub const PBM: ClickModel = ClickModel {
     name: "pbm",
     summary: "position-based: examination depends on the position alone",
     formula: "P(click) = gamma(position) alpha(query, doc), gamma = 1 at the first position",
-    source: "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008",
-    has_satisfaction: false,
-    takes_passes: false,
     contexts,
     given_above: |fitted, rows| by_context(fitted, rows, contexts(rows)),
     overall: |fitted, rows| by_context(fitted, rows, contexts(rows)),
+    ..CTR
 };
 
 fn contexts(rows: &[Shown]) -> Contexts {
@@ -225,11 +221,10 @@ pub const UBM: ClickModel = ClickModel {
     summary: "user browsing: examination depends on the position and on the last click above",
     formula: "P(click) = gamma(position, position of the last click above) alpha(query, doc), gamma(1, none) = 1",
     source: "Dupret & Piwowarski, SIGIR 2008",
-    has_satisfaction: false,
-    takes_passes: false,
     contexts: ubm_contexts,
     given_above: |fitted, rows| by_context(fitted, rows, ubm_contexts(rows)),
     overall,
+    ..CTR
 };
 
 /// Of a row at `position` whose last click above is at `last`.

@@ -33,10 +33,10 @@ use crate::train::options::{self, Use};
 /// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
     for def in relevance_functions() {
-        register_kind(connection, state, Relevance(def))?;
+        register_one(connection, state, Relevance(def))?;
     }
     for def in SUBTOPIC_METRICS {
-        register_kind(connection, state, Coverage(def))?;
+        register_one(connection, state, Coverage(def))?;
     }
     Ok(())
 }
@@ -51,10 +51,10 @@ fn relevance_functions() -> impl Iterator<Item = &'static MetricDef> {
 }
 
 /// Registers one function with every number of arguments it takes.
-fn register_kind<K: Kind>(
+fn register_one(
     connection: &Connection,
     state: &Arc<ConnectionState>,
-    kind: K,
+    kind: impl Kind,
 ) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     let layout = kind.layout();

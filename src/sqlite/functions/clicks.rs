@@ -8,17 +8,12 @@
 //!   the others is fitted to all. Ties: the first in `ltr_click_models`. Models that take several passes take part only if
 //!   they are named.
 
-use rusqlite::Connection;
-
 use crate::base::{Control, Error, Params, Result};
 use crate::search::clicks::{
     self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Judgment, Log, Method, Network,
     Prediction, Propensity, Seen,
 };
-use crate::sqlite::functions::ranking_call::given_values;
-use crate::sqlite::glue::{
-    Call, OutputRows, RunLimits, TableFunction, call_options, ready, row, text_argument,
-};
+use crate::sqlite::glue::{Call, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
 use crate::sqlite::source::log::LogSource;
 use crate::train::options::Use;
 
@@ -53,8 +48,8 @@ fn click_models(call: &Call<'_>) -> Result<OutputRows> {
     let measured = if call.arguments[0].is_some() {
         let arguments = Arguments::new(call, Use::ClickModels)?;
         let log = arguments.log(call)?;
-        let counted = arguments.counted(call.connection, &log, CLICK_MODELS.to_vec())?;
-        arguments.predictions(call, &log, &counted)?.into_iter().map(Some).collect()
+        let counted = arguments.counted(&log, CLICK_MODELS.to_vec())?;
+        arguments.predictions(&log, &counted)?.into_iter().map(Some).collect()
     } else {
         vec![None; CLICK_MODELS.len()]
     };
@@ -78,25 +73,20 @@ struct Arguments {
 impl Arguments {
     fn new(call: &Call<'_>, used: Use) -> Result<Self> {
         let text = text_argument("argument 'log'", call.argument(0))?;
-        let (options, limits) = call_options(call.arguments[1], used)?;
+        let (options, limits) = call.options(1, used)?;
         Ok(Self { text, options, limits })
     }
 
     /// Reads the log.
-    fn log<'a>(&'a self, call: &'a Call<'_>) -> Result<LogSource<'a>> {
-        LogSource::new((call.connection, &self.text), (&self.options, given_values(call, 2)), &self.limits)
+    fn log<'a>(&'a self, call: &Call<'a>) -> Result<LogSource<'a>> {
+        LogSource::new(call, &self.text, 2, &self.options, &self.limits)
     }
 
     /// Counts the log for these models.
-    fn counted(
-        &self,
-        connection: &Connection,
-        log: &LogSource<'_>,
-        models: Vec<&'static ClickModel>,
-    ) -> Result<Counted> {
+    fn counted(&self, log: &LogSource<'_>, models: Vec<&'static ClickModel>) -> Result<Counted> {
         let mut counts = Log::new(models, self.limits.memory());
         log.read(&mut counts)?;
-        let counted = self.limits.run(connection, |_| Ok(counts.finish()))?;
+        let counted = self.limits.run(|_| Ok(counts.finish()))?;
         if counted.impressions == 0 {
             return Err(Error::Data("0 rows in the log".to_owned()));
         }
@@ -107,32 +97,27 @@ impl Arguments {
     /// that are held out.
     fn fitted(
         &self,
-        connection: &Connection,
         log: &LogSource<'_>,
-        (counted, model): (&Counted, usize),
+        counted: &Counted,
+        model: usize,
         all: bool,
     ) -> Result<(Fitted, usize)> {
         let what = format_args!("estimating {} pairs of query and document", counted.pairs.len());
         let (bytes, way_out) = (counted.bytes_of_fit(model), "read fewer queries at a time");
         let memory = self.limits.memory().reserve(bytes, what, way_out)?;
-        let fitted = self.limits.run(connection, |_| Ok(clicks::fitted(counted, model, all)))?;
+        let fitted = self.limits.run(|_| Ok(clicks::fitted(counted, model, all)))?;
         drop(memory);
         if !counted.models[model].takes_passes {
             return Ok((fitted, 1));
         }
         let mut network = Network::new(counted, fitted, all, self.limits.memory())?;
-        let passes = self.limits.run_here(connection, || network.read(&mut |to| log.read(to)))?;
-        Ok((self.limits.run(connection, |_| Ok(network.finish()))?, 1 + passes))
+        let passes = self.limits.run_here(|| network.read(&mut |to| log.read(to)))?;
+        Ok((self.limits.run(|_| Ok(network.finish()))?, 1 + passes))
     }
 
     /// How well each model of the log predicts held-out impressions, by one more pass; and the passes of its fit.
-    fn predictions(
-        &self,
-        call: &Call<'_>,
-        log: &LogSource<'_>,
-        counted: &Counted,
-    ) -> Result<Vec<(Prediction, usize)>> {
-        let fit = |model| self.fitted(call.connection, log, (counted, model), false);
+    fn predictions(&self, log: &LogSource<'_>, counted: &Counted) -> Result<Vec<(Prediction, usize)>> {
+        let fit = |model| self.fitted(log, counted, model, false);
         let fits = (0..counted.models.len()).map(fit).collect::<Result<Vec<_>>>()?;
         let (fitted, passes): (Vec<Fitted>, Vec<usize>) = fits.into_iter().unzip();
         let mut held_out = HeldOut::new(counted, fitted);
@@ -144,7 +129,7 @@ impl Arguments {
 fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     let arguments = Arguments::new(call, Use::Propensities)?;
     let method = arguments.options.choice("method")?.unwrap_or(Method::Em);
-    let counted = arguments.counted(call.connection, &arguments.log(call)?, vec![clicks::find("pbm")?])?;
+    let counted = arguments.counted(&arguments.log(call)?, vec![clicks::find("pbm")?])?;
     let estimate = |_: &Control| {
         let cells = counted.cells(0, true);
         let mut found = Vec::new();
@@ -158,7 +143,7 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
         }
         Ok(found)
     };
-    let found = arguments.limits.run(call.connection, estimate)?;
+    let found = arguments.limits.run(estimate)?;
     let unknown = found.iter().filter(|(propensity, _)| !propensity.estimate.error.is_finite()).count();
     let mut warnings = warnings_of(&counted);
     if found.is_empty() {
@@ -191,21 +176,18 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     };
     // 1. One pass counts the log; a second one compares the models.
     let log = arguments.log(call)?;
-    let counted = arguments.counted(call.connection, &log, models)?;
+    let counted = arguments.counted(&log, models)?;
     let limits = &arguments.limits;
-    let (chosen, compared) = if counted.models.len() > 1 {
-        (best(&arguments.predictions(call, &log, &counted)?), 1)
-    } else {
-        (0, 0)
-    };
+    let (chosen, compared) =
+        if counted.models.len() > 1 { (best(&arguments.predictions(&log, &counted)?), 1) } else { (0, 0) };
     // 2. The chosen one is fitted to all impressions.
-    let (fitted, passes) = arguments.fitted(call.connection, &log, (&counted, chosen), true)?;
+    let (fitted, passes) = arguments.fitted(&log, &counted, chosen, true)?;
     let judge = |_: &Control| {
         let judgments = clicks::judgments(&fitted);
         let grades = clicks::grade(&judgments, &grading);
         Ok((judgments, grades))
     };
-    let (judgments, grades) = limits.run(call.connection, judge)?;
+    let (judgments, grades) = limits.run(judge)?;
     let (model, pairs) = (counted.models[chosen].name, counted.pairs.len());
     let mut warnings = warnings_of(&counted);
     if fitted.gamma.len() > 1 && fitted.gamma.iter().any(|(_, gamma)| !gamma.error.is_finite()) {

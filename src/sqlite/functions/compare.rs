@@ -14,7 +14,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
-use super::evaluate::{Measured, measure, query_metrics};
+use super::evaluate::{Judged, Measured, judged, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
 use crate::base::{Error, Params, Reservation, Result, parallel};
@@ -61,7 +61,7 @@ impl CompareRequest {
         if call.arguments[source].is_none() {
             return Err(Error::Unsupported(format!("argument 'source' is missing; call {USAGE}")));
         }
-        let (options, limits) = call_options(call.arguments[source + 1], Use::Compare)?;
+        let (options, limits) = call.options(source + 1, Use::Compare)?;
         let (metrics, test) = (query_metrics(&options)?, test(&options)?);
         Ok(Self { names, first_value: source + 2, options, metrics, test, limits })
     }
@@ -92,7 +92,7 @@ fn names(argument: ValueRef<'_>) -> Result<Vec<String>> {
 
 fn compare(call: &Call<'_>) -> Result<OutputRows> {
     let request = CompareRequest::new(call)?;
-    request.limits.run_here(call.connection, || compare_models(call, &request))
+    request.limits.run_here(|| compare_models(call, &request))
 }
 
 fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRows> {
@@ -109,21 +109,21 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
             request.options.clone(),
             request.limits.clone(),
         )?;
-        let Measured { query_ids, evaluation, warnings: found, memory } =
-            measure(call, &ranking, &request.metrics)?;
+        let Measured { judged, evaluation } = measure(&ranking, judged(&ranking)?, &request.metrics)?;
+        let Judged { data, warnings: found, memory, .. } = judged;
         match &queries {
             None => {
                 held.push(memory);
-                queries = Some(query_ids);
+                queries = Some(data.query_ids);
             }
-            Some(first) if *first != query_ids => return Err(other_queries(&ranking)),
+            Some(first) if *first != data.query_ids => return Err(other_queries(&ranking)),
             Some(_) => {}
         }
         evaluations.push(evaluation);
         warnings.extend(found);
     }
     // 2. The tests.
-    let comparisons = tests(call, request, &evaluations)?;
+    let comparisons = tests(request, &evaluations)?;
     call.state.set_warnings(warnings);
     // 3. The p-values of one metric are corrected together.
     let metrics = request.metrics.len();
@@ -148,15 +148,15 @@ fn pairs(models: usize) -> Vec<(usize, usize)> {
 }
 
 /// Tests every pair of models by every metric.
-fn tests(call: &Call<'_>, request: &CompareRequest, evaluations: &[Evaluation]) -> Result<Vec<Comparison>> {
+fn tests(request: &CompareRequest, evaluations: &[Evaluation]) -> Result<Vec<Comparison>> {
     let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
     let (pairs, metrics) = (pairs(evaluations.len()), request.metrics.len());
     let (count, n) = (pairs.len() * metrics, evaluations.first().map_or(0, |first| first.values.len()));
-    request.limits.run(call.connection, |control| {
+    let test = &request.test;
+    request.limits.run(|control| {
         let at_once = parallel::threads().min(count) as u64;
         let what = format_args!("testing {n} queries");
-        let _memory =
-            control.reserve(request.test.bytes(n).saturating_mul(at_once), what, "lower 'samples'")?;
+        let _memory = control.reserve(test.bytes(n).saturating_mul(at_once), what, "lower 'samples'")?;
         parallel::try_map(count, |number| {
             control.check()?;
             let ((a, b), metric) = (pairs[number / metrics], number % metrics);
@@ -164,13 +164,13 @@ fn tests(call: &Call<'_>, request: &CompareRequest, evaluations: &[Evaluation]) 
                 |model: usize, query: usize| undefined.resolve(evaluations[model].values[query][metric]);
             let (a, b): (Vec<f64>, Vec<f64>) =
                 (0..n).filter_map(|query| value(a, query).zip(value(b, query))).unzip();
-            Ok(request.test.compare(&a, &b))
+            Ok(test.compare(&a, &b))
         })
     })
 }
 
 /// The error about models that read different queries.
-pub(super) fn other_queries(ranking: &RankingCall) -> Error {
+pub(super) fn other_queries(ranking: &RankingCall<'_>) -> Error {
     ranking.source.error(
         "the models read different queries, because their columns for the role 'query' differ; set it with the option \
          'columns', as in {\"columns\": {\"query\": \"query_id\"}}",
@@ -232,7 +232,7 @@ pub(super) fn test(options: &Params) -> Result<PairedTest> {
         kind: options.choice("test")?.unwrap_or(default.kind),
         samples: options.count("samples").unwrap_or(default.samples),
         confidence: options.number("confidence").unwrap_or(default.confidence),
-        seed: options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
+        seed: options.seed(),
     })
 }
 
@@ -256,7 +256,8 @@ impl CompareRows {
     /// No row yet, with the options of the first row.
     fn new(context: &Context<'_>) -> Result<Self> {
         let options = options_of(context);
-        let (params, limits) = call_options(Some(options), Use::PairedTest)?;
+        let database = Database::of(context);
+        let (params, limits) = call_options(database, Some(options), Use::PairedTest)?;
         Ok(Self {
             test: test(&params)?,
             undefined: params.choice("undefined")?.unwrap_or_default(),
@@ -264,7 +265,7 @@ impl CompareRows {
             a: Vec::new(),
             b: Vec::new(),
             entered: 0,
-            database: Database::of(context),
+            database,
             memory: limits.memory().nothing(),
         })
     }

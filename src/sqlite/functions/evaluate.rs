@@ -11,38 +11,31 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::aggregate::metric_options;
-use super::ranking_call::{PARAMETERS, RankingCall, given_values};
+use super::ranking_call::{PARAMETERS, RankingCall};
 use super::train::{self, algorithm_and_source, stored_prior};
 use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric};
-use crate::data::{Dataset, Fingerprint, Id};
+use crate::data::{Dataset, Fingerprint};
 use crate::model::Model;
-use crate::sqlite::glue::{Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options, row};
+use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, row};
 use crate::sqlite::source::Source;
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::Use;
 use crate::train::tuning::{Score, Search, SearchRows};
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
-    TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, evaluate_model);
+    TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, |call| {
+        RankingCall::run(call, Use::Evaluate, evaluate_rows)
+    });
 
-fn evaluate_model(call: &Call<'_>) -> Result<OutputRows> {
-    let request = RankingCall::new(call, Use::Evaluate)?;
-    request.limits.run_here(call.connection, || evaluate_rows(call, &request))
-}
-
-/// Metrics of a model on the queries of a source.
+/// How a model ranks the queries of a source.
 pub(super) struct Measured {
-    /// Ids of the queries, in canonical order.
-    pub(super) query_ids: Vec<Id>,
+    pub(super) judged: Judged,
     /// Values and means.
     pub(super) evaluation: Evaluation,
-    /// Messages about the scores.
-    pub(super) warnings: Vec<String>,
-    /// The bytes of the ids.
-    pub(super) memory: Reservation,
 }
 
 /// The judged documents of a source and their scores.
@@ -61,19 +54,19 @@ pub struct Judged {
 }
 
 /// Reads and scores the source of a call.
-pub(super) fn judged(call: &Call<'_>, request: &RankingCall) -> Result<Judged> {
-    scored_judged(call, request, read_judged(call, request)?)
+pub(super) fn judged(request: &RankingCall<'_>) -> Result<Judged> {
+    scored_judged(request, read_judged(request)?)
 }
 
 /// Reads the judged rows of the source of a call.
-pub(super) fn read_judged(call: &Call<'_>, request: &RankingCall) -> Result<SourceRows> {
+pub(super) fn read_judged(request: &RankingCall<'_>) -> Result<SourceRows> {
     let constraint = request.constraint()?;
     let spec = ReadSpec {
         judgments: Judgments::Relevance,
         query: true,
         ..ReadSpec::ranked(&request.handle.model, constraint)
     };
-    let rows = request.read_source(call, spec)?;
+    let rows = request.read_source(spec)?;
     if rows.data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to evaluate"));
     }
@@ -81,11 +74,7 @@ pub(super) fn read_judged(call: &Call<'_>, request: &RankingCall) -> Result<Sour
 }
 
 /// A warning if the fingerprint says that the rows are the training data (rule 14.5).
-pub(super) fn training_rows(
-    call: &Call<'_>,
-    request: &RankingCall,
-    rows: &SourceRows,
-) -> Result<Option<String>> {
+pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Result<Option<String>> {
     let SourceRows { data, read_report, .. } = rows;
     let Model { fingerprint, .. } = &*request.handle.model;
     let size = (data.n_docs() as u64, data.n_queries() as u64);
@@ -94,7 +83,7 @@ pub(super) fn training_rows(
     };
     let work = |control: &Control| Fingerprint::of(data, &read_report.missing, control);
     let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
-    let found = request.limits.run_sized(call.connection, operations, work)?;
+    let found = request.limits.run_sized(operations, work)?;
     let is_same = (&found.features, &found.relevance) == (&known.features, &known.relevance);
     Ok(is_same.then(|| {
         format!(
@@ -105,13 +94,13 @@ pub(super) fn training_rows(
 }
 
 /// Scores the judged rows of the source of a call.
-pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: SourceRows) -> Result<Judged> {
-    let training = training_rows(call, request, &rows)?;
+pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Result<Judged> {
+    let training = training_rows(request, &rows)?;
     #[cfg(feature = "plots")]
     let in_training = training.is_some();
     let SourceRows { data, read_report, .. } = rows;
     let constraint = request.constraint()?;
-    let scored = request.scored(call, &data)?;
+    let scored = request.scored(&data)?;
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
@@ -127,33 +116,22 @@ pub(super) fn scored_judged(call: &Call<'_>, request: &RankingCall, rows: Source
 }
 
 /// Measures judged documents.
-pub(super) fn evaluate_judged(
-    call: &Call<'_>,
-    request: &RankingCall,
-    judged: &Judged,
-    metrics: &[Metric],
-) -> Result<Evaluation> {
+pub(super) fn measure(request: &RankingCall<'_>, judged: Judged, metrics: &[Metric]) -> Result<Measured> {
     let undefined = request.options.choice("undefined")?.unwrap_or_default();
-    let Judged { data, scores, .. } = judged;
+    let Judged { data, scores, .. } = &judged;
     let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
     let work = |control: &Control| evaluate(data, scores, metrics, undefined, control);
-    request.limits.run_sized(call.connection, operations, work)
+    let evaluation = request.limits.run_sized(operations, work)?;
+    Ok(Measured { judged, evaluation })
 }
 
-/// Reads and scores the source of a call, and measures its queries.
-pub(super) fn measure(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
-    let judged = judged(call, request)?;
-    let evaluation = evaluate_judged(call, request, &judged, metrics)?;
-    let Judged { data, warnings, memory, .. } = judged;
-    Ok(Measured { query_ids: data.query_ids, evaluation, warnings, memory })
-}
-
-fn evaluate_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
+fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let metrics = metrics(&request.options)?;
-    let Measured { query_ids, evaluation, warnings, memory } = measure(call, request, &metrics)?;
-    call.state.set_warnings(warnings);
+    let Measured { judged: Judged { data, warnings, memory, .. }, evaluation } =
+        measure(request, judged(request)?, &metrics)?;
+    request.call.state.set_warnings(warnings);
     let means = std::iter::once((Output::Null, evaluation.means));
-    let queries = query_ids.into_iter().map(Output::Id).zip(evaluation.values);
+    let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
     // Rows are made one at a time.
     let names: Arc<[String]> = metrics.iter().map(Metric::name).collect();
     Ok(Box::new(queries.chain(means).flat_map(move |(query, values)| {
@@ -210,31 +188,28 @@ pub const CROSS_VALIDATE: TableFunction = TableFunction::new(
 
 fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     let (algorithm, source) = algorithm_and_source(call.arguments[0], call.arguments[1])?;
-    let (options, limits) = call_options(call.arguments[2], Use::CrossValidate)?;
-    let values = given_values(call, 3);
+    let (options, limits) = call.options(2, Use::CrossValidate)?;
     let mut search = Search::of_validation(algorithm, &options)?;
     // The source must not start a training. Nothing is read later.
     let _mark = call.state.begin_training()?;
-    let (rows, memory) = limits.run_here(call.connection, || {
+    let (rows, memory) = limits.run_here(|| {
         let prior = stored_prior(call.connection, call.state, search.input(), &options, &limits)?;
         if let Some(prior) = &prior {
             search.set_prior(prior.function.clone());
         }
-        let source = Source::resolve(call.connection, &source, &limits)?;
-        let input = search.input();
-        let spec = ReadSpec { values: &values, ..train::training_spec(input, prior.as_ref()) };
-        let SourceRows { data, read_report, .. } =
-            train::read_judged(call.connection, &source, input, spec, &options, &limits)?;
-        let folds = search.folds(&data, read_report.split.as_deref(), &options)?;
+        let source = &Source::resolve(call.connection, &source, &limits)?;
+        let (connection, options, values, limits) = (call.connection, &options, &call.values(3), &limits);
+        let call = SourceCall { connection, source, options, values, limits };
+        let (input, spec) = (search.input(), train::training_spec(search.input(), prior.as_ref()));
+        let SourceRows { data, read_report, .. } = train::read_judged(call, input, spec)?;
+        let folds = search.folds(&data, read_report.split.as_deref(), options)?;
         Ok((SearchRows { data, folds, summaries: read_report.summaries }, read_report.memory))
     })?;
-    let database = Database::from_connection(call.connection);
-    Ok(Box::new(Batches { database, limits, search, rows, next: 0, ready: VecDeque::new(), _memory: memory }))
+    Ok(Box::new(Batches { limits, search, rows, next: 0, ready: VecDeque::new(), _memory: memory }))
 }
 
 /// The rows of a call. A group of settings is computed when its first row is asked for.
 struct Batches {
-    database: Database,
     limits: RunLimits,
     search: Search,
     rows: SearchRows,
@@ -248,7 +223,7 @@ impl Batches {
     /// Computes the next group.
     fn advance(&mut self) -> Result<()> {
         let Self { search, rows, next, .. } = self;
-        let scores = self.limits.run_for(self.database, |control| search.scores(rows, *next, control));
+        let scores = self.limits.run(|control| search.scores(rows, *next, control));
         let scores = scores.map_err(|problem| search.error(problem))?;
         let settings = &search.groups()[*next].settings;
         let metric = search.metric.name();

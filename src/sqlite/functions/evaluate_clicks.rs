@@ -9,12 +9,11 @@
 
 use std::collections::HashSet;
 
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::evaluate::metrics;
-use super::ranking_call::{RankingCall, given_values};
+use super::ranking_call::RankingCall;
 use super::score;
 use crate::apply::t_quantile;
 use crate::base::{Control, Error, Params, Result, Ticks};
@@ -26,8 +25,9 @@ use crate::search::clicks::{
     self, Changes, ClickSums, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown,
     TakesImpressions, Weights, group_of,
 };
-use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, call_options, ready, row, text_argument};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready, row, text_argument};
 use crate::sqlite::source::log::{LogSource, given_propensities};
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
 use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
@@ -59,7 +59,7 @@ const GIVE_PROPENSITIES: &str = "give them with the option 'propensities', as an
 type Gain = Box<dyn Fn(usize) -> f64>;
 
 /// The checked arguments of a call.
-struct ClickRequest {
+struct ClickRequest<'a> {
     /// For the log: the option `columns` has its keys.
     log_options: Params,
     /// The column that a NULL model ranks by.
@@ -68,25 +68,23 @@ struct ClickRequest {
     gains: Vec<Gain>,
     clip: f64,
     confidence: f64,
-    ranking: RankingCall,
+    ranking: RankingCall<'a>,
 }
 
 fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
     let request = ClickRequest::new(call)?;
     let limits = request.ranking.limits.clone();
-    limits.run_here(call.connection, || {
-        rows(call, &request).map_err(|error| {
-            if call.argument(0) == ValueRef::Null {
-                return score::explained(call, &request.ranking, &request.score, error);
-            }
-            error
+    limits.run_here(|| {
+        rows(&request).map_err(|error| match call.argument(0) {
+            ValueRef::Null => score::explained(&request.ranking, &request.score, error),
+            _ => error,
         })
     })
 }
 
-impl ClickRequest {
-    fn new(call: &Call<'_>) -> Result<Self> {
-        let (options, limits) = call_options(call.arguments[2], Use::EvaluateClicks)?;
+impl<'a> ClickRequest<'a> {
+    fn new(call: &'a Call<'a>) -> Result<Self> {
+        let (options, limits) = call.options(2, Use::EvaluateClicks)?;
         let metrics =
             if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(DEFAULT_METRIC)?] };
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
@@ -127,10 +125,10 @@ impl ClickRequest {
         Ok(Self { log_options, score, names, gains, clip, confidence, ranking })
     }
 
-    fn log<'a>(&'a self, call: &'a Call<'_>) -> Result<LogSource<'a>> {
+    fn log(&self) -> Result<LogSource<'_>> {
+        let RankingCall { call, limits, .. } = &self.ranking;
         let text = text_argument("argument 'log'", call.argument(1))?;
-        let arguments = (&self.log_options, given_values(call, FIRST_VALUE));
-        LogSource::new((call.connection, &text), arguments, &self.ranking.limits)
+        LogSource::new(call, &text, FIRST_VALUE, &self.log_options, limits)
     }
 }
 
@@ -163,24 +161,21 @@ fn gain(metric: &Metric) -> Result<Gain> {
     }
 }
 
-fn rows(call: &Call<'_>, request: &ClickRequest) -> Result<OutputRows> {
-    let log = request.log(call)?;
+fn rows(request: &ClickRequest<'_>) -> Result<OutputRows> {
+    let log = request.log()?;
     // 1. Propensities.
-    let propensities = propensities(call, request, &log)?;
+    let propensities = propensities(request, &log)?;
     // 2. One pass over the log with the features.
-    let ranking = &request.ranking;
-    let constraint = ListConstraint::None;
-    let spec = ReadSpec { query: true, ..ReadSpec::ranked(&ranking.handle.model, constraint) };
-    let names = ranking.source.columns(call.connection, &ranking.limits)?;
-    let options = with_log_ids(&ranking.options, &log);
-    let roles = Roles::find(&ranking.source, names, spec, &options)?;
-    let roles = if spec.features { roles } else { roles.without_features(spec) };
-    let mut evaluation = Evaluation::new(call, request, &propensities);
-    evaluation.part = Some(PartReader::new((&ranking.source, &roles), spec, &options, &ranking.limits)?);
+    let RankingCall { call: Call { connection, state, .. }, handle, source, limits, .. } = &request.ranking;
+    let spec = ReadSpec { query: true, ..ReadSpec::ranked(&handle.model, ListConstraint::None) };
+    let options = &with_log_ids(&request.ranking.options, &log);
+    let roles = Roles::find(source, source.columns(connection, limits)?, spec, options)?;
+    let call = SourceCall { connection, source, options, values: &[], limits };
+    let mut evaluation = Evaluation::new(request, &propensities, PartReader::new(call, &roles, spec)?);
     let mut impression = Impression::default();
     log.read_with_all(&mut |row, of_log| {
         impression.push(of_log, &mut evaluation)?;
-        evaluation.push(row)
+        evaluation.part.push(row)
     })?;
     impression.close(&mut evaluation).map_err(|error| log.of_source(error))?;
     evaluation.score()?;
@@ -201,7 +196,7 @@ fn rows(call: &Call<'_>, request: &ClickRequest) -> Result<OutputRows> {
     warnings.extend(evaluation.unknown.iter().filter_map(UnknownValues::warning));
     warnings.extend(clipped(sums, &weights, request.clip));
     let rows = output(request, sums, &weights, changes.as_ref());
-    call.state.set_warnings(warnings);
+    state.set_warnings(warnings);
     Ok(ready(rows))
 }
 
@@ -224,10 +219,10 @@ struct Estimated {
 }
 
 /// The propensities of the option, or those of the log.
-fn propensities(call: &Call<'_>, request: &ClickRequest, log: &LogSource<'_>) -> Result<Propensities> {
-    let limits = &request.ranking.limits;
-    if let Some(given) = request.ranking.options.get("propensities") {
-        let known = given_propensities((call.connection, given), limits)?;
+fn propensities(request: &ClickRequest<'_>, log: &LogSource<'_>) -> Result<Propensities> {
+    let RankingCall { call, options, limits, .. } = &request.ranking;
+    if let Some(given) = options.get("propensities") {
+        let known = given_propensities(call.connection, given, limits)?;
         return Ok(Propensities { known, estimated: None });
     }
     let mut counts = Log::new(vec![clicks::find("pbm")?], limits.memory());
@@ -235,7 +230,7 @@ fn propensities(call: &Call<'_>, request: &ClickRequest, log: &LogSource<'_>) ->
     let counted = counts.finish();
     let cells = counted.cells(0, true);
     let pairs = counted.pairs.len();
-    let influence = limits.run(call.connection, |_: &Control| Ok(Influence::of(&cells, pairs)))?;
+    let influence = limits.run(|_: &Control| Ok(Influence::of(&cells, pairs)))?;
     let Some(influence) = influence else {
         return Err(Error::Data(format!(
             "the log does not determine the propensity of each position: documents with clicks must stand at several positions, and there \
@@ -248,13 +243,12 @@ fn propensities(call: &Call<'_>, request: &ClickRequest, log: &LogSource<'_>) ->
 
 /// The impressions of a log while they are ranked.
 struct Evaluation<'a> {
-    call: &'a Call<'a>,
-    request: &'a ClickRequest,
+    request: &'a ClickRequest<'a>,
     propensities: &'a Propensities,
     /// Finds the pairs of estimated propensities.
     finder: Option<Finder<'a>>,
     /// The rows of the impressions that are not scored yet.
-    part: Option<PartReader<'a>>,
+    part: PartReader<'a>,
     /// Their groups and rows.
     impressions: Vec<(usize, Vec<Shown>)>,
     /// The number of these rows.
@@ -275,15 +269,14 @@ struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    fn new(call: &'a Call<'a>, request: &'a ClickRequest, propensities: &'a Propensities) -> Self {
+    fn new(request: &'a ClickRequest<'a>, propensities: &'a Propensities, part: PartReader<'a>) -> Self {
         let capabilities = request.ranking.handle.model.capabilities();
         let finder = propensities.estimated.as_ref().map(|estimated| Finder::new(&estimated.counted));
         Self {
-            call,
             request,
             propensities,
             finder,
-            part: None,
+            part,
             impressions: Vec::new(),
             closed_rows: 0,
             queries: HashSet::new(),
@@ -295,16 +288,6 @@ impl<'a> Evaluation<'a> {
             scored_rows: 0,
             kinds: HashSet::new(),
         }
-    }
-
-    /// Rows of the part.
-    fn n_rows(&self) -> usize {
-        self.part.as_ref().map_or(0, PartReader::n_rows)
-    }
-
-    /// Adds the features of a row.
-    fn push(&mut self, row: &Row<'_>) -> Result<()> {
-        self.part.as_mut().map_or(Ok(()), |part| part.push(row))
     }
 
     /// Adds the unknown values of a part of this many rows. A number without a missing value in a part is not among them.
@@ -328,9 +311,11 @@ impl<'a> Evaluation<'a> {
         let impressions = std::mem::take(&mut self.impressions);
         self.queries.clear();
         self.closed_rows = 0;
-        let Some(part) = self.part.as_mut().filter(|_| !impressions.is_empty()) else { return Ok(()) };
-        let (data, report) = part.take()?;
-        let scored = self.request.ranking.scored(self.call, &data)?;
+        if impressions.is_empty() {
+            return Ok(());
+        }
+        let (data, report) = self.part.take()?;
+        let scored = self.request.ranking.scored(&data)?;
         // Impressions of a query repeat its documents. Unknown values are told of all rows together.
         let of_all: Vec<String> = data
             .repeated_rows()
@@ -370,7 +355,7 @@ impl TakesImpressions for Evaluation<'_> {
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
         let pair = self.finder.as_mut().map_or(Ok(0), |finder| finder.pair(query.clone(), &doc))?;
         // A model that needs all documents of a query ranks them once for each impression.
-        let is_first = self.n_rows() == self.closed_rows;
+        let is_first = self.part.n_rows() == self.closed_rows;
         if self.needs_queries && is_first && !self.queries.insert(query.clone()) {
             self.score()?;
             self.queries.insert(query);
@@ -420,7 +405,7 @@ fn without_digits(text: &str) -> String {
 
 /// The rows.
 fn output(
-    request: &ClickRequest,
+    request: &ClickRequest<'_>,
     sums: &ClickSums,
     weights: &Weights,
     changes: Option<&Changes>,

@@ -9,8 +9,9 @@
 
 use rusqlite::types::ValueRef;
 
+use super::compare::test;
 use super::evaluate::{query_metrics, training_rows};
-use super::inspect::{function_of, open_model, optional_query};
+use super::inspect::{function_of, open_model};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{
     Comparison, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain, explain_document,
@@ -18,11 +19,10 @@ use crate::apply::{
 };
 use crate::base::{Control, Error, Params, Result, shorten};
 use crate::cost::metric::Metric;
-use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix, shaped};
+use crate::data::{CategoryFeature, Dataset, Id, InputColumn, Matrix};
 use crate::model::Model;
 use crate::sqlite::glue::{
-    Call, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of, ready, row,
-    vector_argument,
+    Call, Output, OutputRows, RunLimits, TableFunction, describe, id_of, ready, row, vector_argument,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec};
 use crate::train::options::Use;
@@ -113,16 +113,13 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     let model = &handle.model;
     model.scorer()?;
     let features = vector_argument("argument 'features'", call.argument(1), Some(model))?;
-    let query = optional_query(call, 2)?;
-    let function = function_of(call, &handle, query.as_deref())?;
+    let function = function_of(call, &handle, call.argument(2))?;
     model.check_pointwise()?;
     let n = features.len();
-    let document = match call.argument(1) {
-        ValueRef::Blob(_) => Matrix::F32(shaped(1, n, features.iter().map(|value| *value as f32).collect())),
-        _ => Matrix::F64(shaped(1, n, features.clone())),
-    };
+    let is_double = !matches!(call.argument(1), ValueRef::Blob(_));
+    let document = Matrix::of(1, n, features.clone(), is_double);
     let operations = Explanation::operations(model, 1);
-    let found = RunLimits::default().run_sized(call.connection, operations, |control| {
+    let found = RunLimits::of(call.connection).run_sized(operations, |control| {
         explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)
     })?;
     Ok(Explained { names: Explanation::names(model), values: vec![shown(model, &features)], found })
@@ -132,23 +129,24 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let after_documents = 3 + parameters.len();
-    let (options, limits) = call_options(call.arguments[after_documents], Use::Explain)?;
+    let (options, limits) = call.options(after_documents, Use::Explain)?;
     let request =
         RankingCall::of(call, call.argument(0), call.argument(1), after_documents + 1, options, limits)?;
-    request.limits.run_here(call.connection, || explain_rows(call, &request, parameters))
+    request.limits.run_here(|| explain_rows(&request, parameters))
 }
 
-fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> Result<Explained> {
-    let model = &request.handle.model;
+fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explained> {
+    let RankingCall { call, handle, .. } = request;
+    let model = &handle.model;
     // 1. The documents of the query.
     let only = Some(id_of(call.argument(2))).filter(|id| *id != Id::Null);
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { only: only.as_ref(), query: only.is_some(), ..all };
-    let rows = request.read_source(call, spec)?;
+    let rows = request.read_source(spec)?;
     let data = rows.data;
     check_query(request, &data, call.argument(2))?;
     // 2. Their scores, and the function of the query.
-    let scored = request.scored(call, &data)?;
+    let scored = request.scored(&data)?;
     let explained = parameters.iter().enumerate().map(|(number, parameter)| {
         let document = Document { data: &data, scores: &scored.scores, id: call.argument(3 + number) };
         document.row(request, parameter)
@@ -159,7 +157,7 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
     let rows = (explained[0], explained.get(1).copied());
     let sampling = sampling(&request.options);
     let operations = Explanation::operations(model, data.n_docs());
-    let found = request.limits.run_sized(call.connection, operations, |control| {
+    let found = request.limits.run_sized(operations, |control| {
         explain_document(model, &scored.functions, &data, rows, sampling, control)
     })?;
     let values = explained.iter().map(|row| shown(model, &data.features.row_f64(*row))).collect();
@@ -168,14 +166,11 @@ fn explain_rows(call: &Call<'_>, request: &RankingCall, parameters: &[&str]) -> 
 
 fn sampling(options: &Params) -> Sampling {
     let default = Sampling::default();
-    Sampling {
-        pairs: options.count("samples").unwrap_or(default.pairs),
-        seed: options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
-    }
+    Sampling { pairs: options.count("samples").unwrap_or(default.pairs), seed: options.seed() }
 }
 
 /// Refuses rows of no query, or of several.
-fn check_query(request: &RankingCall, data: &Dataset, query: ValueRef<'_>) -> Result<()> {
+fn check_query(request: &RankingCall<'_>, data: &Dataset, query: ValueRef<'_>) -> Result<()> {
     match (data.n_queries(), query) {
         (0, ValueRef::Null) => Err(request.source.error("0 rows; there is nothing to explain")),
         (0, query) => Err(request.source.error(format!("query {}: 0 rows", describe(query)))),
@@ -196,7 +191,7 @@ struct Document<'a> {
 
 impl Document<'_> {
     /// Its row. A document with a row for each slot has the row that ranks.
-    fn row(&self, request: &RankingCall, parameter: &str) -> Result<usize> {
+    fn row(&self, request: &RankingCall<'_>, parameter: &str) -> Result<usize> {
         let (data, id) = (self.data, id_of(self.id));
         let rows: Vec<usize> = (0..data.n_docs()).filter(|row| data.doc_ids[*row] == id).collect();
         match rows[..] {
@@ -231,58 +226,39 @@ impl Document<'_> {
 //   the feature permuted within the query.
 
 /// The definition of `ltr_importance`.
-pub const IMPORTANCE: TableFunction = TableFunction::new(
-    "ltr_importance",
-    "feature, metric, n, loss, ci_low, ci_high",
-    PARAMETERS,
-    importance_of_features,
-);
+pub const IMPORTANCE: TableFunction =
+    TableFunction::new("ltr_importance", "feature, metric, n, loss, ci_low, ci_high", PARAMETERS, |call| {
+        RankingCall::run(call, Use::Importance, importance_rows)
+    });
 
-fn importance_of_features(call: &Call<'_>) -> Result<OutputRows> {
-    let request = RankingCall::new(call, Use::Importance)?;
-    request.limits.run_here(call.connection, || importance_rows(call, &request))
-}
-
-fn importance_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
+fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let model = &request.handle.model;
     model.scorer()?;
     let metrics = query_metrics(&request.options)?;
     // 1. The rows, and the function of each query.
     let all = ReadSpec::ranked(model, request.constraint()?);
     let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
-    let rows = request.read_source(call, spec)?;
-    let training = training_rows(call, request, &rows)?;
+    let rows = request.read_source(spec)?;
+    let training = training_rows(request, &rows)?;
     let data = rows.data;
     if data.n_docs() == 0 {
         return Err(request.source.error("0 rows; there is nothing to measure"));
     }
-    let scored = request.scored(call, &data)?;
+    let scored = request.scored(&data)?;
     // 2. Losses.
-    let default = PairedTest::default();
-    let spec = ImportanceSpec {
-        metrics: &metrics,
-        undefined: request.options.choice("undefined")?.unwrap_or_default(),
-        seed: request.options.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(default.seed),
-        test: PairedTest {
-            kind: TestKind::T,
-            confidence: request.options.number("confidence").unwrap_or(default.confidence),
-            ..default
-        },
-    };
+    let test = PairedTest { kind: TestKind::T, ..test(&request.options)? };
+    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let spec = ImportanceSpec { metrics: &metrics, undefined, seed: test.seed, test };
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
-    let found = request.limits.run_sized(call.connection, operations, work)?;
-    call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
+    let found = request.limits.run_sized(operations, work)?;
+    request.call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
     let columns = model.card.input_names();
-    let rows = columns.iter().zip(found);
-    let rows = rows.flat_map(|(feature, found)| {
-        metrics
-            .iter()
-            .zip(found)
-            .map(|(metric, comparison)| row(feature, metric, &comparison))
-            .collect::<Vec<_>>()
-    });
-    Ok(ready(rows.collect()))
+    let mut rows = Vec::with_capacity(columns.len() * metrics.len());
+    for (feature, found) in columns.iter().zip(found) {
+        rows.extend(metrics.iter().zip(found).map(|(metric, found)| row(feature, metric, &found)));
+    }
+    Ok(ready(rows))
 }
 
 fn row(feature: &str, metric: &Metric, found: &Comparison) -> Vec<Output> {

@@ -14,10 +14,8 @@ use crate::apply::export::{self, Format};
 use crate::apply::{ImportSpec, import as import_text};
 use crate::base::{Control, Error, Result};
 use crate::model::Card;
-use crate::sqlite::glue::{
-    Output, RunLimits, ScalarCall, ScalarFunction, call_options, describe, text_argument,
-};
-use crate::sqlite::store::{Activation, NewVersion, Store, check_name, model};
+use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, describe, text_argument};
+use crate::sqlite::store::{NewVersion, Store, check_name, model, named_version};
 use crate::train::algorithm;
 use crate::train::options::Use;
 use crate::train::protocol::Encoded;
@@ -33,21 +31,17 @@ fn export(call: &ScalarCall<'_>) -> Result<Output> {
     let format = Format::parse(&format)
         .ok_or_else(|| Error::unknown("format", &format, Format::NAMES.iter().copied()))?;
     call.with_connection(|connection| {
-        let (argument, limits) = (call.context.get_raw(0), RunLimits::default());
+        let (argument, limits) = (call.context.get_raw(0), RunLimits::of(connection));
         let handle = model(connection, argument, None, call.state, &limits)?;
         // The model has the same name in the other program.
-        let name = match argument {
-            ValueRef::Text(name) => {
-                Store::new(connection, None, &limits)?.report(&String::from_utf8_lossy(name), &limits)?.0
-            }
-            _ => handle.model.card.algorithm.clone(),
-        };
+        let stored = named_version(connection, argument, None, &limits)?;
+        let name = stored.map_or_else(|| handle.model.card.algorithm.clone(), |stored| stored.name);
         export::export(&handle.model, &name, format).map(Output::Text)
     })
 }
 
 fn import(call: &ScalarCall<'_>) -> Result<Output> {
-    let (options, limits) = call_options(call.argument(1), Use::Import)?;
+    let (options, limits) = call.options(1, Use::Import)?;
     let text = match call.context.get_raw(0) {
         ValueRef::Text(text) | ValueRef::Blob(text) => text,
         other => {
@@ -63,11 +57,11 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         // 1. What could not be stored is refused first.
         let store = Store::new(connection, options.text("schema"), &limits)?;
-        store.prepare(&limits)?;
+        store.prepare()?;
         // 2. The model.
         let control = Control::with_memory(limits.memory().clone());
         let read = || import_text(text, &spec, algorithm::find_name, &control);
-        let (model, mut warnings) = limits.run_here(connection, read)?;
+        let (model, mut warnings) = limits.run_here(read)?;
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;
@@ -79,11 +73,11 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
             algorithm: &card.algorithm,
             report: &stored_report(&name, &card),
             model: &encoded.bytes,
-            activation: if activate { Activation::Activate } else { Activation::KeepInactive },
+            activate,
             keep_versions: options.count("keep_versions"),
             base: None,
         };
-        let stored = store.put(&new, &limits)?;
+        let stored = store.put(&new)?;
         warnings.extend(stored.warnings);
         call.state.set_warnings(warnings.clone());
         Ok(Output::Json(json!({

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::buckets;
 use crate::apply::{FeatureWeight, Fit, function_for, function_weights};
 use crate::base::{Error, Result};
-use crate::data::QueryValue;
 use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
@@ -18,10 +17,10 @@ use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::{
     Call, ModelHandle, Output, OutputRows, PURE, RunLimits, ScalarCall, ScalarFunction, TableFunction,
-    call_options, describe, query_values, ready, row, run_fit, text_argument, whole_of,
+    describe, query_values, ready, row, run_fit, text_argument, whole_of,
 };
 use crate::sqlite::source::roles::as_json;
-use crate::sqlite::store::{Store, model};
+use crate::sqlite::store::{Store, model, named_version};
 use crate::train::options::Use;
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
@@ -33,7 +32,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
         return Ok(state);
     }
     call.with_connection(|connection| {
-        let (argument, limits) = (call.context.get_raw(0), RunLimits::default());
+        let (argument, limits) = (call.context.get_raw(0), RunLimits::of(connection));
         let ModelHandle { model, .. } = crate::sqlite::store::model(connection, argument, None, call.state, &limits)?;
         let can = model.capabilities();
         let query_dependent = model.ranker.as_query_dependent();
@@ -53,11 +52,9 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "fingerprint": fingerprint(&model)?,
             "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
-        if let ValueRef::Text(name) = argument {
-            let store = Store::new(connection, None, &limits)?;
-            let (name, version, _) = store.report(&String::from_utf8_lossy(name), &limits)?;
-            card["name"] = json!(name);
-            card["version"] = json!(version);
+        if let Some(found) = named_version(connection, argument, None, &limits)? {
+            card["name"] = json!(found.name);
+            card["version"] = json!(found.version);
         }
         Ok(Output::Json(card))
     })
@@ -85,27 +82,18 @@ fn roles(model: &Model) -> Value {
 
 /// The model in the first argument.
 pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
-    model(call.connection, call.argument(0), None, call.state, &RunLimits::default())
+    model(call.connection, call.argument(0), None, call.state, &RunLimits::of(call.connection))
 }
 
-/// The function of the query with these features.
-pub(super) fn function_of(
-    call: &Call<'_>,
-    handle: &ModelHandle,
-    query: Option<&[QueryValue]>,
-) -> Result<Arc<Function>> {
+/// The function of the query with the features in an argument; of all queries if it is NULL.
+pub fn function_of(call: &Call<'_>, handle: &ModelHandle, query: ValueRef<'_>) -> Result<Arc<Function>> {
+    let given = Some(query).filter(|query| *query != ValueRef::Null);
+    let query = given.map(|query| query_values("argument 'query_features'", query)).transpose()?;
     let run = |features: &[f64], fit: &Fit<'_>| {
-        handle.fetch(call.connection, &[features], &RunLimits::default())?;
+        handle.fetch(call.connection, &[features], &RunLimits::of(call.connection))?;
         run_fit(call.connection, fit)
     };
-    function_for(&handle.model, handle.key, query, &call.state.fits, run)
-}
-
-pub(super) fn optional_query(call: &Call<'_>, index: usize) -> Result<Option<Vec<QueryValue>>> {
-    match call.argument(index) {
-        ValueRef::Null => Ok(None),
-        value => query_values("argument 'query_features'", value).map(Some),
-    }
+    function_for(&handle.model, handle.key, query.as_deref(), &call.state.fits, run)
 }
 
 /// `ltr_weights(model [, query_features])`: rows `feature, weight, raw_weight, center, scale` of the function of a query.
@@ -118,8 +106,7 @@ pub const WEIGHTS: TableFunction = TableFunction::new(
 
 fn weights(call: &Call<'_>) -> Result<OutputRows> {
     let handle = open_model(call)?;
-    let query = optional_query(call, 1)?;
-    let function = function_of(call, &handle, query.as_deref())?;
+    let function = function_of(call, &handle, call.argument(1))?;
     let row = |weight: FeatureWeight| {
         let FeatureWeight { feature, weight, raw_weight, center, scale } = weight;
         row![feature, weight, raw_weight, center, scale]
@@ -163,23 +150,14 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
         let row = |(step, round): (i64, &RoundRecord)| {
             row![step, round.loss, Output::Null, Output::Null, round.surrogate, round.active_documents]
         };
-        return Ok(ready(online_log(online.state()).map(row).collect()));
+        return Ok(ready(online_log(&online.state).map(row).collect()));
     }
-    let seconds: Vec<Option<f64>> = match call.argument(0) {
-        ValueRef::Text(name) => {
-            let limits = RunLimits::default();
-            let store = Store::new(call.connection, None, &limits)?;
-            let (_, _, report) = store.report(&String::from_utf8_lossy(name), &limits)?;
-            let report: Value = serde_json::from_str(&report).unwrap_or(Value::Null);
-            report["log_seconds"]
-                .as_array()
-                .map(|list| list.iter().map(Value::as_f64).collect())
-                .unwrap_or_default()
-        }
-        _ => Vec::new(),
-    };
+    let limits = RunLimits::of(call.connection);
+    let found = named_version(call.connection, call.argument(0), None, &limits)?;
+    let report: Value = found.and_then(|found| serde_json::from_str(&found.report).ok()).unwrap_or_default();
+    let seconds = report["log_seconds"].as_array();
     let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
-        let seconds = seconds.get(index).copied().flatten();
+        let seconds = seconds.and_then(|seconds| seconds.get(index)?.as_f64());
         row![index + 1, *objective, *gap, seconds, Output::Null, Output::Null]
     });
     Ok(ready(steps.collect()))
@@ -235,9 +213,9 @@ fn activate(call: &ScalarCall<'_>) -> Result<Output> {
     let version = whole_of(value).ok_or_else(|| {
         Error::value("argument 'version'", describe(value), "the number of a stored version")
     })?;
-    let (options, limits) = call_options(call.argument(2), Use::Activate)?;
+    let (options, limits) = call.options(2, Use::Activate)?;
     call.with_connection(|connection| {
-        Store::new(connection, options.text("schema"), &limits)?.activate(&name, version, &limits)
+        Store::new(connection, options.text("schema"), &limits)?.activate(&name, version)
     })?;
     Ok(Output::Integer(version))
 }

@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::compare::other_queries;
-use super::ranking_call::{FEWER_RANKED, RankingCall, given_values};
+use super::ranking_call::{FEWER_RANKED, RankingCall};
 use super::score;
 use crate::apply::selected_rows;
 use crate::base::{Error, Params, Reservation, Result, Ticks, bytes_of};
@@ -20,10 +20,10 @@ use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
 use crate::model::Model;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
-use crate::sqlite::glue::{
-    Call, Output, OutputRows, RunLimits, TableFunction, call_options, ready, row, text_argument,
-};
+use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
+use crate::sqlite::source::Source;
 use crate::sqlite::source::log::{Votes, read_votes};
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::{SCORE_KEY, Use};
 
@@ -40,7 +40,8 @@ pub const INTERLEAVE: TableFunction = TableFunction {
 };
 
 /// The checked options of a call.
-struct InterleaveRequest {
+struct InterleaveRequest<'a> {
+    call: &'a Call<'a>,
     /// Without `score`.
     options: Params,
     /// The column that a NULL model ranks by, if the options name it.
@@ -50,9 +51,9 @@ struct InterleaveRequest {
     limits: RunLimits,
 }
 
-impl InterleaveRequest {
-    fn new(call: &Call<'_>) -> Result<Self> {
-        let (options, limits) = call_options(call.arguments[3], Use::Interleave)?;
+impl<'a> InterleaveRequest<'a> {
+    fn new(call: &'a Call<'a>) -> Result<Self> {
+        let (options, limits) = call.options(3, Use::Interleave)?;
         let impression = match options.get("seed") {
             Some(Value::String(text)) => Id::text(text),
             Some(number) => Id::Integer(number.as_i64().unwrap_or_default()),
@@ -64,13 +65,13 @@ impl InterleaveRequest {
         };
         let k = options.count("k").unwrap_or(usize::MAX);
         let (score, options) = score::take_score(options)?;
-        Ok(Self { options, score, impression, k, limits })
+        Ok(Self { call, options, score, impression, k, limits })
     }
 }
 
 fn interleave(call: &Call<'_>) -> Result<OutputRows> {
     let request = InterleaveRequest::new(call)?;
-    request.limits.run_here(call.connection, || lists(call, &request))
+    request.limits.run_here(|| lists(&request))
 }
 
 /// The documents of a source, and their order by one model.
@@ -83,7 +84,8 @@ struct Ranked {
     memory: [Reservation; 2],
 }
 
-fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
+fn lists(request: &InterleaveRequest<'_>) -> Result<OutputRows> {
+    let call = request.call;
     let models = [call.argument(0), call.argument(1)];
     if models == [ValueRef::Null; 2] {
         let problem = "both models are NULL, which means the column 'score' for both; name a model";
@@ -95,19 +97,19 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
     // 1. Both rankings. The one by a column has the roles of columns of the other's training.
     let (mut calls, mut other) = ([None, None], None);
     for (model, place) in models.into_iter().zip(&mut calls).filter(|(model, _)| *model != ValueRef::Null) {
-        let ranking = by_model(call, request, model)?;
+        let ranking = by_model(request, model)?;
         other = Some(Arc::clone(&ranking.handle.model));
         *place = Some(ranking);
     }
-    let rank = |ranking: Option<RankingCall>| match (ranking, &other) {
-        (Some(ranking), _) => ranked(call, &ranking),
-        (None, other) => by_column(call, request, other.as_deref()),
+    let rank = |ranking: Option<RankingCall<'_>>| match (ranking, &other) {
+        (Some(ranking), _) => ranked(&ranking),
+        (None, other) => by_column(request, other.as_deref()),
     };
     let [a, b] = calls;
     let (is_model, a) = (b.is_some(), rank(a)?);
     let b = rank(b)?;
     // 2. They must have the same documents.
-    check_same(call, request, [&a.data, &b.data], is_model)?;
+    check_same(request, [&a.data, &b.data], is_model)?;
     call.state.set_warnings([a.warnings, b.warnings].concat());
     // 3. The lists.
     let data = a.data;
@@ -124,8 +126,8 @@ fn lists(call: &Call<'_>, request: &InterleaveRequest) -> Result<OutputRows> {
 }
 
 /// The call of `ltr_rank` with this model.
-fn by_model(call: &Call<'_>, request: &InterleaveRequest, model: ValueRef<'_>) -> Result<RankingCall> {
-    let (source, options) = (call.argument(2), request.options.clone());
+fn by_model<'a>(request: &InterleaveRequest<'a>, model: ValueRef<'_>) -> Result<RankingCall<'a>> {
+    let (call, source, options) = (request.call, request.call.argument(2), request.options.clone());
     let ranking = RankingCall::of(call, model, source, FIRST_VALUE, options, request.limits.clone())?;
     if ranking.handle.model.card.slots {
         let problem = "a model that assigns documents to slots has no ranking to interleave";
@@ -135,7 +137,8 @@ fn by_model(call: &Call<'_>, request: &InterleaveRequest, model: ValueRef<'_>) -
 }
 
 /// The ranking by a column.
-fn by_column(call: &Call<'_>, request: &InterleaveRequest, other: Option<&Model>) -> Result<Ranked> {
+fn by_column(request: &InterleaveRequest<'_>, other: Option<&Model>) -> Result<Ranked> {
+    let call = request.call;
     let ticket = call.statements.begin();
     let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
@@ -143,20 +146,20 @@ fn by_column(call: &Call<'_>, request: &InterleaveRequest, other: Option<&Model>
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
     let ranking = RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, options, limits)?;
-    ranked(call, &ranking).map_err(|error| score::explained(call, &ranking, score, error))
+    ranked(&ranking).map_err(|error| score::explained(&ranking, score, error))
 }
 
 /// Ranks the source of a call.
-fn ranked(call: &Call<'_>, ranking: &RankingCall) -> Result<Ranked> {
-    let only = call.only.as_ref();
+fn ranked(ranking: &RankingCall<'_>) -> Result<Ranked> {
+    let only = ranking.call.only.as_ref();
     let all = ReadSpec::ranked(&ranking.handle.model, ListConstraint::None);
     let SourceRows { mut data, read_report, .. } =
-        ranking.read_source(call, ReadSpec { only, query: only.is_some(), ..all })?;
+        ranking.read_source(ReadSpec { only, query: only.is_some(), ..all })?;
     let n = data.n_docs();
     let (scores, warnings) = if n == 0 {
         Default::default()
     } else {
-        let scored = ranking.scored(call, &data)?;
+        let scored = ranking.scored(&data)?;
         (scored.scores, scored.warnings)
     };
     drop(data.take_features());
@@ -172,15 +175,10 @@ fn ranked(call: &Call<'_>, ranking: &RankingCall) -> Result<Ranked> {
 }
 
 /// Refuses rankings of different documents.
-fn check_same(
-    call: &Call<'_>,
-    request: &InterleaveRequest,
-    [a, b]: [&Dataset; 2],
-    is_model: bool,
-) -> Result<()> {
+fn check_same(request: &InterleaveRequest<'_>, [a, b]: [&Dataset; 2], is_model: bool) -> Result<()> {
     if a.query_ids != b.query_ids {
-        let model = call.argument(usize::from(is_model));
-        return Err(other_queries(&by_model(call, request, model)?));
+        let model = request.call.argument(usize::from(is_model));
+        return Err(other_queries(&by_model(request, model)?));
     }
     if a.offsets != b.offsets || a.doc_ids != b.doc_ids {
         return Err(Error::Unsupported(
@@ -202,7 +200,7 @@ struct Row {
 }
 
 /// The lists of all queries.
-fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest) -> Vec<Row> {
+fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest<'_>) -> Vec<Row> {
     let (mut rows, mut ticks) = (Vec::new(), Ticks::default());
     for query in 0..data.n_queries() {
         let range = data.rows(query);
@@ -248,9 +246,11 @@ pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
 
 fn result(call: &Call<'_>) -> Result<OutputRows> {
     let text = text_argument("argument 'log'", call.argument(0))?;
-    let (options, limits) = call_options(call.arguments[1], Use::InterleaveResult)?;
-    let values = given_values(call, 2);
-    let Votes { tally, warnings } = read_votes((call.connection, &text), (&options, &values), &limits)?;
+    let (options, limits) = call.options(1, Use::InterleaveResult)?;
+    let source = Source::resolve(call.connection, &text, &limits)?;
+    let (connection, source, options, limits) = (call.connection, &source, &options, &limits);
+    let values = &call.values(2);
+    let Votes { tally, warnings } = read_votes(SourceCall { connection, source, options, values, limits })?;
     let target = Target {
         confidence: options.number("confidence").unwrap_or(0.95),
         power: options.number("power").unwrap_or(0.8),

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use super::aggregate::metric_options;
-use super::evaluate::{evaluate_judged, scored_judged};
+use super::evaluate::{Measured, measure, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{Finding, Status, drift, feature_findings, unknown_values};
 use crate::base::{Error, Result};
@@ -33,7 +33,7 @@ const NEW_ROWS: (f64, f64) = (0.1, 0.25);
 fn monitor(call: &Call<'_>) -> Result<OutputRows> {
     let mut request = RankingCall::new(call, Use::Monitor)?;
     let limits = request.limits.clone();
-    let findings = limits.run_here(call.connection, || findings(call, &mut request))?;
+    let findings = limits.run_here(|| findings(&mut request))?;
     Ok(ready(findings.into_iter().map(row).collect()))
 }
 
@@ -42,7 +42,7 @@ fn row(finding: Finding) -> Vec<Output> {
     row![kind, name, value, reference, threshold, status.name()]
 }
 
-fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> {
+fn findings(request: &mut RankingCall<'_>) -> Result<Vec<Finding>> {
     let model = request.handle.model.clone();
     let fingerprint = fingerprint(&model)?;
     // Queries without a value count as in the validation.
@@ -50,7 +50,7 @@ fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> 
         request.options = request.options.clone().with("undefined", undefined.clone());
     }
     // 1. Columns. Absent features are read as NULL.
-    let names = request.source.columns(call.connection, &request.limits)?;
+    let names = request.source.columns(request.call.connection, &request.limits)?;
     let spec = ReadSpec {
         judgments: Judgments::RelevanceIfAny,
         not_allowed: Missing::Zero,
@@ -70,7 +70,7 @@ fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> 
     if not_read.iter().any(|name| model.card.columns.query.as_ref() != Some(name)) {
         return Ok(columns);
     }
-    let rows = request.read_source(call, spec)?;
+    let rows = request.read_source(spec)?;
     let data = &rows.data;
     columns.extend(new_columns(&model, fingerprint, &rows));
     let count = |kind, now: usize, then: u64| Finding::fact(kind, None, Some(now as f64), Some(then as f64));
@@ -86,7 +86,7 @@ fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> 
     }
     // 3. Features, or users and items.
     let missing = request.options.choice("missing")?.unwrap_or(model.card.missing);
-    findings.extend(feature_rows(call, request, &model, fingerprint, &rows, missing)?);
+    findings.extend(feature_rows(request, &model, fingerprint, &rows, missing)?);
     if let Ranker::Factored(factored) = &model.ranker {
         findings.extend(new_ids(factored, data));
     }
@@ -95,7 +95,7 @@ fn findings(call: &Call<'_>, request: &mut RankingCall) -> Result<Vec<Finding>> 
         let name = rows.roles.relevance.map(|column| rows.roles.names[column].clone());
         findings.push(drift("grades", name, &fingerprint.relevance, &fingerprint.relevance_of(data)));
         let is_ranked = missing != Missing::Error || rows.read_report.imputed == 0;
-        findings.push(metric(call, request, &model, (is_ranked && absent.is_empty()).then_some(rows))?);
+        findings.push(metric(request, &model, (is_ranked && absent.is_empty()).then_some(rows))?);
     }
     Ok(findings)
 }
@@ -118,7 +118,7 @@ fn fingerprint(model: &Model) -> Result<&Fingerprint> {
 }
 
 /// Features of the model, of documents and queries, that the source lacks. The reader reports absent vectors.
-fn absent_features(request: &RankingCall, model: &Model, names: &[String]) -> Vec<String> {
+fn absent_features(request: &RankingCall<'_>, model: &Model, names: &[String]) -> Vec<String> {
     let given = |role: &str| {
         let columns = request.options.get("columns").and_then(|columns| columns.get(role));
         columns.is_some() || model.card.columns.of(role).is_some() || exists(names, role)
@@ -150,17 +150,14 @@ fn new_columns(model: &Model, fingerprint: &Fingerprint, rows: &SourceRows) -> V
 
 /// Findings of the features of documents, then of those of queries.
 fn feature_rows(
-    call: &Call<'_>,
-    request: &RankingCall,
+    request: &RankingCall<'_>,
     model: &Model,
     fingerprint: &Fingerprint,
     rows: &SourceRows,
     missing: Missing,
 ) -> Result<Vec<Finding>> {
     let (data, missing_values) = (&rows.data, &rows.read_report.missing);
-    let observed = request
-        .limits
-        .run(call.connection, |control| fingerprint.features_of(data, missing_values, control))?;
+    let observed = request.limits.run(|control| fingerprint.features_of(data, missing_values, control))?;
     let may_miss = missing != Missing::Error;
     let features = model.card.features.iter().zip(fingerprint.features.iter().zip(&observed));
     let numbers = model.card.numbers();
@@ -197,12 +194,7 @@ fn new_ids(model: &Factored, data: &Dataset) -> [Finding; 2] {
 }
 
 /// The metric of the validation; no value without rows that the model can rank.
-fn metric(
-    call: &Call<'_>,
-    request: &RankingCall,
-    model: &Model,
-    rows: Option<SourceRows>,
-) -> Result<Finding> {
+fn metric(request: &RankingCall<'_>, model: &Model, rows: Option<SourceRows>) -> Result<Finding> {
     let validation = &model.card.summary["validation"];
     let name = validation["metric"].as_str();
     // Without an error the values are not those of whole queries.
@@ -214,13 +206,12 @@ fn metric(
     let (name, better) = (metric.name(), metric.def().better);
     let no_value = || Finding::fact("metric", Some(name.clone()), None, reference.map(|(best, _)| best));
     let Some(rows) = rows else { return Ok(no_value()) };
-    let judged = scored_judged(call, request, rows)?;
     let mean = Mean::new(metric.def(), request.options.choice("undefined")?.unwrap_or_default());
-    let evaluation = evaluate_judged(call, request, &judged, &[metric])?;
+    let Measured { judged, evaluation } = measure(request, scored_judged(request, rows)?, &[metric])?;
     let value =
         |(query, values): (usize, &Vec<Option<f64>>)| mean.weighted(values[0], judged.data.labels(query));
     let values: Vec<(f64, f64)> = evaluation.values.iter().enumerate().filter_map(value).collect();
-    call.state.set_warnings(judged.warnings);
+    request.call.state.set_warnings(judged.warnings);
     Ok(match evaluation.means[0] {
         Some(mean) => Finding::metric(name, &values, mean, reference, better),
         None => no_value(),

@@ -14,7 +14,7 @@ use crate::apply::{RowScorer, check_scores, selected_rows};
 use crate::base::{Error, Params, Result, bytes_of, columns_text};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
-use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, row};
+use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::Use;
 
@@ -22,28 +22,26 @@ use crate::train::options::Use;
 pub const RANK: TableFunction = TableFunction {
     rank_column: Some(3),
     plan: c"may fit functions of new queries",
-    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, rank)
+    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, |call| {
+        RankingCall::run(call, Use::Rank, rank_rows)
+    })
 };
 
-fn rank(call: &Call<'_>) -> Result<OutputRows> {
-    let request = RankingCall::new(call, Use::Rank)?;
-    request.limits.run_here(call.connection, || rank_rows(call, &request))
-}
-
-fn rank_rows(call: &Call<'_>, request: &RankingCall) -> Result<OutputRows> {
+fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let constraint = request.constraint()?;
+    let call = request.call;
     let only = call.only.as_ref();
     let all = ReadSpec::ranked(&request.handle.model, constraint);
     let scorer = RowScorer::of(&request.handle.model);
     let spec = ReadSpec { only, query: only.is_some(), scorer: scorer.as_ref(), ..all };
-    let SourceRows { mut data, roles, mut read_report } = request.read_source(call, spec)?;
+    let SourceRows { mut data, roles, mut read_report } = request.read_source(spec)?;
     let (scores, mut warnings) = if data.n_docs() == 0 {
         Default::default()
     } else if let Some(scores) = read_report.scores.take() {
         let warnings = check_scores(&data, &scores)?;
         (scores, warnings)
     } else {
-        let scored = request.scored(call, &data)?;
+        let scored = request.scored(&data)?;
         (scored.scores, scored.warnings)
     };
     if roles.query.is_none() && data.n_docs() > 1 {

@@ -9,10 +9,9 @@ use crate::apply::{Scored, ScoringJob, Step};
 use crate::base::{Control, Error, Params, Result};
 use crate::data::{Dataset, ListConstraint};
 use crate::model::Key;
-use crate::sqlite::glue::{
-    Call, ModelHandle, RunLimits, Ticket, call_options, is_first_version, text_argument,
-};
+use crate::sqlite::glue::{Call, ModelHandle, RunLimits, Ticket, is_first_version, text_argument};
 use crate::sqlite::source::Source;
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};
@@ -28,7 +27,9 @@ pub const NO_VALUES: usize = usize::MAX;
 pub const FEWER_RANKED: &str = "rank fewer queries in one call (WHERE query_id = ...)";
 
 /// The checked arguments of a call.
-pub struct RankingCall {
+pub struct RankingCall<'a> {
+    /// The call.
+    pub call: &'a Call<'a>,
     /// The options.
     pub options: Params,
     /// Threads, interrupts and the time limit. The time starts with the call.
@@ -70,21 +71,23 @@ fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String
     [text, filtered, &columns, diversify_by, &format!("{model:x}")].join("\0")
 }
 
-/// The arguments of a call from number `first` on, up to the last one that is given.
-pub fn given_values<'a>(call: &Call<'a>, first: usize) -> Vec<ValueRef<'a>> {
-    let values = call.arguments.get(first..).unwrap_or_default();
-    let given = values.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-    values[..given].iter().map(|value| value.unwrap_or(ValueRef::Null)).collect()
-}
-
-impl RankingCall {
+impl<'a> RankingCall<'a> {
     /// Checks the arguments of a call.
     ///
     /// # Errors
     /// Options, a model or a source that do not exist or are not valid.
-    pub fn new(call: &Call<'_>, used: Use) -> Result<Self> {
-        let (options, limits) = call_options(call.arguments[2], used)?;
+    pub fn new(call: &'a Call<'a>, used: Use) -> Result<Self> {
+        let (options, limits) = call.options(2, used)?;
         Self::of(call, call.argument(0), call.argument(1), 3, options, limits)
+    }
+
+    /// The result of `work` for the arguments of a call, within its limits.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; errors of `work`; the limits.
+    pub fn run<T>(call: &'a Call<'a>, used: Use, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        let request = Self::new(call, used)?;
+        request.limits.run_here(|| work(&request))
     }
 
     /// A call with this model and source. Arguments from number `first_value` on are values for the statement of the source.
@@ -92,7 +95,7 @@ impl RankingCall {
     /// # Errors
     /// A model or a source that does not exist or is not valid.
     pub fn of(
-        call: &Call<'_>,
+        call: &'a Call<'a>,
         model: ValueRef<'_>,
         source: ValueRef<'_>,
         first_value: usize,
@@ -105,7 +108,7 @@ impl RankingCall {
             ValueRef::Text(name) if schema.is_none() => std::str::from_utf8(name).ok(),
             _ => None,
         };
-        let cached = cached.and_then(|name| cached_model(call.statements, ticket, name, call.state));
+        let cached = cached.and_then(|name| cached_model(call, ticket, name));
         let handle =
             cached.map_or_else(|| find_model(call.connection, model, schema, call.state, &limits), Ok)?;
         Self::with_handle(call, (handle, ticket), source, first_value, options, limits)
@@ -116,7 +119,7 @@ impl RankingCall {
     /// # Errors
     /// A source that does not exist or is not valid.
     pub fn with_handle(
-        call: &Call<'_>,
+        call: &'a Call<'a>,
         (handle, ticket): (ModelHandle, Ticket),
         source: ValueRef<'_>,
         first_value: usize,
@@ -130,12 +133,7 @@ impl RankingCall {
             None => Rc::new(Source::resolve(call.connection, &text, &limits)?),
         };
         let named = Rc::clone(&source);
-        Ok(Self { options, limits, handle, source, named, text, first_value, ticket, key })
-    }
-
-    /// The arguments after the options (rule 1.4).
-    fn values<'a>(&self, call: &Call<'a>) -> Vec<ValueRef<'a>> {
-        given_values(call, self.first_value)
+        Ok(Self { call, options, limits, handle, source, named, text, first_value, ticket, key })
     }
 
     /// The constraint of the model (slots) or of the option `diversify_by`.
@@ -163,33 +161,34 @@ impl RankingCall {
     ///
     /// # Errors
     /// As [`read`].
-    pub fn read_source(&self, call: &Call<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
-        let Self { options, limits, .. } = self;
-        let spec = ReadSpec { values: &self.values(call), ..spec };
-        if !Rc::ptr_eq(&self.source, &self.named) {
-            return read(call.connection, &self.source, spec, options, limits);
+    pub fn read_source(&self, spec: ReadSpec<'_>) -> Result<SourceRows> {
+        let Self { call: Call { connection, statements, .. }, source, options, limits, .. } = self;
+        let values = &self.call.values(self.first_value);
+        let call = SourceCall { connection, source, options, values, limits };
+        if !Rc::ptr_eq(source, &self.named) {
+            return read(call, spec);
         }
-        let kept = call.statements.take::<Plan>(&self.key);
+        let kept = statements.take::<Plan>(&self.key);
         let kept = kept.filter(|(_, plan)| plan.needs == needs(&spec));
-        let may_be_kept = kept.is_some() || !call.statements.sees_attached();
+        let may_be_kept = kept.is_some() || !statements.sees_attached();
         let (mut statement, plan) = if let Some(kept) = kept {
             kept
         } else {
-            let (statement, roles) = prepare(call.connection, &self.source, spec, options, limits)?;
-            let (source, roles) = (Rc::clone(&self.source), Rc::new(roles));
+            let (statement, roles) = prepare(call, spec)?;
+            let (source, roles) = (Rc::clone(source), Rc::new(roles));
             (statement, Rc::new(Plan { source, roles, needs: needs(&spec) }))
         };
         let Plan { source, roles, .. } = &*plan;
-        let rows = read_prepared(call.connection, (source, roles), &mut statement, spec, options, limits);
+        let rows = read_prepared(SourceCall { source, ..call }, roles, &mut statement, spec);
         if !is_first_version(&statement) {
             // The schema changed after the statement was prepared: its columns may be others.
-            let source = Source::resolve(call.connection, &self.text, limits)?;
-            return read(call.connection, &source, spec, options, limits);
+            let source = &Source::resolve(connection, &self.text, limits)?;
+            return read(SourceCall { source, ..call }, spec);
         }
         let (data, read_report) = rows?;
         let roles = Rc::clone(roles);
         if may_be_kept {
-            call.statements.keep(self.ticket, self.key.clone(), statement, plan);
+            statements.keep(self.ticket, self.key.clone(), statement, plan);
         }
         Ok(SourceRows { data, roles, read_report })
     }
@@ -199,18 +198,18 @@ impl RankingCall {
     ///
     /// # Errors
     /// Errors of scoring and of reading blocks of the model.
-    pub fn scored(&self, call: &Call<'_>, data: &Dataset) -> Result<Scored> {
+    pub fn scored(&self, data: &Dataset) -> Result<Scored> {
         let ModelHandle { model, key, .. } = &self.handle;
-        let fits = &call.state.fits;
+        let fits = &self.call.state.fits;
         let run = |control: &Control| ScoringJob::start(model, *key, data, fits, control);
         let operations = ScoringJob::operations(model, data);
-        let mut progress = self.limits.run_sized(call.connection, operations, run)?;
+        let mut progress = self.limits.run_sized(operations, run)?;
         loop {
             progress = match progress {
                 Step::Done(scored) => return Ok(scored),
                 Step::NeedsFits(job, queries) => {
-                    self.handle.fetch(call.connection, &job.targets(&queries), &self.limits)?;
-                    self.limits.run(call.connection, |control| job.advance(&queries, control))?
+                    self.handle.fetch(self.call.connection, &job.targets(&queries), &self.limits)?;
+                    self.limits.run(|control| job.advance(&queries, control))?
                 }
             };
         }

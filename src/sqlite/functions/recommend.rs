@@ -18,9 +18,9 @@ use crate::base::{Error, Params, Reservation, Result};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
-    Call, Database, Output, OutputRows, RunLimits, TableFunction, call_options, describe, id_of,
-    interruptible, row, whole_of,
+    Call, Output, OutputRows, RunLimits, TableFunction, describe, id_of, row, whole_of,
 };
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
@@ -47,7 +47,7 @@ pub const RECOMMEND: TableFunction = TableFunction::new(
 
 fn recommend(call: &Call<'_>) -> Result<OutputRows> {
     let (k, options, limits) = arguments(call)?;
-    limits.run_here(call.connection, || recommend_rows(call, k, &options, &limits))
+    limits.run_here(|| recommend_rows(call, k, &options, &limits))
 }
 
 fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimits) -> Result<OutputRows> {
@@ -77,14 +77,14 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     call.state.set_warnings(warnings);
     // 2. Lists are made one user at a time, rows one at a time.
     let rated = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
-    let (database, limits) = (Database::from_connection(call.connection), limits.clone());
+    let limits = limits.clone();
     let list = move |user_id: Id, index: Option<usize>| -> Result<OutputRows> {
         let _counted = (&handle.memory, &ids_memory);
         let factored = self::factored(&handle.model)?;
         let user = folded.clone().unwrap_or_else(|| factored.user(index));
         let is_new = user.is_new;
         limits.check_time()?;
-        let best = interruptible(database, || factored.best(&user, k, rated, among.as_deref()))?;
+        let best = limits.run_here(|| factored.best(&user, k, rated, among.as_deref()))?;
         let handle = handle.clone();
         let row = move |((item, score), rank): ((usize, f64), i64)| {
             let item = self::factored(&handle.model)?.items[item].clone();
@@ -163,9 +163,10 @@ impl Lists<'_> {
     /// The rows of a source, which must be those of one user; `problem` tells what they are otherwise.
     fn read(&self, text: &str, judgments: Judgments, problem: impl Fn(usize) -> String) -> Result<Dataset> {
         let Self { call, options, limits, model, .. } = *self;
-        let source = Source::resolve(call.connection, text, limits)?;
+        let (connection, source) = (call.connection, &Source::resolve(call.connection, text, limits)?);
         let spec = ReadSpec { judgments, ..ReadSpec::ranked(model, ListConstraint::None) };
-        let SourceRows { data, .. } = read(call.connection, &source, spec, options, limits)?;
+        let call = SourceCall { connection, source, options, values: &[], limits };
+        let SourceRows { data, .. } = read(call, spec)?;
         if data.n_queries() > 1 { Err(source.error(problem(data.n_queries()))) } else { Ok(data) }
     }
 
@@ -245,11 +246,11 @@ impl Lists<'_> {
 /// k and the options. Options may follow the user directly.
 fn arguments(call: &Call<'_>) -> Result<(usize, Params, RunLimits)> {
     let (k, options) = match (call.arguments[2], call.arguments[3]) {
-        (Some(ValueRef::Text(text)), None) => (None, Some(ValueRef::Text(text))),
-        (Some(ValueRef::Null), options) => (None, options),
-        given => given,
+        (Some(ValueRef::Text(_)), None) => (None, 2),
+        (Some(ValueRef::Null), _) => (None, 3),
+        (k, _) => (k, 3),
     };
-    let (options, limits) = call_options(options, Use::Recommend)?;
+    let (options, limits) = call.options(options, Use::Recommend)?;
     let allowed = "a whole number from 1 on, once; options are a JSON text";
     match (k, options.count("k")) {
         (None, k) => Ok((k.unwrap_or(DEFAULT_K), options, limits)),
@@ -274,7 +275,7 @@ pub const FACTORS: TableFunction =
     TableFunction::new("ltr_factors", "kind, id, bias, factors", "model", factors);
 
 fn factors(call: &Call<'_>) -> Result<OutputRows> {
-    let handle = model(call.connection, call.argument(0), None, call.state, &RunLimits::default())?;
+    let handle = model(call.connection, call.argument(0), None, call.state, &RunLimits::of(call.connection))?;
     let model = handle.model;
     let entries = factored(&model)?.users.len() + factored(&model)?.items.len();
     Ok(Box::new((0..entries).map(move |entry| Ok(factor_row(factored(&model)?, entry)))))

@@ -8,10 +8,10 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::evaluate::{Judged, evaluate_judged, judged, metrics};
+use super::evaluate::{Judged, Measured, judged, measure, metrics};
 use super::plot::{self, ranked};
 use super::ranking_call::RankingCall;
-use crate::apply::{Evaluation, METRIC_COST, evaluate};
+use crate::apply::{METRIC_COST, evaluate};
 use crate::base::{Control, Error, Result};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::Dataset;
@@ -20,8 +20,8 @@ use crate::plot::{Align, Bar, Bars, Page, counted, decimal, number, shortened};
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::plot::ranked::{draw_pair, grade_groups, label};
 use crate::sqlite::functions::ranking_call::NO_VALUES;
-use crate::sqlite::glue::{Call, Output, ScalarCall, ScalarFunction};
-use crate::sqlite::store::Store;
+use crate::sqlite::glue::{Output, ScalarCall, ScalarFunction};
+use crate::sqlite::store::{NamedVersion, Store};
 use crate::train::options::Use;
 use crate::train::select::fold_numbers;
 use crate::train::single_feature::{CrossFitted, cross_fitted, order_by};
@@ -35,14 +35,13 @@ const DEFAULT_METRICS: [&str; 4] = ["ndcg@10", "ndcg@5", "map", "mrr"];
 fn report(call: &ScalarCall<'_>) -> Result<Output> {
     let arguments = [call.argument(0), call.argument(1), call.argument(2)];
     call.with_call(&arguments, |call| {
-        let request = RankingCall::new(call, Use::Evaluate)?;
-        request.limits.run_here(call.connection, || page(call, &request).map(Output::Text))
+        RankingCall::run(call, Use::Evaluate, |request| page(request).map(Output::Text))
     })
 }
 
 /// What a page is about.
 struct Subject<'a> {
-    request: &'a RankingCall,
+    request: &'a RankingCall<'a>,
     measured: Measured,
     metrics: Vec<Metric>,
     /// Name and version, or the algorithm of a BLOB.
@@ -53,12 +52,6 @@ struct Subject<'a> {
     previous: Option<(String, i64)>,
 }
 
-/// How a model ranks the source.
-struct Measured {
-    judged: Judged,
-    evaluation: Evaluation,
-}
-
 impl Subject<'_> {
     /// The first metric.
     fn metric(&self) -> &Metric {
@@ -66,15 +59,15 @@ impl Subject<'_> {
     }
 }
 
-fn page(call: &Call<'_>, request: &RankingCall) -> Result<String> {
-    let subject = subject(call, request)?;
+fn page(request: &RankingCall<'_>) -> Result<String> {
+    let subject = subject(request)?;
     let mut page = Page::default();
     page.heading(1, &subject.name);
     summary(&mut page, &subject);
     page.heading(2, "Warnings");
     warnings(&mut page, &subject);
     page.heading(2, "Compared with simpler rankings");
-    comparison(call, &subject, &mut page)?;
+    comparison(&subject, &mut page)?;
     page.heading(2, "What the scores mean");
     let plots = [
         ranked::draw_calibration(&subject.measured.judged, &subject.name)?,
@@ -82,35 +75,36 @@ fn page(call: &Call<'_>, request: &RankingCall) -> Result<String> {
     ];
     page.figures(&plots);
     page.heading(2, "Model and training");
-    model_plots(call, &subject, &mut page)?;
+    model_plots(&subject, &mut page)?;
     page.heading(2, "Worst queries");
     worst_queries(&mut page, &subject);
     page.heading(2, "Data");
     data(&mut page, &subject)?;
     page.heading(2, "Card");
     card(&mut page, &subject);
-    call.state.set_warnings(subject.measured.judged.warnings);
+    request.call.state.set_warnings(subject.measured.judged.warnings);
     Ok(page.finish(&format!("Report of {}", subject.name)))
 }
 
 /// Measures the model, and reads what is stored beside it.
-fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>> {
+fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
+    let call = request.call;
     // Options of one metric do not fit all of the default metrics.
     let metrics = match request.options.get("metric") {
         Some(_) => metrics(&request.options)?,
         None => metrics(&request.options.clone().with("metric", json!(DEFAULT_METRICS)))
             .or_else(|_| metrics(&request.options))?,
     };
-    let measured = measured(call, request, &metrics)?;
+    let measured = measure(request, judged(request)?, &metrics)?;
     let algorithm = &request.handle.model.card.algorithm;
     let (name, stored, previous) = match call.argument(0) {
         ValueRef::Text(text) => {
             let store = Store::new(call.connection, request.options.text("schema"), &request.limits)?;
-            let text = String::from_utf8_lossy(text);
-            let (name, version, stored) = store.report(&text, &request.limits)?;
-            let previous = store.previous(&name, version, &request.limits)?;
+            let found = store.version(&String::from_utf8_lossy(text))?;
+            let previous = store.previous(&found)?;
+            let NamedVersion { name, version, report } = found;
             let previous = previous.map(|version| (name.clone(), version));
-            let stored = serde_json::from_str(&stored).unwrap_or(Value::Null);
+            let stored = serde_json::from_str(&report).unwrap_or(Value::Null);
             (format!("{name} (version {version})"), stored, previous)
         }
         _ => (format!("a model of {algorithm}"), Value::Null, None),
@@ -118,21 +112,14 @@ fn subject<'a>(call: &Call<'_>, request: &'a RankingCall) -> Result<Subject<'a>>
     Ok(Subject { request, measured, metrics, name, stored, previous })
 }
 
-/// Reads, scores and measures the source.
-fn measured(call: &Call<'_>, request: &RankingCall, metrics: &[Metric]) -> Result<Measured> {
-    let judged = judged(call, request)?;
-    let evaluation = evaluate_judged(call, request, &judged, metrics)?;
-    Ok(Measured { judged, evaluation })
-}
-
 /// Plots of the model and its training; what has no plot is left out.
-fn model_plots(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()> {
+fn model_plots(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     let (handle, name) = (&subject.request.handle, &subject.name);
     let can = handle.model.capabilities();
     let mut drawn =
         vec![plot::draw_validation(&handle.model, name), plot::draw_training(&handle.model, name)];
     if can.linear && !can.query_dependent {
-        drawn.insert(0, ranked::draw_weights(call, handle, None, name));
+        drawn.insert(0, ranked::draw_weights(subject.request.call, handle, ValueRef::Null, name));
     }
     let (mut plots, mut notes) = (Vec::new(), Vec::new());
     for plot in drawn {
@@ -167,7 +154,7 @@ fn text_of(error: Error) -> Result<String> {
 const FOLDS: usize = 5;
 
 /// Bars of the model and of simpler rankings; each query with this version and the previous one.
-fn comparison(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result<()> {
+fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, .. } = subject;
     let metric = subject.metric();
     let bar = |name: String, value: Option<f64>| value.map(|value| Bar { name, value, interval: None });
@@ -175,17 +162,12 @@ fn comparison(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result
     let (mut plots, mut notes) = (Vec::new(), Vec::new());
     // 1. The previous version, if it can rank these rows.
     if let Some((name, version)) = &subject.previous {
-        match measure_previous(call, subject, &format!("{name}@{version}")) {
+        match measure_previous(subject, &format!("{name}@{version}")) {
             Ok(found) => {
                 bars.push(bar(format!("version {version} (previous)"), found.evaluation.means[0]));
-                plots.extend(draw_pair(
-                    metric,
-                    &judged.data.query_ids,
-                    [
-                        (&subject.name, evaluation),
-                        (&format!("{name} (version {version})"), &found.evaluation),
-                    ],
-                )?);
+                let previous = format!("{name} (version {version})");
+                let models = [(&*subject.name, evaluation), (&*previous, &found.evaluation)];
+                plots.extend(draw_pair(metric, &judged.data.query_ids, models)?);
                 if found.judged.in_training {
                     notes.push(format!(
                         "Version {version} was trained on these rows, so its value is too good."
@@ -198,7 +180,7 @@ fn comparison(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result
         }
     }
     // 2. The best single feature, and a random order: all documents have the same score.
-    if let Some(found) = best_feature(call, subject)? {
+    if let Some(found) = best_feature(subject)? {
         let CrossFitted { value, chosen } = found;
         let name =
             if let [(only, _)] = &chosen[..] { only.clone() } else { "best single feature".to_owned() };
@@ -218,10 +200,7 @@ fn comparison(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result
     let operations = same.len().saturating_mul(METRIC_COST);
     let work =
         |control: &Control| evaluate(&judged.data, &same, std::slice::from_ref(metric), undefined, control);
-    bars.push(bar(
-        "random order".to_owned(),
-        request.limits.run_sized(call.connection, operations, work)?.means[0],
-    ));
+    bars.push(bar("random order".to_owned(), request.limits.run_sized(operations, work)?.means[0]));
     let bars: Vec<Bar> = bars.into_iter().flatten().collect();
     if bars.is_empty() {
         page.paragraph("The metric has no value for any query: no query has a relevant document.");
@@ -240,12 +219,12 @@ fn comparison(call: &Call<'_>, subject: &Subject<'_>, page: &mut Page) -> Result
 }
 
 /// The first metric of the previous version on the same source.
-fn measure_previous(call: &Call<'_>, subject: &Subject<'_>, previous: &str) -> Result<Measured> {
-    let request = subject.request;
+fn measure_previous(subject: &Subject<'_>, previous: &str) -> Result<Measured> {
+    let (request, call) = (subject.request, subject.request.call);
     let model = ValueRef::Text(previous.as_bytes());
     let (options, limits) = (request.options.clone(), request.limits.clone());
     let request = RankingCall::of(call, model, call.argument(1), NO_VALUES, options, limits)?;
-    let found = measured(call, &request, &subject.metrics[..1])?;
+    let found = measure(&request, judged(&request)?, &subject.metrics[..1])?;
     if found.judged.data.query_ids != subject.measured.judged.data.query_ids {
         return Err(other_queries(&request));
     }
@@ -253,7 +232,7 @@ fn measure_previous(call: &Call<'_>, subject: &Subject<'_>, previous: &str) -> R
 }
 
 /// The best ranking by one feature, cross-fitted; `None` without features, or with one query.
-fn best_feature(call: &Call<'_>, subject: &Subject<'_>) -> Result<Option<CrossFitted>> {
+fn best_feature(subject: &Subject<'_>) -> Result<Option<CrossFitted>> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, .. } = subject;
     let (data, constraint) = (&judged.data, request.constraint()?);
     let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
@@ -269,7 +248,7 @@ fn best_feature(call: &Call<'_>, subject: &Subject<'_>) -> Result<Option<CrossFi
     let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(2 * METRIC_COST);
     let measure = (subject.metric(), undefined);
     let work = |control: &Control| cross_fitted(data, measure, constraint, (folds, &fold_of), control);
-    request.limits.run_sized(call.connection, operations, work)
+    request.limits.run_sized(operations, work)
 }
 
 // Tables and texts of a report.

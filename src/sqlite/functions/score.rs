@@ -17,11 +17,11 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::ranking_call::RankingCall;
 use crate::apply::{Fit, PairScorer, PointScorer, function_for};
 use crate::base::{Error, Params, Result};
-use crate::data::{Categories, Missing, QueryValue, Scaling};
+use crate::data::{Missing, QueryValue, Scaling};
 use crate::learn::space::{Form, Function, Space};
 use crate::model::{Card, Key, Linear, Model, Ranker, TrainingColumns};
 use crate::sqlite::glue::{
-    Call, ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, query_values, run_fit, vector_argument,
+    ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, query_values, run_fit, vector_argument,
 };
 use crate::sqlite::store::model;
 use crate::train::options::SCORE_KEY;
@@ -178,7 +178,7 @@ fn of_query<S: DocumentScorer>(call: &ScalarCall<'_>) -> Result<Output> {
 
 fn load(call: &ScalarCall<'_>) -> Result<ModelHandle> {
     call.with_connection(|connection| {
-        model(connection, call.context.get_raw(0), None, call.state, &RunLimits::default())
+        model(connection, call.context.get_raw(0), None, call.state, &RunLimits::of(connection))
     })
 }
 
@@ -190,7 +190,7 @@ fn scorer<S: DocumentScorer>(
     let ModelHandle { model, key, .. } = handle;
     let run = |features: &[f64], fit: &Fit<'_>| {
         call.with_connection(|connection| {
-            handle.fetch(connection, &[features], &RunLimits::default())?;
+            handle.fetch(connection, &[features], &RunLimits::of(connection))?;
             run_fit(connection, fit)
         })
     };
@@ -234,14 +234,11 @@ pub fn column_model(score: &str, columns: TrainingColumns) -> Result<ModelHandle
     let card = Card {
         algorithm: "regression".to_owned(),
         features: vec![score.to_owned()],
-        categories: Categories::default(),
         columns,
-        missing: Missing::Error,
         means: vec![0.0],
-        slots: false,
         settings: json!({}),
         summary: json!({}),
-        log: Vec::new(),
+        ..Card::default()
     };
     let function = Function { weights: vec![1.0], objective: 0.0, gap: 0.0 };
     let ranker = Ranker::Linear(Linear::new(Space::linear(1, Form::Scoring), function));
@@ -254,7 +251,7 @@ pub fn column_model(score: &str, columns: TrainingColumns) -> Result<ModelHandle
 }
 
 /// An error of this ranking, or one that says that the column does not exist or is NULL.
-pub fn explained(call: &Call<'_>, ranking: &RankingCall, score: &str, error: Error) -> Error {
+pub fn explained(ranking: &RankingCall<'_>, score: &str, error: Error) -> Error {
     let error = match error {
         Error::Row { source_text, row, column, problem }
             if problem.starts_with("NULL") && column.eq_ignore_ascii_case(score) =>
@@ -264,7 +261,7 @@ pub fn explained(call: &Call<'_>, ranking: &RankingCall, score: &str, error: Err
         }
         other => other,
     };
-    let names = ranking.source.columns(call.connection, &ranking.limits).unwrap_or_default();
+    let names = ranking.source.columns(ranking.call.connection, &ranking.limits).unwrap_or_default();
     if names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(score)) {
         return error;
     }

@@ -18,12 +18,11 @@ use super::buckets;
 use crate::base::{Error, Params, Reservation, Result, shorten};
 use crate::data::{Dataset, RowOrder};
 use crate::model::{LinearPrior, Model};
-use crate::sqlite::glue::{
-    Output, RunLimits, ScalarCall, ScalarFunction, State, call_options, text_argument,
-};
+use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, State, text_argument};
 use crate::sqlite::source::Source;
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
-use crate::sqlite::store::{Activation, BaseVersion, NewVersion, Store, check_name, model};
+use crate::sqlite::store::{BaseVersion, NamedVersion, NewVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, Columns, Input};
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
@@ -45,8 +44,6 @@ struct TrainRequest<'a> {
     /// Values for the statement of the source.
     values: Vec<ValueRef<'a>>,
     limits: RunLimits,
-    /// The prior, if it is a stored model.
-    prior: Option<StoredPrior>,
 }
 
 /// The stored model that a penalty shrinks to.
@@ -110,6 +107,9 @@ pub(super) struct TrainingReport {
     pub log_seconds: Option<Vec<f64>>,
 }
 
+/// A model, and the report of its training.
+pub(super) type Trained = (Encoded, TrainingReport);
+
 impl TrainingReport {
     /// The report of a finished training and its model.
     pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
@@ -136,12 +136,7 @@ impl TrainingReport {
     ///
     /// # Errors
     /// As [`Encoded::new`].
-    pub fn encode(
-        mut self,
-        connection: &Connection,
-        model: Model,
-        limits: &RunLimits,
-    ) -> Result<(Encoded, Self)> {
+    pub fn encode(mut self, connection: &Connection, model: Model, limits: &RunLimits) -> Result<Trained> {
         let encoded = Encoded::new(model, most_bytes(connection), limits.memory())?;
         self.seconds.all = limits.seconds();
         Ok((encoded, self))
@@ -169,18 +164,16 @@ pub(super) struct Seconds {
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
     let mut request = TrainRequest::new(call, Use::Train)?;
-    let options = request.training.options().clone();
+    let (options, limits) = (request.training.options().clone(), request.limits.clone());
     let name = options.text("name").unwrap_or(request.training.algorithm().name).to_owned();
     check_name(&name)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        let store = Store::new(connection, options.text("schema"), &request.limits)?;
-        store.prepare(&request.limits)?;
-        request.read_prior(connection, call.state)?;
-        let (model, training) = request.limits.run_here(connection, || request.execute(connection))?;
+        let store = Store::new(connection, options.text("schema"), &limits)?;
+        store.prepare()?;
+        let (model, training) = limits.run_here(|| request.execute(connection, call.state))?;
         let report = StoredReport { name, version: None, active: None, from: Start::New, training };
-        let keep_how = Keep { state: call.state, options: &options, limits: &request.limits, base: None };
-        keep(&store, report, &model, &keep_how)
+        keep(&store, report, &model, &Keep { state: call.state, options: &options, base: None })
     })
 }
 
@@ -188,7 +181,6 @@ fn train(call: &ScalarCall<'_>) -> Result<Output> {
 pub(super) struct Keep<'a> {
     pub state: &'a State,
     pub options: &'a Params,
-    pub limits: &'a RunLimits,
     /// The version that an update continues.
     pub base: Option<&'a BaseVersion>,
 }
@@ -207,11 +199,11 @@ pub(super) fn keep(
         algorithm: report.training.algorithm,
         report: &to_json(&report)?,
         model: &model.bytes,
-        activation: if activate { Activation::Activate } else { Activation::KeepInactive },
+        activate,
         keep_versions: how.options.count("keep_versions"),
         base: how.base,
     };
-    let stored = store.put(&new, how.limits)?;
+    let stored = store.put(&new)?;
     (report.version, report.active) = (Some(stored.version), Some(activate));
     report.training.warnings.extend(stored.warnings);
     how.state.set_warnings(report.training.warnings.clone());
@@ -236,8 +228,8 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
     let mut request = TrainRequest::new(call, Use::Fit)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        request.read_prior(connection, call.state)?;
-        let (model, training) = request.limits.run_here(connection, || request.execute(connection))?;
+        let limits = request.limits.clone();
+        let (model, training) = limits.run_here(|| request.execute(connection, call.state))?;
         call.state.set_warnings(training.warnings);
         Ok(Output::Blob(model.bytes))
     })
@@ -246,39 +238,31 @@ fn fit(call: &ScalarCall<'_>) -> Result<Output> {
 impl<'a> TrainRequest<'a> {
     fn new(call: &'a ScalarCall<'_>, used: Use) -> Result<Self> {
         let (algorithm, source) = algorithm_and_source(call.argument(0), call.argument(1))?;
-        let (options, limits) = call_options(call.argument(2), used)?;
+        let (options, limits) = call.options(2, used)?;
         let training = Training::new(algorithm, options)?;
         let values = (3..).map_while(|index| call.argument(index)).collect();
-        Ok(Self { training, source, values, limits, prior: None })
-    }
-
-    /// Reads the stored model that is the prior, if one is named.
-    fn read_prior(&mut self, connection: &Connection, state: &State) -> Result<()> {
-        let training = &mut self.training;
-        self.prior = stored_prior(connection, state, training.input(), training.options(), &self.limits)?;
-        if let Some(prior) = &self.prior {
-            training.set_prior(prior.function.clone());
-        }
-        Ok(())
+        Ok(Self { training, source, values, limits })
     }
 
     /// Reads, trains and encodes: the model, and the report.
-    fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
-        // 1. The rows.
-        let Self { training, limits, .. } = self;
+    fn execute(&mut self, connection: &Connection, state: &State) -> Result<Trained> {
+        // 1. The prior and the rows.
+        let Self { training, source: text, values, limits } = self;
+        let prior = stored_prior(connection, state, training.input(), training.options(), limits)?;
+        if let Some(prior) = &prior {
+            training.set_prior(prior.function.clone());
+        }
         let (options, input) = (training.options(), training.input());
-        let source = Source::resolve(connection, &self.source, limits)?;
+        let source = &Source::resolve(connection, text, limits)?;
+        let call = SourceCall { connection, source, options, values, limits };
         #[cfg(feature = "buckets")]
-        if let Some(trained) =
-            buckets::train(connection, training, (&source, &self.source), &self.values, limits)?
-        {
+        if let Some(trained) = buckets::train(call, training, text)? {
             return Ok(trained);
         }
-        let spec = ReadSpec { values: &self.values, ..training_spec(input, self.prior.as_ref()) };
-        let rows = read_judged(connection, &source, input, spec, options, limits)?;
+        let rows = read_judged(call, input, training_spec(input, prior.as_ref()))?;
         let SourceRows { data, roles, read_report } = rows;
         let reading = limits.seconds();
-        let (validation, _validation_memory) = self.validation(connection, input, &data)?.unzip();
+        let (validation, _validation_memory) = validation(call, input, &data)?.unzip();
         let advice = roles.advice(options);
         let fates = roles.fates(&data, &read_report, advice);
         let ignored = read_report.ignored.clone();
@@ -286,44 +270,42 @@ impl<'a> TrainRequest<'a> {
         let rows = Rows { data, read_report, validation, roles: columns, advice, fates };
         // 2. The training.
         let most = most_bytes(connection);
-        let finished = limits.run(connection, |control| training.run(rows, most, control));
+        let finished = limits.run(|control| training.run(rows, most, control));
         let finished = finished.map_err(|problem| training.error(problem))?;
         // 3. The report and the model.
         let algorithm = training.algorithm();
         let roles = roles.report(&ignored, &finished.model.card.categories);
-        let about = About { algorithm, source: &self.source, roles, added: None, reading };
+        let about = About { algorithm, source: text, roles, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
-        if let (Some(text), Some(prior)) = (input.prior, &self.prior) {
+        if let (Some(text), Some(prior)) = (input.prior, &prior) {
             report.settings["prior"] = json!(format!("@{text}"));
             let model = json!({ "name": prior.name, "version": prior.version });
             report.volatile.insert("prior_model".to_owned(), model);
         }
         report.encode(connection, model, limits)
     }
+}
 
-    /// The judged documents of the source to validate on, if there is one.
-    fn validation(
-        &self,
-        connection: &Connection,
-        input: Input<'_>,
-        data: &Dataset,
-    ) -> Result<Option<(Dataset, Reservation)>> {
-        let Some(text) = input.validation else { return Ok(None) };
-        let source = Source::resolve(connection, text, &self.limits)?;
-        let spec = ReadSpec {
-            feature_set: FeatureSet::Known,
-            categories: CategoryColumns::Known(&data.categories),
-            ..read_spec(input, RowOrder::Canonical)
-        };
-        let SourceRows { data: other, read_report, .. } =
-            read(connection, &source, spec, self.training.options(), &self.limits)?;
-        // Its features are copied in the order of the training.
-        let what = "a copy of the validation data";
-        let copy = self.limits.memory().reserve(other.features.bytes(), what, "use fewer rows")?;
-        let matched = other.matching(data).map_err(|problem| source.error(problem))?;
-        drop(copy);
-        Ok(Some((matched, read_report.memory)))
-    }
+/// The judged documents of the source to validate on, if there is one.
+fn validation(
+    call: SourceCall<'_>,
+    input: Input<'_>,
+    data: &Dataset,
+) -> Result<Option<(Dataset, Reservation)>> {
+    let Some(text) = input.validation else { return Ok(None) };
+    let source = &Source::resolve(call.connection, text, call.limits)?;
+    let spec = ReadSpec {
+        feature_set: FeatureSet::Known,
+        categories: CategoryColumns::Known(&data.categories),
+        ..read_spec(input, RowOrder::Canonical)
+    };
+    let rows = read(SourceCall { source, values: &[], ..call }, spec)?;
+    // Its features are copied in the order of the training.
+    let what = "a copy of the validation data";
+    let copy = call.limits.memory().reserve(rows.data.features.bytes(), what, "use fewer rows")?;
+    let matched = rows.data.matching(data).map_err(|problem| source.error(problem))?;
+    drop(copy);
+    Ok(Some((matched, rows.read_report.memory)))
 }
 
 /// The stored model that the options name as the prior, if they name one.
@@ -339,7 +321,7 @@ pub(super) fn stored_prior(
 ) -> Result<Option<StoredPrior>> {
     let Some(text) = input.prior else { return Ok(None) };
     let schema = options.text("schema");
-    let (name, version, _) = Store::new(connection, schema, limits)?.report(text, limits)?;
+    let NamedVersion { name, version, .. } = Store::new(connection, schema, limits)?.version(text)?;
     // Read the version named in the report, even if another becomes active.
     let exact = format!("{name}@{version}");
     let handle = model(connection, ValueRef::Text(exact.as_bytes()), schema, state, limits)?;
@@ -353,16 +335,9 @@ pub(super) fn stored_prior(
 ///
 /// # Errors
 /// As [`read`]; no rows.
-pub(super) fn read_judged(
-    connection: &Connection,
-    source: &Source,
-    input: Input<'_>,
-    spec: ReadSpec<'_>,
-    options: &Params,
-    limits: &RunLimits,
-) -> Result<SourceRows> {
-    let mut rows = read(connection, source, spec, options, limits)?;
-    check_rows(&mut rows.data, input).map_err(|problem| source.error(problem))?;
+pub(super) fn read_judged(call: SourceCall<'_>, input: Input<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
+    let mut rows = read(call, spec)?;
+    check_rows(&mut rows.data, input).map_err(|problem| call.source.error(problem))?;
     Ok(rows)
 }
 

@@ -11,35 +11,23 @@
 //! Features are matched by name as in `ltr_rank`. The stored scaling and means are applied. A model of an algorithm without
 //! updates is refused.
 
-use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::train::{About, Keep, Start, StoredReport, TrainingReport, keep};
-use crate::base::{Control, Error, Params, Result};
+use super::train::{About, Keep, Start, StoredReport, Trained, TrainingReport, keep};
+use crate::base::{Error, Params, Result};
 use crate::data::{ListConstraint, RowOrder};
 use crate::model::{Key, Model, Ranker};
-use crate::sqlite::glue::{
-    ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, call_options, text_argument,
-};
+use crate::sqlite::glue::{ModelHandle, Output, ScalarCall, ScalarFunction, text_argument};
 use crate::sqlite::source::Source;
+use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
-use crate::sqlite::store::{BaseVersion, Store, check_name, model};
+use crate::sqlite::store::{BaseVersion, NamedVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
 use crate::train::options::{OnConflict, Use};
-use crate::train::protocol::{self, Encoded, Rows};
+use crate::train::protocol::{self, Rows};
 
 /// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction::new("ltr_update", "model, source [, options]", update);
-
-/// The checked arguments of an update.
-struct UpdateRequest<'a> {
-    model: &'a Model,
-    algorithm: &'static AlgorithmDef,
-    resume: ResumeFn,
-    source: &'a str,
-    options: &'a Params,
-    limits: &'a RunLimits,
-}
 
 /// Number of attempts with `"on_conflict": "retry"`. Each failed one means that another connection stored a version.
 const MOST_ATTEMPTS: usize = 100;
@@ -48,7 +36,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
     let source = call
         .argument(1)
         .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
-    let (options, limits) = call_options(call.argument(2), Use::Update)?;
+    let (options, limits) = call.options(2, Use::Update)?;
     let attempts = match options.choice("on_conflict")?.unwrap_or(OnConflict::Error) {
         OnConflict::Error => 1,
         OnConflict::Retry => MOST_ATTEMPTS,
@@ -56,10 +44,10 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
         let store = Store::new(connection, options.text("schema"), &limits)?;
-        store.prepare(&limits)?;
+        store.prepare()?;
         let mut attempt = 1;
         loop {
-            match update_once(call, connection, &store, (&source, &options, &limits)) {
+            match update_once(call, &store, &source, &options) {
                 Err(Error::Conflict(_)) if attempt < attempts => limits.check_time()?,
                 Err(Error::Conflict(_)) if attempts > 1 => return Err(too_many_conflicts()),
                 outcome => return outcome,
@@ -77,17 +65,13 @@ fn too_many_conflicts() -> Error {
 }
 
 /// Reads the model and the source, and stores a new version on the version that was read.
-fn update_once(
-    call: &ScalarCall<'_>,
-    connection: &Connection,
-    store: &Store<'_>,
-    (source, options, limits): (&str, &Params, &RunLimits),
-) -> Result<Output> {
+fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &Params) -> Result<Output> {
+    let Store { connection, limits, .. } = *store;
     // 1. The model.
     let argument = call.argument(0).unwrap_or(ValueRef::Null);
     let ModelHandle { model, key, .. } =
         model(connection, argument, options.text("schema"), call.state, limits)?;
-    let base = base(store, argument, key, limits)?;
+    let base = base(store, argument, key)?;
     let algorithm = algorithm::find(&model.card.algorithm)?;
     let resume = resume(algorithm, base.as_ref())?;
     // 2. The name of the new version.
@@ -98,25 +82,23 @@ fn update_once(
     })?;
     check_name(&name)?;
     // 3. The work.
-    let request = UpdateRequest { model: &model, algorithm, resume, source, options, limits };
-    let (model, training) = limits.run_here(connection, || request.execute(connection))?;
+    let (model, training) = limits.run_here(|| {
+        let source = &Source::resolve(connection, text, limits)?;
+        let call = SourceCall { connection, source, options, values: &[], limits };
+        train_further(&model, (algorithm, resume), call, text)
+    })?;
     let from = base
         .as_ref()
         .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });
     let report = StoredReport { name, version: None, active: None, from, training };
-    keep(store, report, &model, &Keep { state: call.state, options, limits, base: base.as_ref() })
+    keep(store, report, &model, &Keep { state: call.state, options, base: base.as_ref() })
 }
 
 /// The stored version that the argument means; none for a BLOB.
-fn base(
-    store: &Store<'_>,
-    argument: ValueRef<'_>,
-    key: Key,
-    limits: &RunLimits,
-) -> Result<Option<BaseVersion>> {
+fn base(store: &Store<'_>, argument: ValueRef<'_>, key: Key) -> Result<Option<BaseVersion>> {
     let ValueRef::Text(text) = argument else { return Ok(None) };
     let argument = String::from_utf8_lossy(text).into_owned();
-    let (name, version, _) = store.report(&argument, limits)?;
+    let NamedVersion { name, version, .. } = store.version(&argument)?;
     Ok(Some(BaseVersion { argument, name, version, key }))
 }
 
@@ -131,42 +113,37 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
     })
 }
 
-impl UpdateRequest<'_> {
-    /// Reads, fits and encodes: the bytes of the model, and the report.
-    fn execute(&self, connection: &Connection) -> Result<(Encoded, TrainingReport)> {
-        // 1. Rows, in the order of the source.
-        let model = self.model;
-        let source = Source::resolve(connection, self.source, self.limits)?;
-        let previous = match &model.ranker {
-            Ranker::Online(online) => &online.state().summaries[..],
-            _ => &[],
-        };
-        let spec = ReadSpec {
-            model: Some(model),
-            feature_set: FeatureSet::Known,
-            previous,
-            doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
-            ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
-        };
-        let SourceRows { data, roles, read_report } =
-            read(connection, &source, spec, self.options, self.limits)?;
-        let reading = self.limits.seconds();
-        if data.n_docs() == 0 {
-            return Err(source.error("0 rows; an update needs judged documents"));
-        }
-        // 2. The fit.
-        let advice = roles.advice(self.options);
-        let fates = roles.fates(&data, &read_report, advice);
-        let columns = roles.training_columns(&read_report.ignored);
-        let named = roles.report(&read_report.ignored, &model.card.categories);
-        let rows = Rows { data, read_report, validation: None, roles: columns, advice, fates };
-        let how = (self.algorithm, self.resume);
-        let resume = |control: &Control| protocol::update(model, how, rows, self.options, control);
-        let (added, finished) = self.limits.run(connection, resume)?;
-        // 3. The report and the model. Counts include earlier rows.
-        let (algorithm, source, added) = (self.algorithm, self.source, Some(added));
-        let about = About { algorithm, source, roles: named, added, reading };
-        let (model, report) = TrainingReport::new(finished, about);
-        report.encode(connection, model, self.limits)
+/// Reads, fits and encodes: the bytes of the model, and the report. `how`: the algorithm, and its function that trains further.
+fn train_further(
+    model: &Model,
+    how: (&'static AlgorithmDef, ResumeFn),
+    call: SourceCall<'_>,
+    text: &str,
+) -> Result<Trained> {
+    // 1. Rows, in the order of the source.
+    let SourceCall { connection, source, options, limits, .. } = call;
+    let previous = if let Ranker::Online(online) = &model.ranker { &online.state.summaries[..] } else { &[] };
+    let spec = ReadSpec {
+        model: Some(model),
+        feature_set: FeatureSet::Known,
+        previous,
+        doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
+        ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
+    };
+    let SourceRows { data, roles, read_report } = read(call, spec)?;
+    let reading = limits.seconds();
+    if data.n_docs() == 0 {
+        return Err(source.error("0 rows; an update needs judged documents"));
     }
+    // 2. The fit.
+    let advice = roles.advice(options);
+    let fates = roles.fates(&data, &read_report, advice);
+    let columns = roles.training_columns(&read_report.ignored);
+    let named = roles.report(&read_report.ignored, &model.card.categories);
+    let rows = Rows { data, read_report, validation: None, roles: columns, advice, fates };
+    let (added, finished) = limits.run(|control| protocol::update(model, how, rows, options, control))?;
+    // 3. The report and the model. Counts include earlier rows.
+    let about = About { algorithm: how.0, source: text, roles: named, added: Some(added), reading };
+    let (model, report) = TrainingReport::new(finished, about);
+    report.encode(connection, model, limits)
 }

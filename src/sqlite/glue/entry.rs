@@ -20,16 +20,18 @@ const OLDEST: c_int = 3_038_000;
 /// The SQLite library that this copy of the extension serves: the address of its function table, and its version.
 static HOST: OnceLock<(usize, c_int)> = OnceLock::new();
 
+/// Where an entry point leaves a message of SQLite's memory.
+type Message = *mut *mut c_char;
+
+/// The function table of the host.
+type Api = *mut ffi::sqlite3_api_routines;
+
 /// Entry point under the name that every host tries.
 ///
 /// # Safety
 /// Called by SQLite with its own arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sqlite3_extension_init(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-) -> c_int {
+pub unsafe extern "C" fn sqlite3_extension_init(db: *mut ffi::sqlite3, message: Message, api: Api) -> c_int {
     // SAFETY: the same contract.
     unsafe { load(db, message, api, Files::Allowed) }
 }
@@ -39,11 +41,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(
 /// # Safety
 /// Called by SQLite with its own arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sqlite3_sqliteltr_init(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-) -> c_int {
+pub unsafe extern "C" fn sqlite3_sqliteltr_init(db: *mut ffi::sqlite3, message: Message, api: Api) -> c_int {
     // SAFETY: the same contract.
     unsafe { sqlite3_extension_init(db, message, api) }
 }
@@ -55,8 +53,8 @@ pub unsafe extern "C" fn sqlite3_sqliteltr_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sqlite3_sqliteltr_nofiles_init(
     db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
+    message: Message,
+    api: Api,
 ) -> c_int {
     // SAFETY: the same contract.
     unsafe { load(db, message, api, Files::Denied) }
@@ -66,12 +64,7 @@ pub unsafe extern "C" fn sqlite3_sqliteltr_nofiles_init(
 ///
 /// # Safety
 /// The arguments are those that SQLite gives to an entry point.
-unsafe fn load(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-    files: Files,
-) -> c_int {
+unsafe fn load(db: *mut ffi::sqlite3, message: Message, api: Api, files: Files) -> c_int {
     // SAFETY: the arguments are SQLite's, as this function's own contract says.
     let load = || unsafe { init(db, message, api, files) };
     catch_unwind(AssertUnwindSafe(load)).unwrap_or(ffi::SQLITE_ERROR)
@@ -79,12 +72,7 @@ unsafe fn load(
 
 /// # Safety
 /// The arguments are those that SQLite gives to an entry point.
-unsafe fn init(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-    files: Files,
-) -> c_int {
+unsafe fn init(db: *mut ffi::sqlite3, message: Message, api: Api, files: Files) -> c_int {
     if api.is_null() {
         return ffi::SQLITE_ERROR;
     }
@@ -125,11 +113,7 @@ fn check_host(api: usize, version: c_int) -> Result<(), String> {
 
 /// # Safety
 /// The arguments are those that SQLite gives to an entry point; the library stays in memory.
-unsafe fn register_into(
-    db: *mut ffi::sqlite3,
-    api: *mut ffi::sqlite3_api_routines,
-    files: Files,
-) -> Result<(), String> {
+unsafe fn register_into(db: *mut ffi::sqlite3, api: Api, files: Files) -> Result<(), String> {
     // SAFETY: `api` is the host's table, and `db` is open during this call. `from_handle` does not close it.
     let connection = unsafe {
         ffi::rusqlite_extension_init2(api).map_err(|problem| problem.to_string())?;
@@ -176,7 +160,7 @@ fn pin() -> bool {
 
 /// # Safety
 /// `api` is the table of a host.
-unsafe fn version_of(api: *mut ffi::sqlite3_api_routines) -> c_int {
+unsafe fn version_of(api: Api) -> c_int {
     // SAFETY: the table of every version of SQLite begins alike and has this member.
     unsafe { (*api).libversion_number }.map_or(0, |version| {
         // SAFETY: the host's own function, without arguments.
@@ -193,7 +177,7 @@ fn dotted(version: c_int) -> String {
 ///
 /// # Safety
 /// `message` is null or writable; `api` is the host's table.
-unsafe fn refuse(text: &str, message: *mut *mut c_char, api: *mut ffi::sqlite3_api_routines) {
+unsafe fn refuse(text: &str, message: Message, api: Api) {
     // SAFETY: as above.
     let Some(malloc) = (unsafe { (*api).malloc }) else { return };
     if message.is_null() {

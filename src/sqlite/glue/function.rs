@@ -7,10 +7,12 @@ use rusqlite::functions::{Context, FunctionFlags};
 
 use super::guard::in_transaction;
 use super::probe::{Database, interruptible};
+use super::run_limits::{RunLimits, call_options};
 use super::signature::Parameters;
 use super::state::State;
 use super::value::Output;
-use crate::base::{Error, Result};
+use crate::base::{Error, Params, Result};
+use crate::train::options::Use;
 
 /// One scalar function.
 pub struct ScalarFunction {
@@ -106,6 +108,14 @@ impl ScalarCall<'_> {
             };
             body(&call)
         })
+    }
+
+    /// The options in an argument, and the limits of the call.
+    ///
+    /// # Errors
+    /// As [`call_options`].
+    pub fn options(&self, index: usize, used: Use) -> Result<(Params, RunLimits)> {
+        call_options(Database::of(self.context), self.argument(index), used)
     }
 
     /// The argument at an index, if there is one.

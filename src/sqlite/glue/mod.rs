@@ -18,7 +18,7 @@ pub use function::{PURE, ScalarCall, ScalarFunction};
 pub use probe::{Database, interruptible};
 pub use run_limits::{RunLimits, call_options, retry_busy, run_fit, within_time};
 pub use state::{BlobLocation, ModelHandle, State};
-pub use statements::{Statements, Ticket, is_first_version};
+pub use statements::{Ticket, is_first_version};
 pub(crate) use value::row;
 pub use value::{
     Output, category_value, describe, from_host, id_of, id_value, message, number_of, query_value,

@@ -50,6 +50,12 @@ impl Database {
         // SAFETY: the handle of an open connection.
         Self(unsafe { connection.handle() })
     }
+
+    /// Interrupts its running statements.
+    pub(super) fn interrupt(self) {
+        // SAFETY: the database is open during the callback.
+        unsafe { ffi::sqlite3_interrupt(self.0) };
+    }
 }
 
 /// Runs `work` of a callback. Its checkpoints check for interrupts.

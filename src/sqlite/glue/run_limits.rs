@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ffi};
 use serde_json::Value;
 
 use super::probe::{Database, Probe, at_intervals};
@@ -22,9 +22,10 @@ use crate::train::options::{self, Use};
 /// work, and takes about as long to start.
 const SMALL: usize = 1_000_000;
 
-/// Threads, time limit, progress output and memory of a call.
+/// Threads, time limit, progress output and memory of a call, and the database whose host may interrupt it.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
+    database: Database,
     /// `None`: all cores. Counting them reads files.
     threads: Option<usize>,
     started: Instant,
@@ -37,11 +38,15 @@ pub struct RunLimits {
 ///
 /// # Errors
 /// An argument that is neither NULL nor a JSON object with options of this use.
-pub fn call_options(argument: Option<ValueRef<'_>>, used: Use) -> Result<(Params, RunLimits)> {
+pub fn call_options(
+    database: Database,
+    argument: Option<ValueRef<'_>>,
+    used: Use,
+) -> Result<(Params, RunLimits)> {
     let given = argument.filter(|value| *value != ValueRef::Null);
     let text = given.map(|value| text_argument("argument 'options'", value)).transpose()?;
     let options = options::parse(text.as_deref(), used)?;
-    let limits = RunLimits::new(&options);
+    let limits = RunLimits::new(database, &options);
     Ok((options, limits))
 }
 
@@ -50,20 +55,19 @@ pub fn call_options(argument: Option<ValueRef<'_>>, used: Use) -> Result<(Params
 /// # Errors
 /// Errors of the fit; an interruption.
 pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
-    RunLimits::default().run(connection, |control| fit(control))
-}
-
-impl Default for RunLimits {
-    /// The limits of a call without options.
-    fn default() -> Self {
-        Self::new(&Params::default())
-    }
+    RunLimits::of(connection).run(|control| fit(control))
 }
 
 impl RunLimits {
+    /// The limits of a call without options.
+    pub fn of(connection: &Connection) -> Self {
+        Self::new(Database::from_connection(connection), &Params::default())
+    }
+
     /// The limits in the options of a call. The time starts now.
-    pub fn new(options: &Params) -> Self {
+    pub fn new(database: Database, options: &Params) -> Self {
         Self {
+            database,
             threads: options.count("threads"),
             started: Instant::now(),
             time_limit: options.number("time_limit"),
@@ -88,11 +92,6 @@ impl RunLimits {
         }
     }
 
-    /// The time limit in seconds, if there is one.
-    pub fn time_limit(&self) -> Option<f64> {
-        self.time_limit
-    }
-
     /// Seconds since the call began.
     pub fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
@@ -102,24 +101,8 @@ impl RunLimits {
     ///
     /// # Errors
     /// Errors of the work; an interruption; the time limit; a panic.
-    pub fn run<T: Send>(
-        &self,
-        connection: &Connection,
-        work: impl FnOnce(&Control) -> Result<T> + Send,
-    ) -> Result<T> {
-        self.run_for(Database::from_connection(connection), work)
-    }
-
-    /// As [`Self::run`], for callbacks that fetch further rows.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn run_for<T: Send>(
-        &self,
-        database: Database,
-        work: impl FnOnce(&Control) -> Result<T> + Send,
-    ) -> Result<T> {
-        let probe = Probe::of(database)?;
+    pub fn run<T: Send>(&self, work: impl FnOnce(&Control) -> Result<T> + Send) -> Result<T> {
+        let probe = Probe::of(self.database)?;
         let threads = self.threads.unwrap_or_else(cores);
         let mut progress = self.progress.then(Progress::start);
         let poll = |control: &Control| {
@@ -139,25 +122,24 @@ impl RunLimits {
     /// As [`Self::run`].
     pub fn run_sized<T: Send>(
         &self,
-        connection: &Connection,
         operations: usize,
         work: impl FnOnce(&Control) -> Result<T> + Send,
     ) -> Result<T> {
         if operations > SMALL {
-            return self.run(connection, work);
+            return self.run(work);
         }
         let control = Control::with_memory(self.memory.clone());
         #[cfg(test)]
         let control = super::probe::fault::applied_to(control);
-        self.run_here(connection, || work(&control))
+        self.run_here(|| work(&control))
     }
 
     /// Runs `work` on the calling thread. Its checkpoints check for interrupts and the time limit.
     ///
     /// # Errors
     /// Errors of the work; an interruption; the time limit.
-    pub fn run_here<T>(&self, connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let (limits, probe) = (self.clone(), Probe::unprepared(Database::from_connection(connection)));
+    pub fn run_here<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let (limits, probe) = (self.clone(), Probe::unprepared(self.database));
         stoppable(Rc::new(at_intervals(move || limits.check(&probe))), work)
     }
 
@@ -165,9 +147,9 @@ impl RunLimits {
     ///
     /// # Errors
     /// [`Error::Interrupted`], [`Error::TimeLimit`]; the host cannot be polled.
-    pub fn check_interrupt(&self, connection: &Connection) -> Result<()> {
+    pub fn check_interrupt(&self) -> Result<()> {
         self.check_time()?;
-        Probe::of(Database::from_connection(connection)).map(drop)
+        Probe::of(self.database).map(drop)
     }
 
     fn check(&self, probe: &Probe) -> Result<()> {
@@ -192,11 +174,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 ///
 /// # Errors
 /// Errors of the last attempt; an interruption and the time limit, between two attempts.
-pub fn retry_busy<T>(
-    connection: &Connection,
-    limits: &RunLimits,
-    mut attempt: impl FnMut() -> Result<T>,
-) -> Result<T> {
+pub fn retry_busy<T>(limits: &RunLimits, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let mut last = None;
     let mut pause = FIRST_PAUSE;
     loop {
@@ -211,7 +189,7 @@ pub fn retry_busy<T>(
             }
             outcome => return outcome,
         }
-        limits.check_interrupt(connection)?;
+        limits.check_interrupt()?;
         std::thread::sleep(pause);
         pause = LONGEST_PAUSE.min(pause * 2);
     }
@@ -311,16 +289,16 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// The database, for a thread that interrupts it.
-struct WatchedDatabase(*mut ffi::sqlite3);
+/// The database, for a thread that interrupts it. (rusqlite's own handle for interrupts does nothing in a callback.)
+struct WatchedDatabase(Database);
 
-// SAFETY: the only use is `sqlite3_interrupt`, which may be called from any thread while the database is open.
+// SAFETY: the only use is `interrupt`, which any thread may call while the database is open: the thread ends before the call
+// that it watches.
 unsafe impl Sync for WatchedDatabase {}
 
 impl WatchedDatabase {
     fn interrupt(&self) {
-        // SAFETY: the database is open: the thread ends before the call that it watches.
-        unsafe { ffi::sqlite3_interrupt(self.0) };
+        self.0.interrupt();
     }
 }
 
@@ -329,19 +307,14 @@ impl WatchedDatabase {
 ///
 /// # Errors
 /// Errors of `read`; [`Error::TimeLimit`] instead if the time limit has passed.
-pub fn within_time<T>(
-    limits: &RunLimits,
-    connection: &Connection,
-    read: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    let Some(limit) = limits.time_limit() else { return read() };
-    // SAFETY: the handle of an open connection. (rusqlite's own handle for interrupts does nothing in a callback.)
-    let target = WatchedDatabase(unsafe { connection.handle() });
+pub fn within_time<T>(limits: &RunLimits, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    let Some(limit) = limits.time_limit else { return read() };
+    let (target, started) = (WatchedDatabase(limits.database), limits.started);
     let finished = Finished::default();
     let watch = || {
         let mut flag = finished.flag.lock().unwrap_or_else(PoisonError::into_inner);
         while !*flag {
-            let left = limit - limits.seconds();
+            let left = limit - started.elapsed().as_secs_f64();
             let pause = if left > 0.0 {
                 Duration::from_secs_f64(left.min(MAX_SLEEP))
             } else {

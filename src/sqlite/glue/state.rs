@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use rusqlite::Connection;
 
 use super::guard::guard;
 use super::probe::Database;
 use crate::apply::FitCache;
+use crate::base::parallel::lock;
 use crate::base::{BoundedCache, Error, Reservation, Result};
 #[cfg(feature = "buckets")]
 use crate::buckets::rounds;
@@ -65,10 +66,6 @@ pub struct State {
     /// The last training in buckets, and its bytes.
     #[cfg(feature = "buckets")]
     round: Mutex<Option<(Vec<u8>, Arc<rounds::State>)>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {

@@ -25,12 +25,14 @@ use rusqlite::{Connection, ffi};
 
 use super::guard::{guard, in_transaction};
 use super::probe::{Database, interruptible};
+use super::run_limits::{RunLimits, call_options};
 use super::signature::Parameters;
 use super::state::State;
 use super::statements::Statements;
 use super::value::{Output, id_of};
-use crate::base::{Error, Result};
+use crate::base::{Error, Params, Result};
 use crate::data::Id;
+use crate::train::options::Use;
 
 /// Rows of a table-valued function.
 pub type OutputRows = Box<dyn Iterator<Item = Result<Vec<Output>>>>;
@@ -52,6 +54,21 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// The values after the options: all from this index on, up to the last given one.
+    pub fn values(&self, first: usize) -> Vec<ValueRef<'a>> {
+        let values = self.arguments.get(first..).unwrap_or_default();
+        let given = values.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        values[..given].iter().map(|value| value.unwrap_or(ValueRef::Null)).collect()
+    }
+
+    /// The options in an argument, and the limits of the call.
+    ///
+    /// # Errors
+    /// As [`call_options`].
+    pub fn options(&self, index: usize, used: Use) -> Result<(Params, RunLimits)> {
+        call_options(Database::from_connection(self.connection), self.arguments[index], used)
+    }
+
     /// An argument; NULL if it is not given.
     pub fn argument(&self, index: usize) -> ValueRef<'a> {
         self.arguments[index].unwrap_or(ValueRef::Null)

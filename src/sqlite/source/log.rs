@@ -9,37 +9,30 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde_json::Value;
 
-use super::column_choice::{InterleavedColumns, LogColumns};
-use super::read_spec::bind;
+use super::column_choice::{interleaved_columns, log_columns};
+use super::read_spec::{SourceCall, bind};
 use super::{Source, quote};
 use crate::base::{Error, Params, Result};
 use crate::data::{Id, repeated_name};
 use crate::search::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::search::interleave::{Tally, Team};
-use crate::sqlite::glue::{RunLimits, describe, number_of, retry_busy, row_id, sql, within_time};
+use crate::sqlite::glue::{Call, RunLimits, describe, number_of, row_id, within_time};
 use crate::train::options::LOG_KEYS;
 
 /// Runs a statement over a source, and passes each row to `take`.
 ///
 /// # Errors
 /// Errors of SQLite and of `take`; the time limit.
-pub(super) fn each_row(
-    (connection, source): (&Connection, &Source),
-    select: &str,
-    (options, values): (&Params, &[ValueRef<'_>]),
-    limits: &RunLimits,
-    take: &mut dyn FnMut(&Row<'_>) -> Result<()>,
-) -> Result<()> {
-    let host = |error: rusqlite::Error| source.host_error(&error);
-    let mut statement = retry_busy(connection, limits, || sql::prepare(connection, select).map_err(host))?;
-    bind(&mut statement, source, options, values, None)?;
-    within_time(limits, connection, || {
+fn each_row(call: SourceCall<'_>, select: &str, take: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+    let mut statement = call.prepare(select)?;
+    bind(&mut statement, &call, None)?;
+    within_time(call.limits, || {
         let (mut rows, mut count) = (statement.raw_query(), 0_usize);
-        while let Some(row) = rows.next().map_err(host)? {
+        while let Some(row) = rows.next().map_err(|error| call.source.host_error(&error))? {
             take(row)?;
             count += 1;
             if count.is_multiple_of(256) {
-                limits.check_time()?;
+                call.limits.check_time()?;
             }
         }
         Ok(())
@@ -60,7 +53,7 @@ const IDS: &str = "ids that are neither NULL nor empty";
 pub struct LogSource<'a> {
     connection: &'a Connection,
     source: Source,
-    columns: LogColumns,
+    columns: [String; LOG_KEYS.len()],
     /// Columns of further events and their weights: the option `event_weights`.
     events: Vec<(String, f64)>,
     options: &'a Params,
@@ -74,15 +67,18 @@ impl<'a> LogSource<'a> {
     /// # Errors
     /// No such source; a role without a column.
     pub fn new(
-        (connection, text): (&'a Connection, &str),
-        (options, values): (&'a Params, Vec<ValueRef<'a>>),
+        call: &Call<'a>,
+        text: &str,
+        first_value: usize,
+        options: &'a Params,
         limits: &'a RunLimits,
     ) -> Result<Self> {
+        let (connection, values) = (call.connection, call.values(first_value));
         let source = Source::resolve(connection, text, limits)?;
         let names = source.columns(connection, limits)?;
-        let columns = LogColumns::find(&source, &names, options)?;
+        let columns = log_columns(&source, &names, options)?;
         let events = events(&source, &names, options)?;
-        let roles = columns.names().into_iter().map(str::to_owned);
+        let roles = columns.iter().cloned();
         let used: Vec<String> = roles.chain(events.iter().map(|(name, _)| name.clone())).collect();
         if let Some(name) = repeated_name(&used) {
             return Err(source.error(format!(
@@ -92,9 +88,14 @@ impl<'a> LogSource<'a> {
         Ok(Self { connection, source, columns, events, options, values, limits })
     }
 
+    fn call(&self) -> SourceCall<'_> {
+        let Self { connection, source, options, values, limits, .. } = self;
+        SourceCall { connection, source, options, values, limits }
+    }
+
     /// The names of its columns, in the order of [`crate::train::options::LOG_KEYS`].
     pub fn names(&self) -> [&str; 5] {
-        self.columns.names()
+        self.columns.each_ref().map(String::as_str)
     }
 
     /// Reads all impressions, in the order of their ids. Ids of impressions that are equal under the collation of their column
@@ -105,8 +106,7 @@ impl<'a> LogSource<'a> {
     pub fn read(&self, to: &mut dyn TakesImpressions) -> Result<()> {
         let select = self.source.ordered(&self.read_columns(), "1 COLLATE BINARY");
         let mut impression = Impression::default();
-        let arguments = (self.options, &self.values[..]);
-        each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
+        each_row(self.call(), &select, &mut |row| {
             impression.push(self.row(row, 0)?, to).map_err(|error| self.of_source(error))
         })?;
         impression.close(to).map_err(|error| self.of_source(error))
@@ -118,12 +118,11 @@ impl<'a> LogSource<'a> {
     /// Errors of [`Self::read`] and of `take`.
     pub fn read_with_all(&self, take: &mut dyn FnMut(&Row<'_>, LogRow) -> Result<()>) -> Result<()> {
         let first = self.source.columns(self.connection, self.limits)?.len();
-        let names = self.columns.names();
+        let names = self.names();
         // Positions may be texts.
         let order = format!("{} COLLATE BINARY, CAST({} AS REAL)", first + 1, quote(names[3]));
         let select = self.source.ordered_with_all(&self.read_columns(), &order);
-        let arguments = (self.options, &self.values[..]);
-        each_row((self.connection, &self.source), &select, arguments, self.limits, &mut |row| {
+        each_row(self.call(), &select, &mut |row| {
             take(row, self.row(row, first)?).map_err(|error| self.of_source(error))
         })
     }
@@ -138,13 +137,12 @@ impl<'a> LogSource<'a> {
 
     /// The columns of the log, then those of events.
     fn read_columns(&self) -> Vec<&str> {
-        self.columns.names().into_iter().chain(self.events.iter().map(|(name, _)| name.as_str())).collect()
+        self.names().into_iter().chain(self.events.iter().map(|(name, _)| name.as_str())).collect()
     }
 
     /// The row with the columns of the log from this one on.
     fn row(&self, row: &Row<'_>, first: usize) -> Result<LogRow> {
-        let value =
-            |column: usize| row.get_ref(first + column).map_err(|error| self.source.host_error(&error));
+        let value = |column: usize| self.source.value(row, first + column);
         let position = number_of(value(3)?).filter(|number| is_position(*number));
         let clicked = number_of(value(4)?).filter(|weight| (0.0..=MOST_WEIGHT).contains(weight));
         // Of several events the one with the largest weight counts.
@@ -175,7 +173,7 @@ impl<'a> LogSource<'a> {
             (None, Some(_), None) => (4, format!("0, 1, and weights up to {MOST_WEIGHT}")),
             (None, Some(_), Some(_)) => return Ok(row),
         };
-        let (name, found) = (self.columns.names()[column], describe(value(column)?));
+        let (name, found) = (&self.columns[column], describe(value(column)?));
         let problem =
             format!("impression {}, column \"{name}\": {found}; allowed are {allowed}", row.impression);
         Err(self.source.error(problem))
@@ -205,7 +203,8 @@ fn events(source: &Source, names: &[String], options: &Params) -> Result<Vec<(St
 /// # Errors
 /// No such source or column; a value that cannot be used; the time limit.
 pub fn given_propensities(
-    (connection, given): (&Connection, &Value),
+    connection: &Connection,
+    given: &Value,
     limits: &RunLimits,
 ) -> Result<Vec<(u32, f64)>> {
     const OPTION: &str = "option 'propensities'";
@@ -219,12 +218,8 @@ pub fn given_propensities(
             number.map(|number| (position, number)).ok_or_else(refused)
         };
         if numbers.len() > MOST_POSITIONS as usize {
-            let found = format!("{} numbers", numbers.len());
-            return Err(Error::value(
-                OPTION,
-                found,
-                format!("at most {MOST_POSITIONS}, one for each position"),
-            ));
+            let allowed = format!("at most {MOST_POSITIONS}, one for each position");
+            return Err(Error::value(OPTION, format!("{} numbers", numbers.len()), allowed));
         }
         return numbers.iter().zip(1..).map(number).collect();
     }
@@ -238,8 +233,10 @@ pub fn given_propensities(
     }
     let select = source.ordered(&COLUMNS, "CAST(position AS REAL)");
     let mut found: Vec<(u32, f64)> = Vec::new();
-    each_row((connection, &source), &select, (&Params::default(), &[]), limits, &mut |row| {
-        let value = |column: usize| row.get_ref(column).map_err(|error| source.host_error(&error));
+    let options = Params::default();
+    let call = SourceCall { connection, source: &source, options: &options, values: &[], limits };
+    each_row(call, &select, &mut |row| {
+        let value = |column: usize| source.value(row, column);
         let position = number_of(value(0)?).filter(|number| is_position(*number));
         let propensity = number_of(value(1)?).filter(is_propensity);
         let refuse = |column: usize, allowed: &str| {
@@ -369,16 +366,12 @@ impl Lists {
 ///
 /// # Errors
 /// No such source; a role without a column; a value that cannot be used; errors of SQLite; the time limit.
-pub fn read_votes(
-    (connection, text): (&rusqlite::Connection, &str),
-    (options, values): (&Params, &[ValueRef<'_>]),
-    limits: &RunLimits,
-) -> Result<Votes> {
-    let source = Source::resolve(connection, text, limits)?;
-    let names = source.columns(connection, limits)?;
-    let columns = InterleavedColumns::find(&source, &names, options)?;
+pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
+    let source = call.source;
+    let names = source.columns(call.connection, call.limits)?;
+    let columns = interleaved_columns(source, &names, call.options)?;
     // 1. The columns that exist, ordered by all but the last two: team and click.
-    let columns = columns.names();
+    let columns = columns.each_ref().map(Option::as_deref);
     let present: Vec<&str> = columns.into_iter().flatten().collect();
     let order: Vec<String> = (1..present.len() - 1).map(|number| number.to_string()).collect();
     let select = source.ordered(&present, &order.join(", "));
@@ -387,10 +380,8 @@ pub fn read_votes(
     let [impression, query, position, team, clicked] = [0, 1, 2, 3, 4].map(number);
     let mut lists = Lists::default();
     let take = &mut |row: &Row<'_>| {
-        let value = |column: Option<usize>| match column {
-            Some(column) => row.get_ref(column).map_err(|error| source.host_error(&error)),
-            None => Ok(ValueRef::Null),
-        };
+        let value =
+            |column: Option<usize>| column.map_or(Ok(ValueRef::Null), |column| source.value(row, column));
         let id = row_id(value(impression)?);
         let refuse = |role: usize, found: ValueRef<'_>, allowed: &str| {
             let (name, found) = (columns[role].unwrap_or_default(), describe(found));
@@ -410,7 +401,7 @@ pub fn read_votes(
         lists.push((id, row_id(value(query)?)), row_id(value(position)?), team, clicked > 0.0);
         Ok(())
     };
-    each_row((connection, &source), &select, (options, values), limits, take)?;
+    each_row(call, &select, take)?;
     lists.close();
     Ok(Votes { tally: lists.tally, warnings: lists.warnings() })
 }

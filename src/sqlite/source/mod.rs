@@ -12,8 +12,9 @@ pub mod read_spec;
 pub mod reader;
 pub mod roles;
 
-use rusqlite::Connection;
 use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
 
 use crate::base::{Error, Result, nearest, shorten};
 use crate::sqlite::glue::{RunLimits, from_host, message, retry_busy, sql};
@@ -48,7 +49,7 @@ impl Source {
     /// # Errors
     /// No such table or view; a statement that writes, does not compile, or is not the only one.
     pub fn resolve(connection: &Connection, text: &str, limits: &RunLimits) -> Result<Self> {
-        retry_busy(connection, limits, || Self::find(connection, text))
+        retry_busy(limits, || Self::find(connection, text))
     }
 
     fn find(connection: &Connection, text: &str) -> Result<Self> {
@@ -127,7 +128,7 @@ impl Source {
     /// # Errors
     /// Errors of SQLite.
     pub fn columns(&self, connection: &Connection, limits: &RunLimits) -> Result<Vec<String>> {
-        retry_busy(connection, limits, || {
+        retry_busy(limits, || {
             let statement =
                 sql::prepare(connection, &self.select).map_err(|error| self.host_error(&error))?;
             Ok(statement.column_names().into_iter().map(str::to_owned).collect())
@@ -151,6 +152,14 @@ impl Source {
     /// An error of the database while this source is read.
     pub fn host_error(&self, error: &rusqlite::Error) -> Error {
         from_host(error, |problem| self.error(problem))
+    }
+
+    /// The value in a column of a row.
+    ///
+    /// # Errors
+    /// Errors of SQLite.
+    pub fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
+        row.get_ref(column).map_err(|error| self.host_error(&error))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What to read from a source.
 
-use rusqlite::Statement;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Statement};
 use serde_json::Value;
 
 use super::{QUERY_PARAMETER, Source};
@@ -9,7 +9,7 @@ use crate::apply::RowScorer;
 use crate::base::{Error, Params, Result};
 use crate::data::{Categories, ColumnSummary, Id, ListConstraint, Missing, RowOrder};
 use crate::model::Model;
-use crate::sqlite::glue::id_value;
+use crate::sqlite::glue::{RunLimits, id_value, retry_busy, sql};
 use crate::train::algorithm::DocWeights;
 
 /// Where features come from; column numbers.
@@ -85,8 +85,6 @@ pub struct ReadSpec<'a> {
     pub features: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
-    /// Values for the parameters of the statement that the option `params` leaves.
-    pub values: &'a [ValueRef<'a>],
     /// The constraint whose groups are read.
     pub constraint: ListConstraint,
     /// Whether documents may have weights.
@@ -113,7 +111,6 @@ impl<'a> ReadSpec<'a> {
             query: true,
             features,
             only: None,
-            values: &[],
             constraint,
             doc_weights: DocWeights::Taken,
             not_allowed: Missing::Error,
@@ -168,15 +165,37 @@ impl<'a> ReadSpec<'a> {
 
 // Parameters of a source's statement: values from the option `params` and from arguments after the options (rule 1.4).
 
+/// A source, and the call that reads it.
+#[derive(Clone, Copy)]
+pub struct SourceCall<'a> {
+    /// The connection of the call.
+    pub connection: &'a Connection,
+    /// The source.
+    pub source: &'a Source,
+    /// The options of the call.
+    pub options: &'a Params,
+    /// Values for the parameters of the statement that the option `params` leaves.
+    pub values: &'a [ValueRef<'a>],
+    /// What the call may use.
+    pub limits: &'a RunLimits,
+}
+
+impl<'a> SourceCall<'a> {
+    /// Prepares a statement over the source.
+    ///
+    /// # Errors
+    /// Errors of SQLite; the time limit.
+    pub fn prepare(&self, select: &str) -> Result<Statement<'a>> {
+        retry_busy(self.limits, || {
+            sql::prepare(self.connection, select).map_err(|error| self.source.host_error(&error))
+        })
+    }
+}
+
 /// Binds the option `params`, then `values` in order to the parameters that it leaves, and the query id if the statement reads
 /// one query only.
-pub fn bind(
-    statement: &mut Statement<'_>,
-    source: &Source,
-    options: &Params,
-    values: &[ValueRef<'_>],
-    query: Option<&Id>,
-) -> Result<()> {
+pub fn bind(statement: &mut Statement<'_>, call: &SourceCall<'_>, query: Option<&Id>) -> Result<()> {
+    let SourceCall { source, options, values, .. } = *call;
     let host = |error: rusqlite::Error| source.error(format!("option 'params': {error}"));
     let query_index = statement.parameter_index(QUERY_PARAMETER).map_err(host)?;
     let expected = statement.parameter_count() - usize::from(query_index.is_some());

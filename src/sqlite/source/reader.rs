@@ -9,20 +9,19 @@
 use std::rc::Rc;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Statement};
+use rusqlite::{Row, Statement};
 use serde_json::{Value, json};
 
-use super::read_spec::{FeatureColumns, bind};
+use super::quote;
+use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
-use super::{Source, quote};
 use crate::base::{Error, Params, Result, matrix_bytes};
 use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryValue, QueryValues,
     ReadReport, Seen, TextColumns, is_weight, not_a_value,
 };
 use crate::sqlite::glue::{
-    RunLimits, category_value, describe, number_of, query_value, query_values, retry_busy, row_id, sql,
-    within_time,
+    category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
 };
 use crate::train::fates::is_row_number_or_split;
 
@@ -45,16 +44,9 @@ pub struct SourceRows {
 ///
 /// # Errors
 /// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
-pub fn read(
-    connection: &Connection,
-    source: &Source,
-    spec: ReadSpec<'_>,
-    options: &Params,
-    limits: &RunLimits,
-) -> Result<SourceRows> {
-    let (mut statement, roles) = prepare(connection, source, spec, options, limits)?;
-    let (data, read_report) =
-        read_prepared(connection, (source, &roles), &mut statement, spec, options, limits)?;
+pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
+    let (mut statement, roles) = prepare(call, spec)?;
+    let (data, read_report) = read_prepared(call, &roles, &mut statement, spec)?;
     Ok(SourceRows { data, roles: Rc::new(roles), read_report })
 }
 
@@ -62,26 +54,15 @@ pub fn read(
 ///
 /// # Errors
 /// Those of the roles and of the database.
-pub fn prepare<'a>(
-    connection: &'a Connection,
-    source: &Source,
-    spec: ReadSpec<'_>,
-    options: &Params,
-    limits: &RunLimits,
-) -> Result<(Statement<'a>, Roles)> {
-    let prepare = |select: &str| {
-        retry_busy(connection, limits, || {
-            sql::prepare(connection, select).map_err(|error| source.host_error(&error))
-        })
-    };
+pub fn prepare<'a>(call: SourceCall<'a>, spec: ReadSpec<'_>) -> Result<(Statement<'a>, Roles)> {
+    let SourceCall { source, options, .. } = call;
     // 1. Roles: the statement is prepared to get the names of its columns.
-    let statement = prepare(&source.select)?;
+    let statement = call.prepare(&source.select)?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
-    let roles = if spec.features { roles } else { roles.without_features(spec) };
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
-    let statement = prepare(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
+    let statement = call.prepare(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
     Ok((statement, roles))
 }
 
@@ -90,18 +71,16 @@ pub fn prepare<'a>(
 /// # Errors
 /// Those of [`read`].
 pub fn read_prepared(
-    connection: &Connection,
-    (source, roles): (&Source, &Roles),
+    call: SourceCall<'_>,
+    roles: &Roles,
     statement: &mut Statement<'_>,
     spec: ReadSpec<'_>,
-    options: &Params,
-    limits: &RunLimits,
 ) -> Result<(Dataset, ReadReport)> {
-    bind(statement, source, options, spec.values, spec.only.filter(|_| roles.query.is_some()))?;
+    bind(statement, &call, spec.only.filter(|_| roles.query.is_some()))?;
     // Rows, then what depends on all of them.
-    let reader = Reader::new((source, roles), spec, options, limits)?;
-    let read_all = || retry_busy(connection, limits, || reader.read_all(statement));
-    let (builder, split) = within_time(limits, connection, read_all)?;
+    let reader = Reader::new(call, roles, spec)?;
+    let read_all = || retry_busy(call.limits, || reader.read_all(statement));
+    let (builder, split) = within_time(call.limits, read_all)?;
     let (data, mut read_report) = builder.finish(reader.finish)?;
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
@@ -148,13 +127,8 @@ impl<'a> PartReader<'a> {
     ///
     /// # Errors
     /// Options that do not fit.
-    pub fn new(
-        (source, roles): (&'a Source, &'a Roles),
-        spec: ReadSpec<'a>,
-        options: &Params,
-        limits: &'a RunLimits,
-    ) -> Result<Self> {
-        let reader = Reader::new((source, roles), spec, options, limits)?;
+    pub fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
+        let reader = Reader::new(call, roles, spec)?;
         let builder = reader.builder();
         Ok(Self { reader, builder })
     }
@@ -186,37 +160,31 @@ type Refuse<'a> = dyn Fn(usize, String) -> Error + 'a;
 
 /// One pass over a source.
 struct Reader<'a> {
-    source: &'a Source,
+    call: SourceCall<'a>,
     roles: &'a Roles,
     spec: ReadSpec<'a>,
-    limits: &'a RunLimits,
     finish: FinishOptions<'a>,
     /// What to do about rows of a query with different weights.
     weight_advice: String,
 }
 
 impl<'a> Reader<'a> {
-    fn new(
-        (source, roles): (&'a Source, &'a Roles),
-        spec: ReadSpec<'a>,
-        options: &Params,
-        limits: &'a RunLimits,
-    ) -> Result<Self> {
+    fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
         let is_empty = roles.features == FeatureColumns::Wide(Vec::new()) && roles.categories.is_empty();
         if spec.features && is_empty {
-            return Err(source.error("no column is left for features"));
+            return Err(call.source.error("no column is left for features"));
         }
-        let finish = finish_options(options, spec)?;
+        let finish = finish_options(call.options, spec)?;
         let weight = roles.weight.map(|column| roles.names[column].as_str());
         let weight_advice = weight.map_or_else(String::new, |name| {
-            let advice = roles.advice(options);
+            let advice = roles.advice(call.options);
             format!(
                 "; if it is a property of the documents, use the options {}; if it weighs documents, {}",
                 advice.role("weight", Value::Null),
                 advice.role("doc_weight", json!(name)),
             )
         });
-        Ok(Self { source, roles, spec, limits, finish, weight_advice })
+        Ok(Self { call, roles, spec, finish, weight_advice })
     }
 
     /// No row yet.
@@ -234,8 +202,8 @@ impl<'a> Reader<'a> {
             Some(FeatureColumns::Wide(columns)) => names_of(columns),
             _ => Vec::new(),
         };
-        let mut builder =
-            DatasetBuilder::new(&self.source.shown, names, query_names).within(self.limits.memory());
+        let mut builder = DatasetBuilder::new(&self.call.source.shown, names, query_names)
+            .within(self.call.limits.memory());
         if let (FeatureColumns::Vector(_), Some(model)) = (&self.roles.features, self.spec.model) {
             builder = builder.of_width(model.card.numbers());
         }
@@ -266,7 +234,7 @@ impl<'a> Reader<'a> {
         let mut builder = self.builder();
         let mut rows = statement.raw_query();
         let mut split = Vec::new();
-        while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
+        while let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? {
             self.read_row(row, &mut builder)?;
             if let Some(column) = self.roles.split {
                 let found = self.value(row, column)?;
@@ -278,11 +246,11 @@ impl<'a> Reader<'a> {
                 split.push(value);
             }
             if builder.n_rows().is_multiple_of(TOGETHER) {
-                self.limits.check_time()?;
+                self.call.limits.check_time()?;
                 self.score_rows(&mut builder)?;
             }
         }
-        self.limits.check_time()?;
+        self.call.limits.check_time()?;
         self.score_rows(&mut builder)?;
         Ok((builder, split))
     }
@@ -340,16 +308,12 @@ impl<'a> Reader<'a> {
     }
 
     fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
-        row.get_ref(column).map_err(|error| self.source.host_error(&error))
+        self.call.source.value(row, column)
     }
 
     /// Refuses NULL as the id of a query, a document that needs one, or a group.
-    fn check_ids(
-        &self,
-        row: &Row<'_>,
-        [query, doc, group]: [Option<&Id>; 3],
-        refuse: &Refuse<'_>,
-    ) -> Result<()> {
+    fn check_ids(&self, row: &Row<'_>, ids: [Option<&Id>; 3], refuse: &Refuse<'_>) -> Result<()> {
+        let [query, doc, group] = ids;
         let group_advice = match self.spec.constraint {
             ListConstraint::Slots => "its slot",
             _ => "a value to diversify by (coalesce with the document's id makes it a value of its own)",
@@ -451,7 +415,7 @@ impl<'a> Reader<'a> {
                     let needed = matrix_bytes(most.min(bytes.len() / 2 + 1), 2);
                     let what = format_args!("a vector in {} bytes of JSON", bytes.len());
                     let way_out = "give features as BLOBs of ltr_vec (4 bytes per feature)";
-                    let _parsed = self.limits.memory().reserve(needed, what, way_out)?;
+                    let _parsed = self.call.limits.memory().reserve(needed, what, way_out)?;
                     builder.json(bytes)?;
                 }
                 other => {

@@ -113,7 +113,7 @@ impl Roles {
         let is_meant = is_training && matches!(features, FeatureColumns::Vector(_));
         let role_named = choice.like_roles(&features);
         let like_ids = choice.like_ids(&features, query_features.as_ref(), doc);
-        Ok(Self {
+        let roles = Self {
             names,
             query,
             doc,
@@ -135,7 +135,8 @@ impl Roles {
             observed: if is_meant { unused } else { Vec::new() },
             like_ids,
             role_named,
-        })
+        };
+        Ok(if spec.features { roles } else { roles.without_features(spec) })
     }
 
     /// Columns of ids, vectors and slots that the model in `spec` needs and these names lack. A column that the option `columns` or a
@@ -170,7 +171,7 @@ impl Roles {
     }
 
     /// The same roles without features: their columns are ignored. One of them may have the counts of pairs.
-    pub fn without_features(mut self, spec: ReadSpec<'_>) -> Self {
+    fn without_features(mut self, spec: ReadSpec<'_>) -> Self {
         let query_features = self.query_features.take();
         let features = std::mem::replace(&mut self.features, FeatureColumns::Wide(Vec::new()));
         let columns = query_features.iter().chain([&features]).flat_map(FeatureColumns::all);

@@ -7,7 +7,7 @@ use super::transaction::StoreTransaction;
 use super::{HostResult, IS_VERSION, Store, host, open_blob, read_at, split_version};
 use crate::base::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
-use crate::sqlite::glue::{BlobLocation, RunLimits, retry_busy, sql};
+use crate::sqlite::glue::{BlobLocation, retry_busy, sql};
 use crate::sqlite::source::quote;
 
 /// Statement templates; `{schema}` is replaced.
@@ -27,15 +27,6 @@ const ADVICE: &str = "; ltr_fit returns the model as a BLOB and writes nothing";
 /// Bytes of a stored model that are compared at once.
 const COMPARED_BYTES: usize = 1 << 20;
 
-/// Whether a new version becomes the active one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Activation {
-    /// The new version is the only active one.
-    Activate,
-    /// The active versions stay as they are.
-    KeepInactive,
-}
-
 /// A version to be stored.
 pub struct NewVersion<'a> {
     /// The name.
@@ -46,8 +37,8 @@ pub struct NewVersion<'a> {
     pub report: &'a Value,
     /// The bytes of the model.
     pub model: &'a [u8],
-    /// Whether it becomes the active version.
-    pub activation: Activation,
+    /// Whether it becomes the only active version. Otherwise the active versions stay as they are.
+    pub activate: bool,
     /// The number of versions to keep; `None` for all.
     pub keep_versions: Option<usize>,
     /// The version that an update continues.
@@ -82,7 +73,7 @@ impl Store<'_> {
     /// # Errors
     /// A database that is read-only or that SQLite could not roll back; a table `ltr_models` of another shape; an outer statement
     /// that reads or writes; another connection that writes.
-    pub fn prepare(&self, limits: &RunLimits) -> Result<()> {
+    pub fn prepare(&self) -> Result<()> {
         let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
             || sql::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
         if read_only {
@@ -114,7 +105,7 @@ impl Store<'_> {
                 )));
             }
             (true, false) => {}
-            (false, false) => retry_busy(self.connection, limits, || self.take_write_lock())?,
+            (false, false) => retry_busy(self.limits, || self.take_write_lock())?,
             // Waiting is useless: this transaction cannot see what the other connection commits.
             (false, true) => self.take_write_lock().map_err(|error| match error {
                 Error::Busy(_) => Error::Busy(format!(
@@ -125,7 +116,7 @@ impl Store<'_> {
                 other => other,
             })?,
         }
-        retry_busy(self.connection, limits, || self.check_table())
+        retry_busy(self.limits, || self.check_table())
     }
 
     /// Refuses a table `ltr_models` that cannot take a new version.
@@ -174,28 +165,28 @@ impl Store<'_> {
     /// # Errors
     /// Errors of SQLite; [`Error::Conflict`]. Nothing has changed then, or the message says that this is not known.
     /// Some errors of SQLite, and an interrupt, end the transaction of the caller, too.
-    pub fn put(&self, new: &NewVersion<'_>, limits: &RunLimits) -> Result<StoredVersion> {
+    pub fn put(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
         let failed = |error| match error {
             Error::Busy(problem) => Error::Busy(format!("nothing was stored: {problem}")),
             Error::Host(problem) => Error::Host(format!("the model could not be stored: {problem}{ADVICE}")),
             other => other,
         };
-        let written = retry_busy(self.connection, limits, || {
+        let written = retry_busy(self.limits, || {
             let transaction = StoreTransaction::begin(self.connection, self.alone)?;
             let stored = self.write(new)?;
             // The busy handler of the host may have waited for long. An interrupt makes the commit fail by itself.
-            limits.check_time()?;
+            self.limits.check_time()?;
             Ok((stored, transaction))
         });
         let (mut stored, mut transaction) = written.map_err(failed)?;
-        let committed = retry_busy(self.connection, limits, || transaction.commit());
+        let committed = retry_busy(self.limits, || transaction.commit());
         drop(transaction);
         // SQLite reports some errors after the commit, such as one of the lock that it gives back.
         let Err(Error::Host(problem)) = committed else {
             return committed.map(|()| stored).map_err(failed);
         };
         let is_stored = || Ok(self.exists()? && self.holds(new, stored.version)?);
-        match retry_busy(self.connection, limits, is_stored) {
+        match retry_busy(self.limits, is_stored) {
             Ok(true) => {
                 stored.warnings.push(format!("the version is stored, but its commit reported: {problem}"));
                 Ok(stored)
@@ -230,7 +221,7 @@ impl Store<'_> {
         report["version"] = version.into();
         self.execute(INSERT, (new.name, version, new.algorithm, report.to_string(), new.model))?;
         // 4. The active version.
-        if new.activation == Activation::Activate {
+        if new.activate {
             self.execute(ACTIVATE, (new.name, version))?;
         }
         // 5. Older versions. The new version is stored even if they cannot be deleted.
@@ -289,7 +280,7 @@ impl Store<'_> {
     ///
     /// # Errors
     /// No such version; errors of SQLite.
-    pub fn activate(&self, name: &str, version: i64, limits: &RunLimits) -> Result<()> {
+    pub fn activate(&self, name: &str, version: i64) -> Result<()> {
         if writing_statement_runs(self.connection) {
             return Err(Error::Unsupported(
                 "a statement that writes is still running on this connection, such as one that contains this call; call it in a \
@@ -297,8 +288,8 @@ impl Store<'_> {
                     .to_owned(),
             ));
         }
-        retry_busy(self.connection, limits, || self.find_version(name, version))?;
-        retry_busy(self.connection, limits, || {
+        retry_busy(self.limits, || self.find_version(name, version))?;
+        retry_busy(self.limits, || {
             let mut transaction = StoreTransaction::begin(self.connection, self.alone)?;
             self.start_to_write()?;
             self.keep_one_active()?;
@@ -377,10 +368,7 @@ impl Store<'_> {
     /// Whether the new version is the only active one; or not active, if it was not to become so.
     fn activated(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let active = self.active_versions(new.name)?;
-        Ok(match new.activation {
-            Activation::Activate => active == [version],
-            Activation::KeepInactive => !active.contains(&version),
-        })
+        Ok(if new.activate { active == [version] } else { !active.contains(&version) })
     }
 
     /// The active versions of a name.

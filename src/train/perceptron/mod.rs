@@ -196,10 +196,10 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
     refuse_query_weights(&data, "query", "the perceptron")?;
     let scaling = previous.scaling.clone();
     let _memory = scale(&scaling, scaling.kind(), &mut data, control)?;
-    let progress = OnlineState { summaries, ..online.state().clone() };
+    let progress = OnlineState { summaries, ..online.state.clone() };
     let mut memory = control.memory().nothing();
-    rounds::reserve(online.rules(), &progress, 0, &mut memory)?;
-    let mut perceptron = Perceptron::new(online.rules().clone(), progress, Ties::Worst)?;
+    rounds::reserve(&online.rules, &progress, 0, &mut memory)?;
+    let mut perceptron = Perceptron::new(online.rules.clone(), progress, Ties::Worst)?;
     let start = Start::of(&perceptron);
     control.expect(data.n_queries());
     let order: Vec<usize> = (0..data.n_queries()).collect();

@@ -93,19 +93,7 @@ impl Builder {
     /// No trees yet, for documents with `width` features ([`usize::MAX`] if it is known at the end). `start` is the score before the first tree. `single`: scores are
     /// summed in 32-bit floats.
     pub fn new(width: usize, start: f64, single: bool) -> Self {
-        let forest = GeneralForest {
-            width,
-            columns: Vec::new(),
-            steps: Vec::new(),
-            values: Vec::new(),
-            covers: Vec::new(),
-            gains: Vec::new(),
-            members: Vec::new(),
-            set_starts: vec![0],
-            roots: Vec::new(),
-            start,
-            single,
-        };
+        let forest = GeneralForest { width, set_starts: vec![0], start, single, ..GeneralForest::default() };
         Self { forest, columns: HashMap::new(), sets: HashMap::new() }
     }
 
@@ -366,17 +354,9 @@ pub fn oblivious_nodes(tree: &ObliviousTree<'_>) -> Vec<RawNode> {
             let first = (1 << (level + 1)) - 1 + 2 * place;
             let (low, high) = (first, first + 1);
             let (left, right) = if question.pass_is_above { (high, low) } else { (low, high) };
-            nodes.push(RawNode::Split(RawSplit {
-                feature: question.feature,
-                test: question.test.clone(),
-                missing_left: question.missing_above == question.pass_is_above,
-                zero_is_missing: false,
-                left,
-                right,
-                gain: f64::NAN,
-                // The builder adds up those of the leaves.
-                cover: f64::NAN,
-            }));
+            let missing_left = question.missing_above == question.pass_is_above;
+            let split = RawSplit::new(question.feature, question.test.clone(), missing_left);
+            nodes.push(RawNode::Split(RawSplit { left, right, ..split }));
         }
     }
     nodes.extend((0..=splits).map(|leaf| RawNode::Leaf { value: tree.values[leaf], cover: cover(leaf) }));

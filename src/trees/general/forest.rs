@@ -28,7 +28,7 @@ pub(super) struct Root {
 }
 
 /// Trees of any shape: see the [module](super). Made and checked by [`Builder`](super::Builder).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct GeneralForest {
     /// Number of features of a document.
     pub(super) width: usize,

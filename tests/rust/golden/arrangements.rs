@@ -32,17 +32,17 @@ fn losses_and_lists_of_blocks_are_the_files() {
         let (measure, decoder) = (Measure::Ndcg(Some(k)), Decoder::Linear(k));
         let direct = Direct { measure, decoder, bound: Bound::Convex, diverse: true };
         let query = DirectQuery::diverse(&direct, &y, &row_groups);
-        assert_close(&query.metric_weights()[..k], &numbers(&case["a"]), 1e-12, "a");
-        assert_close(query.label_weights(), &numbers(&case["b"]), 1e-12, "b");
-        assert_close(&query.decoder_weights()[..k], &numbers(&case["c"]), 1e-12, "c");
-        assert_close(&[query.best()], &[case["constrained_best"].as_f64().unwrap()], 1e-12, "best");
+        assert_close(&query.a[..k], &numbers(&case["a"]), 1e-12, "a");
+        assert_close(&query.b, &numbers(&case["b"]), 1e-12, "b");
+        assert_close(&query.c[..k], &numbers(&case["c"]), 1e-12, "c");
+        assert_close(&[query.best], &[case["constrained_best"].as_f64().unwrap()], 1e-12, "best");
         // Which of several best lists the file takes as reference is not part of its contract.
         let reference = whole(&case["reference_documents"]);
         let ideal = query.ideal_order();
         assert_close(&[query.metric(&ideal)], &[query.metric(&reference)], 1e-12, "reference");
         let shown = select_diverse(&s, &row_groups, 1);
         assert_eq!(shown[..k], whole(&case["decoded_documents"]), "decoded");
-        let regret = query.best() - query.metric(&shown);
+        let regret = query.best - query.metric(&shown);
         assert_close(&[regret], &[case["regret"].as_f64().unwrap()], 1e-12, "regret");
         let mut g = vec![0.0; y.len()];
         let value = query.bound(&s, &reference, &mut g);
@@ -55,8 +55,7 @@ fn losses_and_lists_of_blocks_are_the_files() {
             regret <= tight + 1e-12 && tight <= convex.min(value) + 1e-12,
             "regret <= nonconvex <= convex"
         );
-        let apart = decoded(query.decoder_weights(), &shown[..k], &s)
-            - decoded(query.decoder_weights(), &ideal[..k], &s);
+        let apart = decoded(&query.c, &shown[..k], &s) - decoded(&query.c, &ideal[..k], &s);
         assert!((convex - tight - apart).abs() < 1e-10, "the bounds differ by what they decode");
 
         let matrix = rows(&case["generic_matrix"]);

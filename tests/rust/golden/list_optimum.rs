@@ -141,7 +141,7 @@ fn has_flat_query(case: &Value) -> bool {
     let loss = direct(case, Bound::Convex, NEUTRAL);
     case["y"].as_array().unwrap().iter().any(|labels| {
         let query = DirectQuery::new(&loss, &numbers(labels));
-        query.label_weights().windows(2).all(|pair| (pair[0] - pair[1]).abs() < 1e-12)
+        query.b.windows(2).all(|pair| (pair[0] - pair[1]).abs() < 1e-12)
     })
 }
 

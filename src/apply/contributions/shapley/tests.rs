@@ -56,7 +56,7 @@ fn sampled_values_are_within_their_stated_errors() {
     let [mut squares, mut count] = [0.0, 0.0];
     for seed in 0..40 {
         let found = sampled(&game, Sampling { pairs: 200, seed }, &control).unwrap();
-        let sum = |values: &[Shapley]| values.iter().map(|value| value.value).sum::<f64>();
+        let sum = |values: &[Contribution]| values.iter().map(|value| value.value).sum::<f64>();
         assert!((sum(&found) - sum(&exact)).abs() < 1e-12);
         for (found, exact) in found.iter().zip(&exact) {
             let errors = (found.value - exact.value) / found.standard_error;

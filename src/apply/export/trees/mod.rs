@@ -48,7 +48,7 @@ pub(super) struct Model {
 /// Trees of another library.
 pub(super) fn of_import(model: &model::Model, trees: &GeneralTrees) -> Model {
     let features = trees.features(&model.card);
-    Model { forest: trees.forest().clone(), features, options: WriteOptions::default() }
+    Model { forest: trees.forest.clone(), features, options: WriteOptions::default() }
 }
 
 /// Why functions are no trees that can be written.

@@ -13,7 +13,7 @@ const MOST_LEVELS: usize = 16;
 /// # Errors
 /// Trees that are too deep or too many; an expression that is too long.
 pub(in super::super) fn expression(model: &Model, trees: &GeneralTrees) -> Result<String> {
-    let forest = trees.forest();
+    let forest = &trees.forest;
     let writer = Writer { columns: Columns::new(model), trees };
     if let Some(tree) = (0..forest.trees()).find(|tree| forest.depth(*tree) > MOST_LEVELS) {
         let levels = forest.depth(tree);
@@ -48,7 +48,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// A node and what is below it. The depth is bounded by that of the trees.
     fn node(&self, node: usize, sql: &mut Sql) -> Result<()> {
-        let split = match self.trees.forest().node(node) {
+        let split = match self.trees.forest.node(node) {
             Node::Leaf(leaf) => return sql.push(format_args!("{:?}", leaf.value)),
             Node::Split(split) => split,
         };
@@ -62,7 +62,7 @@ impl Writer<'_> {
     /// The condition to go left. NULL is none.
     fn question(&self, split: &Split<'_>) -> String {
         let features = &self.columns.features;
-        match (&self.trees.inputs()[split.feature], split.set) {
+        match (&self.trees.inputs[split.feature], split.set) {
             (TreeInput::Category { first, codes }, set) => {
                 let set = set.unwrap_or_default();
                 let known = codes.iter().enumerate().filter(|(_, code)| set.binary_search(code).is_ok());

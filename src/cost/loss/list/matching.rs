@@ -140,18 +140,14 @@ impl MatchingQuery {
     ///
     /// # Errors
     /// A sentence about slots that cannot be filled.
-    pub fn new(
-        row_groups: &[RowGroup],
-        target: Vec<u32>,
-        cost: Vec<f64>,
-    ) -> std::result::Result<Self, String> {
+    pub fn new(row_groups: &[RowGroup], target: Vec<u32>, cost: Vec<f64>) -> Result<Self, String> {
         let slots = Some(Slots::new(row_groups)?);
         Ok(Self { slots, rows: (0..row_groups.len() as u32).collect(), target, cost })
     }
 
     /// The rows in use and their table: rows at slots to which a document belongs, or all rows if every document
     /// belongs to a slot.
-    fn rows_of(labels: &[f64], row_groups: &[RowGroup]) -> (Vec<u32>, std::result::Result<Slots, String>) {
+    fn rows_of(labels: &[f64], row_groups: &[RowGroup]) -> (Vec<u32>, Result<Slots, String>) {
         let count =
             |number: fn(&RowGroup) -> u32| row_groups.iter().map(|row| number(row) + 1).max().unwrap_or(0);
         let slots = count(|row| row.group);

@@ -13,10 +13,10 @@
 //! A cutoff k makes a_p = 0 for p > k; in Z too. Relevant is a grade of 1 or more. Average precision is not of this
 //! form. Grades below 0 gain 0. Definition 2 allows any a and b: the options `position_weights` and `grade_weights`.
 
-use super::{RELEVANT, check_weights, in_range};
+use super::{RELEVANT, check_grades, check_weights, grade_number, in_range};
 use crate::base::{Error, Result};
 use crate::cost::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
-use crate::math::{compare, descending, sort_ascending};
+use crate::math::{descending, sort_ascending};
 
 /// A measure that losses follow; cutoffs are numbers of positions.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,7 +164,9 @@ impl Measure {
             Self::Eru { neutral, .. } => labels.iter().map(|&y| (y - neutral).max(0.0)).collect(),
             Self::Own { measure, grades: None, .. } => measure.worths(labels),
             Self::Own { grades: Some(weights), .. } => {
-                labels.iter().map(|label| weight_of(*label, weights).unwrap_or(0.0)).collect()
+                let weight =
+                    |label: &f64| grade_number(*label, weights.len()).map_or(0.0, |grade| weights[grade]);
+                labels.iter().map(weight).collect()
             }
         }
     }
@@ -195,7 +197,10 @@ impl Measure {
     pub fn check(&self, labels: &[f64]) -> Result<()> {
         if let Self::Own { measure, positions, grades } = self {
             return match grades {
-                Some(weights) => check_grades(labels, weights),
+                Some(weights) => {
+                    let why = "the grades with a weight";
+                    check_grades(labels, weights.len(), "the option 'grade_weights'", why)
+                }
                 // With other weights of positions the relevance of several documents adds up.
                 None if positions.is_some() && matches!(**measure, Self::Mrr(_)) => Ok(()),
                 None => measure.check(labels),
@@ -217,22 +222,6 @@ impl Measure {
         }
         Ok(())
     }
-}
-
-/// The weight of a whole grade from 0; `None` for other grades.
-fn weight_of(label: f64, weights: &[f64]) -> Option<f64> {
-    weights.iter().enumerate().find(|(grade, _)| compare(*grade as f64, label).is_eq()).map(|(_, b)| *b)
-}
-
-/// Refuses grades without a weight.
-fn check_grades(labels: &[f64], weights: &[f64]) -> Result<()> {
-    labels.iter().find(|label| weight_of(**label, weights).is_none()).map_or(Ok(()), |label| {
-        Err(Error::value(
-            "grade of a document with the option 'grade_weights'",
-            label.to_string(),
-            format!("a whole number from 0 to {}, the grades with a weight", weights.len() - 1),
-        ))
-    })
 }
 
 /// A measure for the documents of one query.

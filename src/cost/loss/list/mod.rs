@@ -112,6 +112,19 @@ pub(super) fn check_gains(labels: &[f64], loss: &str) -> Result<()> {
     }
 }
 
+/// The number of a whole grade from 0 below `grades`.
+pub(super) fn grade_number(label: f64, grades: usize) -> Option<usize> {
+    (0..grades).find(|grade| compare(*grade as f64, label).is_eq())
+}
+
+/// Refuses grades that are no whole numbers below `grades`.
+pub(super) fn check_grades(labels: &[f64], grades: usize, option: &str, why: &str) -> Result<()> {
+    labels.iter().find(|label| grade_number(**label, grades).is_none()).map_or(Ok(()), |label| {
+        let allowed = format!("a whole number from 0 to {}, {why}", grades - 1);
+        Err(Error::value(format!("grade of a document with {option}"), label.to_string(), allowed))
+    })
+}
+
 /// The largest DCG of the first `cutoff` positions, of gains in decreasing order.
 pub(super) fn largest_dcg(gains: impl Iterator<Item = f64>, cutoff: Option<usize>) -> f64 {
     let visible = gains.take(cutoff.unwrap_or(usize::MAX));

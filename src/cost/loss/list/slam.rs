@@ -38,7 +38,7 @@ use crate::base::{Error, Params, Result, checkpoint, named};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::cost::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 use crate::data::RowGroup;
-use crate::math::{compare, descending, sort_indices};
+use crate::math::{compare, descending, ends_of_runs, sort_indices};
 
 /// The declaration.
 pub const SLAM: LossDef = LossDef {
@@ -140,7 +140,7 @@ impl Slam {
         let grades = self.grades(labels);
         let mut ascending: Vec<usize> = (0..labels.len()).collect();
         sort_indices(&mut ascending, &|a, b| compare(grades[a], grades[b]));
-        let ends = ends_of_groups(&grades, &ascending);
+        let ends = ends_of_runs(&ascending, |a, b| compare(grades[*a], grades[*b]).is_eq());
         checkpoint();
         let weights = self.weights(&grades, &descending(&grades));
         SlamQuery { weights, ascending, ends, margin: self.margin, active: Active::Margin }
@@ -167,7 +167,7 @@ impl Slam {
         };
         if self.ties == LabelTies::Average {
             let mut start = 0;
-            for end in ends_of_groups(grades, ideal) {
+            for end in ends_of_runs(ideal, |a, b| compare(grades[*a], grades[*b]).is_eq()) {
                 let mean = by_position[start..end].iter().sum::<f64>() / (end - start) as f64;
                 by_position[start..end].fill(mean);
                 start = end;
@@ -227,12 +227,6 @@ impl ListwiseLoss for Slam {
     fn prepare(&self, labels: &[f64], _row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         Box::new(self.of(labels))
     }
-}
-
-/// Positions behind each group of equal grades, of documents in the order of their grades.
-fn ends_of_groups(grades: &[f64], order: &[usize]) -> Vec<usize> {
-    let breaks = order.windows(2).enumerate().filter(|(_, pair)| differ(&[grades[pair[0]], grades[pair[1]]]));
-    breaks.map(|(position, _)| position + 1).chain([order.len()]).collect()
 }
 
 /// Eq. (6) by position.

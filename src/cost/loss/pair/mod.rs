@@ -11,7 +11,7 @@ use super::def::{LossKind, PairDef, PairLoss};
 use crate::base::{Ticks, checkpoint, named};
 use crate::cost::loss::{LossDef, Shape};
 use crate::math::splits::Item;
-use crate::math::{MERGE_COST, compare, descending, sort_ascending, splits};
+use crate::math::{MERGE_COST, compare, descending, pairs, sort_ascending, splits, tied_pairs};
 
 /// Documents from which on sorting them takes less time than all pairs.
 const MANY: usize = 24;
@@ -82,12 +82,7 @@ pub fn pair_count(labels: &[f64]) -> u64 {
     checkpoint();
     let mut sorted = labels.to_vec();
     sort_ascending(&mut sorted);
-    let n = sorted.len() as u64;
-    let same: u64 = sorted
-        .chunk_by(|a, b| compare(*a, *b).is_eq())
-        .map(|tie| (tie.len() as u64) * (tie.len() as u64 - 1) / 2)
-        .sum();
-    n * n.saturating_sub(1) / 2 - same
+    pairs(sorted.len()) - tied_pairs(&sorted, |a, b| compare(*a, *b).is_eq())
 }
 
 // Pairwise psi loss (Shen et al. 2003; Dai & Wang 2019, section 2): min(1, max(0, 1 - m)) for a pair of margin m.

@@ -25,8 +25,8 @@ use crate::data::{DatasetBuilder, Id, NewRow, QueryValues, bucket_of, check_buck
 use crate::model::TrainingColumns;
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::{
-    Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, call_options,
-    describe, id_of, interruptible, number_of, row_id, text_argument, usage, whole_of,
+    Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, describe, id_of,
+    interruptible, number_of, row_id, text_argument, usage, whole_of,
 };
 use crate::sqlite::source::is_default_name;
 use crate::train::algorithm;
@@ -79,14 +79,14 @@ fn here(
     options: &Params,
     work: impl FnOnce(&Control) -> Result<Output>,
 ) -> Result<Output> {
-    let limits = RunLimits::new(options);
+    let limits = RunLimits::new(Database::of(call.context), options);
     let control = Control::with_memory(limits.memory().clone());
-    call.with_connection(|connection| limits.run_here(connection, || work(&control)))
+    call.with_connection(|_| limits.run_here(|| work(&control)))
 }
 
 fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let algorithm = algorithm::find(&text_argument("argument 'algorithm'", call.context.get_raw(0))?)?;
-    let (options, _) = call_options(call.argument(1), Use::Fit)?;
+    let (options, _) = call.options(1, Use::Fit)?;
     refuse_search(algorithm, &options)?;
     if let Some(key) = ["threads", "params"].into_iter().find(|key| options.has(key)) {
         let problem =
@@ -102,7 +102,8 @@ fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let buckets = check_buckets("option 'buckets'", buckets as u64)?;
     let options = options.without(&["columns"]);
     here(call, &options, |control| {
-        Ok(Output::Blob(State::new(algorithm, &options, buckets, columns, control)?.to_bytes()?))
+        let state = State::of(algorithm, &options, buckets, columns)?.in_rounds(control)?;
+        Ok(Output::Blob(state.to_bytes()?))
     })
 }
 

@@ -1,7 +1,6 @@
 //! `ltr_train` and `ltr_fit` on packs, and on rows with the option `buckets`.
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Rows};
+use rusqlite::{Row, Rows};
 use serde_json::Value;
 
 use super::{blob, columns, named, refuse_search, whole};
@@ -9,13 +8,12 @@ use crate::base::{Control, Error, Memory, Params, Reservation, Result, cores, pa
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, in_process, in_rounds, pack};
 use crate::data::{RowOrder, check_buckets, position_names};
-use crate::sqlite::functions::train::{About, TrainingReport, read_spec};
-use crate::sqlite::glue::{RunLimits, retry_busy, sql, within_time};
-use crate::sqlite::source::Source;
-use crate::sqlite::source::read_spec::bind;
-use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows, read};
+use crate::sqlite::functions::train::{About, Trained, TrainingReport, read_judged, read_spec};
+use crate::sqlite::glue::{retry_busy, within_time};
+use crate::sqlite::source::read_spec::{SourceCall, bind};
+use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows};
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::train::protocol::{self, Encoded, Signs, Training, check_rows};
+use crate::train::protocol::{self, Signs, Training};
 use crate::train::report::Finished;
 
 /// What to do about packs that take too much memory.
@@ -28,14 +26,9 @@ const PACK_FACTOR: u64 = 15;
 ///
 /// # Errors
 /// Errors of the training.
-pub fn train(
-    connection: &Connection,
-    training: &Training,
-    (source, text): (&Source, &str),
-    values: &[ValueRef<'_>],
-    limits: &RunLimits,
-) -> Result<Option<(Encoded, TrainingReport)>> {
-    let (algorithm, options) = (training.algorithm(), training.options());
+pub fn train(call: SourceCall<'_>, training: &Training, text: &str) -> Result<Option<Trained>> {
+    let SourceCall { connection, source, options, limits, .. } = call;
+    let algorithm = training.algorithm();
     let columns = source.columns(connection, limits)?;
     let is = |index: usize, name: &str| columns[index].eq_ignore_ascii_case(name);
     let has_packs =
@@ -55,13 +48,11 @@ pub fn train(
             spec()?;
             let columns = if is(0, "bucket") { [0, 1] } else { [1, 0] };
             let threads = options.count("threads").unwrap_or_else(cores);
-            let packs = Packs { connection, source, options, values, limits, columns, threads };
+            let packs = Packs { call, columns, threads };
             let finished = packs.train(algorithm, buckets)?;
             TrainedOnSource { finished, roles: Value::Null, reading: 0.0 }
         }
-        (false, Some(buckets)) => {
-            train_rows(connection, (algorithm, &*spec()?), source, (options, values), (buckets, limits))?
-        }
+        (false, Some(buckets)) => train_rows(call, algorithm, &*spec()?, buckets)?,
         (false, None) => return Ok(None),
     };
     let TrainedOnSource { finished, roles, reading } = trained;
@@ -82,28 +73,25 @@ struct TrainedOnSource {
 
 /// Trains on rows that fit into memory: they are packed first.
 fn train_rows(
-    connection: &Connection,
-    (algorithm, spec): (&'static AlgorithmDef, &dyn TrainingSpec),
-    source: &Source,
-    (options, values): (&Params, &[ValueRef<'_>]),
-    (buckets, limits): (u32, &RunLimits),
+    call: SourceCall<'_>,
+    algorithm: &'static AlgorithmDef,
+    spec: &dyn TrainingSpec,
+    buckets: u32,
 ) -> Result<TrainedOnSource> {
+    let SourceCall { options, limits, .. } = call;
     let read_spec = ReadSpec {
         keep_missing: true,
-        values,
         categories: CategoryColumns::Refused,
         ..read_spec(spec.input(), RowOrder::Canonical)
     };
-    let SourceRows { data, roles, read_report } = read(connection, source, read_spec, options, limits)?;
+    let SourceRows { data, roles, read_report } = read_judged(call, spec.input(), read_spec)?;
     let reading = limits.seconds();
-    let mut data = data;
-    check_rows(&mut data, spec.input()).map_err(|problem| source.error(problem))?;
     let (names, advice) = (data.names.clone(), roles.advice(options));
     let fates = roles.fates(&data, &read_report, advice);
     let (ignored, settings) = (read_report.ignored.clone(), spec.settings()?);
     let of_rows = roles.training_columns(&ignored);
     let rows = protocol::Rows { data, read_report, validation: None, roles: of_rows, advice, fates };
-    let signs = limits.run(connection, |control| Signs::of(&rows, &settings, control))?;
+    let signs = limits.run(|control| Signs::of(&rows, &settings, control))?;
     let protocol::Rows { data, read_report: _read_report, roles: of_rows, fates, .. } = rows;
     let names = if names == position_names(names.len()) { Vec::new() } else { names };
     let columns = Columns { names, roles: named(of_rows) };
@@ -114,7 +102,7 @@ fn train_rows(
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
         drop(data);
-        let mut state = State::in_process(algorithm, &of_rounds, buckets, columns, control)?;
+        let mut state = State::of(algorithm, &of_rounds, buckets, columns)?.in_process(control)?;
         while !state.is_done() {
             let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
             let mut merged = Merged::new(control.memory());
@@ -125,7 +113,7 @@ fn train_rows(
         }
         state.finish(control)
     };
-    let mut finished = limits.run(connection, train)?;
+    let mut finished = limits.run(train)?;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
     fates.add_to(&mut finished, algorithm, (options, advice));
     let roles = roles.report(&ignored, &finished.model.card.categories);
@@ -168,11 +156,8 @@ impl Merged {
             }
         }
         let bytes = self.answer.as_ref().map_or(0, Answer::bytes);
-        self.memory.resize(
-            bytes,
-            "the answers of buckets",
-            "read the packs in the order of their buckets, or use fewer buckets",
-        )
+        let way_out = "read the packs in the order of their buckets, or use fewer buckets";
+        self.memory.resize(bytes, "the answers of buckets", way_out)
     }
 
     /// # Errors
@@ -184,12 +169,7 @@ impl Merged {
 
 /// A source of packs, which is read once in each round.
 struct Packs<'a> {
-    connection: &'a Connection,
-    source: &'a Source,
-    options: &'a Params,
-    /// Values for the parameters of the source.
-    values: &'a [ValueRef<'a>],
-    limits: &'a RunLimits,
+    call: SourceCall<'a>,
     /// The columns of the bucket and of its rows.
     columns: [usize; 2],
     threads: usize,
@@ -197,40 +177,34 @@ struct Packs<'a> {
 
 impl Packs<'_> {
     fn train(&self, algorithm: &'static AlgorithmDef, buckets: Option<u32>) -> Result<Finished> {
-        let (columns, options) = (columns(self.options)?, of_training(self.options));
-        let buckets = match buckets {
-            Some(buckets) => buckets,
-            None => self.read(|rows| self.least_buckets(rows))?,
-        };
-        let new = |control: &Control| State::in_process(algorithm, &options, buckets, columns, control);
-        let mut state = self.limits.run(self.connection, new)?;
+        let (columns, options) = (columns(self.call.options)?, of_training(self.call.options));
+        let buckets = buckets.map_or_else(|| self.read(|rows| self.least_buckets(rows)), Ok)?;
+        let state = State::of(algorithm, &options, buckets, columns)?;
+        let mut state = self.call.limits.run(|control| state.in_process(control))?;
         while !state.is_done() {
             let answer = self.read(|rows| self.pass(rows, &state))?;
-            self.limits.run(self.connection, |control| state.step(answer, control))?;
+            self.call.limits.run(|control| state.step(answer, control))?;
         }
-        self.limits.run(self.connection, |control| state.finish(control))
+        self.call.limits.run(|control| state.finish(control))
     }
 
     /// Runs the statement of the source, again while another connection holds a lock.
     fn read<T>(&self, work: impl Fn(&mut Rows<'_>) -> Result<T>) -> Result<T> {
-        let Self { connection, source, limits, .. } = *self;
-        let prepare = || sql::prepare(connection, &source.select).map_err(|error| source.host_error(&error));
-        let mut statement = retry_busy(connection, limits, prepare)?;
-        bind(&mut statement, source, self.options, self.values, None)?;
+        let mut statement = self.call.prepare(&self.call.source.select)?;
+        bind(&mut statement, &self.call, None)?;
         let attempt = || work(&mut statement.raw_query());
-        within_time(limits, connection, || retry_busy(connection, limits, attempt))
+        within_time(self.call.limits, || retry_busy(self.call.limits, attempt))
     }
 
     /// The number of a bucket.
     fn bucket(&self, row: &Row<'_>) -> Result<u32> {
-        let value = row.get_ref(self.columns[0]).map_err(|error| self.source.host_error(&error))?;
-        whole("column \"bucket\"", value)
+        whole("column \"bucket\"", self.call.source.value(row, self.columns[0])?)
     }
 
     /// The smallest number of buckets that the packs can have.
     fn least_buckets(&self, rows: &mut Rows<'_>) -> Result<u32> {
         let mut largest = None;
-        while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
+        while let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? {
             largest = largest.max(Some(self.bucket(row)?));
         }
         let buckets = (u64::from(largest.ok_or_else(no_packs)?) + 1).next_power_of_two();
@@ -239,14 +213,16 @@ impl Packs<'_> {
 
     /// The answer of all packs, a few of which are in memory at a time.
     fn pass(&self, rows: &mut Rows<'_>, state: &State) -> Result<Answer> {
-        let mut merged = Merged::new(self.limits.memory());
+        let mut merged = Merged::new(self.call.limits.memory());
         loop {
             let (mut packs, mut needed) = (Vec::with_capacity(self.threads), 0);
-            let mut memory = self.limits.memory().nothing();
+            let mut memory = self.call.limits.memory().nothing();
             while packs.len() < self.threads {
-                let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? else { break };
+                let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? else {
+                    break;
+                };
                 let bucket = self.bucket(row)?;
-                let value = row.get_ref(self.columns[1]).map_err(|error| self.source.host_error(&error))?;
+                let value = self.call.source.value(row, self.columns[1])?;
                 let bytes = blob("column \"rows\"", value, "ltr_pack")?;
                 needed += PACK_FACTOR * bytes.len() as u64;
                 memory.resize(needed, format_args!("{} packs", packs.len() + 1), SMALLER)?;
@@ -255,7 +231,7 @@ impl Packs<'_> {
             if packs.is_empty() {
                 return merged.finish();
             }
-            let answers = self.limits.run(self.connection, |control| answers(state, &packs, control))?;
+            let answers = self.call.limits.run(|control| answers(state, &packs, control))?;
             merged.add(answers)?;
         }
     }

@@ -35,7 +35,7 @@ const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1
 ///
 /// # Errors
 /// The reason why the connection has no functions of FTS5.
-fn find(connection: &Connection) -> std::result::Result<*mut ffi::fts5_api, String> {
+fn find(connection: &Connection) -> Result<*mut ffi::fts5_api, String> {
     // SAFETY: the handle of an open connection, used during this call and not closed.
     let database = unsafe { connection.handle() };
     let mut problem = None;
@@ -70,7 +70,7 @@ pub fn register(
     connection: &Connection,
     name: &CStr,
     function: ffi::fts5_extension_function,
-) -> std::result::Result<(), String> {
+) -> Result<(), String> {
     let api = find(connection)?;
     // SAFETY: FTS5 gave the pointer, which is valid while the connection is open. The function needs no data.
     let code = unsafe {

@@ -11,7 +11,6 @@ pub mod ranked;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use super::ranking_call::RankingCall;
 use crate::base::{Error, Result};
 use crate::math::compare;
 use crate::model::{Model, Ranker};
@@ -20,7 +19,7 @@ use crate::sqlite::functions::inspect::{online_log, open_model};
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::usage::wrong_number;
 use crate::sqlite::glue::{Call, Output, RunLimits, ScalarCall, ScalarFunction, text_argument};
-use crate::sqlite::store::Store;
+use crate::sqlite::store::{NamedVersion, named_version};
 
 /// The definition of `ltr_plot`.
 pub const PLOT: ScalarFunction =
@@ -62,21 +61,12 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 /// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
-fn model_name(call: &Call<'_>, argument: ValueRef<'_>, request: &RankingCall) -> Result<String> {
-    name_in(call, argument, &request.handle.model.card.algorithm, request.options.text("schema"))
-}
-
-/// As [`model_name`], of the model in the first argument of a call without options.
-fn first_name(call: &Call<'_>, model: &Model) -> Result<String> {
-    name_in(call, call.argument(0), &model.card.algorithm, None)
-}
-
-fn name_in(call: &Call<'_>, argument: ValueRef<'_>, algorithm: &str, schema: Option<&str>) -> Result<String> {
-    let ValueRef::Text(text) = argument else { return Ok(format!("a model of {algorithm}")) };
-    let limits = RunLimits::default();
-    let store = Store::new(call.connection, schema, &limits)?;
-    let (name, version, _) = store.report(&String::from_utf8_lossy(text), &limits)?;
-    Ok(format!("{name} (version {version})"))
+fn model_name(call: &Call<'_>, given: ValueRef<'_>, model: &Model, schema: Option<&str>) -> Result<String> {
+    let found = named_version(call.connection, given, schema, &RunLimits::of(call.connection))?;
+    Ok(found.map_or_else(
+        || format!("a model of {}", model.card.algorithm),
+        |NamedVersion { name, version, .. }| format!("{name} (version {version})"),
+    ))
 }
 
 // Plots of a training: validation curve and steps of the solver.
@@ -84,7 +74,7 @@ fn name_in(call: &Call<'_>, argument: ValueRef<'_>, algorithm: &str, schema: Opt
 /// `ltr_plot('validation', model)`: the validated metric of each lambda.
 pub fn validation(call: &Call<'_>) -> Result<String> {
     let model = open_model(call)?.model;
-    draw_validation(&model, &first_name(call, &model)?)
+    draw_validation(&model, &model_name(call, call.argument(0), &model, None)?)
 }
 
 /// Draws the validated metric of each lambda of a model with this name.
@@ -121,7 +111,7 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
         subtitle: format!("Mean {metric} of {held_out}, for each {option} that was tried"),
         axes: [option.to_owned(), metric.to_owned()],
         scale,
-        series: vec![Series { name: String::new(), points, joined: Joined::Line, intervals: Vec::new() }],
+        series: vec![Series::new("", points, Joined::Line)],
         chosen: chosen.map(|(value, best)| {
             ((value, best), format!("chosen: {option} {}, {metric} {}", number(value), number(best)))
         }),
@@ -132,7 +122,7 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
 /// `ltr_plot('training', model)`: the steps of `ltr_training_log`.
 pub fn training(call: &Call<'_>) -> Result<String> {
     let model = open_model(call)?.model;
-    draw_training(&model, &first_name(call, &model)?)
+    draw_training(&model, &model_name(call, call.argument(0), &model, None)?)
 }
 
 /// Draws the steps of the training of a model with this name.
@@ -164,7 +154,7 @@ type Steps = Vec<(f64, f64, Option<f64>)>;
 
 fn steps(model: &Model) -> Steps {
     if let Ranker::Online(online) = &model.ranker {
-        return online_log(online.state()).map(|(round, record)| (round as f64, record.loss, None)).collect();
+        return online_log(&online.state).map(|(round, record)| (round as f64, record.loss, None)).collect();
     }
     let steps = (1_u32..).zip(&model.card.log);
     steps.map(|(step, (objective, gap))| (step.into(), *objective, Some(*gap))).collect()
@@ -175,28 +165,22 @@ fn curves(model: &Model, steps: &Steps) -> (Vec<Series>, [&'static str; 2], &'st
     let finite = |points: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
         points.into_iter().filter(|(_, value)| value.is_finite()).collect()
     };
-    let series = |name: &str, points: Vec<(f64, f64)>, joined| Series {
-        name: name.to_owned(),
-        points,
-        joined,
-        intervals: Vec::new(),
-    };
     let objective = finite(steps.iter().map(|(step, value, _)| (*step, *value)).collect());
     if matches!(model.ranker, Ranker::Online(_)) {
-        let loss = series("", running_mean(&objective), Joined::Line);
+        let loss = Series::new("", running_mean(&objective), Joined::Line);
         let text = "Mean of the loss (1 - measure) before each update, over the rounds so far";
         return (vec![loss], ["round", "mean loss"], text);
     }
     if matches!(model.ranker, Ranker::QueryDependent(_)) || model.card.algorithm == "auto" {
         let text = "Objective at the solution of each function that was fitted";
-        return (vec![series("", objective, Joined::No)], ["function", "objective"], text);
+        return (vec![Series::new("", objective, Joined::No)], ["function", "objective"], text);
     }
     let bound = steps.iter().filter_map(|(step, value, gap)| Some((*step, value - (*gap)?)));
     let bound = finite(bound.collect());
     let bounded = bound.len() == objective.len();
-    let mut all = vec![series(if bounded { "objective" } else { "" }, objective, Joined::Line)];
+    let mut all = vec![Series::new(if bounded { "objective" } else { "" }, objective, Joined::Line)];
     if bounded {
-        all.push(series("lower bound (objective - gap)", bound, Joined::Line));
+        all.push(Series::new("lower bound (objective - gap)", bound, Joined::Line));
     }
     (all, ["step", "objective"], "Objective of the training after each step of the solver; lower is better")
 }

@@ -1,20 +1,22 @@
 //! Plots of a model on judged documents: metrics of two models per query, mean grades by score, scores by grade.
 
-use super::{first_name, model_name};
+use rusqlite::types::ValueRef;
+
+use super::model_name;
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
 use crate::base::{Error, Result, shorten};
 use crate::cost::metric::Metric;
-use crate::data::{Id, QueryValue};
+use crate::data::Id;
 use crate::math::{compare, sort_indices};
 use crate::plot::{
     Bar, Bars, Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened,
 };
 use crate::sqlite::functions::compare::other_queries;
-use crate::sqlite::functions::evaluate::{Judged, judged, measure, metrics};
+use crate::sqlite::functions::evaluate::{Judged, Measured, judged, measure, metrics};
 use crate::sqlite::functions::explain::IMPORTANCE;
-use crate::sqlite::functions::inspect::{function_of, open_model, optional_query};
+use crate::sqlite::functions::inspect::{function_of, open_model};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
-use crate::sqlite::glue::{Call, ModelHandle, Output, call_options};
+use crate::sqlite::glue::{Call, ModelHandle, Output};
 use crate::train::options::Use;
 
 /// Most grades that are drawn one by one.
@@ -22,26 +24,27 @@ const MOST_GRADES: usize = 8;
 
 /// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
 pub fn queries(call: &Call<'_>) -> Result<String> {
-    let (options, limits) = call_options(call.arguments[3], Use::Evaluate)?;
+    let (options, limits) = call.options(3, Use::Evaluate)?;
     let metric = metrics(&options)?.swap_remove(0);
-    limits.run_here(call.connection, || {
-        let (mut measured, mut warnings) = (Vec::<(Vec<Id>, Evaluation, String)>::new(), Vec::new());
+    limits.run_here(|| {
+        let (mut evaluations, mut names) = (Vec::new(), Vec::new());
+        let (mut ids, mut warnings) = (Vec::new(), Vec::new());
         for index in [0, 1] {
             let (model, source) = (call.argument(index), call.argument(2));
             let ranking = RankingCall::of(call, model, source, NO_VALUES, options.clone(), limits.clone())?;
-            let found = measure(call, &ranking, std::slice::from_ref(&metric))?;
-            if measured.first().is_some_and(|first| first.0 != found.query_ids) {
+            let metrics = std::slice::from_ref(&metric);
+            let Measured { judged, evaluation } = measure(&ranking, judged(&ranking)?, metrics)?;
+            let before = std::mem::replace(&mut ids, judged.data.query_ids);
+            if index > 0 && before != ids {
                 return Err(other_queries(&ranking));
             }
-            let name = model_name(call, model, &ranking)?;
-            warnings.extend(found.warnings);
-            measured.push((found.query_ids, found.evaluation, name));
+            names.push(model_name(call, model, &ranking.handle.model, options.text("schema"))?);
+            warnings.extend(judged.warnings);
+            evaluations.push(evaluation);
         }
         call.state.set_warnings(warnings);
-        let [(ids, a, name_a), (_, b, name_b)] = measured.as_slice() else {
-            return Err(Error::Internal("two models were measured".to_owned()));
-        };
-        draw_pair(&metric, ids, [(name_a, a), (name_b, b)])?.ok_or_else(|| {
+        let models = [0, 1].map(|index| (&*names[index], &evaluations[index]));
+        draw_pair(&metric, &ids, models)?.ok_or_else(|| {
             let metric = metric.name();
             Error::Data(format!(
                 "{metric} has no value for any query of the source: no query has a relevant document"
@@ -50,35 +53,22 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
     })
 }
 
-/// Draws the first metric of two models for each query; `None` if no query has a value for both.
-pub fn draw_pair(
-    metric: &Metric,
-    ids: &[Id],
-    [(name_a, a), (name_b, b)]: [(&str, &Evaluation); 2],
-) -> Result<Option<String>> {
-    let pairs = a.values.iter().zip(&b.values).zip(ids);
+/// Draws the first metric of two models, a and b, for each query: b on the x axis, a on the y axis. `None` if no query has a
+/// value for both.
+pub fn draw_pair(metric: &Metric, ids: &[Id], models: [(&str, &Evaluation); 2]) -> Result<Option<String>> {
+    let [a, b] = models.map(|(_, evaluation)| &evaluation.values);
+    let pairs = a.iter().zip(b).zip(ids);
     let points: Vec<(f64, f64, String)> =
         pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
     if points.is_empty() {
         return Ok(None);
     }
-    draw_queries(metric, ids.len(), points, [name_a, name_b]).map(Some)
-}
-
-/// Draws model b on the x axis, model a on the y axis.
-fn draw_queries(
-    metric: &Metric,
-    all: usize,
-    points: Vec<(f64, f64, String)>,
-    [a, b]: [&str; 2],
-) -> Result<String> {
     let better = metric.def().better.sign();
     let count = |sign: f64| points.iter().filter(|(x, y, _)| sign * better * (y - x) > 0.0).count();
     let (a_wins, b_wins) = (count(1.0), count(-1.0));
     let equal = points.len() - a_wins - b_wins;
-    let left_out = all - points.len();
-    let [a, b] = [a, b].map(|name| shortened(name, 48));
-    let left_out = match left_out {
+    let [a, b] = models.map(|(name, _)| shortened(name, 48));
+    let left_out = match ids.len() - points.len() {
         0 => String::new(),
         count => format!(" Left out: {} without a value.", counted(count, "query", "queries")),
     };
@@ -96,7 +86,7 @@ fn draw_queries(
         points,
         noun: ["query", "queries"],
     };
-    scatter.draw()
+    scatter.draw().map(Some)
 }
 
 /// An id in a title.
@@ -104,13 +94,17 @@ pub fn label(id: &Id) -> String {
     shorten(id.to_string().trim_matches('\''))
 }
 
+/// The name of the model that ranks a source.
+fn name_of(call: &Call<'_>, request: &RankingCall<'_>) -> Result<String> {
+    model_name(call, call.argument(0), &request.handle.model, request.options.text("schema"))
+}
+
 /// Reads and scores the source of `ltr_plot(kind, model, source [, options])`, and draws.
 fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<String>) -> Result<String> {
-    let request = RankingCall::new(call, Use::Evaluate)?;
-    request.limits.run_here(call.connection, || {
-        let judged = judged(call, &request)?;
+    RankingCall::run(call, Use::Evaluate, |request| {
+        let judged = judged(request)?;
         call.state.set_warnings(judged.warnings.clone());
-        draw(&judged, &model_name(call, call.argument(0), &request)?)
+        draw(&judged, &name_of(call, request)?)
     })
 }
 
@@ -220,8 +214,8 @@ pub fn grade_groups(judged: &Judged) -> Vec<(String, Vec<f64>)> {
 /// `ltr_plot('weights', model [, query_features])`: the weights of `ltr_weights`, the largest first.
 pub fn weights(call: &Call<'_>) -> Result<String> {
     let handle = open_model(call)?;
-    let query = optional_query(call, 1)?;
-    draw_weights(call, &handle, query.as_deref(), &first_name(call, &handle.model)?)
+    let name = model_name(call, call.argument(0), &handle.model, None)?;
+    draw_weights(call, &handle, call.argument(1), &name)
 }
 
 /// Draws the weights of a query's function. `name`: that of the model.
@@ -231,7 +225,7 @@ pub fn weights(call: &Call<'_>) -> Result<String> {
 pub fn draw_weights(
     call: &Call<'_>,
     handle: &ModelHandle,
-    query: Option<&[QueryValue]>,
+    query: ValueRef<'_>,
     name: &str,
 ) -> Result<String> {
     let function = function_of(call, handle, query)?;
@@ -274,7 +268,7 @@ pub fn importance(call: &Call<'_>) -> Result<String> {
     if bars.is_empty() {
         return Err(Error::Data(format!("{metric} has no value for any query of the source")));
     }
-    let name = model_name(call, call.argument(0), &RankingCall::new(call, Use::Importance)?)?;
+    let name = name_of(call, &RankingCall::new(call, Use::Importance)?)?;
     let mut plot = Bars {
         title: format!("Importance of features in {name}"),
         subtitle: format!(

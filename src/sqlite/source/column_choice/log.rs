@@ -1,8 +1,8 @@
 //! The columns of a log of impressions and clicks.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Source, check_keys, default_names, find, lookup, not_a_name};
+use super::{OptionColumns, Source, check_keys, default_names, find, lookup, not_a_name};
 use crate::base::{Params, Result};
 use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 
@@ -14,56 +14,40 @@ const NAMES: [(&str, &[&str]); 4] = [
     ("team", &["team"]),
 ];
 
-/// The names of the columns, in the order of [`LOG_KEYS`].
-pub struct LogColumns([String; LOG_KEYS.len()]);
-
-impl LogColumns {
-    /// Finds the columns.
-    ///
-    /// # Errors
-    /// An unknown key in the option `columns`; a role without a column, or with several.
-    pub fn find(source: &Source, names: &[String], options: &Params) -> Result<Self> {
-        let columns = options.get("columns").and_then(Value::as_object);
-        check_keys(columns, &LOG_KEYS)?;
-        let mut found: [String; LOG_KEYS.len()] = Default::default();
-        for (found, role) in found.iter_mut().zip(LOG_KEYS) {
-            found.clone_from(&names[required((source, names), columns, role)?]);
-        }
-        Ok(Self(found))
+/// The names of the columns of a log, in the order of [`LOG_KEYS`].
+///
+/// # Errors
+/// An unknown key in the option `columns`; a role without a column, or with several.
+pub fn log_columns(source: &Source, names: &[String], options: &Params) -> Result<[String; LOG_KEYS.len()]> {
+    let columns = options.get("columns").and_then(Value::as_object);
+    check_keys(columns, &LOG_KEYS)?;
+    let mut found: [String; LOG_KEYS.len()] = Default::default();
+    for (found, role) in found.iter_mut().zip(LOG_KEYS) {
+        found.clone_from(&names[required(source, names, columns, role)?]);
     }
-
-    /// The names.
-    pub fn names(&self) -> [&str; LOG_KEYS.len()] {
-        self.0.each_ref().map(String::as_str)
-    }
+    Ok(found)
 }
 
 /// The names of the columns of a log of interleaved lists, in the order of [`INTERLEAVED_KEYS`]. Query and position may be absent.
-pub struct InterleavedColumns([Option<String>; INTERLEAVED_KEYS.len()]);
-
-impl InterleavedColumns {
-    /// Finds the columns.
-    ///
-    /// # Errors
-    /// As [`LogColumns::find`].
-    pub fn find(source: &Source, names: &[String], options: &Params) -> Result<Self> {
-        let columns = options.get("columns").and_then(Value::as_object);
-        check_keys(columns, &INTERLEAVED_KEYS)?;
-        let mut found = [const { None }; INTERLEAVED_KEYS.len()];
-        for (found, role) in found.iter_mut().zip(INTERLEAVED_KEYS) {
-            let column = match role {
-                "query" | "position" => of_role((source, names), columns, role)?,
-                _ => Some(required((source, names), columns, role)?),
-            };
-            *found = column.map(|column| names[column].clone());
-        }
-        Ok(Self(found))
+///
+/// # Errors
+/// As [`log_columns`].
+pub fn interleaved_columns(
+    source: &Source,
+    names: &[String],
+    options: &Params,
+) -> Result<[Option<String>; INTERLEAVED_KEYS.len()]> {
+    let columns = options.get("columns").and_then(Value::as_object);
+    check_keys(columns, &INTERLEAVED_KEYS)?;
+    let mut found = [const { None }; INTERLEAVED_KEYS.len()];
+    for (found, role) in found.iter_mut().zip(INTERLEAVED_KEYS) {
+        let column = match role {
+            "query" | "position" => of_role(source, names, columns, role)?,
+            _ => Some(required(source, names, columns, role)?),
+        };
+        *found = column.map(|column| names[column].clone());
     }
-
-    /// The names.
-    pub fn names(&self) -> [Option<&str>; INTERLEAVED_KEYS.len()] {
-        self.0.each_ref().map(Option::as_deref)
-    }
+    Ok(found)
 }
 
 /// The default names of a role of logs.
@@ -72,12 +56,8 @@ fn log_names(role: &str) -> &'static [&'static str] {
 }
 
 /// The column of a role that every log has.
-fn required(
-    (source, names): (&Source, &[String]),
-    columns: Option<&Map<String, Value>>,
-    role: &str,
-) -> Result<usize> {
-    of_role((source, names), columns, role)?.ok_or_else(|| {
+fn required(source: &Source, names: &[String], columns: OptionColumns<'_>, role: &str) -> Result<usize> {
+    of_role(source, names, columns, role)?.ok_or_else(|| {
         source.error(format!(
             "no column for the role {role} of a log: name one {}, or give it with the options {{\"columns\": \
              {{\"{role}\": \"...\"}}}}; the columns are {}",
@@ -88,13 +68,9 @@ fn required(
 }
 
 /// The column of a role: by the option `columns`, otherwise by its default names.
-fn of_role(
-    (source, names): (&Source, &[String]),
-    columns: Option<&Map<String, Value>>,
-    role: &str,
-) -> Result<Option<usize>> {
-    match columns.and_then(|columns| columns.get(role)) {
-        Some(Value::String(name)) => return lookup((source, names), "columns", name).map(Some),
+fn of_role(source: &Source, names: &[String], given: OptionColumns<'_>, role: &str) -> Result<Option<usize>> {
+    match given.and_then(|columns| columns.get(role)) {
+        Some(Value::String(name)) => return lookup(source, names, "columns", name).map(Some),
         Some(other) => return Err(not_a_name(role, other)),
         None => {}
     }

@@ -21,7 +21,7 @@ use crate::data::{ListConstraint, position_names};
 use crate::train::options::COLUMN_KEYS as KEYS;
 
 #[cfg(feature = "search")]
-pub use log::{InterleavedColumns, LogColumns};
+pub use log::{interleaved_columns, log_columns};
 pub use messages::LikeIds;
 
 /// Default names of each role, the most specific first.
@@ -52,8 +52,11 @@ const NO_COLUMN: [&str; 4] = ["doc", "weight", "doc_weight", "slot"];
 /// The key of the option `columns` that names no columns.
 const FEATURE_NAMES: &str = "feature_names";
 
+/// The option `columns`.
+type OptionColumns<'a> = Option<&'a Map<String, Value>>;
+
 /// The keys of the option `columns` that name columns, with their values.
-fn of_columns(columns: Option<&Map<String, Value>>) -> impl Iterator<Item = (&String, &Value)> {
+fn of_columns(columns: OptionColumns<'_>) -> impl Iterator<Item = (&String, &Value)> {
     columns.into_iter().flatten().filter(|(key, _)| *key != FEATURE_NAMES)
 }
 
@@ -67,7 +70,7 @@ fn listed_names(value: &Value) -> Vec<&str> {
 }
 
 /// Refuses other keys of the option `columns`.
-fn check_keys(columns: Option<&Map<String, Value>>, keys: &[&'static str]) -> Result<()> {
+fn check_keys(columns: OptionColumns<'_>, keys: &[&'static str]) -> Result<()> {
     match columns.into_iter().flat_map(Map::keys).find(|key| !keys.contains(&key.as_str())) {
         Some(key) => Err(Error::unknown_in("key", key, " in the option 'columns'", keys.iter().copied())),
         None => Ok(()),
@@ -89,7 +92,7 @@ fn find(source: &Source, names: &[String], name: &str) -> Result<Option<usize>> 
 }
 
 /// The column that an option names.
-fn lookup((source, names): (&Source, &[String]), option: &str, name: &str) -> Result<usize> {
+fn lookup(source: &Source, names: &[String], option: &str, name: &str) -> Result<usize> {
     find(source, names, name)?.ok_or_else(|| {
         source.error(format!(
             "option '{option}' names the column \"{name}\", which does not exist; the columns are {}",
@@ -102,8 +105,7 @@ fn lookup((source, names): (&Source, &[String]), option: &str, name: &str) -> Re
 pub struct ColumnChoice<'a> {
     source: &'a Source,
     names: &'a [String],
-    /// The option `columns`.
-    columns: Option<&'a Map<String, Value>>,
+    columns: OptionColumns<'a>,
     spec: ReadSpec<'a>,
 }
 
@@ -115,18 +117,14 @@ impl<'a> ColumnChoice<'a> {
     pub fn new(
         source: &'a Source,
         names: &'a [String],
-        columns: Option<&'a Map<String, Value>>,
+        columns: OptionColumns<'a>,
         spec: ReadSpec<'a>,
     ) -> Result<Self> {
         let choice = Self { source, names, columns, spec };
-        choice.check_keys()?;
+        check_keys(columns, KEYS)?;
         choice.check_claims()?;
         choice.check_ignored()?;
         Ok(choice)
-    }
-
-    fn check_keys(&self) -> Result<()> {
-        check_keys(self.columns, KEYS)
     }
 
     /// Refuses columns with two roles. A document feature may also be a query feature (rule 2.2).
@@ -172,7 +170,7 @@ impl<'a> ColumnChoice<'a> {
     }
 
     fn lookup(&self, option: &str, name: &str) -> Result<usize> {
-        lookup((self.source, self.names), option, name)
+        lookup(self.source, self.names, option, name)
     }
 
     /// The column of a role: by the option, then that of the training, then by its default names.

@@ -14,8 +14,8 @@
 
 use serde::Deserialize;
 
-use crate::base::{Error, Result, Ticks};
-use crate::cost::loss::list::largest_dcg;
+use crate::base::{Result, Ticks};
+use crate::cost::loss::list::{check_grades, grade_number, largest_dcg};
 use crate::cost::metric::{Gain, gains, gains_for_ratios, logarithmic};
 use crate::math::{compare, descending};
 
@@ -65,11 +65,6 @@ enum Alpha {
     Table(Vec<Vec<f64>>, Vec<usize>),
 }
 
-/// The table's row for a grade, if there is one.
-fn grade(label: f64, grades: usize) -> Option<usize> {
-    (0..grades).find(|grade| compare(*grade as f64, label).is_eq())
-}
-
 impl Tables {
     /// True if the tables have a row and a column for each grade, and all weights are in their range.
     pub(super) fn is_valid(&self) -> bool {
@@ -82,14 +77,8 @@ impl Tables {
     /// Refuses grades that are not in the tables.
     pub(super) fn check(&self, labels: &[f64]) -> Result<()> {
         let grades = self.document.len();
-        match labels.iter().find(|label| grade(**label, grades).is_none()) {
-            None => Ok(()),
-            Some(label) => Err(Error::value(
-                "grade of a document with tables in the option 'cost_weights'",
-                label.to_string(),
-                format!("a whole number from 0 to {}, as the tables have {grades} grades", grades - 1),
-            )),
-        }
+        let why = format!("as the tables have {grades} grades");
+        check_grades(labels, grades, "tables in the option 'cost_weights'", &why)
     }
 }
 
@@ -179,7 +168,7 @@ fn rank(gains: &[f64], discounts: &[f64], lower: &[usize]) -> (Vec<f64>, Alpha) 
 }
 
 fn from_tables(tables: &Tables, grades: &[f64], discounts: &[f64]) -> (Vec<f64>, Alpha) {
-    let known: Vec<Option<usize>> = grades.iter().map(|y| grade(*y, tables.document.len())).collect();
+    let known: Vec<Option<usize>> = grades.iter().map(|y| grade_number(*y, tables.document.len())).collect();
     let weights: Vec<f64> =
         known.iter().map(|grade| grade.map_or(0.0, |grade| tables.document[grade])).collect();
     let grades = known.into_iter().map(Option::unwrap_or_default).collect();

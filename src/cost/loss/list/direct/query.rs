@@ -25,13 +25,16 @@ const LARGEST_PROFIT: f64 = 1e290;
 
 /// The weights of one query of l documents. Orders are lists of documents, best first.
 pub struct DirectQuery {
-    a: Vec<f64>,
-    b: Vec<f64>,
-    c: Vec<f64>,
+    /// Weights of positions in the measure (l).
+    pub a: Vec<f64>,
+    /// Weights of labels in the measure (l).
+    pub b: Vec<f64>,
+    /// Weights of positions in F (l).
+    pub c: Vec<f64>,
     /// Positions with c > 0.
     decoded: usize,
     /// max_pi M.
-    best: f64,
+    pub best: f64,
     /// True if all orders have one M.
     flat: bool,
     /// Largest |s| for which F and M are finite. Scores of a damaged model can be larger.
@@ -80,26 +83,6 @@ impl DirectQuery {
         let mut query = Self { decoded, flat: flat(&b), max_score, best: 0.0, a, b, c, lists };
         query.best = query.metric(&query.ideal_order());
         query
-    }
-
-    /// a (l).
-    pub fn metric_weights(&self) -> &[f64] {
-        &self.a
-    }
-
-    /// b (l).
-    pub fn label_weights(&self) -> &[f64] {
-        &self.b
-    }
-
-    /// c (l).
-    pub fn decoder_weights(&self) -> &[f64] {
-        &self.c
-    }
-
-    /// max_pi M(pi).
-    pub fn best(&self) -> f64 {
-        self.best
     }
 
     /// M of an order.
@@ -159,11 +142,6 @@ impl DirectQuery {
     /// The order of the scores, equal ones as they came; of the positions with c > 0 only.
     pub fn order(&self, scores: &[f64], order: &mut Vec<u32>) {
         self.lists.best(scores, self.decoded, order);
-    }
-
-    /// The bound with the order of the scores themselves as reference, equation 22.
-    pub fn nonconvex_bound(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
-        self.moving_bound(scores, Self::order, subgradient)
     }
 
     /// The bound with a reference that depends on the scores.
