@@ -68,7 +68,7 @@ impl Ranker {
         match self {
             Self::GeneralTrees(_) | Self::Interactions(_) => true,
             Self::QueryTrees(trees) => trees.joins_kernels(),
-            Self::QueryDependent(ranker) => ranker.tag() == query_dependent::TIES_TAG,
+            Self::QueryDependent(ranker) => ranker.tag() != query_dependent::TAG,
             _ => false,
         }
     }
@@ -181,13 +181,13 @@ impl Ranker {
     /// # Errors
     /// [`Error::Corrupt`] for an unknown form and for bytes that [`Self::encode`] does not write.
     pub fn decode(tag: &str, header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
-        if blocks > 0 && ![query_dependent::TAG, query_dependent::TIES_TAG].contains(&tag) {
+        if blocks > 0 && !query_dependent::TAGS.contains(&tag) {
             return Err(Error::Corrupt(format!("a ranker of the form '{tag}' with blocks")));
         }
         match tag {
             linear::TAG => Linear::decode(header).map(Self::Linear),
             online::TAG => Online::decode(header).map(|online| Self::Online(Box::new(online))),
-            query_dependent::TAG | query_dependent::TIES_TAG => {
+            tag if query_dependent::TAGS.contains(&tag) => {
                 QueryDependent::decode(tag, header, blocks, loading)
                     .map(|ranker| Self::QueryDependent(Box::new(ranker)))
             }
