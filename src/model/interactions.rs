@@ -78,25 +78,30 @@ impl Interactions {
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
         let found: Self = decode_header(header)?;
-        found.documents.validate()?;
-        found.queries.validate()?;
-        let (m, numbers) = (found.constant.len(), found.rule.number_count());
-        let is_linear = found.documents.is_linear() && found.documents.form() == Form::Scoring;
-        let values = m.checked_mul(found.queries.dim());
+        found.validate()?;
+        Ok(found)
+    }
+
+    /// Checks values that were read from bytes.
+    pub(super) fn validate(&self) -> Result<()> {
+        self.documents.validate()?;
+        self.queries.validate()?;
+        let (m, numbers) = (self.constant.len(), self.rule.number_count());
+        let is_linear = self.documents.is_linear() && self.documents.form() == Form::Scoring;
+        let values = m.checked_mul(self.queries.dim());
         require(
             "interactions",
             &[
                 (
-                    is_linear && found.documents.width() == m,
+                    is_linear && self.documents.width() == m,
                     "a linear function with a weight for each feature",
                 ),
-                (found.queries.form() == Form::Scoring, "functions of single queries"),
-                (found.queries.width() == numbers, "functions of the numbers among the query features"),
-                (values == Some(found.varying.len()), "weights for each function of queries"),
-                (are_bounded(&found.constant) && are_bounded(&found.varying), BOUNDED),
-                (found.objective.is_finite() && found.gap.is_finite(), BOUNDED),
+                (self.queries.form() == Form::Scoring, "functions of single queries"),
+                (self.queries.width() == numbers, "functions of the numbers among the query features"),
+                (values == Some(self.varying.len()), "weights for each function of queries"),
+                (are_bounded(&self.constant) && are_bounded(&self.varying), BOUNDED),
+                (self.objective.is_finite() && self.gap.is_finite(), BOUNDED),
             ],
-        )?;
-        Ok(found)
+        )
     }
 }

@@ -15,7 +15,7 @@
 //! | `GeneralTrees` | nodes are trees, with finite thresholds and values whose sum is finite; a feature for each column; a code for each value of a category |
 //! | `Interactions` | linear functions of documents and of the numbers among the query features; weights for each feature |
 //! | `QueryFeatureRule`, `QueryDistance` | an encoding and a comparison per query feature, at its own numbers of a row; categories and items ascend |
-//! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are possible in a training |
+//! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are possible in a training; a prior with interactions has its query features and weights |
 //! | `Online` | sums, number of updates and number of rounds agree with the record; means follow from the sums of features; a weight per feature or support document |
 //! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are the shares of users |
 //! | packs, answers, states (`src/buckets/`, `src/buckets/rounds/`) | queries and keys ascend; a pack for each bucket with rows, and for no other; a question for each open task; counts of the first round fit each other and the bins |
@@ -49,7 +49,7 @@ pub use general::{GeneralTrees, TreeInput};
 pub use interactions::Interactions;
 pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
-pub use query_dependent::{QueryDependent, TrainingQueries};
+pub use query_dependent::{LocalFit, QueryDependent, TrainingQueries};
 pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};
 pub use ranker::{Capabilities, LinearPrior, Ranker};
 

@@ -4,10 +4,12 @@
 //!          + lambda |f - f0|^2                                                                                (3.7)
 //!
 //! n: number of training queries; N_i: documents of query i; pi_i: its weight for the target (`smoothing`); omega_i: its
-//! weight in the data; L: the loss; |f|: the norm of the `space`; f0: 0, or the function of all queries (`fit`). With
-//! individual smoothing only the target's own judgments count and n is 1 (3.4).
+//! weight in the data; L: the loss; |f|: the norm of the `space`; f0: 0, or the function of all queries (`fit`),
+//! which may have other weights for each query (`interactions`). With individual smoothing only the target's own judgments
+//! count and n is 1 (3.4).
 //! The functions of the training queries are stored. Others are fitted at query time, from the stored judgments.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Block, Encoded, decode_header, encode_header};
+use super::interactions::Interactions;
 use crate::base::{Control, Error, Memory, Reservation, Result, require};
 use crate::data::{Id, QueryDistance, QueryFeatureRule};
 use crate::learn::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
@@ -25,6 +28,41 @@ use crate::math::{are_bounded, is_positive};
 pub(super) const TAG: &str = "query_dependent";
 /// The form in which all training queries at the distance of the last neighbor count.
 pub(super) const TIES_TAG: &str = "query_dependent_ties";
+/// The form with ties whose penalty shrinks to a function with interactions.
+const PRIOR_TAG: &str = "query_dependent_prior";
+/// All forms.
+pub(super) const TAGS: [&str; 3] = [TAG, TIES_TAG, PRIOR_TAG];
+
+/// How the function of a query is fitted.
+#[derive(Debug)]
+pub struct LocalFit {
+    /// The choices of all fits.
+    pub spec: FitSpec,
+    /// The function whose weights for a query are the center of its penalty.
+    pub prior: Option<Interactions>,
+}
+
+impl LocalFit {
+    /// The choices of the fit for a query with these encoded features.
+    ///
+    /// # Errors
+    /// An interruption; weights that are too large.
+    pub fn at(&self, features: &[f64], control: &Control) -> Result<Cow<'_, FitSpec>> {
+        let Some(prior) = &self.prior else { return Ok(Cow::Borrowed(&self.spec)) };
+        let center = Some(bounded(prior.function(features, control)?)?.weights);
+        Ok(Cow::Owned(FitSpec { center, ..self.spec.clone() }))
+    }
+}
+
+/// Refuses a function whose scores could be infinite.
+fn bounded(function: Function) -> Result<Function> {
+    if function.is_bounded() {
+        return Ok(function);
+    }
+    let problem =
+        "the function for a query has weights beyond 1e150; the judgments of its neighbors are too large";
+    Err(Error::Data(problem.to_owned()))
+}
 
 /// The training queries and their functions.
 #[derive(Debug)]
@@ -41,7 +79,7 @@ pub struct TrainingQueries {
 #[derive(Debug)]
 pub struct QueryDependent {
     neighborhood: Neighborhood,
-    spec: FitSpec,
+    fit: LocalFit,
     training: TrainingQueries,
     indices: HashMap<Id, usize>,
     /// Indices of the queries with a block, in the order of the blocks.
@@ -50,16 +88,20 @@ pub struct QueryDependent {
 
 impl QueryDependent {
     /// A ranker from its parts, which agree in the number of queries.
-    pub fn new(neighborhood: Neighborhood, spec: FitSpec, training: TrainingQueries) -> Self {
+    pub fn new(neighborhood: Neighborhood, fit: LocalFit, training: TrainingQueries) -> Self {
         let indices = training.ids.iter().cloned().enumerate().map(|(index, id)| (id, index)).collect();
         let blocks = &neighborhood.blocks;
         let queries_with_block = (0..blocks.len()).filter(|query| blocks.is_informative(*query)).collect();
-        Self { neighborhood, spec, training, indices, queries_with_block }
+        Self { neighborhood, fit, training, indices, queries_with_block }
     }
 
     /// The name of the form in a stored model.
     pub(super) fn tag(&self) -> &'static str {
-        if self.neighborhood.smoothing.joins_ties { TIES_TAG } else { TAG }
+        match self.neighborhood.smoothing.joins_ties {
+            _ if self.fit.prior.is_some() => PRIOR_TAG,
+            true => TIES_TAG,
+            false => TAG,
+        }
     }
 
     /// The space of its functions.
@@ -108,7 +150,7 @@ impl QueryDependent {
 
     /// Whether functions can be fitted for new queries; else their only function is 0.
     pub fn fits_new_queries(&self) -> bool {
-        self.neighborhood.smoothing.kind != SmoothingKind::Individual || self.spec.center.is_some()
+        self.neighborhood.smoothing.kind != SmoothingKind::Individual || self.fit.spec.center.is_some()
     }
 
     /// Fits the function for a query with these encoded features.
@@ -116,13 +158,9 @@ impl QueryDependent {
     /// # Errors
     /// [`Error::Interrupted`] when canceled; blocks that are not loaded.
     pub fn fit(&self, features: &[f64], target: Target, control: &Control) -> Result<Function> {
-        let (function, _) = self.neighborhood.fit(&self.neighbors(features, target), &self.spec, control)?;
-        if function.is_bounded() {
-            return Ok(function);
-        }
-        let problem =
-            "the function for a query has weights beyond 1e150; the judgments of its neighbors are too large";
-        Err(Error::Data(problem.to_owned()))
+        let spec = self.fit.at(features, control)?;
+        let (function, _) = self.neighborhood.fit(&self.neighbors(features, target), &spec, control)?;
+        bounded(function)
     }
 
     /// The training queries used for a query with these encoded features, nearest first.
@@ -168,7 +206,7 @@ impl QueryDependent {
         let header = Header {
             smoothing: self.neighborhood.smoothing,
             distance: self.neighborhood.distance.clone(),
-            spec: self.spec.clone(),
+            spec: self.fit.spec.clone(),
             space: (**blocks.space()).clone(),
             rule: self.training.rule.clone(),
             ids: self.training.ids.clone(),
@@ -185,14 +223,29 @@ impl QueryDependent {
             let query = *query;
             Box::new(move |out| blocks.write(query, out))
         };
-        Ok(Encoded { header: encode_header(&header)?, blocks: queries.iter().map(block).collect() })
+        let header = match &self.fit.prior {
+            Some(prior) => encode_header(&(header, prior))?,
+            None => encode_header(&header)?,
+        };
+        Ok(Encoded { header, blocks: queries.iter().map(block).collect() })
     }
 
     /// Reads the ranker; its blocks are loaded afterwards.
     pub(super) fn decode(tag: &str, header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
-        let mut header: Header = decode_header(header)?;
+        let (mut header, prior): (Header, Option<Interactions>) = match tag {
+            PRIOR_TAG => decode_header(header).map(|(header, prior)| (header, Some(prior)))?,
+            _ => (decode_header(header)?, None),
+        };
         header.validate(blocks)?;
-        header.smoothing.joins_ties = tag == TIES_TAG;
+        if let Some(prior) = &prior {
+            prior.validate()?;
+            let fits = [
+                (prior.query_rule() == &header.rule, "the same query features in its prior"),
+                (prior.space().dim() == header.space.dim(), "as many weights in its prior"),
+            ];
+            require("query-dependent ranker", &fits)?;
+        }
+        header.smoothing.joins_ties = tag != TAG;
         // 1. Functions: rows of one matrix.
         let function = |(weights, (objective, gap)): (&[f64], &(f64, f64))| {
             Arc::new(Function { weights: weights.to_vec(), objective: *objective, gap: *gap })
@@ -216,7 +269,7 @@ impl QueryDependent {
             blocks: Arc::new(blocks),
         };
         let training = TrainingQueries { rule: header.rule, ids: header.ids, functions };
-        Ok(Self::new(neighborhood, header.spec, training))
+        Ok(Self::new(neighborhood, LocalFit { spec: header.spec, prior }, training))
     }
 }
 

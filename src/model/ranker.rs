@@ -68,7 +68,7 @@ impl Ranker {
         match self {
             Self::GeneralTrees(_) | Self::Interactions(_) => true,
             Self::QueryTrees(trees) => trees.joins_kernels(),
-            Self::QueryDependent(ranker) => ranker.tag() == query_dependent::TIES_TAG,
+            Self::QueryDependent(ranker) => ranker.tag() != query_dependent::TAG,
             _ => false,
         }
     }
@@ -181,13 +181,13 @@ impl Ranker {
     /// # Errors
     /// [`Error::Corrupt`] for an unknown form and for bytes that [`Self::encode`] does not write.
     pub fn decode(tag: &str, header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
-        if blocks > 0 && ![query_dependent::TAG, query_dependent::TIES_TAG].contains(&tag) {
+        if blocks > 0 && !query_dependent::TAGS.contains(&tag) {
             return Err(Error::Corrupt(format!("a ranker of the form '{tag}' with blocks")));
         }
         Ok(match tag {
             linear::TAG => Self::Linear(Linear::decode(header)?),
             online::TAG => Self::Online(Online::decode(header)?.into()),
-            query_dependent::TAG | query_dependent::TIES_TAG => {
+            tag if query_dependent::TAGS.contains(&tag) => {
                 Self::QueryDependent(QueryDependent::decode(tag, header, blocks, loading)?.into())
             }
             interactions::TAG => Self::Interactions(Interactions::decode(header)?.into()),

@@ -207,6 +207,106 @@ fn interactions_that_are_left_to_the_rows_need_queries_that_differ() {
     assert!(found.contains("needs a query feature that is a number"), "{found}");
 }
 
+/// The weights of a and b for a query.
+fn weights(connection: &Connection, model: &str, query: [f64; 2]) -> [f64; 2] {
+    let sql = "SELECT weight FROM ltr_weights(?1, json_array(?2, ?3)) WHERE feature = ?4";
+    ["a", "b"].map(|feature| value(connection, sql, (model, query[0], query[1], feature)))
+}
+
+/// Rule 4.12: with least squares and the center w0, the function is w0 plus that of the grades less w0 x, whose center is 0.
+#[test]
+fn a_function_per_query_shrinks_to_the_weights_of_interactions_for_its_query() {
+    let connection = connect(|_| Vec::new());
+    let new = [0.35, 0.8];
+    for interaction in ["linear", "gaussian"] {
+        let one = json!({ "scale": "none", "interaction": interaction });
+        let of_all = train(&connection, "one", "rows", one.clone());
+        let mut local = one;
+        for (key, value) in [("smoothing", "gaussian"), ("prior", "global")] {
+            local[key] = json!(value);
+        }
+        let at = |lambda: f64, source: &str, mut options: Value| {
+            options["lambda"] = json!(lambda);
+            train(&connection, "local", source, options)
+        };
+        // 1. A large lambda leaves the function with interactions.
+        let report = at(1e9, "rows", local.clone());
+        assert_eq!(
+            (&report["interaction"], &report["prior_lambda"]),
+            (&json!(interaction), &of_all["lambda"])
+        );
+        for query in [new, query(3)] {
+            let found = ["one", "local"].map(|model| weights(&connection, model, query));
+            let worst = (0..2).map(|i| (found[0][i] - found[1][i]).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-6, "{interaction} {query:?}: {found:?}");
+        }
+        // 2. Another lambda, at a new and at a training query.
+        for query in [new, query(3)] {
+            let w0 = weights(&connection, "one", query);
+            at(0.05, "rows", local.clone());
+            let found = weights(&connection, "local", query);
+            let rest = format!(
+                "SELECT query_id, doc_id, relevance - ({} * a + {} * b) AS relevance, a, b, q_u, q_v FROM rows",
+                w0[0], w0[1]
+            );
+            at(0.05, &rest, json!({ "scale": "none", "smoothing": "gaussian" }));
+            let rest = weights(&connection, "local", query);
+            for i in 0..2 {
+                assert!(
+                    (found[i] - w0[i] - rest[i]).abs() < 1e-6,
+                    "{interaction}: {found:?} {w0:?} {rest:?}"
+                );
+                assert!(rest[i].abs() > 1e-3, "{interaction}: {rest:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prior_with_interactions_is_that_of_stored_models_for_any_order_of_rows_and_threads() {
+    let connection = connect(|_| Vec::new());
+    let fit = |source: &str, options: Value| -> rusqlite::Result<Vec<u8>> {
+        let sql = "SELECT ltr_fit('q_svm', ?1, ?2)";
+        connection.query_row(sql, (source, options.to_string()), |row| row.get(0))
+    };
+    for fit_at in ["training", "query_time"] {
+        let options = |threads: usize| json!({ "interaction": "auto", "fit_at": fit_at, "threads": threads });
+        let model = fit("rows", options(1)).unwrap();
+        assert_eq!(fit("SELECT * FROM rows ORDER BY a", options(2)).unwrap(), model);
+        // A score is that of the row alone, and contributions add up to it.
+        let sql = "SELECT max(abs(r.score - ltr_score(?1, json_array(a, b), json_array(q_u, q_v)))),
+                          max(abs(r.score - (SELECT sum(contribution)
+                                               FROM ltr_explain(?1, json_array(a, b), json_array(q_u, q_v)))))
+                     FROM ltr_rank(?1, 'rows') AS r JOIN rows USING (query_id, doc_id)";
+        let worst: (f64, f64) =
+            connection.query_row(sql, [&model], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert!(worst.0 < 1e-9 && worst.1 < 1e-9, "{fit_at} {worst:?}");
+        for (sql, says) in [
+            ("SELECT ltr_export(?1, 'sql')", "function for each query"),
+            ("SELECT ltr_score(?1, '[0.9, 0.5]')", "q_u, q_v"),
+        ] {
+            let found = connection.query_row(sql, [&model], |_| Ok(())).expect_err(sql).to_string();
+            assert!(found.contains(says), "{sql}: {found}");
+        }
+    }
+    for (mut options, says) in [
+        (json!({ "prior": "zero" }), "interaction \"none\" or prior \"global\""),
+        (json!({ "kernel": "gaussian" }), "kernel \"linear\""),
+        (json!({ "form": "ranking" }), "form \"scoring\""),
+        (json!({ "smoothing": "individual", "prior": "global" }), "smoothing \"uniform\""),
+    ] {
+        options["interaction"] = json!("linear");
+        let found = fit("rows", options).unwrap_err().to_string();
+        assert!(found.contains(says), "{found}");
+    }
+    // Of queries that do not differ the prior has no products.
+    connection.execute_batch("UPDATE rows SET relevance = a + b").unwrap();
+    let sql = "SELECT ltr_train('q_svm', 'rows', '{\"interaction\": \"auto\", \"name\": \"alike\"}')";
+    let report: String = value(&connection, sql, []);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["interaction"], &report["prior"]), (&json!("none"), &json!("global")));
+}
+
 /// Rule 4.13. A score is that of the row alone, and contributions add up to it.
 #[test]
 fn kernels_of_auto_see_query_features_if_queries_differ() {

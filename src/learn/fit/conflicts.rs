@@ -177,11 +177,11 @@ const CONFLICTS: &[Conflict] = &[
         holds: |c| c.prior == Prior::Regression && c.form == Form::Ranking && c.kernel != kernel::NAMES[0],
         instead: |_| "prior \"zero\" or \"global\", form \"scoring\", or kernel \"linear\"".to_owned(),
     },
-    // Products belong to one linear function of documents.
+    // Products belong to one linear function of documents, which may be the prior of local ones.
     Conflict {
         choices: &[Choice::Interaction, Choice::Smoothing],
-        holds: |c| c.interaction != Interaction::None && c.smoothing != SmoothingKind::Uniform,
-        instead: |_| "interaction \"none\" or smoothing \"uniform\", as in rank_svm".to_owned(),
+        holds: |c| c.interaction != Interaction::None && c.smoothing == SmoothingKind::Individual,
+        instead: |_| "interaction \"none\", or smoothing \"uniform\" or \"gaussian\"".to_owned(),
     },
     Conflict {
         choices: &[Choice::Interaction, Choice::Kernel],
@@ -195,8 +195,14 @@ const CONFLICTS: &[Conflict] = &[
     },
     Conflict {
         choices: &[Choice::Interaction, Choice::Prior],
-        holds: |c| c.interaction != Interaction::None && c.prior == Prior::Model,
-        instead: |_| "interaction \"none\" or prior \"zero\"".to_owned(),
+        holds: |c| {
+            let is_zero = c.prior == Prior::Zero && c.smoothing != SmoothingKind::Uniform;
+            c.interaction != Interaction::None && (is_zero || c.prior == Prior::Model)
+        },
+        instead: |c| {
+            let prior = if c.smoothing == SmoothingKind::Uniform { Prior::Zero } else { Prior::Global };
+            format!("interaction \"none\" or prior \"{}\"", prior.name())
+        },
     },
     // A query that is held out has no function of its own.
     Conflict {

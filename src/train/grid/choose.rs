@@ -10,7 +10,7 @@ use crate::base::{Control, Error, Result};
 use crate::cost::loss::{Loss, Shape, least_squares};
 use crate::cost::metric::Better;
 use crate::data::{Dataset, Id};
-use crate::learn::fit::{FitAt, LambdaScope, Penalty, Prior};
+use crate::learn::fit::{FitAt, Interaction, LambdaScope, Penalty, Prior};
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
 use crate::math::descending;
@@ -206,10 +206,12 @@ impl GridSpec {
 
     /// The choice among these candidates, largest first.
     fn among(&self, candidates: &[f64], held_out: &HeldOut<'_>, control: &Control) -> Result<Choice> {
-        // The largest lambda gives the prior. Functions depart from it only if that is clearly better.
+        // The largest lambda gives the prior. Functions depart from it only if that is clearly better, unless it has
+        // interactions: then the best lambda is better where queries differ.
         // A stored model is other data: both departures from it and its own weights need evidence.
         let shrinks = matches!(self.prior, Prior::Global | Prior::Regression)
-            && self.smoothing.kind != SmoothingKind::Uniform;
+            && self.smoothing.kind != SmoothingKind::Uniform
+            && self.interaction == Interaction::None;
         // A factorization solves least squares for all candidates at once. Losses that are not convex are fitted from their own
         // start for each, coarse or not. Queries with lambdas of their own have no neighbors in the list to measure again.
         let shape = self.loss.shape();

@@ -3,17 +3,20 @@
 
 use std::collections::HashMap;
 use std::iter::repeat_n;
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::interactions::Products;
 use super::session::Session;
 use super::spec::GridSpec;
 use crate::base::{Result, each_in_memory};
 use crate::cost::loss::{Loss, Shape};
 use crate::data::ListConstraint;
-use crate::learn::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior};
+use crate::learn::fit::{FitAt, FitSpec, Neighbor, Neighborhood, Penalty, Prior, TrainingBlocks};
 use crate::learn::smoothing::{SmoothingKind, Target, lambda_rate};
 use crate::learn::solve::{self, STOCHASTIC, SolveReport, Step};
-use crate::learn::space::{Function, Space};
+use crate::learn::space::{Form, Function, Space};
+use crate::model::{Interactions, LocalFit};
 use crate::train::algorithm::LogStep;
 use crate::train::select::significant;
 
@@ -74,15 +77,39 @@ impl Session<'_> {
         lambda: f64,
         tolerance: f64,
         prior: Option<&PriorFit>,
-    ) -> Result<FitSpec> {
+    ) -> Result<LocalFit> {
         let GridSpec { loss, solver, penalty, .. } = self.spec;
-        let w = prior.map(|prior| self.prior_weights(neighborhood, prior, tolerance)).transpose()?;
-        let (center, start) = match prior.map(|prior| prior.role) {
-            Some(PriorRole::Center) => (w, None),
-            Some(PriorRole::Start) => (None, w),
-            None => (self.center.clone(), None),
+        let (loss, penalty, center) = (loss.clone(), *penalty, self.center.clone());
+        let spec = FitSpec { lambda, tolerance, loss, penalty, solver, center, start: None };
+        let Some(prior) = prior else { return Ok(LocalFit { spec, prior: None }) };
+        if let Some(products) = &self.prior_products {
+            let prior = self.prior_with_products(neighborhood, prior, products, tolerance)?;
+            return Ok(LocalFit { spec, prior: Some(prior) });
+        }
+        let w = Some(self.prior_weights(neighborhood, prior, tolerance)?);
+        let spec = match prior.role {
+            PriorRole::Center => FitSpec { center: w, ..spec },
+            PriorRole::Start => FitSpec { start: w, ..spec },
         };
-        Ok(FitSpec { lambda, tolerance, loss: loss.clone(), penalty: *penalty, solver, center, start })
+        Ok(LocalFit { spec, prior: None })
+    }
+
+    /// The prior as a function of the features of documents and of their products with query features.
+    fn prior_with_products(
+        &self,
+        neighborhood: &Neighborhood,
+        prior: &PriorFit,
+        products: &Products,
+        tolerance: f64,
+    ) -> Result<Interactions> {
+        let mut data = (*self.data).clone();
+        let phi = products.functions_of(&neighborhood.features, self.control)?;
+        let _memory = products.add(&phi, &mut data, self.control)?;
+        let space = Space::linear(data.features.columns(), Form::Scoring);
+        let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::new(data), prior.loss.clone());
+        let neighborhood = Neighborhood { blocks: Arc::new(blocks), ..neighborhood.clone() };
+        let weights = self.prior_weights(&neighborhood, prior, tolerance)?;
+        products.function(&Function { weights, ..Function::zero(0) })
     }
 
     /// The prior with its lambda, if one is needed.
@@ -103,7 +130,7 @@ impl Session<'_> {
         let neighbors = neighborhood.neighbors(&[], Target::Observed);
         let _memory = neighborhood.reserve(&neighbors, self.control)?;
         let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
-        let spec = self.fit_spec(&neighborhood, 1.0, self.spec.tolerance, None)?;
+        let spec = self.fit_spec(&neighborhood, 1.0, self.spec.tolerance, None)?.spec;
         let largest = spec.largest_l1_lambda(self.space(), &blocks)?;
         Ok(if largest > 0.0 { largest } else { 1.0 })
     }
@@ -128,15 +155,20 @@ impl Session<'_> {
         let _memory = neighborhood.reserve(&neighbors, self.control)?;
         let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
         let spec = self.prior_spec(prior, tolerance);
-        spec.solve(self.space(), &blocks, self.control).map(|fit| fit.w)
+        spec.solve(neighborhood.blocks.space(), &blocks, self.control).map(|fit| fit.w)
     }
 
     /// One function for all queries, one per training query, or none if they are fitted at query time.
-    pub(super) fn fit_all(&self, spec: &FitSpec, each: Option<&[f64]>, started: Instant) -> Result<Vec<Fit>> {
+    pub(super) fn fit_all(
+        &self,
+        local: &LocalFit,
+        each: Option<&[f64]>,
+        started: Instant,
+    ) -> Result<Vec<Fit>> {
         if self.spec.smoothing.kind == SmoothingKind::Uniform {
             return Ok(vec![self.fit_one(
                 &self.neighborhood.neighbors(&[], Target::Observed),
-                spec,
+                &local.spec,
                 started,
             )?]);
         }
@@ -156,8 +188,9 @@ impl Session<'_> {
         let fits = |batch: &&[usize]| -> Result<Vec<Fit>> {
             let neighbors = self.neighborhood.neighbors_of_queries(batch);
             let fit = |(query, neighbors): (&usize, &Vec<Neighbor>)| {
+                let spec = local.at(&self.neighborhood.features.row(*query).to_vec(), self.control)?;
                 let lambda = each.map_or(spec.lambda, |each| each[*query]);
-                self.fit_one(neighbors, &FitSpec { lambda, ..spec.clone() }, started)
+                self.fit_one(neighbors, &FitSpec { lambda, ..spec.into_owned() }, started)
             };
             let fits: Vec<Fit> = batch.iter().zip(&neighbors).map(fit).collect::<Result<_>>()?;
             batch.iter().for_each(|_| self.control.step());

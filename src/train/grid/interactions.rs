@@ -7,6 +7,7 @@
 //! | `linear` | z / sqrt(p), p numbers |
 //! | `gaussian` | phi(z).phi(z') = exp(-gamma |z - z'|^2), by at most [`LANDMARKS`] training queries (`learn/kernel/map.rs`) |
 
+use ndarray::Array2;
 use serde_json::json;
 
 use super::spec::GridSpec;
@@ -15,7 +16,7 @@ use crate::data::{Dataset, Matrix, QueryFeatureRule, shaped};
 use crate::learn::fit::Interaction;
 use crate::learn::kernel::{KernelSpec, MapOptions};
 use crate::learn::space::{Form, Function, Scorer, Space};
-use crate::model::{Interactions, Ranker};
+use crate::model::Interactions;
 
 /// Largest number of training queries that span the functions of query features.
 const LANDMARKS: usize = 40;
@@ -40,7 +41,8 @@ impl Products {
         if matches!(spec.interaction, Interaction::None | Interaction::Auto) {
             return Ok(None);
         }
-        let (rule, _) = QueryFeatureRule::fit(data, spec.query_features, spec.query_scale, &[])?;
+        let (rule, _) =
+            QueryFeatureRule::fit(data, spec.query_features, spec.query_scale, spec.query_distance.given())?;
         let p = rule.number_count();
         if p == 0 {
             let problem = "option 'interaction' needs a query feature that is a number; found none";
@@ -50,11 +52,12 @@ impl Products {
             let (queries, factor) = (Space::linear(p, Form::Scoring), 1.0 / (p as f64).sqrt());
             return Ok(Some(Self { rule, queries, factor }));
         }
-        let z = numbers(&rule, data, control)?;
+        let (encoded, _memory) = encode(&rule, data, control)?;
+        let z = numbers(&rule, &encoded);
         let kernel =
-            KernelSpec::parse(&json!({ "gaussian": { "width": WIDTH } }))?.fit(&z.0, spec.seed, control)?;
+            KernelSpec::parse(&json!({ "gaussian": { "width": WIDTH } }))?.fit(&z, spec.seed, control)?;
         let options = MapOptions { landmarks: LANDMARKS, seed: spec.seed, ..MapOptions::default() };
-        let queries = Space::spanned_by(&kernel, &z.0, &options, control)?;
+        let queries = Space::spanned_by(&kernel, &z, &options, control)?;
         Ok(Some(Self { rule, queries, factor: 1.0 }))
     }
 
@@ -68,8 +71,16 @@ impl Products {
     /// # Errors
     /// Query features that are missing; an interruption; too little memory.
     pub fn functions(&self, data: &Dataset, control: &Control) -> Result<Matrix> {
-        let z = numbers(&self.rule, data, control)?;
-        self.queries.rows(&z.0, 0..z.0.rows(), control)
+        let (encoded, _memory) = encode(&self.rule, data, control)?;
+        self.functions_of(&encoded, control)
+    }
+
+    /// phi(z) of queries with these encoded features (`n_queries`, width of a row).
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn functions_of(&self, encoded: &Array2<f64>, control: &Control) -> Result<Matrix> {
+        self.queries.rows(&numbers(&self.rule, encoded), 0..encoded.nrows(), control)
     }
 
     /// Adds the products with these functions to scaled documents.
@@ -99,11 +110,11 @@ impl Products {
         Ok(memory)
     }
 
-    /// The ranker of a function of these products.
+    /// The function with the weights of these products.
     ///
     /// # Errors
     /// Another number of weights than products.
-    pub fn ranker(self, fitted: &Function) -> Result<Ranker> {
+    pub fn function(&self, fitted: &Function) -> Result<Interactions> {
         let count = self.count();
         let m = fitted.weights.len() / (1 + count);
         let (constant, products) = fitted.weights.split_at(m);
@@ -114,16 +125,19 @@ impl Products {
         }
         let queries = self.queries.fitted();
         let weights = (constant.to_vec(), varying);
-        Ok(Ranker::Interactions(Box::new(Interactions::new((self.rule, queries), weights, fitted))))
+        Ok(Interactions::new((self.rule.clone(), queries), weights, fitted))
     }
 }
 
-/// The numbers z of each query, shape (`n_queries`, p), and their bytes.
-fn numbers(rule: &QueryFeatureRule, data: &Dataset, control: &Control) -> Result<(Matrix, Reservation)> {
-    let (n, p) = (data.n_queries(), rule.number_count());
-    let advice = "use fewer query features";
-    let memory = control.reserve(matrix_bytes(n, p + rule.width()), "query features", advice)?;
-    let encoded = rule.features(data)?;
+/// The encoded features of each query, and the bytes of them and of their numbers.
+fn encode(rule: &QueryFeatureRule, data: &Dataset, control: &Control) -> Result<(Array2<f64>, Reservation)> {
+    let bytes = matrix_bytes(data.n_queries(), rule.number_count() + rule.width());
+    let memory = control.reserve(bytes, "query features", "use fewer query features")?;
+    Ok((rule.features(data)?, memory))
+}
+
+/// The numbers z among encoded query features, shape (`n_queries`, p).
+fn numbers(rule: &QueryFeatureRule, encoded: &Array2<f64>) -> Matrix {
     let z = encoded.rows().into_iter().flat_map(|row| rule.numbers_of(&row.to_vec())).collect();
-    Ok((Matrix::F64(shaped(n, p, z)), memory))
+    Matrix::F64(shaped(encoded.nrows(), rule.number_count(), z))
 }

@@ -115,6 +115,8 @@ struct Trial {
     neighbors: Vec<Neighbor>,
     /// Indices of queries of the judge, ascending.
     queries: Vec<usize>,
+    /// The query features of its function.
+    features: Vec<f64>,
 }
 
 impl Session<'_> {
@@ -142,7 +144,10 @@ impl Session<'_> {
         let nothing = || control.memory().nothing();
         if neighborhood.smoothing.kind == SmoothingKind::Uniform {
             let neighbors = neighborhood.neighbors(&[], Target::Observed);
-            return Ok((vec![Trial { neighbors, queries: queries.collect() }], [nothing(), nothing()]));
+            return Ok((
+                vec![Trial { neighbors, queries: queries.collect(), features: Vec::new() }],
+                [nothing(), nothing()],
+            ));
         }
         let by_id = neighborhood.smoothing.kind == SmoothingKind::Individual;
         let key = |query: usize| {
@@ -166,7 +171,12 @@ impl Session<'_> {
             control.check()?;
             let firsts: Vec<usize> = batches[number].iter().map(|group| group[0]).collect();
             let trials = batches[number].iter().zip(self.neighbors(round, &firsts));
-            Ok(trials.map(|(queries, neighbors)| Trial { neighbors, queries: queries.clone() }).collect())
+            let trial = |(queries, neighbors): (&Vec<usize>, _)| Trial {
+                neighbors,
+                queries: queries.clone(),
+                features: self.target(round, queries[0]).0,
+            };
+            Ok(trials.map(trial).collect())
         };
         let trials: Vec<Trial> = parallel::try_map(batches.len(), trials)?.into_iter().flatten().collect();
         // Queries at the distance of the last neighbor.
@@ -182,14 +192,19 @@ impl Session<'_> {
             let of_query = |query: &usize| round.own[*query].map(|own| neighborhood.neighbors_of(own));
             return queries.iter().map(|query| of_query(query).unwrap_or_default()).collect();
         }
-        let target = |query: &usize| match round.own[*query] {
-            Some(own) => (neighborhood.features.row(own).to_vec(), Target::Observed),
-            None => (round.features.row(*query).to_vec(), Target::Novel),
-        };
-        let targets: Vec<(Vec<f64>, Target)> = queries.iter().map(target).collect();
+        let targets: Vec<(Vec<f64>, Target)> =
+            queries.iter().map(|query| self.target(round, *query)).collect();
         let targets: Vec<(&[f64], Target)> =
             targets.iter().map(|(row, target)| (&row[..], *target)).collect();
         neighborhood.neighbors_of_all(&targets)
+    }
+
+    /// Encoded features of a query of the judge.
+    fn target(&self, round: &Round, query: usize) -> (Vec<f64>, Target) {
+        match round.own[query] {
+            Some(own) => (self.neighborhood.features.row(own).to_vec(), Target::Observed),
+            None => (round.features.row(query).to_vec(), Target::Novel),
+        }
     }
 
     /// The values of every query of a round.
@@ -199,10 +214,11 @@ impl Session<'_> {
             FitQuality::Final => self.spec.tolerance,
         };
         let prior = self.prior();
-        let spec = self.fit_spec(&self.neighborhood, lambdas[0], tolerance, prior.as_ref())?;
+        let local = self.fit_spec(&self.neighborhood, lambdas[0], tolerance, prior.as_ref())?;
         let (trials, _memory) = self.trials(round)?;
         self.control.expect(trials.len());
         let evaluate = |trial: &Trial| {
+            let spec = local.at(&trial.features, self.control)?;
             let values = self.trial_values(&round.judge, trial, &spec, (lambdas, quality))?;
             self.control.step();
             Ok(values)

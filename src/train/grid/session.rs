@@ -25,6 +25,8 @@ pub(super) struct Session<'a> {
     pub rule: Option<QueryFeatureRule>,
     /// Products of document features with query features.
     pub products: Option<Products>,
+    /// Those of the prior. A function per query has none itself.
+    pub prior_products: Option<Products>,
     pub neighborhood: Neighborhood,
     /// The weights of the stored model that the penalty shrinks to.
     pub center: Option<Vec<f64>>,
@@ -50,6 +52,7 @@ impl<'a> Session<'a> {
         let (scaling, center) = scaling(spec, &data, control)?;
         let EncodedQueries { rule, mut distance, features, memory } = encode_queries(spec, &data, control)?;
         let products = Products::fit(spec, &data, control)?;
+        let (products, prior_products) = if is_local { (None, products) } else { (products, None) };
         let mut memory = vec![memory];
         memory.extend(scale_and_multiply(spec, &scaling, products.as_ref(), &mut data, control)?);
         let mut learned = None;
@@ -86,6 +89,7 @@ impl<'a> Session<'a> {
             scaling,
             rule,
             products,
+            prior_products,
             neighborhood,
             center,
             learned,

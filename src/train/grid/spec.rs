@@ -241,7 +241,8 @@ impl GridSpec {
             spec.smoothing.novel_neighbors = spec.smoothing.neighbors;
         }
         if self.prior == Prior::Auto {
-            let shrinks = found.is_some() && differ.is_none() && self.can_shrink();
+            let shrinks = spec.interaction != Interaction::None
+                || found.is_some() && differ.is_none() && self.can_shrink();
             spec.prior = if shrinks { Prior::Global } else { Prior::Zero };
         }
         // 2. The weights of K neighbors among n queries have the sum K / n, and lambda is relative to it.

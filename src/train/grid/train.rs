@@ -20,11 +20,11 @@ use crate::base::{Control, Result};
 use crate::cost::loss::{Loss, PairLoss};
 use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
 use crate::learn::fit::{FitSpec, Interaction, Penalty, Prior, QueryDependence};
-use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, bandwidth_rate};
+use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
 use crate::learn::solve::{SolveReport, Stop};
 use crate::learn::space::{Form, Function, Scorer};
 use crate::math::{distance, dot};
-use crate::model::{Linear, LinearPrior, QueryDependent, Ranker, TrainingQueries};
+use crate::model::{Linear, LinearPrior, LocalFit, QueryDependent, Ranker, TrainingQueries};
 use crate::train::algorithm::{Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
 use crate::train::select::{CandidatePath, Searched, Split, TunedValue};
 
@@ -124,8 +124,8 @@ impl GridSpec {
         let searched = session.searched(lambdas.all);
         warnings.extend(lambdas.selection.as_ref().and_then(|selection| selection.warning(&searched)));
         let prior = session.prior();
-        let spec = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
-        let fits = session.fit_all(&spec, lambdas.each.as_deref(), started)?;
+        let local = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
+        let fits = session.fit_all(&local, lambdas.each.as_deref(), started)?;
         // 3. The report.
         let unconverged = fits.iter().filter(|fit| !self.has_converged(&fit.report)).count();
         // Skip: unconverged fits say nothing about collapse.
@@ -138,8 +138,8 @@ impl GridSpec {
         let (lambda, mut details) = penalty_report(self, lambdas.all, &fits);
         let (log, functions) = (log(&fits), fits.len());
         let (bandwidth, learned) = (session.bandwidth_report(), session.learned);
-        let generalization = session.generalization(&spec, &fits)?;
-        let (ranker, scaling) = session.ranker(spec, fits.into_iter().map(|fit| fit.function).collect())?;
+        let generalization = session.generalization(&local.spec, &fits)?;
+        let (ranker, scaling) = session.ranker(local, fits.into_iter().map(|fit| fit.function).collect())?;
         details.extend(bandwidth);
         details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
         details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
@@ -163,7 +163,7 @@ impl GridSpec {
         let found = found.filter(|found| !found.differ() && self.uses_query_features())?;
         let is_hinge = matches!(self.loss, Loss::Pair(PairLoss::Hinge, _));
         let one = if is_hinge { "rank_svm" } else { "\"smoothing\": \"uniform\"" };
-        let then = if self.smoothing.kind == SmoothingKind::Uniform {
+        let then = if self.interaction != Interaction::None {
             "so products with them hardly help; leave out the option 'interaction', or set it to \"auto\""
                 .to_owned()
         } else if self.prior == Prior::Global {
@@ -245,9 +245,11 @@ impl Session<'_> {
         generalization::bound(&spec.loss, &self.data, regularized, fixed, self.control)
     }
 
-    fn ranker(self, spec: FitSpec, mut functions: Vec<Function>) -> Result<(Ranker, Scaling)> {
+    fn ranker(self, fit: LocalFit, mut functions: Vec<Function>) -> Result<(Ranker, Scaling)> {
         let ranker = match self.rule {
-            None if let Some(products) = self.products => products.ranker(&functions.swap_remove(0))?,
+            None if let Some(products) = self.products => {
+                Ranker::Interactions(Box::new(products.function(&functions.swap_remove(0))?))
+            }
             None => {
                 let space = self.neighborhood.blocks.space().fitted();
                 Ranker::Linear(Linear::new(space, functions.swap_remove(0)))
@@ -255,7 +257,7 @@ impl Session<'_> {
             Some(rule) => {
                 let functions = functions.into_iter().map(Arc::new).collect();
                 let queries = TrainingQueries { rule, ids: self.data.query_ids.clone(), functions };
-                Ranker::QueryDependent(Box::new(QueryDependent::new(self.neighborhood, spec, queries)))
+                Ranker::QueryDependent(Box::new(QueryDependent::new(self.neighborhood, fit, queries)))
             }
         };
         Ok((ranker, self.scaling))

@@ -124,6 +124,11 @@ const CASES: &[(&str, &str)] = &[
     ("knn_svm", r#"{"lambda": 0.01, "form": "ranking", "neighbors": 2}"#),
     ("rank_svm", r#"{"lambda": 0.01, "interaction": "linear"}"#),
     ("regression", r#"{"lambda": 0.01, "interaction": "gaussian"}"#),
+    ("knn_svm", r#"{"lambda": 0.01, "neighbors": 2, "interaction": "linear"}"#),
+    (
+        "q_svm",
+        r#"{"lambda": 0.01, "neighbors": 3, "interaction": "gaussian", "fit_at": "query_time", "loss": "squared_hinge"}"#,
+    ),
     ("indv_svm", r#"{"lambda": 0.01}"#),
     ("indv_svm", r#"{"lambda": 0.01, "prior": "global"}"#),
     ("regression", r#"{"lambda": 0.01, "smoothing": "gaussian", "neighbors": 3}"#),

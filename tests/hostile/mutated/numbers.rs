@@ -70,6 +70,7 @@ impl Pieces {
             "linear" => of_ranker.value::<(AnySpace, Function)>(),
             "online" => of_ranker.value::<(OnlineRules, OnlineState)>(),
             "query_dependent" | "query_dependent_ties" => of_ranker.value::<Dependent>(),
+            "query_dependent_prior" => of_ranker.value::<(Dependent, Interactions)>(),
             "interactions" => of_ranker.value::<Interactions>(),
             "query_trees" => of_ranker.value::<Ensemble>(),
             "query_sum" => of_ranker.value::<QuerySum>(),
