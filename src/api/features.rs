@@ -1,10 +1,9 @@
-//! Feature values of documents, and categories: columns of texts or numbers whose values are features of 0 and 1 inside.
+//! Feature values of documents.
 
 use ndarray::{Array2, ArrayView2};
 
-use super::dataset::{Dataset, Needs, check_length};
 use crate::base::{Error, Result};
-use crate::data::{CategoryValue, DatasetBuilder, Id, Seen, not_a_value};
+use crate::data::{CategoryValue, DatasetBuilder, Id, Seen};
 
 /// Feature values, one row per document.
 ///
@@ -105,74 +104,5 @@ impl CategoryValues {
         let text = value.text();
         let seen = text.as_deref().map_or(Seen::Missing, |text| Seen::Text(text.as_bytes()));
         builder.category(number, text.as_deref(), seen);
-    }
-}
-
-impl Dataset {
-    /// Adds a category: a text or a number per row, `Id::Null` for a missing one. In training each value with at least 3 rows in
-    /// 2 queries, at most the 100 most frequent ones (rule 2.19), becomes a feature of 0 and 1; all other values have one together, and so
-    /// have missing ones. The model keeps the values and finds the category by its name.
-    ///
-    /// ```
-    /// use sqlite_ltr::{Dataset, Trainer};
-    /// use ndarray::Array2;
-    ///
-    /// let brands = ["acme", "globex", "acme", "globex", "acme", "globex"];
-    /// let judged = Dataset::from_arrays(Array2::<f64>::zeros((6, 1)), [1, 1, 2, 2, 3, 3], &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0])?
-    ///     .with_feature_names(["price"])?
-    ///     .with_category("brand", brands)?;
-    /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&judged)?;
-    /// let shop = Dataset::unjudged(Array2::<f64>::zeros((2, 1)), [4, 4])?
-    ///     .with_feature_names(["price"])?
-    ///     .with_category("brand", ["globex", "acme"])?;
-    /// assert_eq!(model.rank(&shop)?[0].row, 1);
-    /// # Ok::<(), sqlite_ltr::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Another number of values than of rows; a value that is a BLOB; a second category of this name.
-    pub fn with_category(
-        mut self,
-        name: impl Into<String>,
-        values: impl IntoIterator<Item = impl Into<Id>>,
-    ) -> Result<Self> {
-        let (name, values): (String, Vec<Id>) = (name.into(), values.into_iter().map(Into::into).collect());
-        let what = format!("values of the category \"{name}\"");
-        check_length(&what, values.len(), self.rows())?;
-        if let Some(row) = values.iter().position(|value| value_of(value).is_none()) {
-            let problem = not_a_value(&values[row].to_string());
-            return Err(Error::Data(format!("{what}, row {row}: {problem}")));
-        }
-        if self.categories.iter().any(|known| known.name.eq_ignore_ascii_case(&name)) {
-            return Err(Error::Data(format!("{what}: the data set has a category of this name")));
-        }
-        self.categories.push(CategoryValues { name, values });
-        Ok(self)
-    }
-
-    /// The builder with the categories that are needed, and their values in its order.
-    ///
-    /// # Errors
-    /// Categories of the model that the data set lacks.
-    pub(super) fn with_categories(
-        &self,
-        builder: DatasetBuilder,
-        needs: Needs<'_>,
-    ) -> Result<(DatasetBuilder, Vec<&CategoryValues>)> {
-        if !needs.features {
-            return Ok((builder, Vec::new()));
-        }
-        let Some(known) = needs.model.map(|model| &model.card.categories).or(needs.categories) else {
-            let names = self.categories.iter().map(|category| category.name.clone());
-            return Ok((builder.with_new_categories(names), self.categories.iter().collect()));
-        };
-        let find = |name: &String| {
-            let found = self.categories.iter().find(|category| category.name.eq_ignore_ascii_case(name));
-            found.ok_or_else(|| {
-                Error::Data(format!("the data set lacks the category \"{name}\" of the model"))
-            })
-        };
-        let found = known.names().iter().map(find).collect::<Result<_>>()?;
-        Ok((builder.with_categories(known), found))
     }
 }

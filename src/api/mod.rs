@@ -1,5 +1,6 @@
 //! The Rust API: data from arrays or rows, training, ranking, measuring. Everything here is re-exported at the crate root.
 
+mod categories;
 mod dataset;
 mod explain;
 mod features;

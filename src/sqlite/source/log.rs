@@ -24,7 +24,7 @@ use crate::train::options::LOG_KEYS;
 /// # Errors
 /// Errors of SQLite and of `take`; the time limit.
 fn each_row(call: SourceCall<'_>, select: &str, take: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
-    let mut statement = call.prepare(select)?;
+    let mut statement = call.statement(select)?;
     bind(&mut statement, &call, None)?;
     within_time(call.limits, || {
         let (mut rows, mut count) = (statement.raw_query(), 0_usize);

@@ -185,7 +185,7 @@ impl<'a> SourceCall<'a> {
     ///
     /// # Errors
     /// Errors of SQLite; the time limit.
-    pub fn prepare(&self, select: &str) -> Result<Statement<'a>> {
+    pub fn statement(&self, select: &str) -> Result<Statement<'a>> {
         retry_busy(self.limits, || {
             sql::prepare(self.connection, select).map_err(|error| self.source.host_error(&error))
         })

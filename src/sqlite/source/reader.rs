@@ -57,12 +57,12 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
 pub fn prepare<'a>(call: SourceCall<'a>, spec: ReadSpec<'_>) -> Result<(Statement<'a>, Roles)> {
     let SourceCall { source, options, .. } = call;
     // 1. Roles: the statement is prepared to get the names of its columns.
-    let statement = call.prepare(&source.select)?;
+    let statement = call.statement(&source.select)?;
     let names = statement.column_names().into_iter().map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
-    let statement = call.prepare(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
+    let statement = call.statement(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
     Ok((statement, roles))
 }
 

@@ -190,7 +190,7 @@ impl Packs<'_> {
 
     /// Runs the statement of the source, again while another connection holds a lock.
     fn read<T>(&self, work: impl Fn(&mut Rows<'_>) -> Result<T>) -> Result<T> {
-        let mut statement = self.call.prepare(&self.call.source.select)?;
+        let mut statement = self.call.statement(&self.call.source.select)?;
         bind(&mut statement, &self.call, None)?;
         let attempt = || work(&mut statement.raw_query());
         within_time(self.call.limits, || retry_busy(self.call.limits, attempt))
