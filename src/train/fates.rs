@@ -20,21 +20,14 @@ use crate::learn::fit::QueryDependence;
 use crate::model::TrainingColumns;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
-use crate::train::report::Finished;
+use crate::train::report::{Finished, is_part};
 
 /// Queries that share a value of a query feature whose spelling is compared.
 const FREQUENT: usize = 3;
-/// Names of columns that say to which part of the data a row belongs.
-const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
 
 /// Whether the name of a column says that its texts are no values of documents: the number of a row, or a part of the data.
 pub fn is_row_number_or_split(name: &str) -> bool {
     is_row_number(name) || is_part(name)
-}
-
-/// Whether the name of a column says that it tells a part of the data.
-pub(super) fn is_part(name: &str) -> bool {
-    PARTS.iter().any(|part| part.eq_ignore_ascii_case(name))
 }
 
 /// A column, as the reader of the rows used it.
