@@ -137,8 +137,8 @@ mod tests {
     fn the_page_has_these_levels() {
         let page = include_str!("../../../docs/algorithms/auto.md");
         let numbers = |name: &str, of: &dyn Fn(&Effort) -> usize| {
-            let row: String = LEVELS.iter().map(|level| format!(" {} |", of(level))).collect();
-            assert!(page.replace(',', "").contains(&format!("\n| {name} |{row}\n")), "{name}: {row}");
+            let row = LEVELS.each_ref().map(|level| of(level).to_string()).join(" | ");
+            assert!(page.replace(',', "").contains(&format!("\n| {name} | {row} |\n")), "{name}: {row}");
         };
         numbers("effort", &|level| level.level);
         numbers("candidates besides trees", &|level| 2 * (1 + level.gaussian.len() + level.laplace_l1.len()));
