@@ -153,12 +153,12 @@ impl Sample {
         let weights = vec![1.0; ids.len()];
         let query_ids = ids;
         judged(Dataset {
-            query_ids,
-            offsets,
-            relevance,
             features,
-            weights,
+            offsets,
+            query_ids,
+            relevance,
             doc_weights,
+            weights,
             ..Dataset::default()
         })
         .filter(|_| documents > 0)
@@ -213,7 +213,7 @@ mod tests {
         let relevance = (0..documents).map(|_| random.below(3) as f64).collect();
         let features = Matrix::F64(shaped(documents, 3, values));
         let (query_ids, weights) = (ids, vec![1.0; 200]);
-        judged(Dataset { query_ids, offsets, relevance, features, weights, ..Dataset::default() })
+        judged(Dataset { features, offsets, query_ids, relevance, weights, ..Dataset::default() })
             .expect("finite numbers")
     }
 
