@@ -98,6 +98,16 @@ impl Dataset {
         self.doc_ids.len()
     }
 
+    /// Some rows, with these values of features: the number of each and its values of all rows.
+    #[must_use]
+    pub fn subset_with(&self, rows: &[usize], features: &[(usize, Vec<f64>)]) -> Self {
+        let mut subset = self.subset(rows);
+        for (feature, values) in features {
+            subset.features.set_column(*feature, rows.iter().map(|row| values[*row]));
+        }
+        subset
+    }
+
     /// Whether a training learned means of categories.
     pub fn has_means(&self) -> bool {
         self.mean_codes.iter().any(|codes| !codes.is_empty())

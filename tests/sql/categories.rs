@@ -512,3 +512,38 @@ fn auto_validates_many_values_as_new_queries_rank() {
     }
     assert!(differences.iter().sum::<f64>() / 3.0 < 0.02, "{differences:?}");
 }
+
+/// Folds of `ltr_cross_validate` know means of their training rows only: values with two rows in all tell nothing there.
+#[test]
+fn folds_make_means_of_their_own_rows() {
+    let connection = database();
+    let options = json!({"columns": {"categories": ["brand"]}, "lambda": 0.05}).to_string();
+    let difference = |seed: u64| {
+        let sql = "DROP TABLE IF EXISTS rare; CREATE TABLE rare(query_id, doc_id, price, brand, relevance)";
+        connection.execute_batch(sql).unwrap();
+        let mut random = Random::new(seed);
+        let effects: Vec<f64> = (0..225).map(|_| 1.5 * random.symmetric()).collect();
+        let mut order: Vec<usize> = (0..200).map(|row| 25 + row / 2).collect();
+        random.shuffle(&mut order);
+        let mut insert = connection.prepare("INSERT INTO rare VALUES (?1, ?2, ?3, ?4, ?5)").unwrap();
+        for row in 0..400 {
+            let brand = if row % 2 == 1 { random.below(25) } else { order[row / 2] };
+            let price = 0.5 + 0.5 * random.symmetric();
+            let relevance = (effects[brand] + price + 1.2).clamp(0.0, 3.0) as i64;
+            insert.execute((row / 10, row, price, format!("brand {brand}"), relevance)).unwrap();
+        }
+        drop(insert);
+        let sql = "SELECT avg(value) FROM ltr_cross_validate('regression', 'rare', ?1)";
+        let crossed: f64 = value(&connection, sql, [options.clone()]);
+        let by_hand = (0..5).map(|fold| {
+            let part = |sign: &str| format!("SELECT * FROM rare WHERE query_id % 5 {sign} {fold}");
+            let sql = "SELECT ltr_fit('regression', ?1, ?2)";
+            let model: Vec<u8> = value(&connection, sql, (part("<>"), options.clone()));
+            let sql = "SELECT value FROM ltr_evaluate(?1, ?2) WHERE query_id IS NULL";
+            value::<f64>(&connection, sql, (model, part("=")))
+        });
+        crossed - by_hand.sum::<f64>() / 5.0
+    };
+    let differences: Vec<f64> = (0..4).map(difference).collect();
+    assert!(differences.iter().sum::<f64>() / 4.0 < 0.012, "{differences:?}");
+}

@@ -141,14 +141,18 @@ pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)
     let relevance: Vec<f64> = kept.iter().map(|row| data.relevance[*row]).collect();
     let query_ids = &data.query_ids;
     let rows = RowsOfCodes { queries: &of_kept, query_ids, documents: None, relevance: &relevance };
-    // 2. The mean of each row: held-out rows have that of all folds.
+    // 2. The mean of each row: held-out rows have that of all folds, if a model of the others would keep it.
     let means = |codes: &[u32]| -> Vec<f64> {
         let of_kept: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
         // Codes are dense, and NULL has the largest one.
         let most = codes.iter().filter(|code| **code != NO_VALUE).max();
         let sums = MeanSums::new(&of_kept, most.map_or(0, |most| *most as usize + 1), rows);
-        let without = |row: usize| (!held_out[row]).then(|| sums.folds[queries[row]]);
-        (0..codes.len()).map(|row| sums.of_code(codes[row], without(row))).collect()
+        let mean = |row: usize| match codes[row] {
+            code if !held_out[row] => sums.of_code(code, Some(sums.folds[queries[row]])),
+            code if sums.rows_of_code(code) >= FEWEST_ROWS => sums.of_code(code, None),
+            _ => 0.0,
+        };
+        (0..codes.len()).map(mean).collect()
     };
     let features = data.categories.mean_features(data.names.len()).zip(&data.mean_codes);
     let learned = features.filter(|(_, codes)| !codes.is_empty());
@@ -189,6 +193,10 @@ impl MeanSums {
 
     fn rows(&self, value: usize) -> u32 {
         self.sums[value].iter().map(|(rows, _)| rows).sum()
+    }
+
+    fn rows_of_code(&self, code: u32) -> u32 {
+        if (code as usize) < self.sums.len() { self.rows(code as usize) } else { 0 }
     }
 
     /// Whether the means of the values of rows tell their relevance.
@@ -306,6 +314,10 @@ mod tests {
             relevance: relevance.clone(),
             ..Dataset::default()
         };
+        // Without all rows of a value but one: no model of the others keeps its mean.
+        let held_out: Vec<bool> = (0..160).map(|row| codes[row] == 1 && row > 1).collect();
+        let [(_, found)] = &means_without(&data, &held_out)[..] else { panic!("one category") };
+        assert!((0..160).filter(|row| held_out[*row]).all(|row| found[row].abs() <= 0.0));
         // Without the last ten queries, and without the first document of each query.
         for is_held in
             [&(|row: usize| row >= 120) as &dyn Fn(usize) -> bool, &|row: usize| row.is_multiple_of(4)]

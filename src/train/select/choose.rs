@@ -162,12 +162,7 @@ impl<'a> HeldOut<'a> {
 
     /// The rows of a part, held out or not, with these means.
     fn rows_of(&self, part: usize, held: bool, means: &[(usize, Vec<f64>)]) -> Dataset {
-        let rows = self.rows(part, held);
-        let mut subset = self.data.subset(&rows);
-        for (feature, means) in means {
-            subset.features.set_column(*feature, rows.iter().map(|row| means[*row]));
-        }
-        subset
+        self.data.subset_with(&self.rows(part, held), means)
     }
 
     /// Whether all parts may be kept prepared: they are a copy of the training set each.

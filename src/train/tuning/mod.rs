@@ -17,7 +17,7 @@ use std::time::Instant;
 use crate::apply::{FitCache, ScoringJob, Step, constrained_scores, evaluate};
 use crate::base::{Control, Error, Params, Result, each_in_memory};
 use crate::cost::metric::{Mean, Metric, Undefined};
-use crate::data::{ColumnSummary, Dataset, Id};
+use crate::data::{ColumnSummary, Dataset, Id, means_without};
 use crate::math::sort_items;
 use crate::model::{Key, LinearPrior, Model, TrainingColumns};
 use crate::train::algorithm::{AlgorithmDef, Input, TrainingSet, TrainingSpec};
@@ -220,10 +220,13 @@ impl Search {
         Score { setting, fold, value: mean.value(), queries, seconds }
     }
 
-    /// The two parts of a fold.
+    /// The two parts of a fold. Means of categories are those of the training part (rule 2.23).
     fn parts(rows: &SearchRows, fold: usize) -> (Dataset, Dataset) {
         let (training, held_out) = rows.folds.rows(&rows.data, fold);
-        (rows.data.subset(&training), rows.data.subset(&held_out))
+        let mut is_other = vec![true; rows.data.n_docs()];
+        training.iter().for_each(|row| is_other[*row] = false);
+        let means = means_without(&rows.data, &is_other);
+        (rows.data.subset_with(&training, &means), rows.data.subset_with(&held_out, &means))
     }
 
     /// The values of all candidates on a fold, computed together.
