@@ -530,7 +530,9 @@ fn folds_make_means_of_their_own_rows() {
             let brand = if row % 2 == 1 { random.below(25) } else { order[row / 2] };
             let price = 0.5 + 0.5 * random.symmetric();
             let relevance = (effects[brand] + price + 1.2).clamp(0.0, 3.0) as i64;
-            insert.execute((row / 10, row, price, format!("brand {brand}"), relevance)).unwrap();
+            insert
+                .execute(((row / 10) as i64, row as i64, price, format!("brand {brand}"), relevance))
+                .unwrap();
         }
         drop(insert);
         let sql = "SELECT avg(value) FROM ltr_cross_validate('regression', 'rare', ?1)";
