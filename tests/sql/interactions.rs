@@ -262,6 +262,15 @@ fn a_function_per_query_shrinks_to_the_weights_of_interactions_for_its_query() {
     }
 }
 
+/// The largest differences of scores in rankings from scores of the row alone, and from the sums of contributions.
+fn worst_differences(connection: &Connection, model: &[u8]) -> (f64, f64) {
+    let sql = "SELECT max(abs(r.score - ltr_score(?1, json_array(a, b), json_array(q_u, q_v)))),
+                      max(abs(r.score - (SELECT sum(contribution)
+                                           FROM ltr_explain(?1, json_array(a, b), json_array(q_u, q_v)))))
+                 FROM ltr_rank(?1, 'rows') AS r JOIN rows USING (query_id, doc_id)";
+    connection.query_row(sql, [model], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+}
+
 #[test]
 fn a_prior_with_interactions_is_that_of_stored_models_for_any_order_of_rows_and_threads() {
     let connection = connect(|_| Vec::new());
@@ -274,12 +283,7 @@ fn a_prior_with_interactions_is_that_of_stored_models_for_any_order_of_rows_and_
         let model = fit("rows", options(1)).unwrap();
         assert_eq!(fit("SELECT * FROM rows ORDER BY a", options(2)).unwrap(), model);
         // A score is that of the row alone, and contributions add up to it.
-        let sql = "SELECT max(abs(r.score - ltr_score(?1, json_array(a, b), json_array(q_u, q_v)))),
-                          max(abs(r.score - (SELECT sum(contribution)
-                                               FROM ltr_explain(?1, json_array(a, b), json_array(q_u, q_v)))))
-                     FROM ltr_rank(?1, 'rows') AS r JOIN rows USING (query_id, doc_id)";
-        let worst: (f64, f64) =
-            connection.query_row(sql, [&model], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let worst = worst_differences(&connection, &model);
         assert!(worst.0 < 1e-9 && worst.1 < 1e-9, "{fit_at} {worst:?}");
         for (sql, says) in [
             ("SELECT ltr_export(?1, 'sql')", "function for each query"),
@@ -323,11 +327,6 @@ fn kernels_of_auto_see_query_features_if_queries_differ() {
     let without: f64 =
         value(&connection, sql, [&fit("SELECT query_id, doc_id, relevance, a, b FROM rows", 2)]);
     assert!(with < without - 0.1, "{with} {without}");
-    let differences = "SELECT max(abs(r.score - ltr_score(?1, json_array(a, b), json_array(q_u, q_v)))),
-                              max(abs(r.score - (SELECT sum(contribution)
-                                                   FROM ltr_explain(?1, json_array(a, b), json_array(q_u, q_v)))))
-                         FROM ltr_rank(?1, 'rows') AS r JOIN rows USING (query_id, doc_id)";
-    let worst: (f64, f64) =
-        connection.query_row(differences, [&model], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let worst = worst_differences(&connection, &model);
     assert!(worst.0 <= 0.0 && worst.1 < 1e-6, "{worst:?}");
 }

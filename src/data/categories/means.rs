@@ -147,9 +147,9 @@ pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)
         // Codes are dense, and NULL has the largest one.
         let most = codes.iter().filter(|code| **code != NO_VALUE).max();
         let sums = MeanSums::new(&of_kept, most.map_or(0, |most| *most as usize + 1), rows);
-        let mean = |row: usize| match codes[row] {
-            code if !held_out[row] => sums.of_code(code, Some(sums.folds[queries[row]])),
-            code if sums.rows_of_code(code) >= FEWEST_ROWS => sums.of_code(code, None),
+        let mean = |row: usize| match sums.value(codes[row]) {
+            Some(value) if !held_out[row] => sums.mean(value, Some(sums.folds[queries[row]])),
+            Some(value) if sums.rows(value) >= FEWEST_ROWS => sums.mean(value, None),
             _ => 0.0,
         };
         (0..codes.len()).map(mean).collect()
@@ -195,8 +195,9 @@ impl MeanSums {
         self.sums[value].iter().map(|(rows, _)| rows).sum()
     }
 
-    fn rows_of_code(&self, code: u32) -> u32 {
-        if (code as usize) < self.sums.len() { self.rows(code as usize) } else { 0 }
+    /// The number of the value with this code, if it is one.
+    fn value(&self, code: u32) -> Option<usize> {
+        Some(code as usize).filter(|value| *value < self.sums.len())
     }
 
     /// Whether the means of the values of rows tell their relevance.
@@ -219,7 +220,7 @@ impl MeanSums {
 
     /// The mean of the value with this code over the folds but one, 0 if it is no value.
     fn of_code(&self, code: u32, without: Option<usize>) -> f64 {
-        if (code as usize) < self.sums.len() { self.mean(code as usize, without) } else { 0.0 }
+        self.value(code).map_or(0.0, |value| self.mean(value, without))
     }
 
     /// The mean of a value over the folds but one.

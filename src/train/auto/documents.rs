@@ -98,13 +98,19 @@ impl Parts {
         Ok(Self::Single(parallel::try_map(parts.len(), |number| part(&parts[number]))?))
     }
 
-    /// The sums over each part.
-    pub fn sums(&self, dim: usize, control: &Control) -> Result<Vec<FoldSums>> {
+    /// The sums over each of these parts.
+    pub fn sums(&self, numbers: Range<usize>, dim: usize, control: &Control) -> Result<Vec<FoldSums>> {
         match self {
-            Self::Single(parts) => parallel::try_map(parts.len(), |number| {
+            Self::Single(parts) => parallel::try_map(numbers.len(), |number| {
                 control.check()?;
                 let mut sums = SingleSums::zero(dim + 1);
-                sums.add(&parts[number].slabs.iter().map(|(slab, _)| slab).collect::<Vec<&Panels>>());
+                sums.add(
+                    &parts[numbers.start + number]
+                        .slabs
+                        .iter()
+                        .map(|(slab, _)| slab)
+                        .collect::<Vec<&Panels>>(),
+                );
                 Ok(FoldSums::Single(sums))
             }),
             Self::Double(blocks, parts) => {
@@ -114,7 +120,7 @@ impl Parts {
                     control.check()?;
                     Gram::of(dim, &queries).map(FoldSums::Double)
                 };
-                parts.iter().map(gram).collect()
+                parts[numbers].iter().map(gram).collect()
             }
         }
     }

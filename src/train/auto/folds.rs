@@ -38,12 +38,8 @@ pub(super) struct CellSums {
 impl FoldRun<'_> {
     /// The sums of each cell, which its partitions share.
     pub fn sums(&self, cells: &Cells) -> Result<CellSums> {
-        self.sums_of(&self.prepared.data, cells)
-    }
-
-    fn sums_of(&self, documents: &Arc<Dataset>, cells: &Cells) -> Result<CellSums> {
-        let parts = Parts::new(self.prepared, documents, cells.queries.clone(), self.control)?;
-        let sums = parts.sums(self.prepared.space.dim(), self.control)?;
+        let parts = Parts::new(self.prepared, &self.prepared.data, cells.queries.clone(), self.control)?;
+        let sums = parts.sums(0..cells.queries.len(), self.prepared.space.dim(), self.control)?;
         Ok(CellSums { parts, sums })
     }
 
@@ -88,9 +84,9 @@ impl FoldRun<'_> {
             for (feature, values) in self.scaling.means_without(self.data, &held_out, self.control)? {
                 documents.features.set_column(feature, values.into_iter());
             }
-            let CellSums { parts, sums } = self.sums_of(&Arc::new(documents), &cells)?;
-            let sums: Vec<Option<FoldSums>> = sums.into_iter().map(Some).collect();
-            self.values((&cells, &parts), (0, 0), &sums, tried.clone())
+            let parts = Parts::new(self.prepared, &Arc::new(documents), cells.queries.clone(), self.control)?;
+            let others = parts.sums(1..2, self.prepared.space.dim(), self.control)?.pop();
+            self.values((&cells, &parts), (0, 0), &[None, others], tried.clone())
         };
         (0..FOLDS).map(values).collect()
     }

@@ -102,6 +102,8 @@ impl Session<'_> {
         products: &Products,
         tolerance: f64,
     ) -> Result<Interactions> {
+        let what = "a copy of the documents for the prior";
+        let _copy = self.control.reserve(self.data.bytes(), what, "use \"interaction\": \"none\"")?;
         let mut data = (*self.data).clone();
         let phi = products.functions_of(&neighborhood.features, self.control)?;
         let _memory = products.add(&phi, &mut data, self.control)?;
