@@ -505,7 +505,8 @@ def long_training():
     chance = np.random.default_rng(0)
     rows = 4000
     frame = {f"x{i}": chance.random(rows) for i in range(20)}
-    train({**frame, "query_id": np.arange(rows) // 20, "relevance": chance.integers(0, 4, rows)}, algorithm="auto")
+    judged = {**frame, "query_id": np.arange(rows) // 20, "relevance": chance.integers(0, 4, rows)}
+    train(judged, algorithm="auto", options={"effort": 5})
 
 
 @pytest.mark.parametrize("version", [sqlite3.sqlite_version_info, (3, 31, 0)])
@@ -514,7 +515,9 @@ def test_control_c_stops_a_training(monkeypatch, request, version):
     # A shell starts background jobs with the signal ignored.
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, previous))
-    threading.Timer(1, signal.raise_signal, [signal.SIGINT]).start()
+    timer = threading.Timer(1, signal.raise_signal, [signal.SIGINT])
+    request.addfinalizer(timer.cancel)
+    timer.start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         long_training()
