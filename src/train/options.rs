@@ -324,7 +324,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("pair_weights", Rule::OneOf(PairWeights::NAMES), "\"equal\"", TRAIN, "weights of pairs in the pairwise losses: equal, or the difference of their grades, or of their gains 2^y - 1").searchable(),
     def("weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs").searchable(),
     def("target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain").searchable(),
-    def("label_order", Rule::OneOf(LabelOrder::NAMES), "\"stable\"", TRAIN, "order of equal grades in the loss list_mle: that of the documents, or random by the seed").searchable(),
+    def("label_order", Rule::OneOf(LabelOrder::NAMES), "\"random\"", TRAIN, "order of equal grades in the loss list_mle: random by the seed, or that of the documents").searchable(),
     def("cost_weights", Rule::TextOrObject, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or an object of weights by grade").searchable(),
     def("truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the losses cs_list_mle (default: all) and lambda_rank (default: 10) weight").searchable(),
     def("measure", Rule::Text, "null", TRAIN, "metric inside the training loss; lambda is chosen by the option metric").searchable(),

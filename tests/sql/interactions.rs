@@ -207,6 +207,30 @@ fn interactions_that_are_left_to_the_rows_need_queries_that_differ() {
     assert!(found.contains("needs a query feature that is a number"), "{found}");
 }
 
+#[test]
+fn interactions_are_the_default_of_local_fits_unless_another_option_excludes_them() {
+    let connection = connect(|_| Vec::new());
+    let interaction = |algorithm: &str, options: Value| -> Option<String> {
+        let sql = "SELECT ltr_train(?1, 'rows', ?2) ->> 'interaction'";
+        value(&connection, sql, (algorithm, options.to_string()))
+    };
+    for algorithm in ["q_svm", "knn_svm"] {
+        assert_eq!(interaction(algorithm, json!({})).as_deref(), Some("gaussian"), "{algorithm}");
+        for options in [
+            json!({ "interaction": "none" }),
+            json!({ "prior": "zero" }),
+            json!({ "prior": "global" }),
+            json!({ "kernel": "gaussian", "landmarks": 10, "lambda": 0.1 }),
+            json!({ "form": "ranking", "lambda": 0.1 }),
+            json!({ "loss": "squared", "penalty": "l1" }),
+            json!({ "smoothing": "uniform" }),
+        ] {
+            assert_eq!(interaction(algorithm, options.clone()), None, "{algorithm} {options}");
+        }
+    }
+    assert_eq!(interaction("rank_svm", json!({ "smoothing": "gaussian" })), None);
+}
+
 /// The weights of a and b for a query.
 fn weights(connection: &Connection, model: &str, query: [f64; 2]) -> [f64; 2] {
     let sql = "SELECT weight FROM ltr_weights(?1, json_array(?2, ?3)) WHERE feature = ?4";

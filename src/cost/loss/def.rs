@@ -19,6 +19,8 @@ pub struct LossDef {
     pub kind: LossKind,
     /// The options that are its parameters.
     pub parameters: &'static [&'static str],
+    /// Parameters that a training gives the loss unless the caller does. A stored model without them has none.
+    pub defaults: &'static [(&'static str, &'static str)],
     /// The metrics that its parameter `measure` accepts.
     pub measures: &'static [&'static str],
     /// The list constraints that it supports.
@@ -35,6 +37,7 @@ impl LossDef {
             shape,
             kind: LossKind::Pairwise(loss),
             parameters: &["pair_weights"],
+            defaults: &[],
             measures: &[],
             constraints,
         }
@@ -54,6 +57,7 @@ impl LossDef {
             shape,
             kind: LossKind::Listwise(make),
             parameters: &[],
+            defaults: &[],
             measures: &[],
             constraints,
         }

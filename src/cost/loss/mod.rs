@@ -111,11 +111,19 @@ impl LossDef {
         self.parameters.contains(&option) || option == SEED
     }
 
-    /// The loss with its parameters among these options.
+    /// The loss with its parameters among the options of a training.
     ///
     /// # Errors
     /// Parameters that are out of range or contradict each other.
     pub fn make(&'static self, options: &Params) -> Result<Loss> {
+        let missing = self.defaults.iter().filter(|(key, _)| !options.has(key));
+        let with = |given: Params, (key, value): &(&str, &str)| given.with(key, Value::from(*value));
+        let options = missing.fold(options.clone(), with);
+        self.with(&options)
+    }
+
+    /// The loss with these parameters.
+    fn with(&'static self, options: &Params) -> Result<Loss> {
         let make = match self.kind {
             LossKind::Pairwise(loss) => {
                 return Ok(Loss::Pair(loss, options.choice("pair_weights")?.unwrap_or_default()));
@@ -250,7 +258,7 @@ impl TryFrom<StoredLoss> for Loss {
         if let Some(key) = parameters.keys().find(|key| !def.reads(key)) {
             return Err(damaged(format!("unknown '{}'", shorten(key))));
         }
-        def.make(&parameters.into())
+        def.with(&parameters.into())
     }
 }
 
@@ -275,6 +283,8 @@ mod tests {
         let loss = stored("slam", r#"{"margin":0.1,"measure":"ndcg@3"}"#).unwrap();
         assert_eq!(serde_json::from_str::<Loss>(&serde_json::to_string(&loss).unwrap()).unwrap(), loss);
         assert_ne!(stored("slam", "{}").unwrap(), loss);
+        // Defaults are those of trainings: a stored loss keeps what it had.
+        assert_ne!(stored("list_mle", "{}").unwrap(), list::LIST_MLE.make(&Params::default()).unwrap());
         for (name, parameters) in [
             ("unknown", "{}"),
             ("slam", ""),

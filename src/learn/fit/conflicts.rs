@@ -194,6 +194,14 @@ const CONFLICTS: &[Conflict] = &[
         instead: |_| "interaction \"none\" or form \"scoring\"".to_owned(),
     },
     Conflict {
+        choices: &[Choice::Interaction, Choice::Smoothing, Choice::Penalty],
+        holds: |c| {
+            let is_local = c.smoothing != SmoothingKind::Uniform;
+            c.interaction != Interaction::None && is_local && c.penalty != Penalty::Ridge
+        },
+        instead: |_| "interaction \"none\", smoothing \"uniform\", or penalty \"ridge\"".to_owned(),
+    },
+    Conflict {
         choices: &[Choice::Interaction, Choice::Prior],
         holds: |c| {
             let is_zero = c.prior == Prior::Zero && c.smoothing != SmoothingKind::Uniform;
@@ -267,7 +275,7 @@ const UNUSED: &[Unused] = &[
     unused("query_features", Choice::Smoothing, reads_no_queries),
     unused("query_scale", Choice::Smoothing, reads_no_queries),
     unused("query_distance", Choice::Smoothing, |c| !c.smoothing.uses_distance())
-        .instead("; set \"smoothing\": \"gaussian\" or use q_svm"),
+        .instead("; set \"smoothing\": \"gaussian\""),
     unused("fit_at", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("lambda_scope", Choice::Smoothing, |c| c.smoothing == SmoothingKind::Uniform),
     unused("scale", Choice::Prior, |c| c.prior == Prior::Model)

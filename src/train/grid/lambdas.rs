@@ -1,5 +1,6 @@
 //! Default candidates for lambda, and for what takes its place.
 
+use crate::cost::loss::list::LIST_MLE;
 use crate::cost::loss::{Loss, Shape};
 use crate::learn::fit::Prior;
 
@@ -12,6 +13,8 @@ use crate::learn::fit::Prior;
 /// | convex with cutting planes, with a prior | any | half decades from 1000 to 0.001: the prior may be best |
 /// | convex with cutting planes, difference of convex functions, annealed | any | half decades from 1 to 1e-4 |
 /// | others, with a stored model as prior | linear | half decades from 1000 to 1e-6: the prior may be best |
+/// | list_mle, a sum over documents | linear | half decades from 10^4 to 1e-6 |
+/// | list_mle | others | half decades from 1000 to 1e-7 |
 /// | others | linear | half decades from 10 to 1e-6: fits take longer |
 /// | others | others | half decades from 1 to 1e-7: the space is larger |
 pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
@@ -28,6 +31,13 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
         }
         (Loss::List(_), Shape::Convex | Shape::Difference | Shape::Annealed) => half_decades(0.0, 8),
         _ if prior == Prior::Model => half_decades(3.0, 18),
+        (Loss::List(list), _) if list.def().name == LIST_MLE.name => {
+            if is_linear {
+                half_decades(4.0, 20)
+            } else {
+                half_decades(3.0, 20)
+            }
+        }
         _ if is_linear => half_decades(1.0, 14),
         _ => half_decades(0.0, 14),
     }

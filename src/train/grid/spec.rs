@@ -164,7 +164,7 @@ impl GridSpec {
         given.extend(loss_parameters(loss_def, params));
         let validation = ValidationSpec::parse(params, held_out)?;
         given.extend(validation.given.clone());
-        let spec = Self {
+        let mut spec = Self {
             smoothing,
             query_features: params.choice("query_features")?,
             query_scale: params.choice("query_scale")?.unwrap_or_default(),
@@ -194,7 +194,11 @@ impl GridSpec {
             seed: params.seed(),
             given,
         };
-        // 2. What does not work together is refused here, before a row is read.
+        // 2. Interactions by default give way to what is asked for.
+        if !params.has("interaction") && (prior != Prior::Auto || !spec.can_shrink()) {
+            spec.interaction = Interaction::None;
+        }
+        // 3. What does not work together is refused here, before a row is read.
         let combination = spec.combination();
         combination.check_given(|option| params.has(option))?;
         combination.check()?;

@@ -206,7 +206,8 @@ impl Session<'_> {
 
     /// What validation chooses.
     fn searched(&self, used: f64) -> Searched {
-        let center = (self.spec.prior != Prior::Zero).then_some("the prior");
+        let is_center = self.spec.prior != Prior::Zero && self.spec.interaction == Interaction::None;
+        let center = is_center.then_some("the prior");
         let dim = self.space().dim() as f64;
         match self.spec.penalty {
             Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {

@@ -11,8 +11,8 @@
 //! the largest is factored out: nothing overflows. Olinto & Fokoue (2018) print the inner sum from j = 1, which is not
 //! a probability.
 //!
-//! The ideal order is by decreasing grade. Equal grades keep the order of the documents (`label_order` "stable", the
-//! default), or get an order drawn with the seed ("random"). The loss fits this order too, except in queries whose
+//! The ideal order is by decreasing grade. Equal grades get an order drawn with the seed (`label_order` "random", the
+//! default), or keep the order of the documents ("stable"). The loss fits this order too, except in queries whose
 //! grades are all equal: they are not informative.
 
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use crate::math::{Random, compare, sort_indices};
 /// The declaration.
 pub const LIST_MLE: LossDef = LossDef {
     parameters: &["label_order"],
+    defaults: &[("label_order", LabelOrder::Random.name())],
     ..LossDef::listwise(
         "list_mle",
         "minus the log likelihood of the order of the grades: sum_i log sum_{j not before i} exp(s_j - s_i)",
