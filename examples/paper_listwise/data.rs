@@ -79,7 +79,7 @@ impl Data {
 
 fn table(lab: &Lab, name: &str, path: &Path, features: usize) -> Outcome<()> {
     let columns = "query_id, doc_id, relevance, features";
-    let letor = format!("SELECT {columns} FROM ltr_letor(?1, '{{\"features\": {features}}}')");
+    let letor = format!("SELECT {columns} FROM ltr_letor(?1, '{{\"feature_count\": {features}}}')");
     lab.connection.execute(&format!("CREATE TABLE {name} AS {letor}"), [path.display().to_string()])?;
     Ok(())
 }

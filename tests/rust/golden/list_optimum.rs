@@ -8,7 +8,7 @@ use super::support::{assert_close, list_loss, numbers, read_listwise, rows};
 use std::sync::Arc;
 
 use ndarray::Array2;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::base::param::Params;
 use sqlite_ltr::internals::cost::loss::list::{
@@ -19,8 +19,9 @@ use sqlite_ltr::internals::data::Matrix;
 use sqlite_ltr::internals::learn::solve::{ListBlock, ListProblem, Rows, SOLVERS, SolveOptions, list_path};
 use sqlite_ltr::internals::math::optim::{Solution, SolveReport, Stop};
 
-/// The file's name of a loss, and that in the option `loss`.
-const LOSSES: &[(&str, &str)] = &[("listnet", "list_net"), ("listmle", "list_mle")];
+/// The file's name of a loss, and the loss with its options.
+const LOSSES: &[(&str, &str, &str)] =
+    &[("listnet", "list_net", "{}"), ("listmle", "list_mle", r#"{"label_order": "stable"}"#)];
 
 /// A loss with parameters that no options have.
 fn direct_loss(case: &Value, bound: Bound) -> ListLoss {
@@ -104,8 +105,9 @@ fn cases(file: &Value) -> &Vec<Value> {
 fn smooth_losses() {
     let file = read_listwise("listnet_listmle_optimum.json");
     for case in cases(&file) {
-        let (_, name) = LOSSES.iter().find(|(golden, _)| case["loss"] == *golden).unwrap();
-        let golden = Golden::new(&file, &case["lam"], list_loss(name, &json!({})));
+        let (_, name, options) = LOSSES.iter().find(|(golden, ..)| case["loss"] == *golden).unwrap();
+        let options = serde_json::from_str(options).unwrap();
+        let golden = Golden::new(&file, &case["lam"], list_loss(name, &options));
         let solvers = golden.check(case["optimum"].as_f64().unwrap(), &numbers(&case["w"]), name);
         assert!(solvers >= 4, "{name}: {solvers}");
     }
