@@ -4,7 +4,8 @@ use super::Answer;
 use super::dataset::Dataset;
 use super::model::{Model, RankOptions, run};
 use crate::apply::{
-    self, Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind, explain_document,
+    self, DocumentOf, ExplainedRows, Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind,
+    explain_document,
 };
 use crate::base::{Error, Result};
 use crate::cost::metric::{Metric, Undefined};
@@ -66,10 +67,11 @@ impl Model {
         let function = self.function(query_features)?;
         self.inner().check_width(features.len())?;
         self.inner().check_pointwise()?;
-        let document = Matrix::F64(shaped(1, features.len(), features.to_vec()));
+        let query = Matrix::F64(shaped(1, features.len(), features.to_vec()));
+        let document = DocumentOf { query: &query, row: 0 };
         let (base, sampling) = (&self.inner().card.means[..], Sampling::default());
         let found = run(&RankOptions::default(), |control| {
-            apply::explain(self.inner(), &function, (&document, 0), base, sampling, control)
+            apply::explain(self.inner(), &function, document, base, sampling, control)
         })?;
         Ok(self.contributions(features, &found))
     }
@@ -174,8 +176,8 @@ impl Model {
         // 2. Contributions.
         let Scored { functions, warnings, .. } = self.scored(&documents, &options)?;
         let found = run(&options, |control| {
-            let pair = (document, found.1.flatten());
-            explain_document(self.inner(), &functions, &documents, pair, Sampling::default(), control)
+            let rows = ExplainedRows { row: document, base: found.1.flatten() };
+            explain_document(self.inner(), &functions, &documents, rows, Sampling::default(), control)
         })?;
         let rows = self.contributions(&documents.features.row_f64(document), &found);
         Ok(Answer { rows, warnings })

@@ -13,7 +13,8 @@ use crate::base::{
 use crate::data::{self, ListConstraint, ReadReport, RowOrder};
 use crate::model::{LinearPrior, TrainingColumns};
 use crate::train::algorithm::{Columns, Input};
-use crate::train::fates::{Fates, ReadColumn, Usage};
+use crate::train::column_report::ColumnReport;
+use crate::train::column_rules::{ReadColumn, Usage};
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::Finished;
@@ -415,7 +416,7 @@ fn train(
     let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name(), vector: None };
     let given = data;
     let ((data, read_report), _memory) = judged_rows(data, input, more, control)?;
-    let fates = Fates::of(&read_columns(given, input), &data, &read_report, (false, advice));
+    let column_report = ColumnReport::of(&read_columns(given, input), &data, &read_report, false, advice);
     let matched = |validation: &Dataset| {
         let categories = Some(&data.categories);
         let (other, _) =
@@ -424,5 +425,5 @@ fn train(
     };
     let validation = validation.map(matched).transpose()?;
     let roles = TrainingColumns::default();
-    training.run(Rows { data, read_report, validation, roles, advice, fates }, u64::MAX, control)
+    training.run(Rows { data, read_report, validation, roles, advice, column_report }, u64::MAX, control)
 }

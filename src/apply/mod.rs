@@ -13,7 +13,9 @@ mod point;
 mod recommend;
 mod score;
 
-pub use contributions::{Contribution, Explanation, Sampling, explain, explain_document};
+pub use contributions::{
+    Contribution, DocumentOf, ExplainedRows, Explanation, Sampling, explain, explain_document,
+};
 pub use function::{FeatureWeight, Fit, FitCache, function_for, function_weights};
 pub use import::{IMPORT_FORMATS, ImportSpec, import};
 pub use importance::{ImportanceSpec, importance};

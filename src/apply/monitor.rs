@@ -164,7 +164,11 @@ pub fn feature_findings(
 pub fn drift(kind: &'static str, name: Option<String>, training: &Profile, later: &Observed) -> Finding {
     let (n, m) = (later.count() as f64, training.count() as f64);
     let then = f64::from(training.design_effect);
-    let effect = later.design_effect.max(expected_effect(then, (n, later.queries), (m, training.queries)));
+    let effect = later.design_effect.max(expected_effect(
+        then,
+        per_query(n, later.queries),
+        per_query(m, training.queries),
+    ));
     let terms =
         later.shares(effect).into_iter().zip(training.shares()).map(|(p, q)| (p - q) * libm::log(p / q));
     let psi: f64 = terms.sum();
@@ -178,12 +182,14 @@ pub fn drift(kind: &'static str, name: Option<String>, training: &Profile, later
     Finding::share(kind, name, psi, 0.0, (chance.max(0.1), chance.max(0.25)))
 }
 
-/// The design effect of n values in their queries if m values in theirs have this one: it is 1 + (k - 1) r for queries of k
+fn per_query(values: f64, queries: u64) -> f64 {
+    values / queries.max(1) as f64
+}
+
+/// The design effect of queries of `now` values each if queries of `then` values each have this one: it is 1 + (k - 1) r for queries of k
 /// values with the correlation r (Kish 1965). k is the mean of n_i weighted by n_i. If r were above 1 with the mean of n_i
 /// itself, r is 1 and k is larger than this mean by the same factor in both. Queries of one value do not tell r: then 1.
-fn expected_effect(effect: f64, later: (f64, u64), training: (f64, u64)) -> f64 {
-    let size = |(values, queries): (f64, u64)| values / queries.max(1) as f64;
-    let (now, then) = (size(later), size(training));
+fn expected_effect(effect: f64, now: f64, then: f64) -> f64 {
     if then <= 1.0 {
         1.0
     } else if effect > then {
@@ -227,7 +233,11 @@ fn missing_by_chance(training: &Profile, later: &Observed, queries: u64) -> f64 
     let share = (later.missing + training.missing) as f64 / (n + m);
     let variance = share * (1.0 - share);
     let then = f64::from(training.missing_effect);
-    let effect = later.missing_effect.max(expected_effect(then, (n, later.all_queries), (m, queries)));
+    let effect = later.missing_effect.max(expected_effect(
+        then,
+        per_query(n, later.all_queries),
+        per_query(m, queries),
+    ));
     let parts = [(variance * effect / n, later.all_queries), (variance * then / m, queries)];
     t_quantile(2.0 * RARE, degrees(parts)) * (parts[0].0 + parts[1].0).sqrt()
 }
@@ -261,7 +271,7 @@ mod tests {
 
     #[test]
     fn an_effect_is_expected_by_the_correlation_in_queries() {
-        let effect = |effect, later, training| expected_effect(effect, (later, 10), (training, 10));
+        let effect = |effect, later, training| expected_effect(effect, later / 10.0, training / 10.0);
         // 5.5 = 1 + 9 * .5, and 1 + 2 * .5 = 2.
         assert!((effect(5.5, 30.0, 100.0) - 2.0).abs() < 1e-12);
         assert!((effect(5.5, 100.0, 100.0) - 5.5).abs() < 1e-12);

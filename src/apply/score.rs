@@ -84,14 +84,15 @@ impl<'a> ScoringJob<'a> {
         }
         let what = "fitting functions of the queries";
         let memory = control.reserve(functions_bytes(model, data), what, FEWER_ROWS)?;
-        Self::new(model, key, data, (cache, memory), control)?.advance(&[], control)
+        Self::new(model, key, data, cache, memory, control)?.advance(&[], control)
     }
 
     fn new(
         model: &'a Model,
         key: Key,
         data: &'a Dataset,
-        (cache, memory): (&'a FitCache, Reservation),
+        cache: &'a FitCache,
+        memory: Reservation,
         control: &Control,
     ) -> Result<Self> {
         model.check_width(data.features.columns())?;

@@ -21,7 +21,9 @@ use crate::train::auto::folds::split;
 use crate::train::auto::prepared::{Copies, are_judged, is_judged};
 use crate::train::auto::refit::{self, solved};
 use crate::train::auto::trial::Trial;
-use crate::train::auto::{AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, TRIED, check_judged};
+use crate::train::auto::{
+    AutoSpec, Choice, FEWEST_QUERIES, Found, MOST_TRIED, QueryCounts, TRIED, check_judged,
+};
 use crate::train::averaged::total_weight;
 use crate::train::select::{Curve, Selection, Split};
 
@@ -66,7 +68,7 @@ impl Tried {
         data.names = if names.is_empty() { position_names(facts.dim()) } else { names.to_vec() };
         let mut copies = Copies::new(&data, None);
         let Found { chosen, choice, .. } =
-            spec.find((judged, queries), (&mut copies, false), None, control)?;
+            spec.find(QueryCounts { judged, all: queries }, &mut copies, false, None, control)?;
         let mut members = Vec::with_capacity(chosen.len());
         for trial in &chosen {
             let scaled = copies.get(trial.candidate.scale, control)?;
@@ -163,7 +165,7 @@ impl BucketTraining for AutoSpec {
             let (weight, sums) =
                 sums.split_last().filter(|(weight, _)| is_positive(**weight)).ok_or_else(wrong_length)?;
             let gram = Gram::of_numbers(space.dim(), sums).ok_or_else(wrong_length)?;
-            fitted.push((solved(&gram, lambda, *weight, (Arc::unwrap_or_clone(scaling), &space))?, 0.0));
+            fitted.push((solved(&gram, lambda, *weight, Arc::unwrap_or_clone(scaling), &space)?, 0.0));
         }
         let objective: f64 = fitted.iter().map(|(fitted, _)| fitted.objective).sum();
         replay.show(objective, 0.0);
@@ -199,7 +201,7 @@ impl BucketTraining for AutoSpec {
             let bytes = space.single_map_bytes();
             let _map = control.reserve(bytes, "a kernel space in single precision", "use fewer landmarks")?;
             let single = if fits_single_precision(&scaled) { space.single_map() } else { None };
-            let mut numbers = refit::gram((space, single.as_ref()), &Arc::new(scaled), control)?.numbers();
+            let mut numbers = refit::gram(space, single.as_ref(), &Arc::new(scaled), control)?.numbers();
             numbers.push(total_weight(&data));
             Ok(BucketSums { numbers, ..BucketSums::default() })
         };

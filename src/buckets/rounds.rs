@@ -14,7 +14,7 @@ use crate::buckets::{
 use crate::data::{Categories, position_names};
 use crate::model::{TrainingColumns, decode_header, encode_header};
 use crate::train::algorithm::{self, AlgorithmDef, TrainingSpec};
-use crate::train::fates::Fates;
+use crate::train::column_report::ColumnReport;
 use crate::train::options::{self, Use};
 use crate::train::report::{FeatureColumns, Finished};
 
@@ -220,13 +220,13 @@ impl State {
             return Err(Error::Unsupported(problem));
         };
         let Columns { names, roles } = self.columns;
-        let fates = Fates::of_packs(&roles, &names);
+        let column_report = ColumnReport::of_packs(&roles, &names);
         let names = if names.is_empty() { position_names(means.len()) } else { names };
         let columns = FeatureColumns { names, categories: Categories::default(), means, roles };
         let mut finished = Finished::new(self.algorithm, &*self.spec, facts, columns, trained)?;
         finished.model.card.settings["buckets"] = json!(self.round.buckets);
         finished.missing_filled = missing_filled;
-        finished.columns = fates;
+        finished.columns = column_report;
         Ok(finished)
     }
 

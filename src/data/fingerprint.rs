@@ -4,6 +4,8 @@
 //! Values are rounded to single precision: it halves the bytes, and features in BLOBs and in columns are comparable. A
 //! feature takes about 90 bytes in a model.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::columns::{self, ColumnWork};
@@ -194,8 +196,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// `range`: smallest and largest value that are not outside.
-    fn of(values: Values<'_>, edges: &[f32], range: (f32, f32)) -> Self {
+    /// `inside`: the values that are not outside.
+    fn of(values: Values<'_>, edges: &[f32], inside: RangeInclusive<f32>) -> Self {
         let mut tally = Self {
             bins: Clusters::new(edges.len() + 1),
             missing: Clusters::new(2),
@@ -208,8 +210,8 @@ impl Tally {
             for values in values.all[query[0]..query[1]].chunks(CHUNK) {
                 checkpoint();
                 tally.add(values, edges);
-                let is_outside = |x: &&f32| **x < range.0 || **x > range.1;
-                outside += values.iter().filter(is_outside).count() as u64;
+                outside +=
+                    values.iter().filter(|x| **x < *inside.start() || **x > *inside.end()).count() as u64;
             }
             tally.end(&mut outside);
         }
@@ -254,7 +256,7 @@ impl Profile {
             edges.extend(below.into_iter().chain(above));
         }
         // 2. Range and counts, from all values.
-        let all = (f32::NEG_INFINITY, f32::INFINITY);
+        let all = f32::NEG_INFINITY..=f32::INFINITY;
         let Tally { mut bins, missing, mut low, mut high, .. } = Tally::of(values, &edges, all);
         let DesignEffect { factor, degrees } = bins.effect(None);
         if sample.is_empty() {
@@ -276,7 +278,7 @@ impl Profile {
 
     /// Other values in the bins of these.
     fn observe(&self, values: Values<'_>) -> Observed {
-        let Tally { bins, missing, mut outside, .. } = Tally::of(values, &self.edges, (self.low, self.high));
+        let Tally { bins, missing, mut outside, .. } = Tally::of(values, &self.edges, self.low..=self.high);
         outside.sort_unstable_by_key(|values| std::cmp::Reverse(*values));
         let missing_effect = missing.effect(None).factor;
         Observed {

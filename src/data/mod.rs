@@ -37,7 +37,7 @@ pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
 pub use missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
-pub use quantiles::Quantiles;
+pub use quantiles::{Line as QuantileLine, Quantiles};
 pub use query_columns::QueryValue;
 pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};

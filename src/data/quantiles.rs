@@ -34,13 +34,13 @@ pub struct Quantiles {
 
 /// The scores of values from a quantile to the next one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Line {
+pub struct Line {
     /// The value of the quantile.
-    pub(super) x: f64,
+    pub x: f64,
     /// The score of x.
-    pub(super) z: f64,
+    pub z: f64,
     /// The slope to the next quantile; 0 after the last.
-    pub(super) slope: f64,
+    pub slope: f64,
 }
 
 impl From<Vec<(f64, f64)>> for Quantiles {
@@ -65,7 +65,7 @@ impl PartialEq for Quantiles {
 
 impl From<Quantiles> for Vec<(f64, f64)> {
     fn from(quantiles: Quantiles) -> Self {
-        quantiles.stored().iter().map(|line| (line.x, line.z)).collect()
+        quantiles.lines().iter().map(|line| (line.x, line.z)).collect()
     }
 }
 
@@ -97,25 +97,20 @@ impl Quantiles {
         thin(&all).into()
     }
 
-    /// The lines of the quantiles.
-    fn stored(&self) -> &[Line] {
+    /// The lines of the quantiles: the score of x is z + slope (x - line.x) at the last line that is not above x. Below the first
+    /// line it is the first score.
+    pub fn lines(&self) -> &[Line] {
         &self.lines[1..]
     }
 
     /// Whether all numbers are finite, scores are within the bound of stored numbers, and both values and scores increase.
     pub fn is_valid(&self) -> bool {
-        let stored = self.stored();
+        let lines = self.lines();
         let is_line = |line: &Line| line.x.is_finite() && are_bounded([&line.z]) && line.slope.is_finite();
-        !stored.is_empty()
-            && stored.len() <= MAX_QUANTILES + 1
-            && stored.iter().all(|line| is_line(line) && line.slope >= 0.0)
-            && stored.windows(2).all(|pair| pair[0].x < pair[1].x)
-    }
-
-    /// Each stored value, its score, and the slope to the next one (0 after the last): the score of x is
-    /// score + slope (x - value) at the last value that is not above x. Below the first value it is the first score.
-    pub fn lines(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        self.stored().iter().map(|line| (line.x, line.z, line.slope))
+        !lines.is_empty()
+            && lines.len() <= MAX_QUANTILES + 1
+            && lines.iter().all(|line| is_line(line) && line.slope >= 0.0)
+            && lines.windows(2).all(|pair| pair[0].x < pair[1].x)
     }
 
     /// The normal score of a value: linear between quantiles, constant outside.
@@ -126,7 +121,7 @@ impl Quantiles {
     }
 
     fn searched_line(&self, value: f64) -> &Line {
-        &self.lines[self.stored().partition_point(|line| line.x <= value)]
+        &self.lines[self.lines().partition_point(|line| line.x <= value)]
     }
 
     /// The line of a value, by a search with these registers. The score is z + slope (value - x), and NaN where that distance is
@@ -405,7 +400,7 @@ mod quantiles_tests {
         for values in data {
             let quantiles = Quantiles::fit(values.clone());
             assert!(quantiles.is_valid());
-            let stored = quantiles.stored();
+            let stored = quantiles.lines();
             let search = |v: f64| {
                 let line = stored[stored.partition_point(|line| line.x <= v).saturating_sub(1)];
                 line.z + line.slope * (v - line.x).clamp(0.0, f64::MAX)

@@ -18,7 +18,7 @@ simd! {
         for block in 0..width {
             for column in block..width {
                 ticks.add(ROW_COST * n);
-                add_tiles((a, width, block), (b, width, column), n, h);
+                add_tiles(BlockColumn::of(a, width, block), BlockColumn::of(b, width, column), n, h);
             }
         }
     }
@@ -31,33 +31,41 @@ simd! {
         for block in 0..rows {
             for column in 0..width {
                 ticks.add(ROW_COST * n);
-                add_tiles((a, rows, block), (b, width, column), n, c);
+                add_tiles(BlockColumn::of(a, rows, block), BlockColumn::of(b, width, column), n, c);
             }
         }
     }
 }
 
-/// One block of A' B, given the blocks, the blocks per row and the column of blocks of each matrix. A tile of 4 x 8
-/// entries stays in registers during the loop over rows.
+/// A column of blocks of a matrix with `width` blocks per row.
+struct BlockColumn<'a> {
+    matrix: &'a [Lanes],
+    width: usize,
+    block: usize,
+}
+
+impl<'a> BlockColumn<'a> {
+    #[inline(always)]
+    fn of(matrix: &'a [Lanes], width: usize, block: usize) -> Self {
+        Self { matrix, width, block }
+    }
+}
+
+/// One block of A' B, given a column of each matrix. A tile of 4 x 8 entries stays in registers during the loop over rows.
 #[inline(always)]
-fn add_tiles(
-    (a, a_width, block): (&[Lanes], usize, usize),
-    (b, b_width, column): (&[Lanes], usize, usize),
-    n: usize,
-    c: &mut [Lanes],
-) {
+fn add_tiles(a: BlockColumn<'_>, b: BlockColumn<'_>, n: usize, c: &mut [Lanes]) {
     for half in 0..2 {
         let mut tile = [Lanes::ZERO; 4];
         for k in 0..n {
-            let left = &a[k * a_width + block].0;
-            let right = &b[k * b_width + column];
+            let left = &a.matrix[k * a.width + a.block].0;
+            let right = &b.matrix[k * b.width + b.block];
             for r in 0..4 {
                 tile[r].add_scaled(left[4 * half + r], right);
             }
         }
         for (r, row) in tile.iter().enumerate() {
-            let i = LANES * block + 4 * half + r;
-            c[i * b_width + column].add_scaled(1.0, row);
+            let i = LANES * a.block + 4 * half + r;
+            c[i * b.width + b.block].add_scaled(1.0, row);
         }
     }
 }

@@ -92,10 +92,10 @@ fn add_strips<const DIFFERENCES: bool>(
 ) {
     for (strip, c) in c.chunks_exact_mut(STRIP).enumerate().take(columns.div_ceil(STRIP)) {
         if many_registers {
-            add_strip::<3, DIFFERENCES>((a, strip * STRIP), (b, 0), c);
+            add_strip::<3, DIFFERENCES>(a, strip * STRIP, b, 0, c);
         } else {
             for block in 0..PANEL / LANES {
-                add_strip::<1, DIFFERENCES>((a, strip * STRIP), (b, block), c);
+                add_strip::<1, DIFFERENCES>(a, strip * STRIP, b, block, c);
             }
         }
     }
@@ -105,8 +105,10 @@ fn add_strips<const DIFFERENCES: bool>(
 /// on.
 #[inline(always)]
 fn add_strip<const N: usize, const DIFFERENCES: bool>(
-    (a, column): (&[Row], usize),
-    (b, block): (&[Row], usize),
+    a: &[Row],
+    column: usize,
+    b: &[Row],
+    block: usize,
     c: &mut [Row],
 ) {
     let mut sums = [[[0.0_f32; LANES]; N]; STRIP];

@@ -151,13 +151,13 @@ impl SingleSums {
         for row in 0..panels_for(x.len()) {
             checkpoint();
             for column in row..panels_for(x.len()) {
-                self.add_tile_times((row, column), x, &mut product);
+                self.add_tile_times(row, column, x, &mut product);
             }
         }
         product
     }
 
-    fn add_tile_times(&self, (row, column): (usize, usize), x: &[f64], product: &mut [f64]) {
+    fn add_tile_times(&self, row: usize, column: usize, x: &[f64], product: &mut [f64]) {
         let (rows, columns) = (row * PANEL..x.len().min((row + 1) * PANEL), column * PANEL..x.len());
         for (i, entries) in rows.zip(self.tile(row, column).chunks_exact(PANEL)) {
             let entries = &entries[..columns.len().min(PANEL)];
@@ -172,7 +172,7 @@ impl SingleSums {
 
     /// Tile (row, column) of the leading (dim, dim) matrix less the numbers of a tile, in their place; row <= column. Beyond
     /// the matrix it is 0.
-    pub(super) fn subtract_from(&self, (row, column): (usize, usize), dim: usize, tile: &mut [Row]) {
+    pub(super) fn subtract_from(&self, row: usize, column: usize, dim: usize, tile: &mut [Row]) {
         let [rows, columns] = [row, column].map(|number| dim.saturating_sub(number * PANEL).min(PANEL));
         for (i, (values, sums)) in tile.iter_mut().zip(self.tile(row, column).chunks_exact(PANEL)).enumerate()
         {

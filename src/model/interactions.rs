@@ -41,8 +41,10 @@ pub struct Interactions {
 impl Interactions {
     /// The function with these weights: `w_0` (m), then `varying` (m, dimensions of `queries`), with what the solver found.
     pub fn new(
-        (rule, queries): (QueryFeatureRule, Space),
-        (constant, varying): (Vec<f64>, Vec<f64>),
+        rule: QueryFeatureRule,
+        queries: Space,
+        constant: Vec<f64>,
+        varying: Vec<f64>,
         fitted: &Function,
     ) -> Self {
         let documents = Space::linear(constant.len(), Form::Scoring);

@@ -50,7 +50,7 @@ pub struct QuerySum {
 
 impl QueryTrees {
     /// Trees of documents with `width` scaled features, followed by the encoded query features of a rule.
-    pub fn new(width: usize, rule: QueryFeatureRule, (forest, values): (Forest, Vec<f64>)) -> Self {
+    pub fn new(width: usize, rule: QueryFeatureRule, forest: Forest, values: Vec<f64>) -> Self {
         Self::One(Ensemble { width, rule, forest, values })
     }
 
@@ -98,7 +98,7 @@ impl QueryTrees {
         let function = |weights| Function { weights, objective: 0.0, gap: 0.0 };
         match self {
             Self::One(one) => {
-                let (forest, values) = fill((&one.forest, &one.values), one.width, features);
+                let (forest, values) = fill(&one.forest, &one.values, one.width, features);
                 Linear::new(Space::of_trees(one.width, forest), function(values))
             }
             Self::Sum(sum) => {
@@ -142,7 +142,7 @@ impl QuerySum {
         match member.space.trees() {
             _ if member.space.width() == width => (member.space.clone(), own.to_vec()),
             Some(forest) => {
-                let (forest, values) = fill((forest, own), width, features);
+                let (forest, values) = fill(forest, own, width, features);
                 (Space::of_trees(width, forest), values)
             }
             None => member.space.at(own, &self.rule.numbers_of(features)),
@@ -152,7 +152,7 @@ impl QuerySum {
 
 /// The trees of documents with `width` features for a query with these encoded features: leaves that its documents do not
 /// reach have the values of those that they reach.
-pub fn fill((forest, values): (&Forest, &[f64]), width: usize, features: &[f64]) -> (Forest, Vec<f64>) {
+pub fn fill(forest: &Forest, values: &[f64], width: usize, features: &[f64]) -> (Forest, Vec<f64>) {
     let (depth, splits) = (forest.depth(), forest.splits().collect::<Vec<Split>>());
     let of_query = |split: &Split| split.feature >= width;
     // A split of query features becomes a copy of one of documents, whose answer the values do not depend on.
@@ -234,8 +234,7 @@ impl Scorer for QueryTrees {
         };
         // Kernels compare documents and query features together: their landmarks are not copied for each query.
         let numbers = sum.rule.numbers_of(query);
-        let documents = (documents, &numbers[..]);
-        sum.space.add_scores(documents, &sum.weights, control, |member, documents, own| {
+        sum.space.add_scores(documents, &numbers, &sum.weights, control, |member, documents, own| {
             let width = documents.features.columns();
             if member.space.width() == width {
                 return member.space.scores(documents, own, control);

@@ -150,7 +150,7 @@ impl Canvas {
     }
 
     /// Text of at most `most` characters; a longer one is shortened and complete in its title.
-    pub fn text(&self, (x, y): Spot, anchor: Anchor, class: &str, (text, most): (&str, usize)) {
+    pub fn text(&self, (x, y): Spot, anchor: Anchor, class: &str, text: &str, most: usize) {
         let (x, y, short) = (Units(x), Units(y), shortened(text, most));
         let anchor = match anchor {
             Anchor::Start => "",
@@ -220,7 +220,7 @@ impl DrawingBackend for Canvas {
             VPos::Center => 40,
             VPos::Bottom => 0,
         };
-        self.text((x, y + down), anchor, class_of(style.color()), (text, usize::MAX));
+        self.text((x, y + down), anchor, class_of(style.color()), text, usize::MAX);
         Ok(())
     }
 

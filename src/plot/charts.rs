@@ -73,19 +73,19 @@ impl Bars {
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
         let decimals = decimals(shown);
         for ((row, bar), name) in shown.iter().enumerate().zip(&names) {
-            self.draw_bar(&plane, (rows - row) as f64 - 0.5, (bar, name), decimals);
+            self.draw_bar(&plane, (rows - row) as f64 - 0.5, bar, name, decimals);
         }
         let [low, high] = plane.corners;
         let zero = plane.at(0.0, 0.0).0;
         canvas.line((zero, low.1), (zero, high.1), "axis");
         if more > 0 {
             let text = format!("and {} more", decimal(more as f64, 0));
-            canvas.text((left - 60, plane.at(0.0, 0.5).1 + 40), Anchor::End, "m", (&text, 30));
+            canvas.text((left - 60, plane.at(0.0, 0.5).1 + 40), Anchor::End, "m", &text, 30);
         }
         Ok(canvas.finish(&self.title, &self.subtitle))
     }
 
-    fn draw_bar(&self, plane: &Plane, row: f64, (bar, name): (&Bar, &str), decimals: Option<usize>) {
+    fn draw_bar(&self, plane: &Plane, row: f64, bar: &Bar, name: &str, decimals: Option<usize>) {
         let (start, end) = (plane.at(0.0, row), plane.at(bar.value, row));
         let half = ROW * 3 / 10;
         let value = number(bar.value);
@@ -102,9 +102,9 @@ impl Bars {
             plane.canvas.line(plane.at(low, row), plane.at(high, row), "e");
         }
         let base = start.1 + 40;
-        plane.canvas.text((plane.corners[0].0 - 60, base), Anchor::End, "", (name, LONGEST_NAME));
+        plane.canvas.text((plane.corners[0].0 - 60, base), Anchor::End, "", name, LONGEST_NAME);
         let value = decimals.map_or(value, |decimals| decimal(bar.value, decimals));
-        plane.canvas.text((plane.corners[1].0 + VALUES - 100, base), Anchor::End, "n", (&value, 12));
+        plane.canvas.text((plane.corners[1].0 + VALUES - 100, base), Anchor::End, "n", &value, 12);
     }
 }
 
@@ -202,7 +202,7 @@ impl Curve {
         for (series, class) in self.series.iter().zip(["a", "b"]).rev() {
             self.draw_series(&plane, series, class);
             if !series.name.is_empty() {
-                canvas.text((right, top + 130), Anchor::End, class, (&series.name, 40));
+                canvas.text((right, top + 130), Anchor::End, class, &series.name, 40);
                 right -= text_width(&series.name) + 200;
             }
         }
@@ -260,7 +260,7 @@ fn draw_chosen(plane: &Plane, (x, y): (f64, f64), label: &str) {
         (spot.0.min(high.0) - 60, Anchor::End)
     };
     let x = if anchor == Anchor::End { x.max(width) } else { x };
-    plane.canvas.text((x, high.1 - 60), anchor, "", (label, 50));
+    plane.canvas.text((x, high.1 - 60), anchor, "", label, 50);
 }
 
 // Histograms, one above the other on one axis: the distribution of a value in several groups.
@@ -312,12 +312,12 @@ impl Ridges {
         let borders = Borders { left: Some(left), ..Borders::below(top) };
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
         for (row, group) in self.groups.iter().enumerate() {
-            self.draw_group(&plane, (rows - row - 1) as f64, group, (low, high));
+            self.draw_group(&plane, (rows - row - 1) as f64, group, low, high);
         }
         Ok(canvas.finish(&self.title, &self.subtitle))
     }
 
-    fn draw_group(&self, plane: &Plane, base: f64, group: &Group, (low, high): (f64, f64)) {
+    fn draw_group(&self, plane: &Plane, base: f64, group: &Group, low: f64, high: f64) {
         // 1. Counts of the bins; all values are in the first one if they are equal.
         let width = (high / BINS as f64 - low / BINS as f64).max(0.0);
         let mut counts = [0_usize; BINS];
@@ -348,9 +348,9 @@ impl Ridges {
         let (_, y) = plane.at(low, base);
         plane.canvas.line((plane.corners[0].0, y), (plane.corners[1].0, y), "axis");
         let right = plane.corners[0].0 - 60;
-        plane.canvas.text((right, y - 190), Anchor::End, "", (&group.name, LONGEST_NAME));
+        plane.canvas.text((right, y - 190), Anchor::End, "", &group.name, LONGEST_NAME);
         let size = counted(group.values.len(), one, many);
-        plane.canvas.text((right, y - 40), Anchor::End, "m", (&size, 20));
+        plane.canvas.text((right, y - 40), Anchor::End, "m", &size, 20);
     }
 }
 

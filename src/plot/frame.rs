@@ -227,9 +227,9 @@ impl Plane {
         mesh.draw().map_err(internal)?;
         let area = chart.plotting_area().clone();
         let corners = [(left, canvas.height() - bottom), (WIDTH - borders.right, top)];
-        canvas.text((120, borders.top + 130), Anchor::Start, "m", (&y.name, 64));
+        canvas.text((120, borders.top + 130), Anchor::Start, "m", &y.name, 64);
         let middle = i32::midpoint(corners[0].0, corners[1].0);
-        canvas.text((middle, canvas.height() - 110), Anchor::Middle, "m", (&x.name, 60));
+        canvas.text((middle, canvas.height() - 110), Anchor::Middle, "m", &x.name, 60);
         Ok(Self { canvas: canvas.clone(), area, axes: [x, y], corners })
     }
 
@@ -258,10 +258,10 @@ pub fn headed(title: &str, subtitle: &str, height: i32) -> (Canvas, i32) {
     let bottom = top + 60 + 160 * subtitle.len() as i32;
     let canvas = Canvas::new(bottom + height);
     for (base, line) in (250..).step_by(200).zip(&title) {
-        canvas.text((120, base), Anchor::Start, "h", (line, TITLE));
+        canvas.text((120, base), Anchor::Start, "h", line, TITLE);
     }
     for (base, line) in (top + 110..).step_by(160).zip(&subtitle) {
-        canvas.text((120, base), Anchor::Start, "m", (line, LINE));
+        canvas.text((120, base), Anchor::Start, "m", line, LINE);
     }
     (canvas, bottom)
 }

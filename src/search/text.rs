@@ -420,7 +420,8 @@ impl<'a> Typed<'a> {
 /// Errors of `tokenize`.
 pub fn match_query(
     text: &str,
-    (words, prefix): (Words, bool),
+    words: Words,
+    prefix: bool,
     tokenize: Option<impl FnOnce(&str) -> Result<Tokens>>,
 ) -> Result<String> {
     // 1. Words and phrases.

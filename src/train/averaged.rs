@@ -60,8 +60,10 @@ pub fn total_weight(data: &Dataset) -> f64 {
 /// # Errors
 /// Values of query features that have no code; an interruption.
 pub fn of_trees(
-    (forest, values): (Forest, &[f64]),
-    (scaling, data): (&Scaling, &Dataset),
+    forest: Forest,
+    values: &[f64],
+    scaling: &Scaling,
+    data: &Dataset,
     rule: Option<&QueryFeatureRule>,
     control: &Control,
 ) -> Result<Fitted> {
@@ -71,7 +73,7 @@ pub fn of_trees(
         let scores = match &of_queries {
             None => forest.scores(&data.features, data.rows(query), values, control)?,
             Some(features) => {
-                let (forest, values) = fill((&forest, values), width, &features.row(query).to_vec());
+                let (forest, values) = fill(&forest, values, width, &features.row(query).to_vec());
                 forest.scores(&data.features, data.rows(query), &values, control)?
             }
         };

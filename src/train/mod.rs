@@ -7,7 +7,8 @@ pub(crate) mod averaged;
 #[cfg(feature = "trees")]
 pub(crate) mod boosted_trees;
 pub(crate) mod cofi_rank;
-pub(crate) mod fates;
+pub(crate) mod column_report;
+pub(crate) mod column_rules;
 pub(crate) mod feature_checks;
 pub(crate) mod grid;
 pub mod options;

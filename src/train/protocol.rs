@@ -15,7 +15,7 @@ use crate::model::{ENCODING, LinearPrior, Model, Ranker, SMALLER_MODEL, Training
 use crate::train::algorithm::{
     AlgorithmDef, Columns, Input, PreviousFit, ResumeFn, TrainingSet, TrainingSpec,
 };
-use crate::train::fates::Fates;
+use crate::train::column_report::ColumnReport;
 use crate::train::feature_checks::FeatureChecks;
 use crate::train::report::{DataFacts, FeatureColumns, Finished, rating_of_documents, signs_of_leakage};
 use crate::train::single_feature;
@@ -49,7 +49,7 @@ pub struct Rows<'a> {
     /// How messages propose other roles.
     pub advice: ColumnAdvice<'a>,
     /// What became of the columns that were read.
-    pub fates: Fates,
+    pub column_report: ColumnReport,
 }
 
 impl Training {
@@ -142,7 +142,7 @@ impl Training {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
         // 1. What reports need of the rows, which the fit consumes.
         let signs = Signs::of(&rows, &spec.settings()?, control)?;
-        let Rows { data, read_report, validation, roles, advice, fates } = rows;
+        let Rows { data, read_report, validation, roles, advice, column_report } = rows;
         let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
         let fingerprint = (spec.input().order == RowOrder::Canonical).then(fingerprint).transpose()?;
         let facts = DataFacts::of(&data);
@@ -171,7 +171,7 @@ impl Training {
         finished.missing_filled = read_report.imputed;
         finished.dependence = dependence;
         finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-        fates.add_to(&mut finished, self.algorithm, (&self.options, advice));
+        column_report.add_to(&mut finished, self.algorithm, &self.options, advice);
         Ok(finished)
     }
 }
@@ -182,7 +182,8 @@ impl Training {
 /// As [`Training::run`].
 pub fn update(
     model: &Model,
-    (algorithm, resume): (&AlgorithmDef, ResumeFn),
+    algorithm: &AlgorithmDef,
+    resume: ResumeFn,
     rows: Rows<'_>,
     options: &Params,
     control: &Control,
@@ -191,7 +192,7 @@ pub fn update(
         Value::Object(settings) => Signs::of(&rows, settings, control)?,
         _ => Signs::default(),
     };
-    let Rows { data, read_report, advice, fates, .. } = rows;
+    let Rows { data, read_report, advice, column_report, .. } = rows;
     let added = DataFacts::of(&data);
     let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
     let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
@@ -200,7 +201,7 @@ pub fn update(
     let mut finished = Finished::continued(&model.card, facts, read_report.means, trained)?;
     finished.missing_filled = read_report.imputed;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    fates.add_to(&mut finished, algorithm, (options, advice));
+    column_report.add_to(&mut finished, algorithm, options, advice);
     Ok((added, finished))
 }
 

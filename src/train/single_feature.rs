@@ -76,6 +76,21 @@ pub fn warning(selection: &Selection, advice: ColumnAdvice<'_>) -> Option<String
     ))
 }
 
+/// How rankings are measured.
+#[derive(Clone, Copy)]
+pub struct Measure<'a> {
+    pub metric: &'a Metric,
+    pub undefined: Undefined,
+    pub constraint: ListConstraint,
+}
+
+impl Measure<'_> {
+    /// The mean over no queries yet.
+    fn no_queries(self) -> Mean {
+        Mean::new(self.metric.def(), self.undefined)
+    }
+}
+
 /// The best single feature of the queries that judge. None for a single feature in all, and for slots, whose features belong to
 /// pairs of document and slot.
 ///
@@ -92,11 +107,11 @@ pub(super) fn baseline(
     if names.len() < 2 || constraint == ListConstraint::Slots {
         return Ok(None);
     }
-    let measure = (metric, validation.undefined);
-    let Some((by, value)) = best(judges, names.len(), measure, constraint, control)? else { return Ok(None) };
+    let measure = Measure { metric, undefined: validation.undefined, constraint };
+    let Some((by, value)) = best(judges, names.len(), measure, control)? else { return Ok(None) };
     let labels = judges.iter().flat_map(|judge| judge.queries.iter().map(|query| judge.data.labels(*query)));
     let of_scores = |scores: fn(&[f64]) -> Vec<f64>| {
-        let mut mean = Mean::new(metric.def(), validation.undefined);
+        let mut mean = measure.no_queries();
         for labels in labels.clone() {
             checkpoint();
             mean.add(metric.value(labels, &scores(labels)), labels);
@@ -124,13 +139,12 @@ pub(super) fn baseline(
 fn best(
     judges: &[Judge<'_>],
     features: usize,
-    (metric, undefined): (&Metric, Undefined),
-    constraint: ListConstraint,
+    measure: Measure<'_>,
     control: &Control,
 ) -> Result<Option<(SingleFeature, f64)>> {
-    let measured = measured(judges, features, (metric, undefined), constraint, (1, &|_| 0), control)?;
+    let measured = measured(judges, features, measure, 1, &|_| 0, control)?;
     let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.parts[0].value()).collect();
-    let best = argmax(&values, metric.def().better);
+    let best = argmax(&values, measure.metric.def().better);
     Ok(best.and_then(|index| Some((measured[index].by, values[index]?))))
 }
 
@@ -151,27 +165,26 @@ pub struct CrossFitted {
 #[cfg(feature = "plots")]
 pub fn cross_fitted(
     data: &Dataset,
-    (metric, undefined): (&Metric, Undefined),
-    constraint: ListConstraint,
-    (folds, fold_of): (usize, &[Option<usize>]),
+    measure: Measure<'_>,
+    folds: usize,
+    fold_of: &[Option<usize>],
     control: &Control,
 ) -> Result<Option<CrossFitted>> {
     let queries: Vec<usize> = (0..data.n_queries()).filter(|query| fold_of[*query].is_some()).collect();
     let judges = [Judge { data, queries: &queries }];
     let part_of = |query: usize| fold_of[query].unwrap_or_default();
-    let (features, parts) = (data.names.len(), (folds, &part_of as _));
-    let measured = measured(&judges, features, (metric, undefined), constraint, parts, control)?;
-    let mut all = Mean::new(metric.def(), undefined);
+    let measured = measured(&judges, data.names.len(), measure, folds, &part_of, control)?;
+    let mut all = measure.no_queries();
     let mut chosen: Vec<(String, usize)> = Vec::new();
     for fold in 0..folds {
         let elsewhere = |ranking: &Ranking| {
-            let mut mean = Mean::new(metric.def(), undefined);
+            let mut mean = measure.no_queries();
             let others = ranking.parts.iter().enumerate().filter(|(part, _)| *part != fold);
             others.for_each(|(_, part)| mean.merge(part));
             mean.value()
         };
         let values: Vec<Option<f64>> = measured.iter().map(elsewhere).collect();
-        let Some(index) = argmax(&values, metric.def().better) else { continue };
+        let Some(index) = argmax(&values, measure.metric.def().better) else { continue };
         all.merge(&measured[index].parts[fold]);
         let name = measured[index].by.name(data);
         match chosen.iter_mut().find(|(known, _)| *known == name) {
@@ -194,13 +207,13 @@ struct Ranking {
 fn measured(
     judges: &[Judge<'_>],
     features: usize,
-    (metric, undefined): (&Metric, Undefined),
-    constraint: ListConstraint,
-    (parts, part_of): (usize, &(dyn Fn(usize) -> usize + Sync)),
+    measure: Measure<'_>,
+    parts: usize,
+    part_of: &(dyn Fn(usize) -> usize + Sync),
     control: &Control,
 ) -> Result<Vec<Ranking>> {
     let of_feature = |feature: usize| -> Result<[Ranking; 2]> {
-        let none = || vec![Mean::new(metric.def(), undefined); parts];
+        let none = || vec![measure.no_queries(); parts];
         let mut rankings = [true, false]
             .map(|is_descending| Ranking { by: SingleFeature { feature, is_descending }, parts: none() });
         for Ranking { by, parts } in &mut rankings {
@@ -214,9 +227,9 @@ fn measured(
                         if value.is_nan() { f64::MIN } else { sign * value }
                     };
                     let scores: Vec<f64> = data.rows(query).map(score).collect();
-                    let scores = push_down_unselected(constraint, data.row_groups(query), scores)
+                    let scores = push_down_unselected(measure.constraint, data.row_groups(query), scores)
                         .map_err(Error::Data)?;
-                    let value = metric.value(data.labels(query), &scores);
+                    let value = measure.metric.value(data.labels(query), &scores);
                     parts[part_of(query)].add(value, data.labels(query));
                 }
             }
@@ -262,16 +275,18 @@ mod tests {
         builder.finish(options).expect("a data set").0
     }
 
+    fn plain(metric: &Metric) -> Measure<'_> {
+        Measure { metric, undefined: Undefined::Skip, constraint: ListConstraint::None }
+    }
+
     fn best_on(data: &Dataset, metric: &Metric, queries: &[usize]) -> (SingleFeature, f64) {
-        let measure = (metric, Undefined::Skip);
         let judges = [Judge { data, queries }];
-        let found = best(&judges, FEATURES, measure, ListConstraint::None, &Control::default());
+        let found = best(&judges, FEATURES, plain(metric), &Control::default());
         found.expect("no interruption").expect("a value")
     }
 
     fn fitted(data: &Dataset, metric: &Metric, fold_of: &[Option<usize>]) -> CrossFitted {
-        let (measure, folds) = ((metric, Undefined::Skip), (FOLDS, fold_of));
-        let found = cross_fitted(data, measure, ListConstraint::None, folds, &Control::default());
+        let found = cross_fitted(data, plain(metric), FOLDS, fold_of, &Control::default());
         found.expect("no interruption").expect("a value")
     }
 

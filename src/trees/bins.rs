@@ -280,8 +280,8 @@ fn each_chunk(
         for (number, column) in columns.clone().enumerate() {
             let values = &mut buffer[..rows.len()];
             match features.slice(rows.clone()) {
-                Some(Slice::F32(all)) => copy(all, (column, width), values),
-                Some(Slice::F64(all)) => copy(all, (column, width), values),
+                Some(Slice::F32(all)) => copy(all, column, width, values),
+                Some(Slice::F64(all)) => copy(all, column, width, values),
                 None => {
                     values.iter_mut().zip(rows.clone()).for_each(|(to, row)| *to = features.at(row, column));
                 }
@@ -293,7 +293,7 @@ fn each_chunk(
 }
 
 /// Copies a column of row-major values.
-fn copy<T: Element>(all: &[T], (column, width): (usize, usize), values: &mut [f64]) {
+fn copy<T: Element>(all: &[T], column: usize, width: usize, values: &mut [f64]) {
     for (to, row) in values.iter_mut().zip(all.chunks_exact(width)) {
         *to = row[column].to_f64();
     }

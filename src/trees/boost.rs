@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::bins::{BinColumn, Binned, Borders};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
-use super::rows::{Judged, LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, shards};
+use super::rows::{LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, Targets, shards};
 use super::{leaves, objective};
 use crate::base::{Control, Error, Reservation, Result, bytes_of, grown_bytes, named, parallel};
 use crate::cost::loss::Shape;
@@ -211,7 +211,7 @@ impl<'a> Boosting<'a> {
     /// Too little memory; features that are all constant.
     pub fn new(
         prepared: &'a Prepared,
-        judged: Judged<'_>,
+        targets: Targets<'_>,
         options: TreeOptions,
         control: &Control,
     ) -> Result<Self> {
@@ -223,18 +223,18 @@ impl<'a> Boosting<'a> {
             ));
         }
         // 1. Memory.
-        let rows = judged.grades.len();
+        let rows = targets.grades.len();
         let sampled = sampled(features.len(), rows, &options);
         let numbers = Histograms::numbers(borders, options.depth).saturating_mul(sampled);
         let numbers = numbers.saturating_add(leaves::numbers(1 << options.depth));
-        let of_losses = if judged.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
+        let of_losses = if targets.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
         let bytes = bytes_of::<f64>(numbers)
             .saturating_add(bytes_of::<[u8; ROW_BYTES]>(rows))
             .saturating_add(Histograms::buffers(binned, rows))
             .saturating_add(of_losses);
         let memory = control.reserve(bytes, format_args!("boosting trees on {rows} documents"), WAY_OUT)?;
         // 2. Weights in units of the largest.
-        let mut shards = shards(judged);
+        let mut shards = shards(targets);
         let largest = shards.iter().fold(0.0, |largest: f64, shard| largest.max(shard.largest_weight()));
         let divisor = if largest > 0.0 { largest } else { 1.0 };
         shards.iter_mut().for_each(|shard| shard.divide_weights(divisor));
@@ -250,7 +250,7 @@ impl<'a> Boosting<'a> {
             features,
             ridge: RIDGE * mean,
             equal_weights: equal,
-            steps: match judged.loss {
+            steps: match targets.loss {
                 None => Steps::Exact,
                 Some(loss) if loss.shape() == Shape::Gradients => Steps::Newton,
                 Some(_) => Steps::Searched,

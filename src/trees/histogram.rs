@@ -111,7 +111,7 @@ impl<'a> Histograms<'a> {
             let mut best: Option<Cut> = None;
             for (feature, sums) in features.iter().zip(sums) {
                 halve(sums, level, stride);
-                let cut = best_of(*feature, borders, (sums, stride), level);
+                let cut = best_of(*feature, borders, sums, stride, level);
                 best = better(best, cut);
             }
             Ok(best)
@@ -184,12 +184,7 @@ fn halve(sums: &mut [i64], level: Level<'_>, stride: usize) {
 }
 
 /// The best split of a feature.
-fn best_of(
-    feature: usize,
-    borders: &Borders,
-    (sums, stride): (&[i64], usize),
-    level: Level<'_>,
-) -> Option<Cut> {
+fn best_of(feature: usize, borders: &Borders, sums: &[i64], stride: usize, level: Level<'_>) -> Option<Cut> {
     let of = borders.of(feature);
     let values = of.borders.len() + 1;
     let (mut below, mut above, mut running) = ([0.0; MOST], [0.0; MOST], [0; MOST]);

@@ -33,5 +33,5 @@ pub use {
     boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions},
     columns::MAX_DEPTH,
     parts::{BinnedParts, BorderSample},
-    rows::Judged,
+    rows::Targets,
 };

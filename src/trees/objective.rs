@@ -79,7 +79,7 @@ impl QueryObjective {
                 loss.value_and_subgradient(grades, scores, gradient)
             }
             Self::Pairs { loss, levels, weights } => {
-                weighted_pairs(loss, (grades, levels, weights), scores, gradient)
+                weighted_pairs(loss, grades, levels, weights, scores, gradient)
             }
         }
     }
@@ -88,7 +88,9 @@ impl QueryObjective {
 /// The mean over all pairs, each with its weight.
 fn weighted_pairs(
     loss: &PairDef,
-    (grades, levels, weights): (&[f64], &[(f64, f64)], &[f64]),
+    grades: &[f64],
+    levels: &[(f64, f64)],
+    weights: &[f64],
     scores: &[f64],
     gradient: &mut [f64],
 ) -> f64 {

@@ -194,7 +194,7 @@ impl BinnedParts {
 #[cfg(test)]
 mod tests {
     use super::super::boost::{Boosting, Fitted, RowWeights, TreeOptions};
-    use super::super::rows::Judged;
+    use super::super::rows::Targets;
     use super::*;
     use crate::base::Memory;
     use crate::math::Random;
@@ -226,7 +226,7 @@ mod tests {
         let offsets: Vec<usize> = queries.iter().map(|rows| rows.start).chain([ROWS]).collect();
         let query_weights = vec![1.0; queries.len()];
         let trees = |prepared: &Prepared| {
-            let judged = Judged {
+            let targets = Targets {
                 offsets: &offsets,
                 grades: &grades,
                 query_weights: &query_weights,
@@ -242,7 +242,7 @@ mod tests {
                 row_weights: RowWeights::Exponential,
                 seed: 5,
             };
-            let mut training = Boosting::new(prepared, judged, options, &control).unwrap();
+            let mut training = Boosting::new(prepared, targets, options, &control).unwrap();
             (0..2).for_each(|_| drop(training.step(&control).unwrap()));
             let Fitted { forest, values } = Boosting::mean(vec![training]);
             (forest, values)

@@ -29,9 +29,9 @@ const WEIGHTS: usize = 1 << 10;
 /// Weights in histograms are multiples of this fraction of the largest one.
 const WEIGHT_STEPS: f64 = 255.0;
 
-/// The judged documents of a training.
+/// The documents of a training, with what their scores are fitted to.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct Targets<'a> {
     /// Rows of query i are `offsets[i]..offsets[i + 1]`.
     pub offsets: &'a [usize],
     /// The grade of each row.
@@ -94,14 +94,14 @@ pub struct Packing {
 }
 
 /// Splits judged documents into shards.
-pub fn shards(judged: Judged<'_>) -> Vec<Shard> {
+pub fn shards(targets: Targets<'_>) -> Vec<Shard> {
     let mut shards = Vec::new();
-    let queries = judged.offsets.len().saturating_sub(1);
+    let queries = targets.offsets.len().saturating_sub(1);
     let mut first = 0;
     for query in 0..queries {
-        let rows = judged.offsets[query + 1] - judged.offsets[first];
+        let rows = targets.offsets[query + 1] - targets.offsets[first];
         if rows >= SHARD || query + 1 == queries {
-            shards.push(Shard::new(judged, first..query + 1));
+            shards.push(Shard::new(targets, first..query + 1));
             first = query + 1;
         }
     }
@@ -109,17 +109,17 @@ pub fn shards(judged: Judged<'_>) -> Vec<Shard> {
 }
 
 impl Shard {
-    fn new(judged: Judged<'_>, queries: Range<usize>) -> Self {
-        let (start, end) = (judged.offsets[queries.start], judged.offsets[queries.end]);
+    fn new(targets: Targets<'_>, queries: Range<usize>) -> Self {
+        let (start, end) = (targets.offsets[queries.start], targets.offsets[queries.end]);
         let n = end - start;
         let (mut base_weights, mut objectives) = (Vec::with_capacity(n), Vec::new());
         for query in queries.clone() {
-            let weight = judged.query_weights[query];
-            let rows = judged.offsets[query]..judged.offsets[query + 1];
-            let given = judged.row_weights.get(rows.clone()).unwrap_or_default();
+            let weight = targets.query_weights[query];
+            let rows = targets.offsets[query]..targets.offsets[query + 1];
+            let given = targets.row_weights.get(rows.clone()).unwrap_or_default();
             let of_row = |row: usize| given.get(row).copied().unwrap_or(1.0);
-            if let Some(loss) = judged.loss {
-                objectives.push(QueryObjective::new(loss, &judged.grades[rows.clone()], given));
+            if let Some(loss) = targets.loss {
+                objectives.push(QueryObjective::new(loss, &targets.grades[rows.clone()], given));
                 // The loss has the weights of documents. A document of weight 0 is the worse one of pairs, but is not in lists.
                 let is_pairs = matches!(loss, Loss::Pair(..));
                 let is_newton = loss.shape() == Shape::Gradients;
@@ -132,15 +132,15 @@ impl Shard {
         }
         Self {
             start,
-            offsets: judged.offsets[queries.start..=queries.end]
+            offsets: targets.offsets[queries.start..=queries.end]
                 .iter()
                 .map(|offset| offset - start)
                 .collect(),
             weights: base_weights.clone(),
             base_weights,
-            query_weights: judged.query_weights[queries.clone()].to_vec(),
+            query_weights: targets.query_weights[queries.clone()].to_vec(),
             objectives,
-            grades: judged.grades[start..end].to_vec(),
+            grades: targets.grades[start..end].to_vec(),
             scores: vec![0.0; n],
             gradients: vec![0.0; n],
             packed: vec![0; n],

@@ -41,8 +41,8 @@ impl Set {
         }
     }
 
-    fn judged(&self) -> Judged<'_> {
-        Judged {
+    fn judged(&self) -> Targets<'_> {
+        Targets {
             offsets: &self.offsets,
             grades: &self.grades,
             query_weights: &self.query_weights,
@@ -189,8 +189,8 @@ fn lambda_rank_gives_newton_steps() {
     let loss = crate::cost::loss::find("lambda_rank").unwrap().make(&Params::default()).unwrap();
     for seed in 0..5 {
         let set = Set::new(seed);
-        let judged = Judged { row_weights: &[], loss: Some(&loss), ..set.judged() };
-        let mut shard = shards(judged).remove(0);
+        let targets = Targets { row_weights: &[], loss: Some(&loss), ..set.judged() };
+        let mut shard = shards(targets).remove(0);
         let mut random = Random::new(seed);
         for _ in 0..2 {
             shard.scores.iter_mut().for_each(|score| *score = random.symmetric());
@@ -390,10 +390,10 @@ fn every_smooth_loss_falls() {
         let loss =
             crate::cost::loss::find(name).unwrap().make(&crate::base::param::Params::default()).unwrap();
         let row_weights: &[f64] = if loss.weighs_documents() { &set.row_weights } else { &[] };
-        let judged = Judged { loss: Some(&loss), row_weights, ..set.judged() };
+        let targets = Targets { loss: Some(&loss), row_weights, ..set.judged() };
         let control = Control::default();
         let prepared = Prepared::new(&set.features, 9, 0, &control).unwrap();
-        let mut boosting = Boosting::new(&prepared, judged, OPTIONS, &control).unwrap();
+        let mut boosting = Boosting::new(&prepared, targets, OPTIONS, &control).unwrap();
         let objective = |boosting: &Boosting<'_>| Boosting::objective(std::slice::from_ref(boosting));
         let first = objective(&boosting);
         let mut last = first;
@@ -414,8 +414,8 @@ fn gradients_of_losses_are_centered_in_the_query() {
     for name in ["logistic", "list_net", "cs_list_mle"] {
         let loss =
             crate::cost::loss::find(name).unwrap().make(&crate::base::param::Params::default()).unwrap();
-        let judged = Judged { loss: Some(&loss), row_weights: &[], ..set.judged() };
-        let mut shard = shards(judged).remove(0);
+        let targets = Targets { loss: Some(&loss), row_weights: &[], ..set.judged() };
+        let mut shard = shards(targets).remove(0);
         shard.draw_weights(&RandomWeights::exponential(), 3);
         let (sum, _) = shard.find_gradients();
         assert!(sum > 0.0);

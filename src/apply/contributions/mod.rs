@@ -87,10 +87,25 @@ fn feature_means(query: &Matrix) -> Vec<f64> {
     (0..query.columns()).map(&mut mean).collect()
 }
 
-/// Explains a score by the function of a query.
-///
-/// `query`: the documents of the query before scaling, shape (documents, features). `row`: the explained document. `base`: a
-/// value per feature. A model that scores single documents takes a single document.
+/// A document of a query, whose documents have these features before scaling.
+#[derive(Clone, Copy)]
+pub struct DocumentOf<'a> {
+    /// Shape (documents, features).
+    pub query: &'a Matrix,
+    /// The row of the document.
+    pub row: usize,
+}
+
+/// What is explained, in rows of a data set.
+#[derive(Clone, Copy)]
+pub struct ExplainedRows {
+    /// The row of the document.
+    pub row: usize,
+    /// The row of another document, which is the base.
+    pub base: Option<usize>,
+}
+
+/// Explains a score by the function of a query. `base`: a value per feature. A model that scores single documents takes a single document.
 ///
 /// # Errors
 /// A number of features that differs from the training; features that are not finite; a contribution that is not finite; an
@@ -98,16 +113,17 @@ fn feature_means(query: &Matrix) -> Vec<f64> {
 pub fn explain(
     model: &Model,
     function: &Function,
-    (query, row): (&Matrix, usize),
+    document: DocumentOf<'_>,
     base: &[f64],
     sampling: Sampling,
     control: &Control,
 ) -> Result<Explanation> {
+    let DocumentOf { query, row } = document;
     model.check_width(query.columns())?;
     check_features("argument 'features'", &query.row_f64(row), model)?;
     if let Some(trees) = model.ranker.as_general_trees() {
         let found = explain_trees(model, trees, &query.row_f64(row), None)?;
-        check_contributions(model, query, row, &found.contributions)?;
+        check_contributions(model, document, &found.contributions)?;
         return Ok(found);
     }
     // 1. The documents and the base, scaled together.
@@ -130,7 +146,7 @@ pub fn explain(
     let bytes = kernels.map(factors).fold(pairs.saturating_add(scaled), u64::saturating_add);
     let _memory = control.reserve(bytes, what, "give fewer documents")?;
     let values = [query.rows_f64(0..query.rows()), base.to_vec()].concat();
-    let parts = Parts::new(model, (scorer, weights), &query.like(rows, n, values), row, control)?;
+    let parts = Parts::new(model, scorer, weights, &query.like(rows, n, values), row, control)?;
     // 2. Linear parts and trees are exact. The contribution of a category is the sum over its features.
     let added = parts.exact();
     let columns: Vec<Range<usize>> =
@@ -147,7 +163,7 @@ pub fn explain(
             contributions[*column].standard_error = found.standard_error;
         }
     }
-    check_contributions(model, query, row, &contributions)?;
+    check_contributions(model, document, &contributions)?;
     let base = parts.base(control)?;
     if !base.is_finite() {
         return Err(Error::Data("the score of the base is beyond the range of numbers".to_owned()));
@@ -155,7 +171,8 @@ pub fn explain(
     Ok(Explanation { base, contributions })
 }
 
-fn check_contributions(model: &Model, query: &Matrix, row: usize, found: &[Contribution]) -> Result<()> {
+fn check_contributions(model: &Model, document: DocumentOf<'_>, found: &[Contribution]) -> Result<()> {
+    let DocumentOf { query, row } = document;
     let Some(index) = found.iter().position(|found| !found.value.is_finite()) else { return Ok(()) };
     let columns = model.card.categories.inputs(query.columns());
     let with_value = match columns[index] {
@@ -199,7 +216,7 @@ pub fn explain_document(
     model: &Model,
     functions: &[Arc<Function>],
     data: &Dataset,
-    (row, base): (usize, Option<usize>),
+    ExplainedRows { row, base }: ExplainedRows,
     sampling: Sampling,
     control: &Control,
 ) -> Result<Explanation> {
@@ -214,7 +231,7 @@ pub fn explain_document(
     let function =
         functions.first().ok_or_else(|| Error::Internal("a query without a function".to_owned()))?;
     let base = base.map_or_else(|| feature_means(query), |base| query.row_f64(base));
-    explain(model, function, (query, row), &base, sampling, control)
+    explain(model, function, DocumentOf { query, row }, &base, sampling, control)
 }
 
 /// Explains the score of an item for a user, by biases and factors. The base is the mean score of some items.

@@ -208,7 +208,8 @@ impl<'a> Parts<'a> {
     /// and the base, before scaling. `explained`: the row of a document.
     pub(super) fn new(
         model: &Model,
-        (scorer, weights): (&'a dyn Scorer, &'a [f64]),
+        scorer: &'a dyn Scorer,
+        weights: &'a [f64],
         rows: &Matrix,
         explained: usize,
         control: &Control,

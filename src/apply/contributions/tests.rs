@@ -27,7 +27,7 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
     let Ranker::Linear(linear) = &model.ranker else { panic!("{:?}", model.card.algorithm) };
     let document: Vec<f64> = (0..FEATURES).map(|feature| number(feature + 77)).collect();
     let rows = Matrix::F64(shaped(2, FEATURES, [document, model.card.means.clone()].concat()));
-    let parts = Parts::new(&model, (linear.scorer(), &linear.function.weights), &rows, 0, &control).unwrap();
+    let parts = Parts::new(&model, linear.scorer(), &linear.function.weights, &rows, 0, &control).unwrap();
     let columns: Vec<_> = (0..FEATURES).map(|feature| feature..feature + 1).collect();
     let players: Vec<_> =
         parts.differing(&columns).into_iter().map(|column| columns[column].clone()).collect();

@@ -148,7 +148,7 @@ pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), Stri
     let numbers = |term: &Term<'_>| {
         let points = match term.scaling {
             Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-                quantiles.iter().map(|quantiles| 2 * quantiles.lines().count()).sum()
+                quantiles.iter().map(|quantiles| 2 * quantiles.lines().len()).sum()
             }
             _ => 0,
         };

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Term;
 use crate::base::{Error, Result, Ticks};
-use crate::data::{Category, CategoryValue, Missing, Quantiles, Scaling};
+use crate::data::{Category, CategoryValue, Missing, QuantileLine, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
 use crate::trees::Split;
@@ -305,10 +305,9 @@ impl Sql {
         let number = format!("({number})");
         match term.scaling {
             Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-                let lines: Vec<QuantilePiece> =
-                    quantiles[summand.index].lines().map(QuantilePiece::from).collect();
+                let lines = quantiles[summand.index].lines();
                 if !centered {
-                    return self.normal_score(columns, &number, &lines);
+                    return self.normal_score(columns, &number, lines);
                 }
                 self.push(format_args!("("))?;
                 self.normal_score(columns, &number, &lines)?;
@@ -341,26 +340,27 @@ impl Sql {
     ///
     /// SQLite compares each constant of a statement with all others when it prepares it. So the pieces are not constants of their
     /// own: [`PIECES`] of them are one text, of which a value reads those that it needs.
-    fn normal_score(&mut self, columns: &Columns, x: &str, lines: &[QuantilePiece]) -> Result<()> {
+    fn normal_score(&mut self, columns: &Columns, x: &str, lines: &[QuantileLine]) -> Result<()> {
         let (first, pieces) = (lines[0], &columns.pieces);
-        let numbers = lines.iter().flat_map(|line| line.numbers());
+        let numbers_of = |line: &QuantileLine| [line.x, line.z, line.slope];
+        let numbers = lines.iter().flat_map(numbers_of);
         let width = numbers.map(|number| format!("{number:?}").len()).max().unwrap_or(0);
         let number = |index: usize| format!("CAST(substr({pieces}, {}, {width}) AS REAL)", 1 + width * index);
-        let groups: Vec<&[QuantilePiece]> = lines.chunks(PIECES).collect();
-        self.push(format_args!("(SELECT CASE WHEN {x} < {:?} THEN {:?} ELSE ", first.value, first.score))?;
+        let groups: Vec<&[QuantileLine]> = lines.chunks(PIECES).collect();
+        self.push(format_args!("(SELECT CASE WHEN {x} < {:?} THEN {:?} ELSE ", first.x, first.z))?;
         let length = groups[0].len();
         self.search(0..length, &|index| format!("{x} < {}", number(3 * index)), &mut |sql, index| {
             let [value, score, slope] = [0, 1, 2].map(|part| number(3 * index + part));
             sql.push(format_args!("{score} + {slope} * ({x} - {value})"))
         })?;
         self.push(format_args!(" END FROM (SELECT "))?;
-        let is_before = |index: usize| format!("{x} < {:?}", groups[index][0].value);
+        let is_before = |index: usize| format!("{x} < {:?}", groups[index][0].x);
         self.search(0..groups.len(), &is_before, &mut |sql, index| {
             // A short last group is filled with its last piece.
             let last = groups[index].len() - 1;
-            let pieces = (0..length).map(|piece| groups[index][piece.min(last)]);
+            let pieces = (0..length).map(|piece| &groups[index][piece.min(last)]);
             let mut text = String::new();
-            for number in pieces.flat_map(QuantilePiece::numbers) {
+            for number in pieces.flat_map(numbers_of) {
                 let number = format!("{number:?}");
                 _ = write!(text, "{number:>width$}");
             }
@@ -385,26 +385,6 @@ impl Sql {
         self.push(format_args!(" ELSE "))?;
         self.search(middle..indices.end, is_before, found)?;
         self.push(format_args!(" END"))
-    }
-}
-
-/// A stored quantile: from this value on the score is `score + slope (x - value)`.
-#[derive(Clone, Copy)]
-struct QuantilePiece {
-    value: f64,
-    score: f64,
-    slope: f64,
-}
-
-impl QuantilePiece {
-    fn numbers(self) -> [f64; 3] {
-        [self.value, self.score, self.slope]
-    }
-}
-
-impl From<(f64, f64, f64)> for QuantilePiece {
-    fn from((value, score, slope): (f64, f64, f64)) -> Self {
-        Self { value, score, slope }
     }
 }
 
@@ -449,21 +429,21 @@ impl Sql {
     pub(super) fn tree(&mut self, columns: &Columns, tree: &Tree<'_>) -> Result<()> {
         let questions: Vec<Question> =
             tree.splits.iter().map(|split| question(columns, tree.scaling, split)).collect();
-        self.below(&questions, (0, 0), tree.values)
+        self.below(&questions, 0, 0, tree.values)
     }
 
     /// The part of a tree below the answers to some levels, which are the bits of `leaf`.
-    fn below(&mut self, questions: &[Question], (level, leaf): (usize, usize), values: &[f64]) -> Result<()> {
+    fn below(&mut self, questions: &[Question], level: usize, leaf: usize, values: &[f64]) -> Result<()> {
         let Some(Question { above, below }) = questions.get(level) else {
             return self.push(format_args!("{:?}", values[leaf]));
         };
         self.push(format_args!("CASE WHEN {above} THEN "))?;
-        self.below(questions, (level + 1, leaf | 1 << level), values)?;
+        self.below(questions, level + 1, leaf | 1 << level, values)?;
         match below {
             Some(below) => self.push(format_args!(" WHEN {below} THEN "))?,
             None => self.push(format_args!(" ELSE "))?,
         }
-        self.below(questions, (level + 1, leaf), values)?;
+        self.below(questions, level + 1, leaf, values)?;
         self.push(format_args!(" END"))
     }
 }

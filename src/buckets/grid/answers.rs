@@ -232,7 +232,7 @@ pub(super) struct AskedRisk<'a> {
 
 impl<'a> AskedRisk<'a> {
     /// The risk of the `queries` queries of a part, in `dim` dimensions.
-    pub fn new(asking: &'a Asking<'a>, part: Part, (dim, queries): (usize, f64), lambda: f64) -> Self {
+    pub fn new(asking: &'a Asking<'a>, part: Part, dim: usize, queries: f64, lambda: f64) -> Self {
         Self { asking, part, dim, queries, lambda, last: Mutex::new(None) }
     }
 

@@ -375,7 +375,7 @@ impl First<'_> {
                 let value = data.features.at(row, column);
                 if value.is_nan() {
                     if self.missing == Missing::Error {
-                        return Err(missing(data, bucket, (row, column)));
+                        return Err(missing(data, bucket, row, column));
                     }
                     continue;
                 }
@@ -411,7 +411,7 @@ fn bin_counts(data: &Dataset) -> Vec<(u32, u64)> {
     all
 }
 
-fn missing(data: &Dataset, bucket: u32, (row, column): (usize, usize)) -> Error {
+fn missing(data: &Dataset, bucket: u32, row: usize, column: usize) -> Error {
     let query = data.offsets.partition_point(|offset| *offset <= row) - 1;
     let name = data.names.get(column).map_or_else(|| (column + 1).to_string(), Clone::clone);
     Error::Data(format!(

@@ -339,10 +339,11 @@ impl Fits<'_> {
                             answers::show_hinge(asking, &sums, w, lambda);
                             sums
                         };
-                        let from = (lambda, start.as_deref());
-                        solve::solve_hinge((&origin, pairs as u64), from, rule, control, (dim, &ask))?
+                        let (pairs, start) = (pairs as u64, start.as_deref());
+                        let problem = solve::RemoteProblem { dim, origin: &origin, pairs, lambda, start };
+                        solve::solve_hinge(&problem, &ask, rule, control)?
                     } else {
-                        let risk = AskedRisk::new(asking, plan.part, (dim, queries), lambda);
+                        let risk = AskedRisk::new(asking, plan.part, dim, queries, lambda);
                         let ridge = Ridge { risk: &risk, lambda, center: None };
                         let start = start.clone().unwrap_or_else(|| vec![0.0; dim]);
                         newton_cg::minimize(&ridge, start, rule, control)

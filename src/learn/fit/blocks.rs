@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::judgments::{BlockLayout, Judged, Judgments};
+use super::judgments::{BlockLayout, Judgments, RowJudgments};
 use super::kept_sums::KeptSums;
 use crate::base::{BoundedCache, Control, Error, Memory, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{self, ListLoss, Loss, PairWeights};
@@ -91,15 +91,15 @@ pub struct BlockFormat {
 }
 
 /// What judges the documents of a query of a data set.
-fn judged(data: &Dataset, query: usize) -> Judged<'_> {
-    Judged {
+fn judged(data: &Dataset, query: usize) -> RowJudgments<'_> {
+    RowJudgments {
         labels: data.labels(query),
         doc_weights: data.doc_weights(query),
         row_groups: data.row_groups(query),
     }
 }
 
-fn list_block(rows: Rows, judged: Judged<'_>, loss: &ListLoss) -> Result<QueryBlock> {
+fn list_block(rows: Rows, judged: RowJudgments<'_>, loss: &ListLoss) -> Result<QueryBlock> {
     let block = ListBlock::new(rows, judged.labels, judged.row_groups, loss)?;
     block.weighted(judged.labels, judged.doc_weights, loss).map(QueryBlock::List)
 }
@@ -290,7 +290,7 @@ impl TrainingBlocks {
             let judgments =
                 judgments.ok_or_else(|| Error::Internal(format!("query {query} without judgments")))?;
             let rows = 0..judgments.labels.len();
-            return self.query_block((&judgments.features, rows), judgments.judged(), control);
+            return self.query_block(&judgments.features, rows, judgments.judged(), control);
         };
         let (rows, judged) = (data.rows(query), judged(data, query));
         let block = match &self.loss {
@@ -299,7 +299,7 @@ impl TrainingBlocks {
                 let rows = Rows::Of(Arc::clone(data), rows);
                 list_block(rows, judged, loss)
             }
-            _ => self.query_block((&data.features, rows), judged, control),
+            _ => self.query_block(&data.features, rows, judged, control),
         };
         block.map_err(|error| match error {
             Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),
@@ -309,8 +309,9 @@ impl TrainingBlocks {
 
     fn query_block(
         &self,
-        (documents, rows): (&Matrix, Range<usize>),
-        judged: Judged<'_>,
+        documents: &Matrix,
+        rows: Range<usize>,
+        judged: RowJudgments<'_>,
         control: &Control,
     ) -> Result<QueryBlock> {
         match &self.loss {
@@ -443,12 +444,11 @@ impl TrainingBlocks {
         let judgments = self.judgments(query)?;
         match (&self.origin, judgments.as_deref()) {
             (_, Some(judgments)) => {
-                let rows = (&judgments.features, 0..judgments.labels.len());
-                self.layout.write(judgments.judged(), rows, out);
+                let rows = 0..judgments.labels.len();
+                self.layout.write(judgments.judged(), &judgments.features, rows, out);
             }
             (Origin::Rows(data), None) => {
-                let rows = (&data.features, data.rows(query));
-                self.layout.write(judged(data, query), rows, out);
+                self.layout.write(judged(data, query), &data.features, data.rows(query), out);
             }
             (_, None) => return Err(Error::Internal(format!("query {query} without judgments"))),
         }

@@ -24,15 +24,15 @@ pub(super) struct Judgments {
 
 /// What judges the documents of a query, borrowed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Judged<'a> {
+pub(super) struct RowJudgments<'a> {
     pub labels: &'a [f64],
     pub doc_weights: &'a [f64],
     pub row_groups: &'a [RowGroup],
 }
 
 impl Judgments {
-    pub fn judged(&self) -> Judged<'_> {
-        Judged { labels: &self.labels, doc_weights: &self.doc_weights, row_groups: &self.row_groups }
+    pub fn judged(&self) -> RowJudgments<'_> {
+        RowJudgments { labels: &self.labels, doc_weights: &self.doc_weights, row_groups: &self.row_groups }
     }
 }
 
@@ -97,7 +97,7 @@ impl BlockLayout {
     }
 
     /// Appends a block of documents, which are rows of a matrix.
-    pub fn write(self, judged: Judged<'_>, (features, rows): (&Matrix, Range<usize>), out: &mut Vec<u8>) {
+    pub fn write(self, judged: RowJudgments<'_>, features: &Matrix, rows: Range<usize>, out: &mut Vec<u8>) {
         write_elements(judged.labels.iter(), f64::to_le_bytes, out);
         if self.has_doc_weights {
             write_elements(judged.doc_weights.iter(), f64::to_le_bytes, out);

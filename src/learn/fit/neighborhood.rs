@@ -193,7 +193,7 @@ impl Neighborhood {
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
         if let Some(map) = self.streams(spec, control)? {
-            return self.streamed_fit(neighbors, (spec, map), control);
+            return self.streamed_fit(neighbors, spec, map, control);
         }
         let _memory = self.reserve(neighbors, control)?;
         spec.fit(self.blocks.space(), &self.weighted_blocks(neighbors, control)?, control)

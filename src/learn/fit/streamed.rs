@@ -64,11 +64,12 @@ impl Neighborhood {
     pub fn streamed_path(
         &self,
         neighbors: &[Neighbor],
-        (spec, map): (&FitSpec, &SingleMap),
+        spec: &FitSpec,
+        map: &SingleMap,
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
-        let solutions = self.streamed_solutions(neighbors, (spec, map), lambdas, control)?;
+        let solutions = self.streamed_solutions(neighbors, spec, map, lambdas, control)?;
         control.check()?;
         solutions.into_iter().map(|solution| self.blocks.space().function(solution.w)).collect()
     }
@@ -80,10 +81,11 @@ impl Neighborhood {
     pub(super) fn streamed_fit(
         &self,
         neighbors: &[Neighbor],
-        (spec, map): (&FitSpec, &SingleMap),
+        spec: &FitSpec,
+        map: &SingleMap,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        let solution = self.streamed_solutions(neighbors, (spec, map), &[spec.lambda], control)?.pop();
+        let solution = self.streamed_solutions(neighbors, spec, map, &[spec.lambda], control)?.pop();
         let Some(Solution { w, report }) = solution else {
             return Err(Error::Internal("a solver without an answer".to_owned()));
         };
@@ -97,7 +99,8 @@ impl Neighborhood {
     fn streamed_solutions(
         &self,
         neighbors: &[Neighbor],
-        (spec, map): (&FitSpec, &SingleMap),
+        spec: &FitSpec,
+        map: &SingleMap,
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<Solution>> {
@@ -159,7 +162,8 @@ fn query_loss(blocks: &TrainingBlocks, query: usize) -> Result<Box<dyn QueryLoss
 pub fn streamed_scores(
     map: &SingleMap,
     functions: &[Vec<f64>],
-    (data, queries): (&Dataset, &[usize]),
+    data: &Dataset,
+    queries: &[usize],
     control: &Control,
 ) -> Result<Vec<Vec<Vec<f64>>>> {
     let all: usize = queries.iter().map(|query| data.rows(*query).len()).sum();

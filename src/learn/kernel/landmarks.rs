@@ -319,12 +319,12 @@ impl Inners<'_> {
             for group in 0..in_groups / ROWS {
                 let x = &self.groups[group * dim..(group + 1) * dim];
                 for block in 0..BLOCKS {
-                    self.sums::<ROWS, 1>(inner, (tile, block), x, group * ROWS);
+                    self.sums::<ROWS, 1>(inner, tile, block, x, group * ROWS);
                 }
             }
             for row in in_groups..in_groups + rest {
                 let x = self.x[row * dim..(row + 1) * dim].as_chunks().0;
-                self.sums::<1, BLOCKS>(inner, (tile, 0), x, row);
+                self.sums::<1, BLOCKS>(inner, tile, 0, x, row);
             }
         }
     }
@@ -334,7 +334,8 @@ impl Inners<'_> {
     fn sums<const R: usize, const B: usize>(
         &mut self,
         inner: Inner,
-        (tile, block): (usize, usize),
+        tile: usize,
+        block: usize,
         x: &[[f64; R]],
         row: usize,
     ) {

@@ -65,8 +65,20 @@ pub struct PairQuery {
 struct PivotPairs<'a> {
     kernel: &'a Kernel,
     /// The better document of each pair, and the worse one.
-    better: (Vec<f64>, Points),
-    worse: (Vec<f64>, Points),
+    better: Side,
+    worse: Side,
+}
+
+/// One document of each pair.
+struct Side {
+    rows: Vec<f64>,
+    points: Points,
+}
+
+impl Side {
+    fn row(&self, i: usize) -> &[f64] {
+        &self.rows[i * self.points.dim()..(i + 1) * self.points.dim()]
+    }
 }
 
 impl<'a> PivotPairs<'a> {
@@ -74,7 +86,7 @@ impl<'a> PivotPairs<'a> {
         let side = |rows: Vec<usize>| {
             let rows = features.select_rows(&rows).rows_f64(0..pairs.len());
             let points = Points::new(&rows, pairs.len(), features.columns());
-            (rows, points)
+            Side { rows, points }
         };
         let better = side(pairs.iter().map(|pair| pair.0).collect());
         let worse = side(pairs.iter().map(|pair| pair.1).collect());
@@ -82,18 +94,13 @@ impl<'a> PivotPairs<'a> {
     }
 }
 
-/// One document of a side.
-fn row((rows, points): &(Vec<f64>, Points), i: usize) -> &[f64] {
-    &rows[i * points.dim()..(i + 1) * points.dim()]
-}
-
 impl Gram for PivotPairs<'_> {
     fn len(&self) -> usize {
-        self.better.1.len()
+        self.better.points.len()
     }
 
     fn diagonal(&self, i: usize) -> f64 {
-        let (a, b) = (row(&self.better, i), row(&self.worse, i));
+        let (a, b) = (self.better.row(i), self.worse.row(i));
         let inner = |x, z| self.kernel.inner_of(x, z);
         let mut values = [inner(a, a) + inner(b, b), 2.0 * inner(a, b)];
         self.kernel.outer(&mut values);
@@ -101,12 +108,12 @@ impl Gram for PivotPairs<'_> {
     }
 
     fn column(&self, pivot: usize, rows: Range<usize>, out: &mut [f64]) {
-        let (a, b) = (row(&self.better, pivot), row(&self.worse, pivot));
+        let (a, b) = (self.better.row(pivot), self.worse.row(pivot));
         let n = rows.len();
         let sum = |better: &[f64], worse: &[f64]| {
             let (mut q, mut r) = ([0.0; TILE], [0.0; TILE]);
-            self.better.1.inner_of(self.kernel.def().inner, better, rows.clone(), &mut q[..n]);
-            self.worse.1.inner_of(self.kernel.def().inner, worse, rows.clone(), &mut r[..n]);
+            self.better.points.inner_of(self.kernel.def().inner, better, rows.clone(), &mut q[..n]);
+            self.worse.points.inner_of(self.kernel.def().inner, worse, rows.clone(), &mut r[..n]);
             q.iter_mut().zip(r).for_each(|(q, r)| *q += r);
             self.kernel.outer(&mut q[..n]);
             q
@@ -186,7 +193,7 @@ impl PairMap {
         in_blocks(pairs.len(), self.dim(), control, |block, out| {
             let mut other = vec![0.0; self.dim()];
             for (&(j, l), row) in pairs[block].iter().zip(out.chunks_exact_mut(self.dim())) {
-                self.preferences(&columns, (j, l), row, &mut other);
+                self.preferences(&columns, j, l, row, &mut other);
             }
             solve_rows(&self.factor, self.dim(), out);
         })
@@ -254,7 +261,7 @@ impl PairMap {
                 columns[count * width..].copy_from_slice(row);
                 let preference = |l: usize| {
                     control.check()?;
-                    self.preferences(&columns, (count, l), &mut values, &mut other);
+                    self.preferences(&columns, count, l, &mut values, &mut other);
                     Ok(dot(&values, coefficients))
                 };
                 (0..count).map(preference).sum::<Result<f64>>()
@@ -299,7 +306,7 @@ impl PairMap {
     }
 
     /// H of a pair of documents with each pivot.
-    fn preferences(&self, columns: &[f64], (j, l): (usize, usize), out: &mut [f64], other: &mut [f64]) {
+    fn preferences(&self, columns: &[f64], j: usize, l: usize, out: &mut [f64], other: &mut [f64]) {
         let width = self.basis.points().len();
         let (first, second) = (&columns[j * width..(j + 1) * width], &columns[l * width..(l + 1) * width]);
         let factorizes = self.kernel().def().factorizes;
@@ -343,7 +350,7 @@ impl PairMap {
             let (mut values, mut other) = (vec![0.0; self.dim()], vec![0.0; self.dim()]);
             let one = |l: usize| {
                 control.check()?;
-                self.preferences(columns, (j, l), &mut values, &mut other);
+                self.preferences(columns, j, l, &mut values, &mut other);
                 Ok(dot(&values, beta))
             };
             (j + 1..count).map(one).collect()

@@ -76,7 +76,7 @@ impl QueryRows {
         let roles = Roles::new(self.rows.nrows(), role);
         let search = Search { rows: &self.rows, distance, smoothing, roles: &roles };
         if !distance.is_euclidean() || distance.numbers() == 0 {
-            return targets.iter().map(|target| search.by_kernels(*target)).collect();
+            return targets.iter().map(|(features, target)| search.by_kernels(features, *target)).collect();
         }
         let cached = self.panels.get_or_init(|| Panels::new(&self.rows, distance));
         if cached.are_for(distance) {
@@ -123,7 +123,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Any distance: orders of items and categories have no coordinates.
-    fn by_kernels(&self, (features, target): (&[f64], Target)) -> Vec<Near> {
+    fn by_kernels(&self, features: &[f64], target: Target) -> Vec<Near> {
         let Self { distance, smoothing, roles, .. } = self;
         let mut ticks = Ticks::default();
         let mut separation = |query: &usize| {
@@ -149,10 +149,10 @@ impl Search<'_> {
         let mut found = Vec::with_capacity(targets.len());
         for targets in targets.chunks(BATCH) {
             panels.squares(targets, &mut squares);
-            for (target, squares) in targets.iter().zip(squares.chunks_mut(stride.max(1))) {
-                found.push(match panels.error(target.0) {
-                    Some(error) => self.by_squares(*target, squares, error),
-                    None => self.by_kernels(*target),
+            for ((features, target), squares) in targets.iter().zip(squares.chunks_mut(stride.max(1))) {
+                found.push(match panels.error(features) {
+                    Some(error) => self.by_squares(features, *target, squares, error),
+                    None => self.by_kernels(features, *target),
                 });
             }
         }
@@ -160,7 +160,7 @@ impl Search<'_> {
     }
 
     /// The neighbors of a target by squared distances from all training queries that are off by at most `error`.
-    fn by_squares(&self, (features, target): (&[f64], Target), squares: &mut [f32], error: f64) -> Vec<Near> {
+    fn by_squares(&self, features: &[f64], target: Target, squares: &mut [f32], error: f64) -> Vec<Near> {
         let Self { distance, smoothing, roles, .. } = self;
         Ticks::default().add(8 * squares.len());
         // 1. The bandwidth. Infinite distances are behind all others.
@@ -380,7 +380,7 @@ mod tests {
                         let all = Roles::new(queries, &role);
                         let search =
                             Search { rows: &rows.rows, distance, smoothing: &smoothing, roles: &all };
-                        let expected = bits(search.by_kernels(target));
+                        let expected = bits(search.by_kernels(target.0, target.1));
                         let found = rows.nearest(distance, &smoothing, &[target, target], &role);
                         assert_eq!(found.len(), 2);
                         for found in found {

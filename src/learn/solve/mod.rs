@@ -20,8 +20,8 @@ pub use list::{
     sphere_path,
 };
 pub use pair::{
-    AskHinge, PairBlock, PairProblem, PairWeighting, certificate, hinge_origin, hinge_origin_len, hinge_sums,
-    hinge_sums_len, hinge_sums_pairs, path as pair_path, solve, solve_hinge,
+    AskHinge, PairBlock, PairProblem, PairWeighting, RemoteProblem, certificate, hinge_origin,
+    hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, path as pair_path, solve, solve_hinge,
 };
 
 use pair::reduced_dim;

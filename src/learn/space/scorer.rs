@@ -156,7 +156,8 @@ impl SumSpace {
     /// Errors of `of_member`; values that the scaling does not take; an interruption.
     pub fn add_scores(
         &self,
-        (documents, last): (&Documents<'_>, &[f64]),
+        documents: &Documents<'_>,
+        last: &[f64],
         weights: &[f64],
         control: &Control,
         of_member: impl Fn(&Member, &Documents<'_>, &[f64]) -> Result<Vec<f64>>,
@@ -225,7 +226,7 @@ impl Scorer for SumSpace {
         let of_member = |member: &Member, documents: &Documents<'_>, weights: &[f64]| {
             member.space.scores(documents, weights, control)
         };
-        self.add_scores((documents, &[]), weights, control, of_member)
+        self.add_scores(documents, &[], weights, control, of_member)
     }
 
     fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {

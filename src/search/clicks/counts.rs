@@ -35,10 +35,10 @@ const POINTS: usize = 10;
 /// Numbers of things in the order in which they came; a thing is two numbers.
 pub(super) type Numbers = HashMap<(u32, u32), u32>;
 
-/// The number of a thing, which is new if it had none.
-pub(super) fn number_of(numbers: &mut Numbers, thing: (u32, u32)) -> u32 {
+/// The number of a pair, which is new if it had none.
+pub(super) fn number_of(numbers: &mut Numbers, first: u32, second: u32) -> u32 {
     let next = numbers.len() as u32;
-    *numbers.entry(thing).or_insert(next)
+    *numbers.entry((first, second)).or_insert(next)
 }
 
 /// Counts of one model.
@@ -69,7 +69,7 @@ impl Counts {
     fn add(&mut self, rows: &[Shown], contexts: &[Option<u32>], held_out: bool) {
         for (row, context) in rows.iter().zip(contexts) {
             let Some(context) = context else { continue };
-            let number = number_of(&mut self.numbers, (row.pair, *context)) as usize;
+            let number = number_of(&mut self.numbers, row.pair, *context) as usize;
             self.counts.resize(self.numbers.len(), [0.0; 5]);
             let cell = &mut self.counts[number];
             cell[2 * usize::from(held_out)] += 1.0;
@@ -270,8 +270,8 @@ impl TakesImpressions for Log {
             ids.insert(id, next);
             next as u32
         };
-        let key = (number(&mut self.queries, query), number(&mut self.docs, doc));
-        let pair = number_of(&mut self.pairs, key);
+        let (query, doc) = (number(&mut self.queries, query), number(&mut self.docs, doc));
+        let pair = number_of(&mut self.pairs, query, doc);
         if pair as usize == self.seen.len() {
             bytes += ENTRY_BYTES + size_of::<Seen>() as u64;
             self.seen.push(Seen::default());

@@ -211,7 +211,7 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
 fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
     let mut numbers = Numbers::default();
     let mut contexts: Vec<usize> =
-        cells.iter().map(|cell| number_of(&mut numbers, (0, cell.context)) as usize).collect();
+        cells.iter().map(|cell| number_of(&mut numbers, 0, cell.context) as usize).collect();
     let mut sorted: Vec<((u32, u32), u32)> = numbers.into_iter().collect();
     sort_items(&mut sorted, Ord::cmp);
     let mut ranks = vec![0; sorted.len()];

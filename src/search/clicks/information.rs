@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use super::Cell;
 use super::counts::Counted;
 use super::estimate::{no_click, solved};
+use super::{Cell, Shown};
 use crate::base::{Ticks, bytes_of};
 use crate::math::{LANES, Lanes, cholesky, lanes};
 
@@ -213,7 +213,8 @@ impl Influence {
     }
 
     /// Adds the slope of the log-likelihood of a row to the slopes by number of the position.
-    pub fn add_row(&self, (pair, position, clicked): (u32, u32, bool), slopes: &mut [f64]) {
+    pub fn add_row(&self, row: &Shown, slopes: &mut [f64]) {
+        let Shown { pair, position, clicked, .. } = *row;
         let Ok(number) = self.positions.binary_search(&position) else { return };
         let (a, g) = (self.alpha[pair as usize], self.gamma[number]);
         let surprise = (f64::from(u8::from(clicked)) - a * g) / no_click(a * g);

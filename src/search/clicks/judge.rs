@@ -230,7 +230,7 @@ fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)
     for cells in cells.chunk_by(|a, b| a.pair == b.pair).filter(|cells| takes_part(cells[0].pair)) {
         for (index, a) in cells.iter().enumerate() {
             for b in &cells[index + 1..] {
-                let number = number_of(&mut numbers, (a.context, b.context)) as usize;
+                let number = number_of(&mut numbers, a.context, b.context) as usize;
                 sums.resize(numbers.len(), [0.0; 3]);
                 let weight = a.rows * b.rows / (a.rows + b.rows);
                 let rates = [1.0, a.clicks / a.rows, b.clicks / b.rows];

@@ -261,10 +261,10 @@ fn words_are_strings_of_fts5() {
         ("☕,blau", Any, false, "\"☕,blau\" OR \"☕\" OR \"blau\""),
         ("Tasse ☕ + - …", All, false, "\"Tasse\" \"☕\" \"+\""),
     ] {
-        assert_eq!(match_query(text, (words, prefix), ANY).unwrap(), query, "{text}");
+        assert_eq!(match_query(text, words, prefix, ANY).unwrap(), query, "{text}");
     }
     let long: Vec<String> = (0..5000).map(|number| number.to_string()).collect();
-    assert_eq!(match_query(&long.join(" "), (All, false), ANY).unwrap().split(' ').count(), MAX_WORDS);
+    assert_eq!(match_query(&long.join(" "), All, false, ANY).unwrap().split(' ').count(), MAX_WORDS);
 }
 
 #[test]
@@ -293,12 +293,12 @@ fn what_a_table_keeps_is_searched_and_what_it_splits_is_split() {
         ("", "Red red", Words::Any, r#""Red" OR "red""#),
         ("", "+ -", Words::Any, NOTHING),
     ] {
-        assert_eq!(match_query(text, (words, false), Some(tokens(kept))).unwrap(), query, "{text}");
+        assert_eq!(match_query(text, words, false, Some(tokens(kept))).unwrap(), query, "{text}");
     }
     let grams = |text: &str| Ok(Tokens::new((3..=text.len()).map(|end| end - 3..end).collect()));
     for (text, query) in
         [("a-bc de, \"fgh\"", r#""a-bc" OR "de," OR "fgh""#), ("ab cd", r#""ab cd""#), ("ab", NOTHING)]
     {
-        assert_eq!(match_query(text, (Words::Any, false), Some(grams)).unwrap(), query, "{text}");
+        assert_eq!(match_query(text, Words::Any, false, Some(grams)).unwrap(), query, "{text}");
     }
 }

@@ -14,7 +14,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
-use super::evaluate::{Judged, Measured, judged, measure, query_metrics};
+use super::evaluate::{Measured, ScoredDocuments, judged, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
 use crate::base::{Error, Params, Reservation, Result, parallel};
@@ -110,7 +110,7 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
             request.limits.clone(),
         )?;
         let Measured { judged, evaluation } = measure(&ranking, judged(&ranking)?, &request.metrics)?;
-        let Judged { data, warnings: found, memory, .. } = judged;
+        let ScoredDocuments { data, warnings: found, memory, .. } = judged;
         match &queries {
             None => {
                 held.push(memory);

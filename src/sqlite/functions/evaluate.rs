@@ -33,13 +33,13 @@ pub const EVALUATE: TableFunction =
 
 /// How a model ranks the queries of a source.
 pub(super) struct Measured {
-    pub(super) judged: Judged,
+    pub(super) judged: ScoredDocuments,
     /// Values and means.
     pub(super) evaluation: Evaluation,
 }
 
 /// The judged documents of a source and their scores.
-pub struct Judged {
+pub struct ScoredDocuments {
     /// The documents.
     pub(super) data: Dataset,
     /// One score per document; documents that a constraint removes from the list are below all others.
@@ -54,7 +54,7 @@ pub struct Judged {
 }
 
 /// Reads and scores the source of a call.
-pub(super) fn judged(request: &RankingCall<'_>) -> Result<Judged> {
+pub(super) fn judged(request: &RankingCall<'_>) -> Result<ScoredDocuments> {
     scored_judged(request, read_judged(request)?)
 }
 
@@ -94,7 +94,7 @@ pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Res
 }
 
 /// Scores the judged rows of the source of a call.
-pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Result<Judged> {
+pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Result<ScoredDocuments> {
     let training = training_rows(request, &rows)?;
     #[cfg(feature = "plots")]
     let in_training = training.is_some();
@@ -105,7 +105,7 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
     warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
-    Ok(Judged {
+    Ok(ScoredDocuments {
         data,
         scores,
         #[cfg(feature = "plots")]
@@ -116,9 +116,13 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
 }
 
 /// Measures judged documents.
-pub(super) fn measure(request: &RankingCall<'_>, judged: Judged, metrics: &[Metric]) -> Result<Measured> {
+pub(super) fn measure(
+    request: &RankingCall<'_>,
+    judged: ScoredDocuments,
+    metrics: &[Metric],
+) -> Result<Measured> {
     let undefined = request.options.choice("undefined")?.unwrap_or_default();
-    let Judged { data, scores, .. } = &judged;
+    let ScoredDocuments { data, scores, .. } = &judged;
     let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
     let work = |control: &Control| evaluate(data, scores, metrics, undefined, control);
     let evaluation = request.limits.run_sized(operations, work)?;
@@ -127,7 +131,7 @@ pub(super) fn measure(request: &RankingCall<'_>, judged: Judged, metrics: &[Metr
 
 fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let metrics = metrics(&request.options)?;
-    let Measured { judged: Judged { data, warnings, memory, .. }, evaluation } =
+    let Measured { judged: ScoredDocuments { data, warnings, memory, .. }, evaluation } =
         measure(request, judged(request)?, &metrics)?;
     request.call.state.set_warnings(warnings);
     let means = std::iter::once((Output::Null, evaluation.means));

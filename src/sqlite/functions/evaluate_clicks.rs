@@ -13,7 +13,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::evaluate::metrics;
-use super::ranking_call::RankingCall;
+use super::ranking_call::{FoundModel, RankingCall};
 use super::score;
 use crate::apply::t_quantile;
 use crate::base::{Control, Error, Params, Result, Ticks};
@@ -102,7 +102,8 @@ impl<'a> ClickRequest<'a> {
             let ticket = call.statements.begin();
             let handle = score::column_model(&score, TrainingColumns::default())?;
             let of_model = of_model.without(&["missing"]);
-            RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, of_model, limits)?
+            let found = FoundModel { handle, ticket };
+            RankingCall::with_model(call, found, source, FIRST_VALUE, of_model, limits)?
         } else {
             RankingCall::of(call, model, source, FIRST_VALUE, of_model, limits)?
         };
@@ -368,7 +369,7 @@ impl TakesImpressions for Evaluation<'_> {
         self.sums.add_impression(group);
         if let Some(Estimated { influence, .. }) = &self.propensities.estimated {
             for row in rows {
-                influence.add_row((row.pair, row.position, row.clicked), &mut self.slopes[group]);
+                influence.add_row(row, &mut self.slopes[group]);
             }
         }
         self.impressions.push((group, rows.to_vec()));

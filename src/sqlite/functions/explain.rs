@@ -14,8 +14,8 @@ use super::evaluate::{query_metrics, training_rows};
 use super::inspect::{function_of, open_model};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{
-    Comparison, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind, explain, explain_document,
-    importance, selected_rows,
+    Comparison, DocumentOf, ExplainedRows, Explanation, ImportanceSpec, PairedTest, Sampling, TestKind,
+    explain, explain_document, importance, selected_rows,
 };
 use crate::base::{Control, Error, Params, Result, shorten};
 use crate::cost::metric::Metric;
@@ -117,10 +117,11 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     model.check_pointwise()?;
     let n = features.len();
     let is_double = !matches!(call.argument(1), ValueRef::Blob(_));
-    let document = Matrix::of(1, n, features.clone(), is_double);
+    let query = Matrix::of(1, n, features.clone(), is_double);
+    let document = DocumentOf { query: &query, row: 0 };
     let operations = Explanation::operations(model, 1);
     let found = RunLimits::of(call.connection).run_sized(operations, |control| {
-        explain(model, &function, (&document, 0), &model.card.means, Sampling::default(), control)
+        explain(model, &function, document, &model.card.means, Sampling::default(), control)
     })?;
     Ok(Explained { names: Explanation::names(model), values: vec![shown(model, &features)], found })
 }
@@ -154,7 +155,7 @@ fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explai
     let explained: Vec<usize> = explained.collect::<Result<_>>()?;
     // 3. Contributions, relative to the second document or to the means.
     call.state.set_warnings(scored.warnings);
-    let rows = (explained[0], explained.get(1).copied());
+    let rows = ExplainedRows { row: explained[0], base: explained.get(1).copied() };
     let sampling = sampling(&request.options);
     let operations = Explanation::operations(model, data.n_docs());
     let found = request.limits.run_sized(operations, |control| {

@@ -77,7 +77,7 @@ fn roles(model: &Model) -> Value {
         names => list(&columns.query_features, names),
     };
     let features = list(&columns.features, &model.card.features[..model.card.numbers()]);
-    Value::Object(as_json(columns, (features, query_features), &model.card.categories.names()))
+    Value::Object(as_json(columns, features, query_features, &model.card.categories.names()))
 }
 
 /// The model in the first argument.

@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::compare::other_queries;
-use super::ranking_call::{FEWER_RANKED, RankingCall};
+use super::ranking_call::{FEWER_RANKED, FoundModel, RankingCall};
 use super::score;
 use crate::apply::selected_rows;
 use crate::base::{Error, Params, Reservation, Result, Ticks, bytes_of};
@@ -142,10 +142,10 @@ fn by_column(request: &InterleaveRequest<'_>, other: Option<&Model>) -> Result<R
     let ticket = call.statements.begin();
     let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
-    let handle = score::column_model(score, columns)?;
+    let found = FoundModel { handle: score::column_model(score, columns)?, ticket };
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
-    let ranking = RankingCall::with_handle(call, (handle, ticket), source, FIRST_VALUE, options, limits)?;
+    let ranking = RankingCall::with_model(call, found, source, FIRST_VALUE, options, limits)?;
     ranked(&ranking).map_err(|error| score::explained(&ranking, score, error))
 }
 

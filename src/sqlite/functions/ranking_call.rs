@@ -26,6 +26,12 @@ pub const NO_VALUES: usize = usize::MAX;
 /// What to do about documents that take too much memory.
 pub const FEWER_RANKED: &str = "rank fewer queries in one call (WHERE query_id = ...)";
 
+/// A model, with the ticket of [`crate::sqlite::glue::statements::Statements::begin`] from before it was found.
+pub struct FoundModel {
+    pub handle: ModelHandle,
+    pub ticket: Ticket,
+}
+
 /// The checked arguments of a call.
 pub struct RankingCall<'a> {
     /// The call.
@@ -111,16 +117,16 @@ impl<'a> RankingCall<'a> {
         let cached = cached.and_then(|name| cached_model(call, ticket, name));
         let handle =
             cached.map_or_else(|| find_model(call.connection, model, schema, call.state, &limits), Ok)?;
-        Self::with_handle(call, (handle, ticket), source, first_value, options, limits)
+        Self::with_model(call, FoundModel { handle, ticket }, source, first_value, options, limits)
     }
 
-    /// As [`Self::of`], with a model that was found after [`crate::sqlite::glue::statements::Statements::begin`].
+    /// As [`Self::of`], with this model.
     ///
     /// # Errors
     /// A source that does not exist or is not valid.
-    pub fn with_handle(
+    pub fn with_model(
         call: &'a Call<'a>,
-        (handle, ticket): (ModelHandle, Ticket),
+        FoundModel { handle, ticket }: FoundModel,
         source: ValueRef<'_>,
         first_value: usize,
         options: Params,

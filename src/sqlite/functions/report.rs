@@ -8,7 +8,7 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::evaluate::{Judged, Measured, judged, measure, metrics};
+use super::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
 use super::plot::{self, ranked};
 use super::ranking_call::RankingCall;
 use crate::apply::{METRIC_COST, evaluate};
@@ -24,7 +24,7 @@ use crate::sqlite::glue::{Output, ScalarCall, ScalarFunction};
 use crate::sqlite::store::{NamedVersion, Store};
 use crate::train::options::Use;
 use crate::train::select::fold_numbers;
-use crate::train::single_feature::{CrossFitted, cross_fitted, order_by};
+use crate::train::single_feature::{CrossFitted, Measure, cross_fitted, order_by};
 
 /// The definition of `ltr_report`.
 pub const REPORT: ScalarFunction = ScalarFunction::new("ltr_report", "model, source [, options]", report);
@@ -246,8 +246,8 @@ fn best_feature(subject: &Subject<'_>) -> Result<Option<CrossFitted>> {
     let fold_of = fold_numbers(&data.query_ids, &counts, folds, 0);
     // 2. Every feature, ascending and descending.
     let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(2 * METRIC_COST);
-    let measure = (subject.metric(), undefined);
-    let work = |control: &Control| cross_fitted(data, measure, constraint, (folds, &fold_of), control);
+    let measure = Measure { metric: subject.metric(), undefined, constraint };
+    let work = |control: &Control| cross_fitted(data, measure, folds, &fold_of, control);
     request.limits.run_sized(operations, work)
 }
 
@@ -310,7 +310,7 @@ fn warnings(page: &mut Page, subject: &Subject<'_>) {
 
 /// The queries with the worst values of the first metric, and their lists.
 fn worst_queries(page: &mut Page, subject: &Subject<'_>) {
-    let Measured { judged: Judged { data, scores, .. }, evaluation, .. } = &subject.measured;
+    let Measured { judged: ScoredDocuments { data, scores, .. }, evaluation, .. } = &subject.measured;
     let better = subject.metric().def().better.sign();
     let value = |query: usize| evaluation.values[query][0];
     let mut order: Vec<usize> = (0..data.n_queries()).filter(|query| value(*query).is_some()).collect();

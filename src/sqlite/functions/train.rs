@@ -264,10 +264,10 @@ impl<'a> TrainRequest<'a> {
         let reading = limits.seconds();
         let (validation, _validation_memory) = validation(call, input, &data)?.unzip();
         let advice = roles.advice(options);
-        let fates = roles.fates(&data, &read_report, advice);
+        let column_report = roles.column_report(&data, &read_report, advice);
         let ignored = read_report.ignored.clone();
         let columns = roles.training_columns(&ignored);
-        let rows = Rows { data, read_report, validation, roles: columns, advice, fates };
+        let rows = Rows { data, read_report, validation, roles: columns, advice, column_report };
         // 2. The training.
         let most = most_bytes(connection);
         let finished = limits.run(|control| training.run(rows, most, control));

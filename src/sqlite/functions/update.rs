@@ -85,7 +85,7 @@ fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &P
     let (model, training) = limits.run_here(|| {
         let source = &Source::resolve(connection, text, limits)?;
         let call = SourceCall { connection, source, options, values: &[], limits };
-        train_further(&model, (algorithm, resume), call, text)
+        train_further(&model, algorithm, resume, call, text)
     })?;
     let from = base
         .as_ref()
@@ -113,10 +113,11 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
     })
 }
 
-/// Reads, fits and encodes: the bytes of the model, and the report. `how`: the algorithm, and its function that trains further.
+/// Reads, fits and encodes: the bytes of the model, and the report. `resume`: the function of the algorithm that trains further.
 fn train_further(
     model: &Model,
-    how: (&'static AlgorithmDef, ResumeFn),
+    algorithm: &'static AlgorithmDef,
+    resume: ResumeFn,
     call: SourceCall<'_>,
     text: &str,
 ) -> Result<Trained> {
@@ -137,13 +138,14 @@ fn train_further(
     }
     // 2. The fit.
     let advice = roles.advice(options);
-    let fates = roles.fates(&data, &read_report, advice);
+    let column_report = roles.column_report(&data, &read_report, advice);
     let columns = roles.training_columns(&read_report.ignored);
     let named = roles.report(&read_report.ignored, &model.card.categories);
-    let rows = Rows { data, read_report, validation: None, roles: columns, advice, fates };
-    let (added, finished) = limits.run(|control| protocol::update(model, how, rows, options, control))?;
+    let rows = Rows { data, read_report, validation: None, roles: columns, advice, column_report };
+    let (added, finished) =
+        limits.run(|control| protocol::update(model, algorithm, resume, rows, options, control))?;
     // 3. The report and the model. Counts include earlier rows.
-    let about = About { algorithm: how.0, source: text, roles: named, added: Some(added), reading };
+    let about = About { algorithm, source: text, roles: named, added: Some(added), reading };
     let (model, report) = TrainingReport::new(finished, about);
     report.encode(connection, model, limits)
 }

@@ -313,7 +313,8 @@ struct Lists {
 }
 
 impl Lists {
-    fn push(&mut self, ids: (Id, Id), position: Id, team: Option<Team>, clicked: bool) {
+    fn push(&mut self, impression: Id, query: Id, position: Id, team: Option<Team>, clicked: bool) {
+        let ids = (impression, query);
         if self.ids.as_ref() != Some(&ids) {
             self.close();
             self.ids = Some(ids);
@@ -398,7 +399,7 @@ pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
         if team.is_none() {
             lists.other_teams.add(|| describe(found));
         }
-        lists.push((id, row_id(value(query)?)), row_id(value(position)?), team, clicked > 0.0);
+        lists.push(id, row_id(value(query)?), row_id(value(position)?), team, clicked > 0.0);
         Ok(())
     };
     each_row(call, &select, take)?;

@@ -23,7 +23,7 @@ use crate::data::{
 use crate::sqlite::glue::{
     category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
 };
-use crate::train::fates::is_row_number_or_split;
+use crate::train::column_rules::is_row_number_or_split;
 
 pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 

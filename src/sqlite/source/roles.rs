@@ -15,7 +15,8 @@ use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, R
 use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
 use crate::data::{Categories, Dataset, ListConstraint, ReadReport};
 use crate::model::TrainingColumns;
-use crate::train::fates::{Fates, ReadColumn, Usage};
+use crate::train::column_report::ColumnReport;
+use crate::train::column_rules::{ReadColumn, Usage};
 
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,7 +212,7 @@ impl Roles {
     }
 
     /// What became of each column, with facts about the rows that were read.
-    pub fn fates(&self, data: &Dataset, read: &ReadReport, advice: ColumnAdvice<'_>) -> Fates {
+    pub fn column_report(&self, data: &Dataset, read: &ReadReport, advice: ColumnAdvice<'_>) -> ColumnReport {
         let column = |column: usize| ReadColumn {
             name: &self.names[column],
             usage: self.usage(column),
@@ -219,7 +220,7 @@ impl Roles {
                 .and_then(|index| read.observed.get(index)),
         };
         let columns: Vec<ReadColumn<'_>> = (0..self.names.len()).map(column).collect();
-        Fates::of(&columns, data, read, (self.takes_categories, advice))
+        ColumnReport::of(&columns, data, read, self.takes_categories, advice)
     }
 
     fn usage(&self, column: usize) -> Usage {
@@ -294,8 +295,9 @@ impl Roles {
                 json!(names.filter(is_number).collect::<Vec<_>>())
             }
         };
-        let features = (list(&self.features), self.query_features.as_ref().map_or(Value::Null, list));
-        let mut report = as_json(&self.training_columns(not_numeric), features, &categories);
+        let query_features = self.query_features.as_ref().map_or(Value::Null, list);
+        let columns = self.training_columns(not_numeric);
+        let mut report = as_json(&columns, list(&self.features), query_features, &categories);
         if self.constraint == ListConstraint::Diversity {
             report.insert("diversify_by".to_owned(), json!(self.name(self.group)));
         }
@@ -306,7 +308,8 @@ impl Roles {
 /// Roles as JSON, with the columns of features, of query features, and of categories if there are any.
 pub fn as_json(
     columns: &TrainingColumns,
-    (features, query_features): (Value, Value),
+    features: Value,
+    query_features: Value,
     categories: &[String],
 ) -> Map<String, Value> {
     let entries = [

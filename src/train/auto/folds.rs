@@ -46,7 +46,8 @@ impl FoldRun<'_> {
     /// The values of each fold of a partition for some of the lambdas.
     pub fn partition_values(
         &self,
-        (cells, shared): (&Cells, &CellSums),
+        cells: &Cells,
+        shared: &CellSums,
         partition: usize,
         tried: Range<usize>,
     ) -> Result<Vec<FoldValues>> {
@@ -62,7 +63,8 @@ impl FoldRun<'_> {
         };
         let sums = parallel::try_map(FOLDS + 1, sum)?;
         // 2. The functions of each fold.
-        let values = |fold| self.values((cells, &shared.parts), (partition, fold), &sums, tried.clone());
+        let values =
+            |number| self.values(cells, &shared.parts, Fold { partition, number }, &sums, tried.clone());
         parallel::try_map(FOLDS, values)
     }
 
@@ -86,7 +88,7 @@ impl FoldRun<'_> {
             }
             let parts = Parts::new(self.prepared, &Arc::new(documents), cells.queries.clone(), self.control)?;
             let others = parts.sums(1..2, self.prepared.space.dim(), self.control)?.pop();
-            self.values((&cells, &parts), (0, 0), &[None, others], tried.clone())
+            self.values(&cells, &parts, Fold { partition: 0, number: 0 }, &[None, others], tried.clone())
         };
         (0..FOLDS).map(values).collect()
     }
@@ -94,8 +96,9 @@ impl FoldRun<'_> {
     /// Fits on all queries but those of a fold, and evaluates these. `sums`: of each fold.
     fn values(
         &self,
-        (cells, parts): (&Cells, &Parts),
-        (partition, fold): (usize, usize),
+        cells: &Cells,
+        parts: &Parts,
+        Fold { partition, number: fold }: Fold,
         sums: &[Option<FoldSums>],
         tried: Range<usize>,
     ) -> Result<FoldValues> {
@@ -182,6 +185,13 @@ pub(super) fn of_queries(
 
 /// Folds of each partition.
 pub(super) const FOLDS: usize = 5;
+
+/// A fold of a partition.
+#[derive(Clone, Copy)]
+struct Fold {
+    partition: usize,
+    number: usize,
+}
 
 /// Several partitions of the queries into folds.
 pub(super) struct Partitions {

@@ -48,7 +48,7 @@ use effort::Effort;
 use folds::{Partitions, Sample};
 use prepared::Copies;
 use report::{Grown, report};
-use trial::{CLEARLY, Trial};
+use trial::{CLEARLY, Trial, Tried};
 
 /// The definition.
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -157,10 +157,10 @@ impl TrainingSpec for AutoSpec {
         let started = Instant::now();
         let data = set.data;
         // 1. Every candidate; kernels on some of the rows.
-        let queries = data.n_queries();
         let is_judged = judged_queries(&data);
         let judged = is_judged.iter().filter(|judged| **judged).count();
-        check_judged(judged, queries)?;
+        let counts = QueryCounts { judged, all: data.n_queries() };
+        check_judged(judged, counts.all)?;
         let sample = Sample::new(&data, self.seed, control)?;
         let rule = Self::query_rule(&data)?;
         let joined = rule.as_ref().filter(|_| self.joins_kernels(set.dependence));
@@ -168,15 +168,15 @@ impl TrainingSpec for AutoSpec {
         let mut grown: Option<Grown> = None;
         #[cfg(feature = "trees")]
         if self.kernel.is_none() && judged >= effort::FEW_QUERIES {
-            grown = self.grow(&is_judged, (&mut copies, rule.as_ref()), &sample, control)?;
+            grown = self.grow(&is_judged, &mut copies, rule.as_ref(), &sample, control)?;
         }
         let grown = grown.map(|grown| (grown, &data));
         let Found { chosen, trees, splits_queries, choice } = match &sample.part {
             Some(part) => {
                 let mut copies = Copies::new(part, joined);
-                self.find((judged, queries), (&mut copies, sample.has_many_documents), grown, control)?
+                self.find(counts, &mut copies, sample.has_many_documents, grown, control)?
             }
-            None => self.find((judged, queries), (&mut copies, sample.has_many_documents), grown, control)?,
+            None => self.find(counts, &mut copies, sample.has_many_documents, grown, control)?,
         };
         drop(sample);
         // 2. The best few, fitted on all rows and added up.
@@ -232,6 +232,15 @@ pub fn check_judged(judged: usize, queries: usize) -> Result<()> {
     }
 }
 
+/// Numbers of queries of a training set.
+#[derive(Clone, Copy)]
+pub struct QueryCounts {
+    /// With documents of different relevance.
+    pub judged: usize,
+    /// In all.
+    pub all: usize,
+}
+
 /// The best few candidates.
 pub struct Found {
     /// The trials of kernels, the best first.
@@ -254,24 +263,24 @@ pub struct Choice {
 }
 
 impl AutoSpec {
-    /// Tries every kernel on these queries, and compares it with trees of all documents. `judged`, `queries`: numbers of
-    /// queries of the whole training set.
+    /// Tries every kernel on these queries, and compares it with trees of all documents. `counts`: of the whole training set.
     pub fn find(
         &self,
-        (judged, queries): (usize, usize),
-        (copies, has_many_documents): (&mut Copies<'_>, bool),
+        counts: QueryCounts,
+        copies: &mut Copies<'_>,
+        has_many_documents: bool,
         grown: Option<(Grown, &Dataset)>,
         control: &Control,
     ) -> Result<Found> {
         let tried = copies.data();
-        let candidates = effort::candidates(self, judged, has_many_documents);
+        let candidates = effort::candidates(self, counts.judged, has_many_documents);
         let partitions = Partitions::new(self, tried);
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             let scaled = copies.for_kernels(candidate.scale, control)?;
-            let before = (&partitions, &trials[..]);
-            let trial = trial::cross_validate(self, candidate, (tried, scaled), before, control)?;
+            let tried = Tried { data: tried, partitions: &partitions, before: &trials };
+            let trial = trial::cross_validate(self, candidate, scaled, tried, control)?;
             trials.push(trial);
             control.step();
         }
@@ -286,7 +295,7 @@ impl AutoSpec {
         };
         let averaged = if with_kernels { self.effort.averaged } else { 0 };
         let details =
-            report(self, &trials, (&order, averaged), grown.as_ref().map(|(grown, _)| (grown, with_trees)));
+            report(self, &trials, &order, averaged, grown.as_ref().map(|(grown, _)| (grown, with_trees)));
         let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
         let mut best: Vec<Trial> =
             order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();
@@ -300,7 +309,7 @@ impl AutoSpec {
                 (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
             }
             _ => {
-                let split = folds::split(partitions.count(), held_out.len(), queries);
+                let split = folds::split(partitions.count(), held_out.len(), counts.all);
                 let selection =
                     Selection::new(&self.validation.metric, split, first.curve.clone(), first.chosen);
                 let searched = Searched {

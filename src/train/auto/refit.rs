@@ -19,14 +19,15 @@ const CHUNK: usize = 16_384;
 /// Fits the candidate of a trial at its lambda.
 pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: &mut Scaled, control: &Control) -> Result<Fitted> {
     let prepared = scaled.prepare(spec, &trial.candidate, spec.landmarks(), control)?;
-    let gram = gram((&prepared.space, prepared.single.as_ref()), &prepared.data, control)?;
+    let gram = gram(&prepared.space, prepared.single.as_ref(), &prepared.data, control)?;
     let weight = total_weight(&prepared.data);
-    solved(&gram, trial.lambda(), weight, (scaled.scaling.clone(), &prepared.space))
+    solved(&gram, trial.lambda(), weight, scaled.scaling.clone(), &prepared.space)
 }
 
 /// The sums of least squares of scaled documents.
 pub fn gram(
-    (space, single): (&Space, Option<&SingleMap>),
+    space: &Space,
+    single: Option<&SingleMap>,
     data: &Arc<Dataset>,
     control: &Control,
 ) -> Result<Gram> {
@@ -51,12 +52,7 @@ pub fn gram(
 }
 
 /// The function for these sums over documents of this weight in all.
-pub fn solved(
-    gram: &Gram,
-    lambda: f64,
-    documents: f64,
-    (scaling, space): (Scaling, &Space),
-) -> Result<Fitted> {
+pub fn solved(gram: &Gram, lambda: f64, documents: f64, scaling: Scaling, space: &Space) -> Result<Fitted> {
     let ridge = lambda * documents;
     let w = gram
         .solve(0.5 * ridge, None)

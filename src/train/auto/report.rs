@@ -35,7 +35,8 @@ pub struct Grown {
 pub(super) fn report(
     spec: &AutoSpec,
     trials: &[Trial],
-    (order, averaged): (&[usize], usize),
+    order: &[usize],
+    averaged: usize,
     grown: Option<(&Grown, bool)>,
 ) -> Map<String, Value> {
     let line = |(rank, index): (usize, &usize)| {

@@ -19,7 +19,7 @@ use crate::train::boosted_trees::early::{
     HeldOut, MOST_TREES, Measured, Pace, QueryValue, ScaledRows, Scores, measure, sum_of_scores, values,
 };
 use crate::train::select::{Selection, Split, fold_numbers, is_below};
-use crate::trees::{self, Boosting, Judged, Prepared, RowWeights, TreeOptions};
+use crate::trees::{self, Boosting, Prepared, RowWeights, Targets, TreeOptions};
 
 /// Trees between two measurements of the ensembles.
 const INTERVAL: usize = 10;
@@ -44,7 +44,8 @@ impl AutoSpec {
     pub(super) fn grow(
         &self,
         judged: &[bool],
-        (copies, rule): (&mut Copies<'_>, Option<&QueryFeatureRule>),
+        copies: &mut Copies<'_>,
+        rule: Option<&QueryFeatureRule>,
         sample: &Sample,
         control: &Control,
     ) -> Result<Option<Grown>> {
@@ -195,7 +196,7 @@ impl Rows<'_> {
         number: usize,
         query_weights: &'p [f64],
     ) -> Result<Boosting<'p>> {
-        let judged = Judged {
+        let targets = Targets {
             offsets: &self.data.offsets,
             grades: &self.data.relevance,
             query_weights,
@@ -204,7 +205,7 @@ impl Rows<'_> {
         };
         let options = self.options();
         let seed = options.seed.wrapping_add(number as u64);
-        Boosting::new(prepared, judged, TreeOptions { seed, ..options }, self.control)
+        Boosting::new(prepared, targets, TreeOptions { seed, ..options }, self.control)
     }
 
     /// Chooses the number of trees; `None` if all features are constant. Of many documents the function is that of the training.
@@ -280,7 +281,7 @@ impl Rows<'_> {
     fn mean(&self, trainings: Vec<Boosting<'_>>) -> Result<Fitted> {
         let trees::Fitted { forest, values } = Boosting::mean(trainings);
         let rule = self.columns.map(|columns| &columns.rule);
-        averaged::of_trees((forest, &values), (self.scaling, self.data), rule, self.control)
+        averaged::of_trees(forest, &values, self.scaling, self.data, rule, self.control)
     }
 }
 

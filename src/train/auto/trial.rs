@@ -56,14 +56,24 @@ impl Trial {
     }
 }
 
-/// Cross-validates a candidate. `before`: the trials of candidates before it.
+/// What candidates are tried on.
+#[derive(Clone, Copy)]
+pub(super) struct Tried<'a> {
+    pub data: &'a Dataset,
+    pub partitions: &'a Partitions,
+    /// The trials of earlier candidates.
+    pub before: &'a [Trial],
+}
+
+/// Cross-validates a candidate.
 pub(super) fn cross_validate(
     spec: &AutoSpec,
     candidate: Candidate,
-    (data, scaled): (&Dataset, &mut Scaled),
-    (partitions, before): (&Partitions, &[Trial]),
+    scaled: &mut Scaled,
+    tried: Tried<'_>,
     control: &Control,
 ) -> Result<Trial> {
+    let Tried { data, partitions, before } = tried;
     let landmarks = spec.landmarks().min(spec.effort.trial_landmarks);
     let prepared = scaled.prepare(spec, &candidate, landmarks, control)?;
     let space = &prepared.space;
@@ -81,7 +91,7 @@ pub(super) fn cross_validate(
         // 2. The folds of each partition.
         for number in 0..cells.partitions {
             folds.extend(match &sums {
-                Some(sums) => run.partition_values((&cells, sums), number, window.clone())?,
+                Some(sums) => run.partition_values(&cells, sums, number, window.clone())?,
                 None => run.partition_values_with_means(&cells, number, window.clone())?,
             });
             if !first.is_empty() {

@@ -133,7 +133,7 @@ pub(super) fn find(
         let prepared = own.as_ref().unwrap_or(prepared);
         let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
         let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
-        trainings.extend(spec.trainings(prepared, spec.judged(data, &weights), control)?);
+        trainings.extend(spec.trainings(prepared, spec.targets(data, &weights), control)?);
     }
     // A given number of trees is measured once, at its end.
     let pace = match spec.trees {
@@ -166,7 +166,8 @@ pub(super) fn find(
 /// An interruption.
 pub(super) fn of_sum(
     spec: &TreesSpec,
-    (data, validation): (&Dataset, Option<&Dataset>),
+    data: &Dataset,
+    validation: Option<&Dataset>,
     [first, second]: [Found; 2],
     trees: usize,
     control: &Control,

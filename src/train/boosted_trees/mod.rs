@@ -19,7 +19,7 @@ use crate::learn::space::{Function, Space};
 use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
 use crate::train::select::{Validation, ValidationSpec};
-use crate::trees::{Boosting, Fitted, Judged, Prepared, RowWeights, TreeOptions};
+use crate::trees::{Boosting, Fitted, Prepared, RowWeights, Targets, TreeOptions};
 
 pub use settings::{QueryColumns, Use};
 
@@ -198,13 +198,13 @@ impl TreesSpec {
     fn trainings<'a>(
         &self,
         prepared: &'a Prepared,
-        judged: Judged<'_>,
+        targets: Targets<'_>,
         control: &Control,
     ) -> Result<Vec<Boosting<'a>>> {
         let mut random = Random::new(self.options.seed);
         let training = |number: usize| {
             let seed = if number == 0 { self.options.seed } else { random.bits() };
-            Boosting::new(prepared, judged, TreeOptions { seed, ..self.options }, control)
+            Boosting::new(prepared, targets, TreeOptions { seed, ..self.options }, control)
         };
         (0..self.seeds).map(training).collect()
     }
@@ -251,8 +251,8 @@ impl TreesSpec {
     }
 
     /// The documents of a data set, with the weights of its queries or others.
-    fn judged<'a>(&'a self, data: &'a Dataset, query_weights: &'a [f64]) -> Judged<'a> {
-        Judged {
+    fn targets<'a>(&'a self, data: &'a Dataset, query_weights: &'a [f64]) -> Targets<'a> {
+        Targets {
             offsets: &data.offsets,
             grades: &data.relevance,
             query_weights,
@@ -297,8 +297,8 @@ impl TreesSpec {
         };
         let found = found.filter(|_| self.trees == TreeCount::Auto);
         // 2. All rows.
-        let judged = self.judged(data, &data.weights);
-        let mut trainings = self.trainings(&prepared, judged, control)?;
+        let targets = self.targets(data, &data.weights);
+        let mut trainings = self.trainings(&prepared, targets, control)?;
         control.expect(trees * self.seeds);
         parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
             for _ in 0..trees {
@@ -352,7 +352,7 @@ impl TreesSpec {
             let Fitted { forest, values } = &boosted.fitted;
             let joined =
                 boosted.joined.as_ref().filter(|(_, joined)| *joined).map(|(columns, _)| &columns.rule);
-            summands.push(averaged::of_trees((forest.clone(), values), (&scaling, &copy), joined, control)?);
+            summands.push(averaged::of_trees(forest.clone(), values, &scaling, &copy, joined, control)?);
             rule = rule.or_else(|| joined.cloned());
             parts.push((scale, boosted));
         }
@@ -360,7 +360,7 @@ impl TreesSpec {
         let (details, trees) = (details_of_both(&parts)?, trees_of(&parts));
         let found: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
         let (selection, warnings) = match <[Found; 2]>::try_from(found) {
-            Ok(found) => early::of_sum(self, (data, validation), found, trees, control)?,
+            Ok(found) => early::of_sum(self, data, validation, found, trees, control)?,
             Err(_) => (None, Vec::new()),
         };
         // 3. The sum.
@@ -388,7 +388,7 @@ impl Boosted {
         let details = details(&self)?;
         let Self { fitted, objective, found, joined, width, .. } = self;
         let ranker = if let Some((columns, true)) = joined {
-            Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, (fitted.forest, fitted.values))))
+            Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted.forest, fitted.values)))
         } else {
             let function = Function { weights: fitted.values, objective, gap: 0.0 };
             Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))

@@ -38,7 +38,8 @@ impl Fit {
     /// Improves the fit for each lambda by rounds, until one lowers the objective too little. `round` returns the objective.
     pub(super) fn improve(
         &mut self,
-        (lambdas, max_rounds): (&[f64], usize),
+        lambdas: &[f64],
+        max_rounds: usize,
         purpose: &mut Purpose<'_>,
         began: Instant,
         round: &mut dyn FnMut(&mut Self, f64) -> Result<f64>,
@@ -131,7 +132,7 @@ impl Session<'_> {
         let factors = Factors::new(ratings.n_users(), ratings.n_items, spec.rank, spec.seed)?;
         let mut problem = Factorization::new(ratings, &spec.loss, &labels, biases.offsets(ratings, scale));
         let mut fit = Fit { biases, scale, factors, log: Vec::new(), gap: None };
-        fit.improve((lambdas, spec.max_rounds), &mut purpose, began, &mut |fit, lambda| {
+        fit.improve(lambdas, spec.max_rounds, &mut purpose, began, &mut |fit, lambda| {
             let objective = self.round(&mut problem, lambda, fit)?;
             self.refit_biases(ratings, &labels, &mut problem, fit);
             Ok(objective)

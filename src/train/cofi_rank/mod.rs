@@ -214,13 +214,15 @@ impl TrainingSpec for CofiRankSpec {
         let session = Session { spec: self, labels: self.labels(&ratings), control };
         // 1. Lambda, on held-out ratings or on a source.
         let folds = select_lambda::folds(&data.query_ids, &items, &ratings, self);
-        let judged = validation.map(|other| select_lambda::Judged::of(&other, &data.query_ids, &items));
+        let judged =
+            validation.map(|other| select_lambda::ValidationLists::of(&other, &data.query_ids, &items));
         let Selected { lambda, path, selection } = session.select(&ratings, &folds, judged.as_ref())?;
         // 2. All ratings, for the lambdas of the path in turn.
         let fit = session.fit(&ratings, &path, Purpose::Model)?;
         // 3. The model and its report.
         let warnings = warnings(lambda, selection.as_ref(), &ratings);
-        let trained = factored_model(&session, fit, lambda, (data.query_ids, items, ratings), None)?;
+        let known = Known { users: data.query_ids, items, ratings };
+        let trained = factored_model(&session, fit, lambda, known, None)?;
         let mut trained = Trained { selection, warnings, ..trained };
         if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
             trained.warnings.push(format!(
@@ -274,8 +276,12 @@ impl Session<'_> {
     }
 }
 
-/// Users, items and ratings of the training.
-type Known = (Vec<Id>, Vec<Id>, Ratings);
+/// The training data: ids of users and items, ascending, and the ratings.
+struct Known {
+    users: Vec<Id>,
+    items: Vec<Id>,
+    ratings: Ratings,
+}
 
 /// The model of a fit, without warnings.
 fn factored_model(
@@ -285,7 +291,7 @@ fn factored_model(
     known: Known,
     implicit: Option<Implicit>,
 ) -> Result<Trained> {
-    let (users, items, ratings) = known;
+    let Known { users, items, ratings } = known;
     let CofiRankSpec { loss, tolerance, .. } = session.spec;
     let fold_in = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;

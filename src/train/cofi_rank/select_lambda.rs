@@ -61,13 +61,13 @@ pub(super) fn folds(users: &[Id], items: &[Id], ratings: &Ratings, spec: &CofiRa
 type Rated = (usize, Option<usize>, f64);
 
 /// Lists to judge by.
-pub(super) struct Judged {
+pub(super) struct ValidationLists {
     lists: Vec<Vec<Rated>>,
     /// Number of unknown users, which are left out.
     pub(super) unknown: usize,
 }
 
-impl Judged {
+impl ValidationLists {
     /// The lists of another data set, one for each user that is known.
     pub(super) fn of(data: &Dataset, users: &[Id], items: &[Id]) -> Self {
         let known = (0..data.n_queries()).filter_map(|query| {
@@ -147,7 +147,7 @@ fn partition(users: &[Vec<Rated>]) -> Vec<Vec<Rated>> {
 /// The values of all folds.
 struct Trials {
     /// The held-out lists of each fold, and their values.
-    folds: Vec<(Judged, ListValues)>,
+    folds: Vec<(ValidationLists, ListValues)>,
     /// Number of lambdas, the smallest ones, that only the first folds tried.
     left_out: usize,
 }
@@ -167,7 +167,7 @@ impl Session<'_> {
         &self,
         ratings: &Ratings,
         folds: &Folds,
-        judged: Option<&Judged>,
+        judged: Option<&ValidationLists>,
     ) -> Result<Selected> {
         let lambdas = match &self.spec.lambda {
             TunedValue::Fixed(lambda) => {
@@ -208,16 +208,16 @@ impl Session<'_> {
         &self,
         ratings: &Ratings,
         folds: &Folds,
-        judged: Option<&Judged>,
+        judged: Option<&ValidationLists>,
         lambdas: &[f64],
     ) -> Result<Trials> {
         let number = if judged.is_some() { 1 } else { folds.number };
         self.control.expect(number * lambdas.len() * self.spec.max_rounds);
         let factor = if judged.is_some() { 1.0 } else { self.lambda_factor(number) };
         let ascending: Vec<f64> = lambdas.iter().rev().map(|lambda| factor * lambda).collect();
-        let of_fold = |fold: usize, left_out: usize| -> Result<(Judged, ListValues)> {
+        let of_fold = |fold: usize, left_out: usize| -> Result<(ValidationLists, ListValues)> {
             let held = |rating: usize| judged.is_none() && folds.of_rating[rating] == Some(fold);
-            let own = Judged::held_out(ratings, folds, fold, self.spec.seed);
+            let own = ValidationLists::held_out(ratings, folds, fold, self.spec.seed);
             let by = judged.unwrap_or(&own);
             let mut values = vec![Vec::new(); left_out];
             let mut observe = |_: f64, fit: &Fit| {

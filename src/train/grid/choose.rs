@@ -112,7 +112,7 @@ impl GridSpec {
         let judged = |data: &Dataset, query: usize| {
             self.loss.is_informative(data.labels(query), data.doc_weights(query))
         };
-        HeldOut::new(&self.validation, (data, source), judged, self.numbers(data), self.seed)
+        HeldOut::new(&self.validation, data, source, judged, self.numbers(data), self.seed)
     }
 
     /// Documents times weights of a function, times passes over them. A local function passes over the documents of its
@@ -199,7 +199,7 @@ impl GridSpec {
         let all = selection.chosen.map_or(FALLBACK_LAMBDA, |chosen| candidates[chosen]);
         let each = (self.lambda_scope == LambdaScope::Each).then(|| {
             let data = held_out.data();
-            self.of_each_query(data, (candidates, all), &queries, warnings)
+            self.of_each_query(data, candidates, all, &queries, warnings)
         });
         Ok(Some(Lambdas { all, each, selection: Some(selection) }))
     }
@@ -231,7 +231,8 @@ impl GridSpec {
     fn of_each_query(
         &self,
         data: &Dataset,
-        (candidates, all): (&[f64], f64),
+        candidates: &[f64],
+        all: f64,
         queries: &[(Id, Vec<Option<f64>>)],
         warnings: &mut Vec<String>,
     ) -> Vec<f64> {

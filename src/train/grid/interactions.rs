@@ -124,8 +124,7 @@ impl Products {
             varying.extend(self.queries.function(w)?);
         }
         let queries = self.queries.fitted();
-        let weights = (constant.to_vec(), varying);
-        Ok(Interactions::new((self.rule.clone(), queries), weights, fitted))
+        Ok(Interactions::new(self.rule.clone(), queries, constant.to_vec(), varying, fitted))
     }
 }
 

@@ -219,7 +219,7 @@ impl Session<'_> {
         self.control.expect(trials.len());
         let evaluate = |trial: &Trial| {
             let spec = local.at(&trial.features, self.control)?;
-            let values = self.trial_values(&round.judge, trial, &spec, (lambdas, quality))?;
+            let values = self.trial_values(&round.judge, trial, &spec, lambdas, quality)?;
             self.control.step();
             Ok(values)
         };
@@ -233,7 +233,8 @@ impl Session<'_> {
         judge: &Dataset,
         trial: &Trial,
         spec: &FitSpec,
-        (lambdas, quality): (&[f64], FitQuality),
+        lambdas: &[f64],
+        quality: FitQuality,
     ) -> Result<Vec<Values>> {
         let (grid, neighborhood, control) = (self.spec, &self.neighborhood, self.control);
         let value = |query: usize, scores: Vec<f64>| {
@@ -252,8 +253,8 @@ impl Session<'_> {
             };
             lambdas.iter().map(fit).collect::<Result<_>>()?
         } else if let Some(map) = streams {
-            let functions = neighborhood.streamed_path(&trial.neighbors, (spec, map), lambdas, control)?;
-            let scores = streamed_scores(map, &functions, (judge, &trial.queries), control)?;
+            let functions = neighborhood.streamed_path(&trial.neighbors, spec, map, lambdas, control)?;
+            let scores = streamed_scores(map, &functions, judge, &trial.queries, control)?;
             let values = |number: usize, scores: Vec<Vec<f64>>| {
                 control.check()?;
                 scores.into_iter().map(|scores| value(trial.queries[number], scores)).collect()

@@ -159,7 +159,7 @@ impl TrainingSpec for PerceptronSpec {
             if self.order == EpochOrder::Random {
                 random.shuffle(&mut order);
             }
-            learn(&mut perceptron, &data, &order, &mut counted, (&mut memory, control))?;
+            learn(&mut perceptron, &data, &order, &mut counted, &mut memory, control)?;
         }
         // 3. Bounds of the losses.
         let bounds = bounds::report(&perceptron, &start, &data, &counted, control)?;
@@ -204,7 +204,7 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
     control.expect(data.n_queries());
     let order: Vec<usize> = (0..data.n_queries()).collect();
     let mut counted = vec![0; data.n_docs()];
-    learn(&mut perceptron, &data, &order, &mut counted, (&mut memory, control))?;
+    learn(&mut perceptron, &data, &order, &mut counted, &mut memory, control)?;
     let bounds = bounds::report(&perceptron, &start, &data, &counted, control)?;
     trained(perceptron, scaling, bounds)
 }
@@ -216,7 +216,8 @@ fn learn(
     data: &Dataset,
     order: &[usize],
     counted: &mut [u32],
-    (memory, control): (&mut Reservation, &Control),
+    memory: &mut Reservation,
+    control: &Control,
 ) -> Result<()> {
     for &query in order {
         control.check()?;

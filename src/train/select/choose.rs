@@ -86,7 +86,8 @@ impl<'a> HeldOut<'a> {
     /// on, if the caller gives some; `numbers`: see [`is_enough_data`](super::is_enough_data).
     pub fn new(
         validation: &ValidationSpec,
-        (data, source): (&'a Dataset, Option<&'a Dataset>),
+        data: &'a Dataset,
+        source: Option<&'a Dataset>,
         judged: impl Fn(&Dataset, usize) -> bool,
         numbers: f64,
         seed: u64,
@@ -386,12 +387,13 @@ impl<'a> Values<'a> {
         };
         let selection =
             Selection::new(&self.validation.metric, split, self.curve(), chosen).with_error(values);
-        let end_error = chosen.zip(selection.beside_end()).and_then(|ends| self.error_of_difference(ends));
+        let end_error =
+            chosen.zip(selection.beside_end()).and_then(|(one, other)| self.error_of_difference(one, other));
         Selection { end_error, ..selection }
     }
 
     /// The standard error of the paired difference of two candidates.
-    fn error_of_difference(&self, (one, other): (usize, usize)) -> Option<f64> {
+    fn error_of_difference(&self, one: usize, other: usize) -> Option<f64> {
         let difference =
             |(values, weight): &(Vec<Option<f64>>, f64)| Some((values[one]? - values[other]?, *weight));
         let differences: Vec<(f64, f64)> = self.queries.iter().filter_map(difference).collect();

@@ -206,7 +206,8 @@ impl Search {
     /// The score of a setting on a fold, given the value and the grades of each query.
     fn score<'a>(
         &self,
-        (setting, fold): (usize, usize),
+        setting: usize,
+        fold: usize,
         values: impl Iterator<Item = (Option<f64>, &'a [f64])>,
         seconds: f64,
     ) -> Score {
@@ -249,7 +250,7 @@ impl Search {
         let score = |setting: usize| {
             let values =
                 values.iter().zip(&labels).map(|(values, labels)| (values[setting], labels.as_slice()));
-            self.score((setting, fold), values, seconds)
+            self.score(setting, fold, values, seconds)
         };
         Ok((0..count).map(score).collect())
     }
@@ -276,7 +277,7 @@ impl Search {
         let model = self.model(spec, training, &rows.summaries, control)?;
         let values = self.values(&model, spec, &held_out, control)?;
         let values = values.iter().enumerate().map(|(query, values)| (values[0], held_out.labels(query)));
-        Ok(self.score((setting, fold), values, started.elapsed().as_secs_f64()))
+        Ok(self.score(setting, fold, values, started.elapsed().as_secs_f64()))
     }
 
     fn model(

@@ -62,7 +62,7 @@ fn scores_are_mean_preferences_on_both_routes() {
         let columns = map.columns(&test, 0..9, &control).unwrap();
         let (mut row, mut other) = (vec![0.0; map.dim()], vec![0.0; map.dim()]);
         let mut f = |j, l| {
-            map.preferences(&columns, (j, l), &mut row, &mut other);
+            map.preferences(&columns, j, l, &mut row, &mut other);
             dot(&row, &beta)
         };
         let found = map.scores(&test, &beta, &control).unwrap();

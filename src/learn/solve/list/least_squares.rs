@@ -19,8 +19,8 @@ use crate::data::{Dataset, Matrix};
 use crate::learn::kernel::SingleMap;
 use crate::learn::solve::{ListMethod, SolverDef, least_squares_bytes};
 use crate::math::{
-    Best, Method, Objective, PANEL, Panels, Point, Ridge, Row, SingleSums, Solution, StopRule, axpy,
-    difference, dot, iterate, lbfgs, panels_for, solve_path,
+    Best, Method, PANEL, Panels, Point, Ridge, Row, SingleSums, Solution, StopRule, axpy, difference, dot,
+    iterate, lbfgs, panels_for, solve_path,
 };
 
 const MOST_CORRECTIONS: usize = 5;
@@ -38,24 +38,28 @@ pub const LEAST_SQUARES: SolverDef = SolverDef {
 };
 
 fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
-    solve_all((problem, problem.center()), System::new(problem), problem.start(), (lambdas, rule), control)
+    let objective = Ridge { risk: problem, lambda: 0.0, center: problem.center() };
+    solve_all(objective, System::new(problem), problem.start(), lambdas, rule, control)
 }
 
 /// The solutions for each lambda, from the sums over documents, without a center.
 pub fn path_of_sums(gram: &Gram, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
     let system = System::Features(gram.clone());
-    solve_all((gram, None), Some(system), vec![0.0; gram.dim()], (lambdas, rule), control)
+    let objective = Ridge { risk: gram, lambda: 0.0, center: None };
+    solve_all(objective, Some(system), vec![0.0; gram.dim()], lambdas, rule, control)
 }
 
+/// Solves for each lambda in place of the one of `objective`.
 fn solve_all(
-    (risk, center): (&dyn Objective, Option<&[f64]>),
+    objective: Ridge<'_>,
     mut system: Option<System>,
     mut start: Vec<f64>,
-    (lambdas, rule): (&[f64], &StopRule),
+    lambdas: &[f64],
+    rule: &StopRule,
     control: &Control,
 ) -> Vec<Solution> {
     solve_path(lambdas, |lambda, _| {
-        let ridge = Ridge { risk, lambda, center };
+        let ridge = Ridge { lambda, ..objective };
         let direct = system.as_ref().and_then(|system| solve(ridge, system, &start, rule, control));
         direct.unwrap_or_else(|| {
             // Smaller lambdas would have no factor either.

@@ -167,7 +167,7 @@ impl<'p, 'a> LambdaFit<'p, 'a> {
         let change = difference(new_slopes, old_slopes);
         let linear = convex.transposed(&change);
         let constant = new_risk - old_risk - dot(&change, &at.image);
-        bundle.replace_risk(&objective, (&linear, constant), (at.w.clone(), at.image.clone()));
+        bundle.replace_risk(&objective, &linear, constant, at.w.clone(), at.image.clone());
         convex
     }
 

@@ -49,8 +49,8 @@ use crate::math::lanes;
 pub use block::PairBlock;
 pub use dual::ADMM;
 pub use newton::{
-    AskHinge, NEWTON, NEWTON_ON_PAIRS, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len,
-    hinge_sums_pairs, largest_chunk_count, product_bytes, solve_hinge,
+    AskHinge, NEWTON, NEWTON_ON_PAIRS, RemoteProblem, hinge_origin, hinge_origin_len, hinge_sums,
+    hinge_sums_len, hinge_sums_pairs, largest_chunk_count, product_bytes, solve_hinge,
 };
 pub use reduce::reduced_dim;
 pub use weights::PairWeighting;

@@ -152,8 +152,10 @@ impl Bundle {
     pub fn replace_risk(
         &mut self,
         objective: &Ridge<'_>,
-        (linear, constant): (&[f64], f64),
-        (w, image): (Vec<f64>, Vec<f64>),
+        linear: &[f64],
+        constant: f64,
+        w: Vec<f64>,
+        image: Vec<f64>,
     ) {
         let at_center = objective.center.map_or(0.0, |center| dot(linear, center));
         self.planes.add_linear(linear, constant + at_center);

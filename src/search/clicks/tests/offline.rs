@@ -54,7 +54,7 @@ impl TakesImpressions for Reader<'_> {
                 self.sums.add_click(group, row.position, std::iter::once(gain))?;
             }
             if let Some(influence) = self.influence {
-                influence.add_row((row.pair, row.position, row.clicked), &mut self.slopes[group]);
+                influence.add_row(row, &mut self.slopes[group]);
             }
         }
         Ok(())

@@ -87,12 +87,12 @@ fn train_rows(
     let SourceRows { data, roles, read_report } = read_judged(call, spec.input(), read_spec)?;
     let reading = limits.seconds();
     let (names, advice) = (data.names.clone(), roles.advice(options));
-    let fates = roles.fates(&data, &read_report, advice);
+    let column_report = roles.column_report(&data, &read_report, advice);
     let (ignored, settings) = (read_report.ignored.clone(), spec.settings()?);
     let of_rows = roles.training_columns(&ignored);
-    let rows = protocol::Rows { data, read_report, validation: None, roles: of_rows, advice, fates };
+    let rows = protocol::Rows { data, read_report, validation: None, roles: of_rows, advice, column_report };
     let signs = limits.run(|control| Signs::of(&rows, &settings, control))?;
-    let protocol::Rows { data, read_report: _read_report, roles: of_rows, fates, .. } = rows;
+    let protocol::Rows { data, read_report: _read_report, roles: of_rows, column_report, .. } = rows;
     let names = if names == position_names(names.len()) { Vec::new() } else { names };
     let columns = Columns { names, roles: named(of_rows) };
     let what = format_args!("packing {} documents", data.n_docs());
@@ -115,7 +115,7 @@ fn train_rows(
     };
     let mut finished = limits.run(train)?;
     finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    fates.add_to(&mut finished, algorithm, (options, advice));
+    column_report.add_to(&mut finished, algorithm, options, advice);
     let roles = roles.report(&ignored, &finished.model.card.categories);
     Ok(TrainedOnSource { finished, roles, reading })
 }

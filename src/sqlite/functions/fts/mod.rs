@@ -127,7 +127,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     let given = call.argument(1).filter(|value| *value != ValueRef::Null);
     let given = given.map(|value| text_argument("options", value)).transpose()?;
     let options = options::parse(given.as_deref(), Use::FtsQuery)?;
-    let how = (options.choice("words")?.unwrap_or_default(), options.flag("prefix"));
+    let words = options.choice("words")?.unwrap_or_default();
     // A lock at load time can have hidden FTS5; the statements that follow use it.
     if !matches!(call.state.fts5(), Some(Ok(()))) {
         call.with_connection(|connection| {
@@ -138,7 +138,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     let tokenize = options
         .text("table")
         .map(|table| move |text: &str| call.with_connection(|connection| tokens(connection, table, text)));
-    Ok(Output::Text(match_query(&text, how, tokenize)?))
+    Ok(Output::Text(match_query(&text, words, options.flag("prefix"), tokenize)?))
 }
 
 /// The tokens of a text in a table. A table without rows has none.

@@ -12,7 +12,7 @@ use crate::plot::{
     Bar, Bars, Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened,
 };
 use crate::sqlite::functions::compare::other_queries;
-use crate::sqlite::functions::evaluate::{Judged, Measured, judged, measure, metrics};
+use crate::sqlite::functions::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
 use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, open_model};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
@@ -100,7 +100,10 @@ fn name_of(call: &Call<'_>, request: &RankingCall<'_>) -> Result<String> {
 }
 
 /// Reads and scores the source of `ltr_plot(kind, model, source [, options])`, and draws.
-fn with_judged(call: &Call<'_>, draw: impl FnOnce(&Judged, &str) -> Result<String>) -> Result<String> {
+fn with_judged(
+    call: &Call<'_>,
+    draw: impl FnOnce(&ScoredDocuments, &str) -> Result<String>,
+) -> Result<String> {
     RankingCall::run(call, Use::Evaluate, |request| {
         let judged = judged(request)?;
         call.state.set_warnings(judged.warnings.clone());
@@ -114,8 +117,8 @@ pub fn calibration(call: &Call<'_>) -> Result<String> {
 }
 
 /// Draws the mean grade of bins of scores.
-pub fn draw_calibration(judged: &Judged, name: &str) -> Result<String> {
-    let Judged { data, scores, .. } = judged;
+pub fn draw_calibration(judged: &ScoredDocuments, name: &str) -> Result<String> {
+    let ScoredDocuments { data, scores, .. } = judged;
     let bins = bins_of(&data.offsets, scores, &data.relevance);
     let interval = |bin: &CalibrationBin| {
         let (low, high) = bin.range;
@@ -157,7 +160,7 @@ pub fn scores(call: &Call<'_>) -> Result<String> {
 }
 
 /// Draws the scores of each grade.
-pub fn draw_scores(judged: &Judged, name: &str) -> Result<String> {
+pub fn draw_scores(judged: &ScoredDocuments, name: &str) -> Result<String> {
     let group = |(name, values): (String, Vec<f64>)| Group { name, values };
     let ridges = Ridges {
         title: format!("Scores of {name}"),
@@ -171,7 +174,7 @@ pub fn draw_scores(judged: &Judged, name: &str) -> Result<String> {
 }
 
 /// The scores of the documents of each grade, the highest grade first; of many grades, ranges of about the same size.
-pub fn grade_groups(judged: &Judged) -> Vec<(String, Vec<f64>)> {
+pub fn grade_groups(judged: &ScoredDocuments) -> Vec<(String, Vec<f64>)> {
     let (scores, grades) = (&judged.scores, &judged.data.relevance);
     let mut order: Vec<usize> = (0..scores.len()).collect();
     sort_indices(&mut order, &|a, b| compare(grades[b], grades[a]));

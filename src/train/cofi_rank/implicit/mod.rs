@@ -218,16 +218,16 @@ impl TrainingSpec for ImplicitSpec {
         let (pairs, items) = self.pairs(&data)?;
         let session = Session { spec: &self.ranking, labels: self.labels(&pairs), control };
         // 1. Lambda, on held-out pairs or on a source.
-        let held = |other| Held::of((&other, self.implicit), (&data.query_ids, &items), &pairs);
+        let known = Known { users: data.query_ids, items, ratings: pairs };
+        let held = |other| Held::of(&other, self.implicit, &known);
         let source = validation.map(held).transpose()?;
-        let largest = if self.draws() { None } else { Some(largest_lambda(&pairs, control)?) };
+        let largest = if self.draws() { None } else { Some(largest_lambda(&known.ratings, control)?) };
         let lambdas = self.candidates(largest);
-        let found = self.select(&session, (&data.query_ids, &items, &pairs), source, lambdas)?;
+        let found = self.select(&session, &known, source, lambdas)?;
         // 2. All pairs, along the path of lambdas up to the chosen one.
-        let fit = self.fit_pairs(&session, &pairs, &found.path, Purpose::Model)?;
+        let fit = self.fit_pairs(&session, &known.ratings, &found.path, Purpose::Model)?;
         // 3. The model and its report.
         let warnings = self.warnings(&found, largest);
-        let known: Known = (data.query_ids, items, pairs);
         let trained = factored_model(&session, fit, found.lambda, known, Some(self.implicit))?;
         Ok(Trained { selection: found.selection, warnings, ..trained })
     }
@@ -309,7 +309,7 @@ pub(super) fn fit(
     let factors = Factors::new(pairs.n_users(), pairs.n_items, spec.rank, spec.seed)?;
     // Shares of users rank for users without pairs only.
     let mut fit = Fit { biases: shares(pairs), scale: 0.0, factors, log: Vec::new(), gap: None };
-    fit.improve((lambdas, spec.max_rounds), &mut purpose, began, &mut |fit, lambda| {
+    fit.improve(lambdas, spec.max_rounds, &mut purpose, began, &mut |fit, lambda| {
         problem.fit_users(&mut fit.factors, lambda, control)?;
         problem.fit_items(&mut fit.factors, lambda, control)?;
         control.step();

@@ -1,11 +1,11 @@
 //! Choosing lambda on held-out pairs: of all items that a user has no other pair with, those of held-out pairs should be first.
 
 use super::super::factors::{Fit, Purpose};
-use super::super::{Session, UseBiases, select_lambda};
+use super::super::{Known, Session, UseBiases, select_lambda};
 use super::ImplicitSpec;
 use crate::base::{Result, Ticks, parallel};
 use crate::cost::metric::Mean;
-use crate::data::{Dataset, Id, Ratings};
+use crate::data::{Dataset, Ratings};
 use crate::math::Random;
 use crate::model::Implicit;
 use crate::train::select::{Selection, SelectionRule, Split, TunedValue, Values};
@@ -31,11 +31,8 @@ impl Held {
     ///
     /// # Errors
     /// A count that is no weight of a pair.
-    pub(super) fn of(
-        (data, implicit): (&Dataset, Implicit),
-        (users, items): (&[Id], &[Id]),
-        pairs: &Ratings,
-    ) -> Result<Self> {
+    pub(super) fn of(data: &Dataset, implicit: Implicit, known: &Known) -> Result<Self> {
+        let Known { users, items, ratings: pairs } = known;
         let mut held = Self { users: Vec::new(), split: Split::SourceRatings, left_out: 0 };
         for query in 0..data.n_queries() {
             for row in data.rows(query) {
@@ -111,7 +108,7 @@ impl ImplicitSpec {
     pub(super) fn select(
         &self,
         session: &Session<'_>,
-        (users, items, pairs): (&[Id], &[Id], &Ratings),
+        known: &Known,
         source: Option<Held>,
         lambdas: Vec<f64>,
     ) -> Result<Found> {
@@ -121,8 +118,8 @@ impl ImplicitSpec {
         }
         // 1. The pairs that candidates are fitted to, and those that judge them.
         let (known, held) = match source {
-            Some(held) => (pairs.clone(), held),
-            None => self.hold_out(users, items, pairs),
+            Some(held) => (known.ratings.clone(), held),
+            None => self.hold_out(known),
         };
         let held = held.of_users(self.ranking.seed);
         // 2. The values of each user at each lambda.
@@ -158,7 +155,8 @@ impl ImplicitSpec {
     }
 
     /// The pairs that stay, and those that are held out of every user.
-    fn hold_out(&self, users: &[Id], items: &[Id], pairs: &Ratings) -> (Ratings, Held) {
+    fn hold_out(&self, known: &Known) -> (Ratings, Held) {
+        let Known { users, items, ratings: pairs } = known;
         let folds = select_lambda::folds(users, items, pairs, &self.ranking);
         let out = |pair: usize| folds.of_rating[pair] == Some(0);
         let of_user = |user: usize| {

@@ -300,7 +300,7 @@ impl<'a> Admm<'a> {
             }
             self.move_point(&progress);
             let rho = self.rho;
-            let parts = self.pass(&mut progress, |c, u, alpha| {
+            let (slack, gradient_gap) = self.pass(&mut progress, |c, u, alpha| {
                 let next = alpha + rho * c * u;
                 let next = if next > 0.0 { next } else { 0.0 };
                 if next < c { next } else { c }
@@ -308,7 +308,7 @@ impl<'a> Admm<'a> {
             progress.record();
             iterations += 1;
             if iterations % BALANCE_EVERY == 0 {
-                self.balance(parts, &mut factor);
+                self.balance(slack, gradient_gap, &mut factor);
             }
         }
     }
@@ -353,7 +353,7 @@ impl<'a> Admm<'a> {
     }
 
     /// Increases rho if the slack is the larger part of the gap, and decreases it if the gradient is.
-    fn balance(&mut self, (slack, gradient_gap): (f64, f64), factor: &mut f64) {
+    fn balance(&mut self, slack: f64, gradient_gap: f64, factor: &mut f64) {
         if slack > BALANCE_RATIO * gradient_gap {
             self.rho_ratio = *factor;
         } else if gradient_gap > BALANCE_RATIO * slack {

@@ -2,7 +2,7 @@
 #![allow(clippy::inline_always)]
 
 use super::hessian::{Precision, Products, add_long_zone};
-use super::pass::{self, Center, Half, PAD, Stored, Update};
+use super::pass::{self, Center, Half, PAD, ScaledQuery, Stored, Update};
 use super::sorted_pass;
 use super::woodbury::ZonePair;
 use crate::learn::solve::PairBlock;
@@ -197,17 +197,16 @@ simd! {
 /// Passes over the pairs of one query around its stored centers, or around 1/2 without any.
 #[inline(always)]
 fn pass_query(
-    start: &[u32],
-    scaled: (&[Lanes], f64),
+    query: ScaledQuery<'_>,
     centers: &[Lanes],
     weights: impl EightWeights,
     rows: &mut Vec<pass::RowSums>,
     g: &mut [Lanes],
 ) -> (f64, f64) {
     if centers.is_empty() {
-        pass::pass(start, scaled, &mut Half, weights, rows, g)
+        pass::pass(query, &mut Half, weights, rows, g)
     } else {
-        pass::pass(start, scaled, &mut Stored(centers), weights, rows, g)
+        pass::pass(query, &mut Stored(centers), weights, rows, g)
     }
 }
 
@@ -226,14 +225,15 @@ simd! {
             scale(scores, inverse, scaled);
             // 2. Its pairs, around the stored centers if there are any.
             g.fill(Lanes::ZERO);
-            let (start, centers) = (part.block.start(), centers.get(part.pairs..).unwrap_or_default());
+            let query = ScaledQuery { start: part.block.start(), scores: scaled, one: inverse };
+            let centers = centers.get(part.pairs..).unwrap_or_default();
             let (hinge, alpha) = match part.block.weights() {
                 None if centers.is_empty() && sorted_pass::is_long(part.block) => {
                     let (loss, total) = sorted_pass::pass(part.block, scores, delta, g);
                     (loss * inverse, total)
                 }
-                None => pass_query(start, (scaled, inverse), centers, Equal, rows, g),
-                Some(weights) => pass_query(start, (scaled, inverse), centers, weights, rows, g),
+                None => pass_query(query, centers, Equal, rows, g),
+                Some(weights) => pass_query(query, centers, weights, rows, g),
             };
             // 3. Its sums with their weight.
             sums.loss += part.weight * (hinge * delta);
@@ -266,18 +266,20 @@ fn become_precise(products: &mut Products, parts: &[ChunkQuery<'_>], precision: 
 #[inline(always)]
 fn find_zone(
     part: &ChunkQuery<'_>,
-    (accepted, scaled): (&[Lanes], &mut [Lanes]),
+    accepted: &[Lanes],
+    scaled: &mut [Lanes],
     inverse: f64,
     centers: &[Lanes],
     zone: &mut Vec<(u32, u32)>,
 ) {
     let scaled = &mut scaled[..part.blocks];
     scale(&accepted[part.range()], inverse, scaled);
+    let query = ScaledQuery { start: part.block.start(), scores: scaled, one: inverse };
     zone.clear();
     if centers.is_empty() {
-        pass::zone(part.block.start(), scaled, inverse, &Half, zone);
+        pass::zone(query, &Half, zone);
     } else {
-        pass::zone(part.block.start(), scaled, inverse, &Stored(&centers[part.pairs..]), zone);
+        pass::zone(query, &Stored(&centers[part.pairs..]), zone);
     }
 }
 
@@ -291,7 +293,7 @@ simd! {
             if centers.is_empty() && sorted_pass::is_long(part.block) {
                 return None;
             }
-            find_zone(part, (accepted, scaled), inverse, centers, zone);
+            find_zone(part, accepted, scaled, inverse, centers, zone);
             if pairs.len() + zone.len() > most {
                 return None;
             }
@@ -317,7 +319,7 @@ simd! {
                 *zone_pairs += add_long_zone(part.block, &accepted[part.range()], delta, part.weight, out);
                 continue;
             }
-            find_zone(part, (accepted, scaled), inverse, centers, zone);
+            find_zone(part, accepted, scaled, inverse, centers, zone);
             *zone_pairs += zone.len() as u64;
             products.add_pairs(part.block, zone, part.weight * inverse, out);
         }
@@ -351,7 +353,8 @@ simd! {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             let mut update = Update(&mut centers[part.pairs..]);
-            pass::pass(part.block.start(), (scaled, inverse), &mut update, Equal, rows, &mut g[part.range()]);
+            let query = ScaledQuery { start: part.block.start(), scores: scaled, one: inverse };
+            pass::pass(query, &mut update, Equal, rows, &mut g[part.range()]);
         }
     }
 }

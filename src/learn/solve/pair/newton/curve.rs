@@ -220,8 +220,8 @@ simd! {
             let (block, scores) = (part.block, &accepted[part.range()]);
             let (factor, start) = (-part.weight, block.start());
             match block.weights() {
-                None => pair_weights(curve, (factor, Equal), start, scores, &mut weights),
-                Some(own) => pair_weights(curve, (factor, own), start, scores, &mut weights),
+                None => pair_weights(curve, factor, Equal, start, scores, &mut weights),
+                Some(own) => pair_weights(curve, factor, own, start, scores, &mut weights),
             }
             laplacian_times(block, &weights, part.blocks, &mut laplacian);
             gram::add_gram(block.x(), &laplacian, block.width(), block.n_docs(), out);
@@ -233,7 +233,8 @@ simd! {
 #[inline(always)]
 fn pair_weights<C: Curve>(
     curve: C,
-    (factor, own): (f64, impl EightWeights),
+    factor: f64,
+    own: impl EightWeights,
     start: &[u32],
     scores: &[Lanes],
     weights: &mut Vec<Lanes>,

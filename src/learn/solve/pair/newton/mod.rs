@@ -22,7 +22,8 @@ use crate::learn::solve::{PairMethod, Solution, SolverDef, StopRule};
 use crate::math::{LANES, SingleProducts, solve_path};
 
 pub use remote_rows::{
-    AskHinge, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, solve_hinge,
+    AskHinge, RemoteProblem, hinge_origin, hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs,
+    solve_hinge,
 };
 pub use space::largest_chunk_count;
 pub use woodbury::product_bytes;

@@ -81,6 +81,16 @@ impl Center for Update<'_> {
     }
 }
 
+/// A query with its scores divided by delta.
+#[derive(Clone, Copy)]
+pub(super) struct ScaledQuery<'a> {
+    /// The first lower document of each document.
+    pub start: &'a [u32],
+    pub scores: &'a [Lanes],
+    /// 1 / delta.
+    pub one: f64,
+}
+
 /// Number of blocks of eight pairs of a query, and of stored centers.
 pub(super) fn pair_blocks(start: &[u32]) -> usize {
     let blocks = lanes::blocks_for(start.len());
@@ -99,13 +109,13 @@ pub(super) struct RowSums {
 /// document: compilers keep sums in wide registers only if all their lanes are stored.
 #[inline(always)]
 pub(super) fn pass(
-    start: &[u32],
-    (scaled, one): (&[Lanes], f64),
+    query: ScaledQuery<'_>,
     center: &mut impl Center,
     weights: impl EightWeights,
     rows: &mut Vec<RowSums>,
     g: &mut [Lanes],
 ) -> (f64, f64) {
+    let ScaledQuery { start, scores: scaled, one } = query;
     let n = start.len();
     rows.resize(n, RowSums::default());
     let mut ticks = Ticks::default();
@@ -126,10 +136,11 @@ pub(super) fn pass(
         let mut hidden = scores[0];
         hidden.add_scaled(1.0, &HIDE[first % LANES]);
         let times = |values: Lanes| weights.times(a, lower, values);
-        eight_pairs((shift, &hidden), center, index, times, &mut columns[0], &mut row);
+        let violations = |scores: &Lanes| scores.map(|score| shift + score);
+        eight_pairs(&violations(&hidden), center, index, times, &mut columns[0], &mut row);
         for (offset, (scores, column)) in scores.iter().zip(columns).enumerate().skip(1) {
             let times = |values: Lanes| weights.times(a, lower + offset, values);
-            eight_pairs((shift, scores), center, index + offset, times, column, &mut row);
+            eight_pairs(&violations(scores), center, index + offset, times, column, &mut row);
         }
         index += scores.len();
         *sums = row;
@@ -145,10 +156,10 @@ pub(super) fn pass(
     (hinge.fold(), total)
 }
 
-/// Eight pairs of one document; `times` multiplies by their weights.
+/// Eight pairs of one document with these u / delta; `times` multiplies by their weights.
 #[inline(always)]
 fn eight_pairs(
-    (shift, scores): (f64, &Lanes),
+    violations: &Lanes,
     center: &mut impl Center,
     index: usize,
     times: impl Fn(Lanes) -> Lanes,
@@ -158,7 +169,7 @@ fn eight_pairs(
     let middle = center.get(index);
     let (mut p, mut violation) = (Lanes::ZERO, Lanes::ZERO);
     for lane in 0..LANES {
-        let u = shift + scores.0[lane];
+        let u = violations.0[lane];
         let t = u + middle.0[lane];
         let t = if t > 0.0 { t } else { 0.0 };
         p.0[lane] = if t < 1.0 { t } else { 1.0 };
@@ -175,13 +186,8 @@ fn eight_pairs(
 
 /// Lists the pairs (a, b) of the quadratic zone, 0 < p0 + u / delta < 1, in the order of a.
 #[inline(always)]
-pub(super) fn zone(
-    start: &[u32],
-    scaled: &[Lanes],
-    one: f64,
-    center: &impl Center,
-    pairs: &mut Vec<(u32, u32)>,
-) {
+pub(super) fn zone(query: ScaledQuery<'_>, center: &impl Center, pairs: &mut Vec<(u32, u32)>) {
+    let ScaledQuery { start, scores: scaled, one } = query;
     let n = start.len();
     let mut ticks = Ticks::default();
     let mut index = 0;
@@ -264,18 +270,17 @@ mod tests {
             }
         }
         let mut g = vec![Lanes::ZERO; 2];
-        let (scaled_hinge, sum) =
-            pass(&START, (&scaled, 1.0 / delta), &mut Half, Equal, &mut Vec::new(), &mut g);
+        let query = ScaledQuery { start: &START, scores: &scaled, one: 1.0 / delta };
+        let (scaled_hinge, sum) = pass(query, &mut Half, Equal, &mut Vec::new(), &mut g);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
         (0..11).for_each(|i| assert!((lanes::get(&g, i) - expected[i]).abs() < 1e-12));
         let mut found = Vec::new();
-        zone(&START, &scaled, 1.0 / delta, &Half, &mut found);
+        zone(query, &Half, &mut found);
         found.sort_unstable();
         assert_eq!(found, zone_pairs);
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
-        let sums =
-            pass(&START, (&scaled, 1.0 / delta), &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);
+        let sums = pass(query, &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);
         assert_eq!((sums, again), ((scaled_hinge, sum), g));
     }
 

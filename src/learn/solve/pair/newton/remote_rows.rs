@@ -86,17 +86,31 @@ pub fn hinge_sums_pairs(dim: usize) -> usize {
 /// Sums of the hinge at a point (first argument) with two widths.
 pub type AskHinge<'a> = &'a dyn Fn(&[f64], [f64; 2]) -> Vec<f64>;
 
-/// Solves for one lambda. `origin`: that of [`hinge_origin`].
+/// A problem with the hinge whose rows are elsewhere.
+pub struct RemoteProblem<'a> {
+    /// Number of features.
+    pub dim: usize,
+    /// The numbers of [`hinge_origin`].
+    pub origin: &'a [f64],
+    /// Number of pairs.
+    pub pairs: u64,
+    /// Lambda of the penalty.
+    pub lambda: f64,
+    /// The first point, if not 0.
+    pub start: Option<&'a [f64]>,
+}
+
+/// Solves for one lambda.
 ///
 /// # Errors
 /// A lambda out of range.
 pub fn solve_hinge(
-    (origin, pairs): (&[f64], u64),
-    (lambda, start): (f64, Option<&[f64]>),
+    problem: &RemoteProblem<'_>,
+    ask: AskHinge<'_>,
     rule: &StopRule,
     control: &Control,
-    (dim, ask): (usize, AskHinge<'_>),
 ) -> Result<Solution> {
+    let RemoteProblem { dim, origin, pairs, lambda, start } = *problem;
     let problem = PairProblem::new(dim, Vec::new(), lambda)?;
     let (head, moment) = origin.split_at(1 + dim);
     let (width, pair_sum) = (lanes::blocks_for(dim), lanes::from_slice(&head[1..]));

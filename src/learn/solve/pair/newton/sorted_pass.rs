@@ -210,7 +210,7 @@ fn move_range<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::hessian::Products;
-    use super::super::pass::{self, Half, PAD};
+    use super::super::pass::{self, Half, PAD, ScaledQuery};
     use super::*;
     use crate::learn::solve::pair::weights::Equal;
     use crate::math::Random;
@@ -234,22 +234,15 @@ mod tests {
                 let (mut g, mut expected) =
                     (vec![Lanes::ZERO; scores.len()], vec![Lanes::ZERO; scores.len()]);
                 let (loss, sum) = pass(&block, &scores, delta, &mut g);
-                let one = 1.0 / delta;
-                let (hinge, total) = pass::pass(
-                    block.start(),
-                    (&scaled, one),
-                    &mut Half,
-                    Equal,
-                    &mut Vec::new(),
-                    &mut expected,
-                );
+                let query = ScaledQuery { start: block.start(), scores: &scaled, one: 1.0 / delta };
+                let (hinge, total) = pass::pass(query, &mut Half, Equal, &mut Vec::new(), &mut expected);
                 let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
                 assert!(near(loss, hinge * delta) && near(sum, total), "{n} {delta}");
                 assert!((0..n).all(|a| near(lanes::get(&g, a), lanes::get(&expected, a))), "{n} {delta}");
                 let mut zone = Vec::new();
                 let Zone { rows, laplacian, pairs } = Zone::of(&block, &scores, delta, 1);
                 assert_eq!(rows, block.x());
-                pass::zone(block.start(), &scaled, one, &Half, &mut zone);
+                pass::zone(query, &Half, &mut zone);
                 // Pairs at an end of the zone have no influence on the loss.
                 assert!(pairs.abs_diff(zone.len() as u64) <= 4 + zone.len() as u64 / 4, "{n} {delta}");
                 if different == 1000 {

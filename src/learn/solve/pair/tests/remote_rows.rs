@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::learn::solve::{StopRule, hinge_origin, hinge_sums, solve_hinge};
+use crate::learn::solve::{RemoteProblem, StopRule, hinge_origin, hinge_sums, solve_hinge};
 
 /// The solution of a problem whose rows are asked, and the number of questions.
 fn asked(problem: &PairProblem<'_>, tolerance: f64) -> (Solution, usize) {
@@ -15,8 +15,9 @@ fn asked(problem: &PairProblem<'_>, tolerance: f64) -> (Solution, usize) {
     };
     let origin = hinge_origin(problem, &control);
     let rule = StopRule { tolerance, max_iterations: 1000 };
-    let rows = (problem.dim(), &ask as &dyn Fn(&[f64], [f64; 2]) -> Vec<f64>);
-    let solution = solve_hinge((&origin, pairs), (problem.lambda(), None), &rule, &control, rows).unwrap();
+    let remote =
+        RemoteProblem { dim: problem.dim(), origin: &origin, pairs, lambda: problem.lambda(), start: None };
+    let solution = solve_hinge(&remote, &ask, &rule, &control).unwrap();
     (solution, questions.get())
 }
 

@@ -1,26 +1,19 @@
-//! What became of each column of a training source.
-//!
-//! Rules (docs/reference/rules.md, 2):
-//! * 2.16: Each column is a role, a feature, an id, or left out with a reason. The report says which.
-//! * 2.17: A column that is left out, but looks as if it was meant, is a warning. One that the option `columns` ignores is none.
+//! The rules for the columns of a training source: what a column becomes, why, and what looks wrong with it.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::base::{ColumnAdvice, Params, shorten, text_number};
+use crate::base::{ColumnAdvice, shorten, text_number};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, facts_of_feature, is_date,
     is_like_code, is_like_date, is_like_id, is_like_number, is_month, is_range_of_numbers, number_in_text,
     spelling_variants,
 };
-use crate::learn::fit::QueryDependence;
-use crate::model::TrainingColumns;
-use crate::train::algorithm::AlgorithmDef;
 use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
-use crate::train::report::{Finished, is_part};
+use crate::train::report::is_part;
 
 /// Queries that share a value of a query feature whose spelling is compared.
 const FREQUENT: usize = 3;
@@ -61,120 +54,17 @@ pub enum Usage {
 
 /// What became of a column.
 #[derive(Debug, Clone, Serialize)]
-pub struct ColumnFate {
-    name: String,
+pub struct ReportedColumn {
+    pub(super) name: String,
     /// "role", "feature", "category", "id" or "left_out".
-    fate: &'static str,
+    pub(super) fate: &'static str,
     /// Which role, why it is a category, or why it is left out.
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     /// What was found in it, if it was looked at.
-    facts: Option<Facts>,
+    pub(super) facts: Option<Facts>,
     /// What looks wrong, and how to mend it. An empty text means that the warning of another column also names this column.
     #[serde(skip)]
-    warning: Option<String>,
-}
-
-/// What became of all columns, in their order.
-#[derive(Debug, Default)]
-pub struct Fates(Vec<ColumnFate>);
-
-impl Fates {
-    /// The fates of the columns of these rows. `takes_categories`: whether columns of text may be categories.
-    pub fn of(
-        columns: &[ReadColumn<'_>],
-        data: &Dataset,
-        read: &ReadReport,
-        (takes_categories, advice): (bool, ColumnAdvice<'_>),
-    ) -> Self {
-        let source = ColumnRules { data, advice, takes_categories, documents: OnceCell::new() };
-        Self(columns.iter().map(|column| source.fate_of(column, read)).collect())
-    }
-
-    /// What is known of the columns of packed rows, for a report. `features`: their names, if they have names.
-    pub fn of_packs(roles: &TrainingColumns, features: &[String]) -> Value {
-        let parameters = [("query", "query_id"), ("doc", "doc_id"), ("relevance", "relevance")];
-        let needed = parameters.map(|(role, name)| (roles.of(role).unwrap_or(name), Some(role)));
-        let weights = ["weight", "doc_weight"].into_iter();
-        let weights = weights.filter_map(|role| Some((roles.of(role)?, Some(role))));
-        let vector = features.is_empty().then_some(("features", Some("features")));
-        let named = features.iter().map(|name| (name.as_str(), None));
-        let fate = |(name, role): (&str, Option<&str>)| ColumnFate {
-            name: name.to_owned(),
-            fate: role.map_or("feature", |_| "role"),
-            reason: role.map(str::to_owned),
-            facts: None,
-            warning: None,
-        };
-        needed.into_iter().chain(weights).chain(vector).chain(named).map(|known| json!(fate(known))).collect()
-    }
-
-    /// Adds them to a training that has finished, with warnings about columns that look as if they were meant.
-    pub fn add_to(
-        mut self,
-        finished: &mut Finished,
-        algorithm: &AlgorithmDef,
-        (options, advice): (&Params, ColumnAdvice<'_>),
-    ) {
-        self.check_query_features(finished, algorithm, options);
-        // A column of documents cannot be ignored.
-        let (ignorable, others): (Vec<_>, Vec<_>) = (self.0.iter())
-            .filter_map(|column| Some((column, column.warning.as_deref()?)))
-            .partition(|(column, _)| column.reason.as_deref() != Some("doc"));
-        finished.warnings.extend(others.iter().map(|(_, line)| (*line).to_owned()));
-        let names: Vec<&str> = ignorable.iter().map(|(column, _)| &*column.name).collect();
-        let mut lines: Vec<String> =
-            ignorable.iter().map(|(_, line)| (*line).to_owned()).filter(|line| !line.is_empty()).collect();
-        let ignore = advice.ignore(&names);
-        match &mut lines[..] {
-            [] => {}
-            [only] => *only = format!("{only}{}{ignore}", if only.contains("; ") { ", or " } else { "; " }),
-            _ => lines.push(format!("if the columns that these warnings name are not meant, {ignore}")),
-        }
-        finished.warnings.extend(lines);
-        finished.columns = json!(self.0);
-    }
-
-    /// Tells if the source has query features that the model does not use. Trees try them; the option `query_features` is a choice.
-    fn check_query_features(&mut self, finished: &Finished, algorithm: &AlgorithmDef, options: &Params) {
-        // Packs have no query features.
-        let in_buckets = finished.model.card.settings.get("buckets").is_some();
-        let uses = (algorithm.reads)("query_columns");
-        if uses && !in_buckets || options.has("query_features") {
-            return;
-        }
-        let (ranker, known) = (&finished.model.ranker, finished.model.ranker.named_query_features());
-        // A column of vectors has another name than its values.
-        let is_seen = |column: &ColumnFate| {
-            let position = known.iter().position(|name| name.eq_ignore_ascii_case(&column.name));
-            position.map_or(!known.is_empty(), |position| ranker.sees_query_feature(position))
-        };
-        let (algorithm, way_out) = match algorithm.name {
-            name if uses => (format!("{name} in buckets"), "train without buckets"),
-            name => (name.to_owned(), "use an algorithm such as q_svm or boosted_trees"),
-        };
-        let is_unused =
-            |column: &&mut ColumnFate| column.reason.as_deref() == Some("query_features") && !is_seen(column);
-        let mut unused: Vec<&mut ColumnFate> = self.0.iter_mut().filter(is_unused).collect();
-        let names: Vec<String> = unused.iter().map(|column| column.name.clone()).collect();
-        for column in &mut unused {
-            column.reason = Some(format!("query_features, which {algorithm} does not use"));
-        }
-        // No warning if the queries were compared and do not differ.
-        let differ = finished.dependence.filter(QueryDependence::differ);
-        let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
-        let Some(first) = first else { return };
-        // Others may be what tells it.
-        let although = differ
-            .filter(|_| known.is_empty())
-            .map(|found| format!(", although they tell what queries prefer ({found})"));
-        let line = format!(
-            "{algorithm} does not use the query features \"{}\"{}; {way_out}",
-            names.join("\", \""),
-            although.unwrap_or_default(),
-        );
-        first.warning = Some(line);
-        unused[1..].iter_mut().for_each(|column| column.warning = Some(String::new()));
-    }
+    pub(super) warning: Option<String>,
 }
 
 /// A warning if two of the frequent values of a column are probably one.
@@ -251,12 +141,12 @@ fn seen_id(id: &Id) -> Seen<'_> {
 }
 
 /// The rules for the columns of a source.
-struct ColumnRules<'a> {
-    data: &'a Dataset,
-    advice: ColumnAdvice<'a>,
-    takes_categories: bool,
+pub(super) struct ColumnRules<'a> {
+    pub(super) data: &'a Dataset,
+    pub(super) advice: ColumnAdvice<'a>,
+    pub(super) takes_categories: bool,
     /// Different documents.
-    documents: OnceCell<usize>,
+    pub(super) documents: OnceCell<usize>,
 }
 
 /// Fate, reason and warning.
@@ -267,11 +157,12 @@ fn left_out(reason: impl Into<String>, warning: Option<String>) -> Decision {
 }
 
 impl ColumnRules<'_> {
-    fn fate_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ColumnFate {
+    /// What became of a column.
+    pub(super) fn fate_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ReportedColumn {
         let (name, data) = (column.name, self.data);
         let is_name = |known: &String| known.eq_ignore_ascii_case(name);
         let fate = |(fate, reason, warning): (&'static str, Option<String>, Option<String>), facts| {
-            ColumnFate { name: name.to_owned(), fate, reason, facts, warning }
+            ReportedColumn { name: name.to_owned(), fate, reason, facts, warning }
         };
         let (is_category, like_role) = match column.usage {
             Usage::Role(role) => {

@@ -1,0 +1,123 @@
+//! What became of each column of a training source.
+//!
+//! Rules (docs/reference/rules.md, 2):
+//! * 2.16: Each column is a role, a feature, an id, or left out with a reason. The report says which.
+//! * 2.17: A column that is left out, but looks as if it was meant, is a warning. One that the option `columns` ignores is none.
+
+use std::cell::OnceCell;
+
+use serde_json::{Value, json};
+
+use crate::base::{ColumnAdvice, Params};
+use crate::data::{Dataset, ReadReport};
+use crate::learn::fit::QueryDependence;
+use crate::model::TrainingColumns;
+use crate::train::algorithm::AlgorithmDef;
+use crate::train::column_rules::{ColumnRules, ReadColumn, ReportedColumn};
+use crate::train::report::Finished;
+
+/// What became of all columns, in their order.
+#[derive(Debug, Default)]
+pub struct ColumnReport(Vec<ReportedColumn>);
+
+impl ColumnReport {
+    /// What became of the columns of these rows. `takes_categories`: whether columns of text may be categories.
+    pub fn of(
+        columns: &[ReadColumn<'_>],
+        data: &Dataset,
+        read: &ReadReport,
+        takes_categories: bool,
+        advice: ColumnAdvice<'_>,
+    ) -> Self {
+        let source = ColumnRules { data, advice, takes_categories, documents: OnceCell::new() };
+        Self(columns.iter().map(|column| source.fate_of(column, read)).collect())
+    }
+
+    /// What is known of the columns of packed rows, for a report. `features`: their names, if they have names.
+    pub fn of_packs(roles: &TrainingColumns, features: &[String]) -> Value {
+        let parameters = [("query", "query_id"), ("doc", "doc_id"), ("relevance", "relevance")];
+        let needed = parameters.map(|(role, name)| (roles.of(role).unwrap_or(name), Some(role)));
+        let weights = ["weight", "doc_weight"].into_iter();
+        let weights = weights.filter_map(|role| Some((roles.of(role)?, Some(role))));
+        let vector = features.is_empty().then_some(("features", Some("features")));
+        let named = features.iter().map(|name| (name.as_str(), None));
+        let fate = |(name, role): (&str, Option<&str>)| ReportedColumn {
+            name: name.to_owned(),
+            fate: role.map_or("feature", |_| "role"),
+            reason: role.map(str::to_owned),
+            facts: None,
+            warning: None,
+        };
+        needed.into_iter().chain(weights).chain(vector).chain(named).map(|known| json!(fate(known))).collect()
+    }
+
+    /// Adds them to a training that has finished, with warnings about columns that look as if they were meant.
+    pub fn add_to(
+        mut self,
+        finished: &mut Finished,
+        algorithm: &AlgorithmDef,
+        options: &Params,
+        advice: ColumnAdvice<'_>,
+    ) {
+        self.check_query_features(finished, algorithm, options);
+        // A column of documents cannot be ignored.
+        let (ignorable, others): (Vec<_>, Vec<_>) = (self.0.iter())
+            .filter_map(|column| Some((column, column.warning.as_deref()?)))
+            .partition(|(column, _)| column.reason.as_deref() != Some("doc"));
+        finished.warnings.extend(others.iter().map(|(_, line)| (*line).to_owned()));
+        let names: Vec<&str> = ignorable.iter().map(|(column, _)| &*column.name).collect();
+        let mut lines: Vec<String> =
+            ignorable.iter().map(|(_, line)| (*line).to_owned()).filter(|line| !line.is_empty()).collect();
+        let ignore = advice.ignore(&names);
+        match &mut lines[..] {
+            [] => {}
+            [only] => *only = format!("{only}{}{ignore}", if only.contains("; ") { ", or " } else { "; " }),
+            _ => lines.push(format!("if the columns that these warnings name are not meant, {ignore}")),
+        }
+        finished.warnings.extend(lines);
+        finished.columns = json!(self.0);
+    }
+
+    /// Tells if the source has query features that the model does not use. Trees try them; the option `query_features` is a choice.
+    fn check_query_features(&mut self, finished: &Finished, algorithm: &AlgorithmDef, options: &Params) {
+        // Packs have no query features.
+        let in_buckets = finished.model.card.settings.get("buckets").is_some();
+        let uses = (algorithm.reads)("query_columns");
+        if uses && !in_buckets || options.has("query_features") {
+            return;
+        }
+        let (ranker, known) = (&finished.model.ranker, finished.model.ranker.named_query_features());
+        // A column of vectors has another name than its values.
+        let is_seen = |column: &ReportedColumn| {
+            let position = known.iter().position(|name| name.eq_ignore_ascii_case(&column.name));
+            position.map_or(!known.is_empty(), |position| ranker.sees_query_feature(position))
+        };
+        let (algorithm, way_out) = match algorithm.name {
+            name if uses => (format!("{name} in buckets"), "train without buckets"),
+            name => (name.to_owned(), "use an algorithm such as q_svm or boosted_trees"),
+        };
+        let is_unused = |column: &&mut ReportedColumn| {
+            column.reason.as_deref() == Some("query_features") && !is_seen(column)
+        };
+        let mut unused: Vec<&mut ReportedColumn> = self.0.iter_mut().filter(is_unused).collect();
+        let names: Vec<String> = unused.iter().map(|column| column.name.clone()).collect();
+        for column in &mut unused {
+            column.reason = Some(format!("query_features, which {algorithm} does not use"));
+        }
+        // No warning if the queries were compared and do not differ.
+        let differ = finished.dependence.filter(QueryDependence::differ);
+        let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
+        let Some(first) = first else { return };
+        // Others may be what tells it.
+        let although = differ
+            .filter(|_| known.is_empty())
+            .map(|found| format!(", although they tell what queries prefer ({found})"));
+        let line = format!(
+            "{algorithm} does not use the query features \"{}\"{}; {way_out}",
+            names.join("\", \""),
+            although.unwrap_or_default(),
+        );
+        first.warning = Some(line);
+        unused[1..].iter_mut().for_each(|column| column.warning = Some(String::new()));
+    }
+}
