@@ -8,7 +8,7 @@
 use super::dense::dot;
 use super::lanes::{self, LANES, Lanes, Tile};
 use super::simd::simd;
-use crate::base::Ticks;
+use crate::base::{Ticks, checkpoint};
 
 /// Operations, for [`Ticks`], of the product of two blocks.
 const TILE_COST: usize = 64;
@@ -29,10 +29,41 @@ pub fn factor_and_solve(h: &mut [Lanes], dim: usize, b: &mut [Lanes]) -> bool {
     positive
 }
 
+/// The factor of a matrix.
+pub struct Factor {
+    u: Vec<Lanes>,
+    dim: usize,
+}
+
+impl Factor {
+    /// The factor of the matrix with these entries on and above the diagonal; `None` if it is not positive definite.
+    pub fn of(dim: usize, entry: impl Fn(usize, usize) -> f64) -> Option<Self> {
+        let width = lanes::blocks_for(dim);
+        let mut h = vec![Lanes::ZERO; LANES * width * width];
+        for i in 0..dim {
+            checkpoint();
+            (i..dim).for_each(|j| *lanes::get_mut(&mut h[i * width..], j) = entry(i, j));
+        }
+        Self::of_blocks(h, dim)
+    }
+
+    /// The same for a matrix in blocks.
+    pub fn of_blocks(mut h: Vec<Lanes>, dim: usize) -> Option<Self> {
+        factor(&mut h, lanes::blocks_for(dim), dim).then_some(Self { u: h, dim })
+    }
+
+    /// The solution of H x = b.
+    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
+        let mut x = lanes::from_slice(b);
+        solve(&self.u, x.len(), self.dim, &mut x);
+        lanes::to_vec(&x, self.dim)
+    }
+}
+
 simd! {
     /// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. False, with H overwritten, if H is not
     /// positive definite in double precision. An entry has the products with the rows above it subtracted in their order.
-    pub fn factor<'m>(h: &'m mut [Lanes], width: usize, dim: usize) -> bool {
+    fn factor<'m>(h: &'m mut [Lanes], width: usize, dim: usize) -> bool {
         let diagonal: Vec<f64> = (0..dim).map(|i| lanes::get(&h[i * width..], i)).collect();
         let mut ticks = Ticks::default();
         for first in (0..width).step_by(PANELS) {
@@ -113,7 +144,7 @@ fn subtract_tiles(panels: &[Lanes], width: usize, row_block: usize, column: usiz
 
 simd! {
     /// Solves U' U x = b in place, with the factor of [`factor`].
-    pub fn solve<'m>(u: &'m [Lanes], width: usize, dim: usize, b: &'m mut [Lanes]) {
+    fn solve<'m>(u: &'m [Lanes], width: usize, dim: usize, b: &'m mut [Lanes]) {
         // 1. U' y = b, forward.
         for k in 0..dim {
             let row = &u[k * width..(k + 1) * width];

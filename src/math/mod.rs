@@ -31,7 +31,7 @@ pub mod single_sums;
 pub mod splits;
 
 pub use assignment::{BlockRanking, Ranking, maximize, sort_documents};
-pub use cholesky::factor_and_solve;
+pub use cholesky::{Factor, factor_and_solve};
 pub use dense::{BOUNDED, Element, LARGEST, are_bounded, distance, dot, dot_by, is_positive};
 pub use eigen::Eigen;
 pub use lanes::{LANES, Lanes, TILE, Tile, tiles_for};

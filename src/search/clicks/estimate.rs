@@ -19,7 +19,7 @@ use std::convert::Infallible;
 use super::Cell;
 use super::counts::{Numbers, number_of};
 use crate::base::Ticks;
-use crate::math::{LANES, Lanes, cholesky, lanes, sort_items};
+use crate::math::{Factor, sort_items};
 
 /// Strength of the prior of a pair, in rows with the mean rate.
 pub const PRIOR: f64 = 2.0;
@@ -328,11 +328,8 @@ impl Problem<'_> {
         if free == 0 || free > MOST_CONTEXTS {
             return (free == 0).then(Vec::new);
         }
-        let width = lanes::blocks_for(free);
-        let mut matrix = vec![Lanes::ZERO; width * LANES * width];
-        for i in 0..free {
-            *lanes::get_mut(&mut matrix[i * width..], i) = of_gamma[i + 1];
-        }
+        let mut matrix = vec![0.0; free * free];
+        (0..free).for_each(|i| matrix[i * free + i] = of_gamma[i + 1]);
         for (cells, from) in self.by_pair() {
             let information = of_alpha[cells[0].pair as usize];
             for i in from..from + cells.len() {
@@ -342,19 +339,15 @@ impl Problem<'_> {
                     else {
                         continue;
                     };
-                    *lanes::get_mut(&mut matrix[row * width..], column) -= both[i] * both[j] / information;
+                    matrix[row * free + column] -= both[i] * both[j] / information;
                 }
             }
         }
-        if !cholesky::factor(&mut matrix, width, free) {
-            return None;
-        }
+        let factor = Factor::of(free, |i, j| matrix[i * free + j])?;
         let column = |i: usize| {
             let mut unit = vec![0.0; free];
             unit[i] = 1.0;
-            let mut solution = lanes::from_slice(&unit);
-            cholesky::solve(&matrix, width, free, &mut solution);
-            lanes::to_vec(&solution, free)
+            factor.solve(&unit)
         };
         Some((0..free).map(column).collect())
     }

@@ -11,7 +11,7 @@ use super::counts::Counted;
 use super::estimate::{no_click, solved};
 use super::{Cell, Shown};
 use crate::base::{Ticks, bytes_of};
-use crate::math::{LANES, Lanes, cholesky, lanes};
+use crate::math::Factor;
 
 /// Largest number of documents of a query with one block.
 const MOST_DOCS: usize = 50;
@@ -120,34 +120,23 @@ impl Information {
         solutions: &mut Vec<f64>,
     ) {
         let (first, size) = (OF_PAIR * block.start, OF_PAIR * block.len());
-        let width = lanes::blocks_for(size);
-        let mut matrix = vec![Lanes::ZERO; width * LANES * width];
-        let mut ticks = Ticks::default();
-        for row in 0..size {
-            ticks.add(size);
-            for column in 0..=row {
-                let value = self.values[begin + triangle(row) + column];
-                let prior = if row == column { priors[first + row] } else { 0.0 };
-                *lanes::get_mut(&mut matrix[column * width..], row) = value + prior;
-            }
-        }
-        if !cholesky::factor(&mut matrix, width, size) {
+        let entry = |column: usize, row: usize| {
+            let prior = if row == column { priors[first + row] } else { 0.0 };
+            self.values[begin + triangle(row) + column] + prior
+        };
+        let Some(factor) = Factor::of(size, entry) else {
             found.extend(block.clone().map(|_| [f64::INFINITY, 0.0, f64::INFINITY]));
             solutions.resize(solutions.len() + size, 0.0);
             return;
-        }
-        let solve = |right: &[f64]| {
-            let mut solution = lanes::from_slice(right);
-            cholesky::solve(&matrix, width, size, &mut solution);
-            lanes::to_vec(&solution, size)
         };
-        solutions.extend(solve(&self.border[first..first + size]));
+        let mut ticks = Ticks::default();
+        solutions.extend(factor.solve(&self.border[first..first + size]));
         for pair in 0..block.len() {
             ticks.add(4 * size * size);
             let [of_alpha, of_s] = [0, 1].map(|which| {
                 let mut unit = vec![0.0; size];
                 unit[OF_PAIR * pair + which] = 1.0;
-                solve(&unit)
+                factor.solve(&unit)
             });
             let at = OF_PAIR * pair;
             found.push([of_alpha[at], of_alpha[at + 1], of_s[at + 1]]);

@@ -18,7 +18,7 @@
 use super::{Factors, by_item};
 use crate::base::{Control, Error, Result, Ticks, checkpoint, parallel};
 use crate::data::Ratings;
-use crate::math::{LANES, Lanes, cholesky, dot, gram, lanes};
+use crate::math::{Factor, LANES, Lanes, dot, gram, lanes};
 
 /// Rows that are added to a Gram matrix at a time.
 const SLAB: usize = 256;
@@ -89,9 +89,8 @@ impl<'a> Side<'a> {
         for i in 0..self.rank {
             *lanes::get_mut(&mut matrix[i * width..], i) += lambda;
         }
-        let positive = cholesky::factor_and_solve(&mut matrix, self.rank, &mut right);
-        let row = lanes::to_vec(&right, self.rank);
-        (positive && row.iter().all(|value| value.is_finite())).then_some(row)
+        let row = Factor::of_blocks(matrix, self.rank)?.solve(&lanes::to_vec(&right, self.rank));
+        row.iter().all(|value| value.is_finite()).then_some(row)
     }
 
     /// x' Y'Y x

@@ -14,7 +14,7 @@ use super::block::ListBlock;
 use crate::base::{Error, Result, checkpoint, parallel};
 use crate::cost::loss::{Quadratic, QueryLoss};
 use crate::data::Slice;
-use crate::math::{Element, LANES, Lanes, Objective, SingleSums, cholesky, difference, dot, gram, lanes};
+use crate::math::{Element, Factor, LANES, Lanes, Objective, SingleSums, difference, dot, gram, lanes};
 
 /// Rows of a slab. Two panels of a slab fit into the first-level cache.
 const SLAB: usize = 128;
@@ -86,21 +86,8 @@ impl Outer {
     /// The solution of (M + ridge I) x = right for the leading matrix M of this size; `None` if it is not positive
     /// definite in double precision.
     pub(super) fn solve(&self, ridge: f64, right: &[f64]) -> Option<Vec<f64>> {
-        let dim = right.len();
-        let width = lanes::blocks_for(dim);
-        let mut h = vec![Lanes::ZERO; LANES * width * width];
-        for i in 0..dim {
-            checkpoint();
-            for j in i..dim {
-                *lanes::get_mut(&mut h[i * width..], j) = self.get(i, j);
-            }
-            *lanes::get_mut(&mut h[i * width..], i) += ridge;
-        }
-        let mut x = lanes::from_slice(right);
-        if !cholesky::factor_and_solve(&mut h, dim, &mut x) {
-            return None;
-        }
-        let x = lanes::to_vec(&x, dim);
+        let entry = |i, j| if i == j { self.get(i, j) + ridge } else { self.get(i, j) };
+        let x = Factor::of(right.len(), entry)?.solve(right);
         x.iter().all(|value| value.is_finite()).then_some(x)
     }
 }

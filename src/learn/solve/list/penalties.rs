@@ -9,8 +9,8 @@ use crate::cost::loss::Shape;
 use crate::learn::solve;
 use crate::math::optim::cutting_planes::{ball, l1::minimize_path};
 use crate::math::{
-    Best, Eigen, LANES, Lanes, Method, Objective, Point, Solution, SolveReport, Step, Stop, StopRule, axpy,
-    cholesky, dot, eigen, iterate, lanes, projected_gradient, solve_path, sum_of_absolutes,
+    Best, Eigen, Factor, Method, Objective, Point, Solution, SolveReport, Step, Stop, StopRule, axpy, dot,
+    eigen, iterate, projected_gradient, solve_path, sum_of_absolutes,
 };
 
 // Least squares in the span of leading eigenfunctions (Xu, Fang & Wang 2014, theorem 7), in a space where functions are
@@ -268,20 +268,10 @@ impl<'p> Descent<'p> {
             return;
         }
         // 1. The system A d = -(slope + lambda sign w) of these weights.
-        let width = lanes::blocks_for(active.len());
-        let mut h = vec![Lanes::ZERO; LANES * width * width];
-        for (i, &feature) in active.iter().enumerate() {
-            let row = self.row(feature);
-            for (j, &other) in active.iter().enumerate().skip(i) {
-                *lanes::get_mut(&mut h[i * width..], j) = row[other];
-            }
-        }
+        let entry = |i: usize, j: usize| self.row(active[i])[active[j]];
+        let Some(factor) = Factor::of(active.len(), entry) else { return };
         let right = active.iter().map(|&j| -(self.slope[j] + self.lambda * self.w[j].signum()));
-        let mut step = lanes::from_slice(&right.collect::<Vec<f64>>());
-        if !cholesky::factor_and_solve(&mut h, active.len(), &mut step) {
-            return;
-        }
-        let step = lanes::to_vec(&step, active.len());
+        let step = factor.solve(&right.collect::<Vec<f64>>());
         if !step.iter().all(|step| step.is_finite()) {
             return;
         }

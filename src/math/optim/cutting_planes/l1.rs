@@ -16,7 +16,7 @@
 use super::{Bundle, Model, Penalized, RiskLine, Run, Sample};
 use crate::base::{Control, checkpoint};
 use crate::math::{
-    Lanes, Objective, Solution, Stop, StopRule, cholesky, dot, gram, iterate, lanes, solve_path, sort_indices,
+    Factor, Lanes, Objective, Solution, Stop, StopRule, dot, gram, iterate, lanes, solve_path, sort_indices,
 };
 
 /// Accuracy of the minimum of the model, relative to the gap.
@@ -241,21 +241,13 @@ struct Direction {
 /// The system of a step and what each solution needs.
 struct System {
     /// The factor of G'(A/S)G + 1/D.
-    factor: Vec<Lanes>,
+    factor: Factor,
     /// G'(a/s)
     sum: Vec<f64>,
     /// The solution with the right side G'(a/s).
     solved: Vec<f64>,
     /// p/u + n/v
     d: Vec<f64>,
-}
-
-impl System {
-    fn solve(&self, right: &[f64]) -> Vec<f64> {
-        let mut solution = lanes::from_slice(right);
-        cholesky::solve(&self.factor, lanes::blocks_for(right.len()), right.len(), &mut solution);
-        lanes::to_vec(&solution, right.len())
-    }
 }
 
 impl<'p> Interior<'p> {
@@ -346,13 +338,9 @@ impl<'p> Interior<'p> {
         for (feature, d) in d.iter().enumerate() {
             *lanes::get_mut(&mut h[feature * width..], feature) += 1.0 / d;
         }
-        if !cholesky::factor(&mut h, width, dim) {
-            return None;
-        }
+        let factor = Factor::of_blocks(h, dim)?;
         let sum = self.planes.transposed_times(of_planes);
-        let mut system = System { factor: h, solved: Vec::new(), d, sum };
-        system.solved = system.solve(&system.sum);
-        Some(system)
+        Some(System { solved: factor.solve(&sum), factor, d, sum })
     }
 
     /// The direction that changes the products x z by `target`, to first order.
@@ -364,7 +352,7 @@ impl<'p> Interior<'p> {
         let sums = self.planes.transposed_times(&of_planes);
         let e: Vec<f64> = (0..dim).map(|j| ratio(t + j) - ratio(t + dim + j)).collect();
         let right: Vec<f64> = (0..dim).map(|j| e[j] / system.d[j] - sums[j]).collect();
-        let mut dw = system.solve(&right);
+        let mut dw = system.factor.solve(&right);
         let total: f64 = (0..t).map(|i| self.x[i] / self.z[i]).sum();
         let xi = (of_planes.iter().sum::<f64>() + dot(&system.sum, &dw))
             / (total - dot(&system.sum, &system.solved));
