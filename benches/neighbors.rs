@@ -28,7 +28,7 @@ fn one_by_one(
     let separations: Vec<Separation> =
         (0..QUERIES).map(|other| distance.between(&rows.row(other).to_vec(), &own)).collect();
     let distances: Vec<f64> = separations.iter().map(|separation| separation.distance).collect();
-    let h = smoothing.bandwidth(&distances, distance.numbers());
+    let h = smoothing.bandwidth(&distances, distance.numbers);
     let candidates: Vec<Option<f64>> = distances.iter().copied().map(Some).collect();
     let near = smoothing.nearest(&candidates, Target::Observed).into_iter();
     near.map(|(index, distance)| (index, distance, smoothing.weight(&separations[index], h))).collect()

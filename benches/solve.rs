@@ -70,7 +70,7 @@ fn graded() -> Vec<(PairBlock, f64)> {
 
 /// The problem of these queries.
 fn problem(blocks: &[(PairBlock, f64)], lambda: f64) -> PairProblem<'_> {
-    let dim = blocks.first().map_or(0, |(block, _)| block.dim());
+    let dim = blocks.first().map_or(0, |(block, _)| block.dim);
     let blocks = blocks.iter().map(|(block, weight)| (block, *weight)).collect();
     PairProblem::new(dim, blocks, lambda).expect("a valid problem")
 }

@@ -59,8 +59,8 @@ pub fn neighbor_weight(index: usize) -> f64 {
 /// Arithmetic that no fit can do without: one pass (scores 2 m b, pairs 4 T, gradient 2 m b), one matrix of second
 /// order (m b^2) and its Cholesky factor (b^3 / 3).
 pub fn least_flops(problem: &PairProblem<'_>) -> u64 {
-    let b = problem.dim() as u64;
-    let m: u64 = problem.blocks().iter().map(|(block, _)| block.n_docs() as u64).sum();
-    let pairs: u64 = problem.blocks().iter().map(|(block, _)| block.pairs()).sum();
+    let b = problem.dim as u64;
+    let m: u64 = problem.blocks.iter().map(|(block, _)| block.n_docs() as u64).sum();
+    let pairs: u64 = problem.blocks.iter().map(|(block, _)| block.pairs).sum();
     4 * m * b + 4 * pairs + m * b * b + b * b * b / 3
 }

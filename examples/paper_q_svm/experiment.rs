@@ -169,7 +169,7 @@ impl Space {
         let (all, control) = (0..x.rows(), Control::default());
         match self {
             Self::Plain => Ok(all_rows(x).chunks(w.len()).map(|row| dot(row, w)).collect()),
-            Self::Documents(map) => map.basis().scores(x, all, &map.coefficients(w)?, &control),
+            Self::Documents(map) => map.basis.scores(x, all, &map.coefficients(w)?, &control),
             Self::Pairs(map) => map.scores(x, &map.coefficients(w)?, &control),
         }
     }
@@ -320,7 +320,7 @@ impl<'a> Experiment<'a> {
             let documents = self.queries[query].train.y.len();
             (&self.blocks[query], 2.0 * pi / (n * documents * (documents - 1)) as f64)
         });
-        PairProblem::new(self.blocks[0].dim(), weighted.collect(), self.factor() * lambda)
+        PairProblem::new(self.blocks[0].dim, weighted.collect(), self.factor() * lambda)
     }
 
     /// What lambda is multiplied with for the solver: |f|^2 = 2 |w|^2 in the ranking form.

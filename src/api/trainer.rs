@@ -237,10 +237,10 @@ impl Trainer {
 
         // 2. The training.
         // Trainings that share a handle have limits of their own.
-        let memory = Memory::limited(training.options().get("max_memory").and_then(Value::as_u64));
+        let memory = Memory::limited(training.options.get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
         let train = |control: &control::Control| train(&training, data, validation, control);
-        let finished = within_time(training.options(), started, &control, train);
+        let finished = within_time(&training.options, started, &control, train);
         let Finished { model, mut volatile, warnings, columns, .. } =
             finished.map_err(|problem| training.error(problem))?;
 
@@ -392,7 +392,7 @@ fn fold_scores(
     let folds = search.folds(&data, None, options)?;
     let rows = SearchRows { data, folds, summaries: read_report.summaries };
     let mut found = Vec::new();
-    for (number, group) in search.groups().iter().enumerate() {
+    for (number, group) in search.groups.iter().enumerate() {
         let scores = search.scores(&rows, number, control)?;
         found.extend(scores.into_iter().map(|score| FoldScore {
             setting: Value::Object(group.settings[score.setting].values.clone()),

@@ -174,9 +174,9 @@ impl BucketTraining for AutoSpec {
 
     fn answer(&self, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
         let Asked { replay, decoded, control } = *asked;
-        let questions = replay.questions();
+        let questions = &replay.questions;
         let columns = data.features.columns();
-        if let [(_, Question { kind: FACTS, .. })] = questions {
+        if let [(_, Question { kind: FACTS, .. })] = questions[..] {
             let most = MOST_TRIED.min(SAMPLE_BYTES / (8 * columns.max(1))).max(1);
             let first = First {
                 informative: &are_judged,

@@ -92,7 +92,7 @@ enum Record {
 pub struct Replay {
     records: Vec<Record>,
     /// The task and the question of each unfinished task.
-    questions: Vec<(usize, Question)>,
+    pub questions: Vec<(usize, Question)>,
     /// Objective and gap of the last solution or point.
     progress: Option<(f64, f64)>,
 }
@@ -204,11 +204,6 @@ impl Replay {
             Some(Record::Done(result)) => Some(result),
             _ => None,
         }
-    }
-
-    /// The questions of this round; none once the training is done.
-    pub fn questions(&self) -> &[(usize, Question)] {
-        &self.questions
     }
 
     /// Objective and gap of the last solution or point.

@@ -21,7 +21,8 @@ use crate::train::report::{FeatureColumns, Finished};
 /// A training between two rounds.
 pub struct State {
     algorithm: &'static AlgorithmDef,
-    options: Params,
+    /// The options of the training.
+    pub options: Params,
     spec: Box<dyn TrainingSpec>,
     /// How it trains in this process, if that differs.
     in_process: Option<InProcess>,
@@ -122,7 +123,7 @@ impl State {
 
     /// Whether no round is left.
     pub fn is_done(&self) -> bool {
-        self.replay.questions().is_empty()
+        self.replay.questions.is_empty()
     }
 
     /// Number of the round that asks now, from 1; of the rounds that were, once the training is done.
@@ -228,11 +229,6 @@ impl State {
         finished.missing_filled = missing_filled;
         finished.columns = column_report;
         Ok(finished)
-    }
-
-    /// The options of the training.
-    pub fn options(&self) -> &Params {
-        &self.options
     }
 
     /// The BLOB.

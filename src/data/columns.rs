@@ -154,24 +154,25 @@ struct Within {
 /// What is known of a column.
 #[derive(Debug, Clone)]
 pub struct ColumnFacts {
-    rows: u64,
+    /// Rows.
+    pub rows: u64,
     /// Rows with a number, a text and a BLOB.
     kinds: [u64; 3],
     /// Smallest and largest number.
-    range: (f64, f64),
+    pub range: (f64, f64),
     whole: bool,
     distinct: HashSet<u64>,
     within: Within,
     /// The last hash: most columns with few values repeat it.
     last: u64,
     /// The first text, shortened.
-    first_text: String,
+    pub first_text: String,
     /// Whether all texts are UTF-8.
     is_utf8: bool,
     /// Whether a text is short enough for a value of a category.
     has_short_text: bool,
     /// Number of bytes of the first BLOB, if all BLOBs have this number.
-    blob_bytes: Option<usize>,
+    pub blob_bytes: Option<usize>,
 }
 
 impl Default for ColumnFacts {
@@ -276,11 +277,6 @@ impl ColumnFacts {
         self.rows = rows as u64;
     }
 
-    /// Rows.
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
     /// Whether each row has another value than the others of its query, in queries with several rows.
     pub fn is_unique_within_query(&self, queries: usize) -> bool {
         self.within.unique && self.rows > queries as u64
@@ -289,16 +285,6 @@ impl ColumnFacts {
     /// Whether all numbers are whole.
     pub fn is_whole(&self) -> bool {
         self.whole
-    }
-
-    /// The smallest and the largest number.
-    pub fn range(&self) -> (f64, f64) {
-        self.range
-    }
-
-    /// The first text.
-    pub fn first_text(&self) -> &str {
-        &self.first_text
     }
 
     /// Why a column of texts cannot be a category because of them.
@@ -316,11 +302,6 @@ impl ColumnFacts {
             .zip(self.kinds)
             .filter(|(_, rows)| *rows > 0)
             .map(|(kind, _)| kind)
-    }
-
-    /// Bytes of each BLOB, if all have the same number.
-    pub fn blob_bytes(&self) -> Option<usize> {
-        self.blob_bytes
     }
 }
 
@@ -556,15 +537,15 @@ mod column_facts_tests {
         let found = facts(&[(0, Text(b"a")), (0, Text(b"a")), (1, Text(b"b")), (1, Text(b"b"))]);
         let expected = Facts { kind: "text", missing: 0, distinct: Some(2), constant_within_query: true };
         assert_eq!(
-            (found.facts(), found.is_unique_within_query(2), found.first_text()),
+            (found.facts(), found.is_unique_within_query(2), found.first_text.as_str()),
             (expected, false, "a")
         );
         let found = facts(&[(0, Number(1.0)), (1, Number(1.0)), (0, Number(2.0)), (1, Number(7.5))]);
         let expected = Facts { kind: "number", missing: 0, distinct: Some(3), constant_within_query: false };
         assert_eq!((found.facts(), found.is_unique_within_query(2)), (expected, true));
-        assert_eq!((found.range(), found.is_whole()), ((1.0, 7.5), false));
+        assert_eq!((found.range, found.is_whole()), ((1.0, 7.5), false));
         let found = facts(&[(0, Missing), (0, Blob(b"abcd")), (1, Blob(b"efgh"))]);
-        assert_eq!((found.facts().kind, found.facts().missing, found.blob_bytes()), ("blob", 1, Some(4)));
+        assert_eq!((found.facts().kind, found.facts().missing, found.blob_bytes), ("blob", 1, Some(4)));
         assert_eq!(facts(&[(0, Missing), (1, Missing)]).facts().kind, "null");
         assert_eq!(facts(&[(0, Number(1.0)), (0, Text(b"x"))]).facts().kind, "mixed");
     }

@@ -73,7 +73,7 @@ impl DatasetBuilder {
         let (mut learned, facts) = self.listed_categories()?;
         report.category_facts = facts;
         let kept = self.numeric_columns(options.text_columns, vector, &mut report, &mut learned)?;
-        sort_items(&mut learned, |a, b| a.category.name().cmp(b.category.name()));
+        sort_items(&mut learned, |a, b| a.category.name.cmp(&b.category.name));
         self.check_missing(&options, &kept, vector)?;
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();

@@ -59,11 +59,11 @@ pub struct ColumnDistance {
 #[serde(from = "Vec<ColumnDistance>", into = "Vec<ColumnDistance>")]
 pub struct QueryDistance {
     /// One per query feature. Numbers come first in a row, in the order of their columns.
-    columns: Vec<ColumnDistance>,
+    pub columns: Vec<ColumnDistance>,
     /// Number of columns of numbers.
-    numbers: usize,
+    pub numbers: usize,
     /// Weights of the numbers; empty if all are 1.
-    number_weights: Vec<f64>,
+    pub number_weights: Vec<f64>,
 }
 
 /// What separates two queries.
@@ -94,16 +94,6 @@ impl From<QueryDistance> for Vec<ColumnDistance> {
 }
 
 impl QueryDistance {
-    /// The columns, in the order of the query features.
-    pub fn columns(&self) -> &[ColumnDistance] {
-        &self.columns
-    }
-
-    /// Number of columns of numbers.
-    pub fn numbers(&self) -> usize {
-        self.numbers
-    }
-
     /// Whether there are only numbers.
     pub fn is_euclidean(&self) -> bool {
         self.numbers == self.columns.len()
@@ -137,11 +127,6 @@ impl QueryDistance {
     /// The distance of numbers with this square.
     pub fn of_square(&self, square: f64) -> f64 {
         if self.number_weights.is_empty() { square.sqrt() } else { square.sqrt().min(f64::MAX) }
-    }
-
-    /// Weights of the numbers; none if all are 1.
-    pub fn number_weights(&self) -> &[f64] {
-        &self.number_weights
     }
 
     /// The same distance with other weights of some columns, each limited to 0 to 1e6.
@@ -370,7 +355,7 @@ mod tests {
     fn weights_stay_in_the_range_of_stored_models() {
         let distance = QueryDistance::from(vec![column(Comparison::Overlap, 0, 1, 1.0)]);
         let huge = distance.with_weights([(0, 1.2e6)]);
-        assert!(huge.validate(1).is_ok() && huge.columns()[0].weight <= MAX_WEIGHT);
+        assert!(huge.validate(1).is_ok() && huge.columns[0].weight <= MAX_WEIGHT);
     }
 
     #[test]

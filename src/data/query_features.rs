@@ -298,7 +298,7 @@ impl QueryFeatureRule {
     /// # Errors
     /// A distance that does not fit the query features.
     pub fn validate_distance(&self, distance: &QueryDistance) -> Result<()> {
-        let given = distance.columns();
+        let given = &distance.columns;
         let comparisons: Vec<Comparison> = given.iter().map(|column| column.comparison).collect();
         let suits = given.len() == self.encodings.len()
             && self.encodings.iter().zip(&comparisons).all(|(encoding, by)| encoding.takes(*by));
@@ -308,7 +308,7 @@ impl QueryFeatureRule {
             "query distance",
             &[
                 (suits, "a comparison for each query feature that suits it"),
-                (given.iter().zip(expected.columns()).all(own), "the numbers of each query feature"),
+                (given.iter().zip(&expected.columns).all(own), "the numbers of each query feature"),
             ],
         )
     }

@@ -55,12 +55,12 @@ impl UnknownValues {
     /// Those of a category. `training`: means of its features in the training, in which NULL is known if a row had it. They are
     /// all 0 in models of other libraries, which may lack values that no tree splits.
     pub fn of_category(category: &Category, rows: &CategoryRows, total: usize, training: &[f64]) -> Self {
-        let other = category.values().len();
+        let other = category.values.len();
         let is_measured = training.iter().any(|mean| *mean > 0.0);
         let (usual, has_null) =
             if is_measured { (training[other], training[other + 1] > 0.0) } else { (0.5, true) };
         Self {
-            name: category.name().to_owned(),
+            name: category.name.to_owned(),
             counted: "rows",
             total,
             unknown: rows.unknown + if has_null { 0 } else { rows.null },

@@ -19,7 +19,7 @@ const STEPS: usize = 2;
 /// The solution of (M + ridge I) x = b for the leading matrix M of sums, b their last column; `None` if the matrix has no
 /// factor in single precision.
 pub fn solve_last_column(sums: &SingleSums, ridge: f64) -> Option<Vec<f64>> {
-    let dim = sums.columns() - 1;
+    let dim = sums.columns - 1;
     let factor = Factor::of(sums, dim, ridge)?;
     let right: Vec<f64> = (0..dim).map(|i| sums.get(i, dim)).collect();
     let mut x = vec![0.0; dim];

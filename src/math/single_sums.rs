@@ -17,7 +17,8 @@ const TASK_TILES: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Panels {
     rows: usize,
-    columns: usize,
+    /// Number of columns.
+    pub columns: usize,
     /// Panel after panel.
     values: Vec<Row>,
 }
@@ -25,7 +26,8 @@ pub struct Panels {
 /// S.
 #[derive(Debug, Clone)]
 pub struct SingleSums {
-    columns: usize,
+    /// Number of columns.
+    pub columns: usize,
     tiles: Vec<Tile>,
 }
 
@@ -42,11 +44,6 @@ impl Panels {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
     }
 
     /// The rows of a panel.
@@ -81,11 +78,6 @@ impl SingleSums {
     pub fn zero(columns: usize) -> Self {
         let width = panels_for(columns);
         Self { columns, tiles: vec![Tile(vec![0.0; PANEL * PANEL]); width * (width + 1) / 2] }
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
     }
 
     /// Bytes of the sums of `columns` columns.

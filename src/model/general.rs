@@ -131,12 +131,12 @@ impl GeneralTrees {
                     let number = starts.partition_point(|input| input.features().start < *first);
                     let category = card.categories.iter().nth(number - card.numbers());
                     let mut texts = vec![String::new(); codes.len()];
-                    let values = category.map_or(&[][..], |category| category.values());
+                    let values = category.map_or(&[][..], |category| &category.values);
                     codes
                         .iter()
                         .zip(values)
                         .for_each(|(code, value)| texts[*code as usize].clone_from(value));
-                    let name = category.map_or("", |category| category.name()).to_owned();
+                    let name = category.map_or("", |category| &category.name).to_owned();
                     Feature { name, is_category: true, categories: texts }
                 }
             })

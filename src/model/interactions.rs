@@ -89,7 +89,7 @@ impl Interactions {
         self.documents.validate()?;
         self.queries.validate()?;
         let (m, numbers) = (self.constant.len(), self.rule.number_count());
-        let is_linear = self.documents.is_linear() && self.documents.form() == Form::Scoring;
+        let is_linear = self.documents.is_linear() && self.documents.form == Form::Scoring;
         let values = m.checked_mul(self.queries.dim());
         require(
             "interactions",
@@ -98,7 +98,7 @@ impl Interactions {
                     is_linear && self.documents.width() == m,
                     "a linear function with a weight for each feature",
                 ),
-                (self.queries.form() == Form::Scoring, "functions of single queries"),
+                (self.queries.form == Form::Scoring, "functions of single queries"),
                 (self.queries.width() == numbers, "functions of the numbers among the query features"),
                 (values == Some(self.varying.len()), "weights for each function of queries"),
                 (are_bounded(&self.constant) && are_bounded(&self.varying), BOUNDED),

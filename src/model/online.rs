@@ -171,7 +171,7 @@ impl OnlineState {
 
     fn validate(&self) -> Result<()> {
         let weighed = match &self.support {
-            Some(support) => support.points().dim() > 0 && support.points().len() == self.weights.len(),
+            Some(support) => support.points.dim > 0 && support.points.len() == self.weights.len(),
             None => !self.weights.is_empty(),
         };
         let recorded = |round: &RoundRecord| {

@@ -106,7 +106,7 @@ impl QueryDependent {
 
     /// The space of its functions.
     pub fn space(&self) -> &Space {
-        self.neighborhood.blocks.space()
+        &self.neighborhood.blocks.space
     }
 
     /// How query features are computed.
@@ -207,14 +207,14 @@ impl QueryDependent {
             smoothing: self.neighborhood.smoothing,
             distance: self.neighborhood.distance.clone(),
             spec: self.fit.spec.clone(),
-            space: (**blocks.space()).clone(),
+            space: (*blocks.space).clone(),
             rule: self.training.rule.clone(),
             ids: self.training.ids.clone(),
             weights: self.neighborhood.weights.to_vec(),
             features: self.neighborhood.features.iter().copied().collect(),
             functions: functions.iter().flat_map(|function| function.weights.iter().copied()).collect(),
             objectives: functions.iter().map(|function| (function.objective, function.gap)).collect(),
-            documents: blocks.sizes().iter().map(|size| if stores_blocks { *size } else { 0 }).collect(),
+            documents: blocks.sizes.iter().map(|size| if stores_blocks { *size } else { 0 }).collect(),
             element_bytes: blocks.format().element_bytes,
             has_doc_weights: blocks.format().has_doc_weights,
         };

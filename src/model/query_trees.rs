@@ -102,8 +102,8 @@ impl QueryTrees {
                 Linear::new(Space::of_trees(one.width, forest), function(values))
             }
             Self::Sum(sum) => {
-                let (mut members, mut weights) = (Vec::with_capacity(sum.space.members().len()), Vec::new());
-                for (member, of) in sum.space.members().iter().zip(sum.space.summands(&sum.weights)) {
+                let (mut members, mut weights) = (Vec::with_capacity(sum.space.members.len()), Vec::new());
+                for (member, of) in sum.space.members.iter().zip(sum.space.summands(&sum.weights)) {
                     let width = member.scaling.width(sum.space.width());
                     let (space, at_query) = sum.at(member, of.weights, width, features);
                     weights.extend(at_query);
@@ -134,7 +134,7 @@ impl QuerySum {
     /// Whether one of these members sees query features.
     fn joins(&self, of_kind: impl Fn(&Member) -> bool) -> bool {
         let joins = |member: &Member| member.space.width() > member.scaling.width(self.space.width());
-        self.space.members().iter().any(|member| of_kind(member) && joins(member))
+        self.space.members.iter().any(|member| of_kind(member) && joins(member))
     }
 
     /// A member for documents with `width` scaled features and a query with these encoded features, and its weights.
@@ -201,7 +201,7 @@ impl Scorer for QueryTrees {
                 (one.forest.leaves(), &one.values)
             }
             Self::Sum(sum) => {
-                for Member { scaling, space } in sum.space.members() {
+                for Member { scaling, space } in &sum.space.members {
                     space.validate()?;
                     scaling.validate(width)?;
                     let own = scaling.width(width);

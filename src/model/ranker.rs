@@ -208,8 +208,9 @@ impl Ranker {
 #[derive(Debug, Clone)]
 pub struct LinearPrior {
     features: Vec<String>,
-    categories: Categories,
-    scaling: Scaling,
+    pub categories: Categories,
+    /// The scaling of the documents that it was trained on.
+    pub scaling: Scaling,
     weights: Vec<f64>,
 }
 
@@ -234,16 +235,8 @@ impl Model {
 }
 
 impl LinearPrior {
-    /// The scaling of the documents that it was trained on.
-    pub fn scaling(&self) -> &Scaling {
-        &self.scaling
-    }
-
     /// The categories that it was trained with.
     #[cfg(feature = "sqlite")]
-    pub fn categories(&self) -> &Categories {
-        &self.categories
-    }
 
     /// The scaling and the weights for features with these names, which may have another order.
     ///

@@ -61,7 +61,8 @@ pub struct Mark<'a> {
 #[derive(Clone)]
 pub struct Canvas {
     out: Rc<RefCell<String>>,
-    height: i32,
+    /// Its height.
+    pub height: i32,
 }
 
 /// A length in units.
@@ -79,11 +80,6 @@ impl Canvas {
     /// An empty drawing.
     pub fn new(height: i32) -> Self {
         Self { out: Rc::default(), height }
-    }
-
-    /// Its height.
-    pub fn height(&self) -> i32 {
-        self.height
     }
 
     /// The whole SVG, with a name for those who cannot see it.

@@ -226,10 +226,10 @@ impl Plane {
         }
         mesh.draw().map_err(internal)?;
         let area = chart.plotting_area().clone();
-        let corners = [(left, canvas.height() - bottom), (WIDTH - borders.right, top)];
+        let corners = [(left, canvas.height - bottom), (WIDTH - borders.right, top)];
         canvas.text((120, borders.top + 130), Anchor::Start, "m", &y.name, 64);
         let middle = i32::midpoint(corners[0].0, corners[1].0);
-        canvas.text((middle, canvas.height() - 110), Anchor::Middle, "m", &x.name, 60);
+        canvas.text((middle, canvas.height - 110), Anchor::Middle, "m", &x.name, 60);
         Ok(Self { canvas: canvas.clone(), area, axes: [x, y], corners })
     }
 

@@ -254,7 +254,7 @@ impl<'a> Store<'a> {
         let key = read_key(&bytes)?;
         let length = blob.size() as u64;
         let end = header_end(&bytes, length)?;
-        let mut held = self.limits.memory().nothing();
+        let mut held = self.limits.memory.nothing();
         let model = state.model(key, || {
             reserve_decoded(&mut held, end)?;
             // Zeros from the system are not written.
@@ -391,7 +391,7 @@ pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<Model
              CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
              FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
         );
-        Some((sql::prepare(call.statements.connection(), &sql).ok()?, Rc::new(())))
+        Some((sql::prepare(&call.statements.connection, &sql).ok()?, Rc::new(())))
     })?;
     let found = statement.query_row([name], |row| {
         let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);
@@ -421,7 +421,7 @@ pub fn model(
         // Every byte is hashed: a damaged copy of a cached model must not be taken for it.
         ValueRef::Blob(bytes) => {
             let key = xxh3_128(bytes);
-            let mut held = limits.memory().nothing();
+            let mut held = limits.memory.nothing();
             let model = state.model(key, || {
                 reserve_decoded(&mut held, bytes.len())?;
                 checked(Model::from_bytes(bytes)?)

@@ -206,9 +206,9 @@ impl ColumnRules<'_> {
             fate(("feature", None, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
         } else if let Some(facts) = category_facts().map(Some).or_else(|| is_category.then_some(None)) {
             // Categories of a model have no facts.
-            let category = data.categories.iter().find(|category| category.name() == name);
+            let category = data.categories.iter().find(|category| category.name == name);
             let reason = self.category_reason(name, category, is_category);
-            let values = category.map_or(&[][..], Category::values).iter().map(String::as_str);
+            let values = category.iter().flat_map(|category| &category.values).map(String::as_str);
             fate(("category", Some(reason), spelling(name, values)), facts.map(ColumnFacts::facts))
         } else if let Some(facts) = ignored().or(column.observed) {
             let (decided, reason, warning) = self.fate(name, facts);
@@ -221,7 +221,7 @@ impl ColumnRules<'_> {
     /// Why a column is a category, and how to change it.
     fn category_reason(&self, name: &str, category: Option<&Category>, is_listed: bool) -> String {
         let why = if is_listed { "listed as a category" } else { "text with few values" };
-        let values = category.map_or(0, |category| category.values().len());
+        let values = category.map_or(0, |category| category.values.len());
         let ignore = self.advice.ignore(&[name]);
         format!(
             "{why}; {values} values have a feature each, the others have one together; to leave it out, {ignore}"
@@ -247,7 +247,7 @@ impl ColumnRules<'_> {
             return left_out("NULL in every row", Some(warning));
         }
         if found.distinct == Some(1) && found.missing == 0 {
-            let is_empty = found.kind == "text" && facts.first_text().is_empty();
+            let is_empty = found.kind == "text" && facts.first_text.is_empty();
             let warning =
                 || format!("the column \"{name}\" is left out because it is the empty text '' in every row");
             return left_out("one value in all rows", is_empty.then(warning));
@@ -256,7 +256,7 @@ impl ColumnRules<'_> {
         }
         // Texts that rows of a query share may be values, such as those of brand_id.
         let are_shared = !found.constant_within_query && !facts.is_unique_within_query(self.data.n_queries());
-        let are_few_texts = || found.kind == "text" && are_few(&found, facts.rows().min(self.documents()));
+        let are_few_texts = || found.kind == "text" && are_few(&found, facts.rows.min(self.documents()));
         if is_row_number(name) || is_like_id(name) && !(are_shared && are_few_texts()) {
             return self.id(name, facts, "named like an id");
         }
@@ -288,12 +288,12 @@ impl ColumnRules<'_> {
     }
 
     fn number(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
-        let (low, high) = facts.range();
-        let differs = found.distinct.is_none_or(|distinct| distinct == facts.rows());
-        let is_dense = high - low < 4.0 * facts.rows() as f64;
+        let (low, high) = facts.range;
+        let differs = found.distinct.is_none_or(|distinct| distinct == facts.rows);
+        let is_dense = high - low < 4.0 * facts.rows as f64;
         let is_long = low >= SMALLEST_ID && high < 10.0 * low;
         let is_date = (9.4e8..2.3e9).contains(&low) || (9.4e11..2.3e12).contains(&low);
-        if facts.is_whole() && facts.rows() >= 8 && differs && (is_dense || is_long && !is_date) {
+        if facts.is_whole() && facts.rows >= 8 && differs && (is_dense || is_long && !is_date) {
             return self.id(name, facts, "whole numbers that differ in every row");
         }
         let Some(vector) = self.advice.vector else {
@@ -382,14 +382,14 @@ impl ColumnRules<'_> {
     }
 
     fn text(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
-        let first = facts.first_text();
+        let first = &facts.first_text;
         let quoted = format!("\"{}\"", name.replace('"', "\"\""));
         if self.data.features.columns() == 0 {
             return left_out("the algorithm learns from ids and relevance", None);
         }
-        let is_small = are_few(found, facts.rows().min(self.documents()));
+        let is_small = are_few(found, facts.rows.min(self.documents()));
         // 1. What can be converted.
-        if let Some(decision) = self.converted(name, first, is_small) {
+        if let Some(decision) = self.converted(name, &first, is_small) {
             return decision;
         }
         // 2. Few values, ids, and texts.
@@ -421,8 +421,8 @@ impl ColumnRules<'_> {
     }
 
     fn blob(&self, name: &str, facts: &ColumnFacts) -> Decision {
-        let is_vector = facts.blob_bytes().is_some_and(|bytes| bytes > 0 && bytes.is_multiple_of(4));
-        if !is_vector && !facts.facts().constant_within_query && are_few(&facts.facts(), facts.rows()) {
+        let is_vector = facts.blob_bytes.is_some_and(|bytes| bytes > 0 && bytes.is_multiple_of(4));
+        if !is_vector && !facts.facts().constant_within_query && are_few(&facts.facts(), facts.rows) {
             let quoted = format!("\"{}\"", name.replace('"', "\"\""));
             let warning = format!(
                 "the column \"{name}\" of BLOBs is left out; if they are texts, use CAST({quoted} AS TEXT) AS {quoted} in the source"

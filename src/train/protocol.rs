@@ -23,8 +23,10 @@ use crate::train::tuning::{Choice, Search, SearchRows};
 
 /// An algorithm with its options, and with the settings among which cross-validation chooses.
 pub struct Training {
-    algorithm: &'static AlgorithmDef,
-    options: Params,
+    /// The algorithm.
+    pub algorithm: &'static AlgorithmDef,
+    /// The options.
+    pub options: Params,
     plan: Plan,
 }
 
@@ -63,16 +65,6 @@ impl Training {
             None => Plan::One(algorithm.spec(&options)?),
         };
         Ok(Self { algorithm, options, plan })
-    }
-
-    /// The algorithm.
-    pub fn algorithm(&self) -> &'static AlgorithmDef {
-        self.algorithm
-    }
-
-    /// The options.
-    pub fn options(&self) -> &Params {
-        &self.options
     }
 
     /// What it reads.

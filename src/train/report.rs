@@ -96,7 +96,7 @@ struct QueryFeatures {
 impl QueryFeatures {
     fn new(ranker: &QueryDependent) -> Self {
         let (rule, distance) = (ranker.query_rule(), ranker.query_distance());
-        let columns = rule.names.iter().zip(distance.columns());
+        let columns = rule.names.iter().zip(&distance.columns);
         let columns = columns.filter(|_| !distance.is_plain()).map(|(name, column)| {
             (name.clone(), json!({ "distance": column.comparison.name(), "weight": column.weight }))
         });

@@ -34,7 +34,7 @@ impl SingleFeature {
         let input = inputs.into_iter().find(|input| input.features().contains(&self.feature));
         let name = match input {
             Some(InputColumn::Category(category, features)) => {
-                let column = format!("\"{}\"", category.name());
+                let column = format!("\"{}\"", category.name);
                 match category.feature(self.feature - features.start) {
                     CategoryFeature::Value(value) => format!("{column} = '{}'", value.replace('\'', "''")),
                     CategoryFeature::Null => format!("{column} IS NULL"),

@@ -153,7 +153,7 @@ pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), Stri
             _ => 0,
         };
         let of_space = match term.space.weights_of() {
-            WeightsOf::Documents(basis) => basis.points().len().saturating_mul(basis.points().dim()),
+            WeightsOf::Documents(basis) => basis.points.len().saturating_mul(basis.points.dim),
             WeightsOf::Leaves(forest) => 3 * forest.splits().count(),
             WeightsOf::Features | WeightsOf::Pairs => 0,
         };
@@ -211,9 +211,9 @@ impl TermText {
     fn new(term: &Term<'_>) -> Self {
         let (kernel, documents) = match term.space.weights_of() {
             WeightsOf::Documents(basis) => {
-                let points = basis.points();
+                let points = &basis.points;
                 let rows = (0..points.len()).map(|document| points.row(document).collect());
-                (basis.kernel().to_json(), Some(List(rows.map(List).collect())))
+                (basis.kernel.to_json(), Some(List(rows.map(List).collect())))
             }
             WeightsOf::Features | WeightsOf::Pairs | WeightsOf::Leaves(_) => (Value::from("linear"), None),
         };
@@ -229,7 +229,7 @@ impl TermText {
         };
         Self {
             scaling: ScalingText::from(term.scaling),
-            form: term.space.form().name().to_owned(),
+            form: term.space.form.name().to_owned(),
             kernel,
             weights: term.weights.to_vec(),
             documents,

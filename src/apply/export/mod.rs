@@ -174,7 +174,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         };
     }
     if let Some(category) = model.card.categories.iter().next() {
-        let name = shorten(category.name());
+        let name = shorten(&category.name);
         return Err(format!("it has the category \"{name}\", and there are only numbers there"));
     }
     if with_trees(terms) {
@@ -184,7 +184,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         return Err("it has no trees".to_owned());
     }
     let [term] = terms else { return Err("it is a sum of several functions".to_owned()) };
-    if term.space.form() == Form::Ranking {
+    if term.space.form == Form::Ranking {
         return Err("its form \"ranking\" needs all documents of a query; train with \"form\": \"scoring\""
             .to_owned());
     }

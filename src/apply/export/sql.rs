@@ -44,7 +44,7 @@ pub(super) fn expression(model: &Model, terms: &[Term<'_>]) -> Result<String> {
     let mut sql = Sql::default();
     let written = sql.sum(&columns, &summands);
     // Subqueries are not allowed in generated columns, and window functions would not see the other rows of the table there.
-    let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form() == Form::Scoring;
+    let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form == Form::Scoring;
     let is_long = written.is_err() || sql.text.len() > LONG;
     let means =
         if is_long && terms.iter().all(is_of_row) { columns.name_means(model) } else { String::new() };
@@ -149,7 +149,7 @@ fn quoted(name: &str) -> String {
 
 /// The features of a category as comparisons, which are 1 or 0 (rule 2.20).
 fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
-    let column = quoted(category.name());
+    let column = quoted(&category.name);
     let text = format!("CAST({column} AS TEXT) COLLATE BINARY");
     let literal = |value: &str| format!("'{}'", value.replace('\'', "''"));
     // A number that is stored as REAL has another text: 5.0 for the value 5.
@@ -168,12 +168,12 @@ fn of_category(category: &Category, ticks: &mut Ticks) -> Vec<String> {
             None => format!("({text} IS {})", literal(value)),
         }
     };
-    let values: Vec<String> = category.values().iter().map(&mut is_value).collect();
+    let values: Vec<String> = category.values.iter().map(&mut is_value).collect();
     let (plain, others): (Vec<&String>, Vec<&String>) =
-        category.values().iter().partition(|value| value.parse::<f64>().is_err());
+        category.values.iter().partition(|value| value.parse::<f64>().is_err());
     let listed: Vec<String> = plain.into_iter().map(|value| literal(value)).collect();
     let mut other = format!("({column} IS NOT NULL AND {text} NOT IN ({})", listed.join(", "));
-    for (value, condition) in category.values().iter().zip(&values) {
+    for (value, condition) in category.values.iter().zip(&values) {
         if others.contains(&value) {
             other.push_str(" AND NOT ");
             other.push_str(condition);
@@ -296,7 +296,7 @@ impl Sql {
         let (n, term) = (columns.features.len(), summand.term);
         let x = &columns.features[summand.index % n];
         self.check_length(MOST_REPEATED.saturating_mul(x.len() + columns.window.len()))?;
-        let centered = term.space.form() == Form::Ranking;
+        let centered = term.space.form == Form::Ranking;
         // Text from a file counts as a number in arithmetic, but not in comparisons.
         let number = format!("{x} + 0.0");
         if summand.index >= n || matches!(term.scaling, Scaling::QueryMinmax) {

@@ -33,9 +33,9 @@ type Weighted = (Arc<QueryBlock>, f64);
 /// The answers to the questions of a round.
 pub fn answer(spec: &GridSpec, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
     let Asked { replay, decoded, control } = *asked;
-    let questions = replay.questions();
+    let questions = &replay.questions;
     let takes_part = |question: &Question| question.part.has(bucket);
-    if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions {
+    if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions[..] {
         let (_, question) = &questions[0];
         let sums = if question.kind == FACTS {
             first(spec, bucket, &data)

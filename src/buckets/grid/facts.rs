@@ -282,9 +282,9 @@ pub(in crate::buckets) fn read_spaces(reader: &mut Reader<'_>, features: usize) 
     match &linear.space {
         AnySpace::Sum(sum) if sum.width() == features => {
             // The next answers have sums for each space.
-            let bytes = sum.members().iter().map(|member| answer_bytes(member.space.dim()));
+            let bytes = sum.members.iter().map(|member| answer_bytes(member.space.dim()));
             check_bytes(bytes.fold(0, usize::saturating_add))?;
-            Ok(sum.members().to_vec())
+            Ok(sum.members.to_vec())
         }
         _ => Err(reader.forged("spaces of the features")),
     }

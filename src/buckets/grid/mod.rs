@@ -199,7 +199,7 @@ impl Fits<'_> {
             let first = LAST_FIT + 1 + fold as usize * lambdas.len();
             let plan = Plan { part: Part::Without(fold), first, tolerance: selection_tolerance(&spec.loss) };
             paths.extend(self.path(plan, lambdas)?);
-            if self.replay.questions().len() >= self.at_once() {
+            if self.replay.questions.len() >= self.at_once() {
                 break;
             }
         }

@@ -123,7 +123,7 @@ impl Codes {
                 let mean = category.means().map(|means| means.find(value));
                 self.means.extend(mean.map(Option::unwrap_or_default));
                 let feature = category.feature_of(value);
-                if feature >= category.values().len() && (value.is_none() || mean.flatten().is_none()) {
+                if feature >= category.values.len() && (value.is_none() || mean.flatten().is_none()) {
                     self.unknown.add(value);
                 }
                 feature as u32

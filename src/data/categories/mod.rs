@@ -55,9 +55,9 @@ pub(super) struct RowsOfCodes<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Category {
     /// The column.
-    name: String,
+    pub name: String,
     /// The values that have a feature, ascending by their bytes.
-    values: Vec<String>,
+    pub values: Vec<String>,
     /// The mean relevance of values, one more feature, if there are many.
     means: Option<Means>,
 }
@@ -93,16 +93,6 @@ impl Category {
             return Err(format!("the value '{}' twice", shorten(value)));
         }
         Ok(Self { name, values, means: None })
-    }
-
-    /// The name of the column.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The values that have a feature, ascending by their bytes.
-    pub fn values(&self) -> &[String] {
-        &self.values
     }
 
     /// The mean relevance of values, if they are a feature.

@@ -24,7 +24,7 @@ fn colors() -> (Vec<Option<&'static str>>, Vec<usize>) {
 fn frequent_values_have_a_feature_and_the_order_of_rows_does_not_matter() {
     let (values, queries) = colors();
     let learned = codes(&values).found("color", rows(&queries)).unwrap();
-    assert_eq!(learned.category.values(), ["blue", "red"]);
+    assert_eq!(learned.category.values, ["blue", "red"]);
     assert_eq!(learned.codes[..4], [1, 0, 2, 0]);
     assert_eq!(learned.codes[11], 3);
     let mut mixed: Vec<usize> = (0..20).map(|row| row * 7 % 20).collect();
@@ -141,7 +141,7 @@ fn many_values_in_many_rows_have_few_features() {
         let mut codes = Codes::new(0);
         (0..rows).for_each(|row| codes.push(Some(&format!("v{}", row % values))));
         let rows = RowsOfCodes { queries: &queries, query_ids: &query_ids, documents: None, relevance: &[] };
-        codes.listed("x", rows).unwrap().category.values().len()
+        codes.listed("x", rows).unwrap().category.values.len()
     };
     assert_eq!([learned(20_000, 150), learned(20_100, 150), learned(20_100, 100)], [100, 25, 100]);
 }

@@ -71,11 +71,13 @@ impl CachedQuery {
 #[derive(Debug)]
 pub struct TrainingBlocks {
     /// Documents of each query (`n_queries`); 0 if the query is not informative.
-    sizes: Vec<u32>,
+    pub(crate) sizes: Vec<u32>,
     origin: Origin,
     layout: BlockLayout,
-    space: Arc<Space>,
-    loss: Loss,
+    /// The space of the fitted functions.
+    pub space: Arc<Space>,
+    /// The loss that queries are prepared for.
+    pub loss: Loss,
     single_map: OnceLock<Option<(SingleMap, Reservation)>>,
     sums: Mutex<Option<KeptSums>>,
     cache: BoundedCache<usize, Arc<CachedQuery>>,
@@ -180,16 +182,6 @@ impl TrainingBlocks {
         self.sizes[query] > 0
     }
 
-    /// Documents of each query (`n_queries`); 0 if the query is not informative.
-    pub(crate) fn sizes(&self) -> &[u32] {
-        &self.sizes
-    }
-
-    /// The space of the fitted functions.
-    pub fn space(&self) -> &Arc<Space> {
-        &self.space
-    }
-
     /// The rows of the training set with scaled features; `None` for the judgments of a model.
     pub(super) fn rows(&self) -> Option<&Arc<Dataset>> {
         match &self.origin {
@@ -214,11 +206,6 @@ impl TrainingBlocks {
     /// The sums of least squares that the latest fit has left.
     pub(super) fn kept_sums(&self) -> MutexGuard<'_, Option<KeptSums>> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The loss that queries are prepared for.
-    pub fn loss(&self) -> &Loss {
-        &self.loss
     }
 
     /// Factor of each term in the query's loss, which makes the loss a mean; 0 if the query is not informative.
@@ -381,10 +368,10 @@ impl TrainingBlocks {
         let is_linear = self.space.is_linear();
         let rows = match (&self.loss, &self.origin) {
             (Loss::List(_), Origin::Rows(_)) if is_linear => 0,
-            (Loss::Pair(..), Origin::Rows(data)) if !is_linear && self.space.form() == Form::Ranking => {
+            (Loss::Pair(..), Origin::Rows(data)) if !is_linear && self.space.form == Form::Ranking => {
                 1 + loss::pair_count(data.labels(query)) as usize
             }
-            (Loss::Pair(..), _) if !is_linear && self.space.form() == Form::Ranking => 1 + n * n / 2,
+            (Loss::Pair(..), _) if !is_linear && self.space.form == Form::Ranking => 1 + n * n / 2,
             _ => n,
         };
         let by_grades = matches!(self.loss, Loss::Pair(_, by) if by != PairWeights::Equal);

@@ -45,8 +45,8 @@ pub fn column_weights(
     control: &Control,
 ) -> Result<QueryDistance> {
     let distance = &neighborhood.distance;
-    let columns: Vec<usize> = (0..distance.columns().len())
-        .filter(|column| distance.columns()[*column].comparison != Comparison::Euclidean)
+    let columns: Vec<usize> = (0..distance.columns.len())
+        .filter(|column| distance.columns[*column].comparison != Comparison::Euclidean)
         .collect();
     let queries: Vec<usize> =
         (0..data.n_queries()).filter(|query| neighborhood.blocks.is_informative(*query)).collect();
@@ -149,10 +149,10 @@ impl Comparisons {
         let distances: Vec<f64> =
             (0..queries.len()).map(|other| distance.numbers_between(&own_row, &row(other))).collect();
         let costs_of = |column: &usize| {
-            let column = &distance.columns()[*column];
+            let column = &distance.columns[*column];
             (0..queries.len()).map(|other| column.cost_per_weight(&own_row, &row(other))).collect()
         };
-        let h = smoothing.bandwidth(&distances, distance.numbers());
+        let h = smoothing.bandwidth(&distances, distance.numbers);
         Self { own, h, costs: columns.iter().map(costs_of).collect(), distances }
     }
 

@@ -99,7 +99,7 @@ impl Neighborhood {
     pub fn uniform(&self, loss: &Loss) -> Result<Self> {
         let mut neighborhood = self.clone();
         neighborhood.smoothing.kind = SmoothingKind::Uniform;
-        if self.blocks.loss() != loss {
+        if self.blocks.loss != *loss {
             neighborhood.blocks = Arc::new(self.blocks.for_loss(loss.clone())?);
         }
         Ok(neighborhood)
@@ -196,6 +196,6 @@ impl Neighborhood {
             return self.streamed_fit(neighbors, spec, map, control);
         }
         let _memory = self.reserve(neighbors, control)?;
-        spec.fit(self.blocks.space(), &self.weighted_blocks(neighbors, control)?, control)
+        spec.fit(&self.blocks.space, &self.weighted_blocks(neighbors, control)?, control)
     }
 }

@@ -49,7 +49,7 @@ pub fn number_weights(
     seed: u64,
     control: &Control,
 ) -> Result<QueryDistance> {
-    let columns = distance.columns().iter().enumerate();
+    let columns = distance.columns.iter().enumerate();
     let numbers = columns.filter(|(_, column)| column.comparison == Comparison::Euclidean);
     let numbers: Vec<usize> = numbers.map(|(index, _)| index).collect();
     // Only ratios matter, so a single number has nothing to learn.

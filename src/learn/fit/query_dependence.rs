@@ -91,7 +91,7 @@ impl QueryDependence {
         }
         let Some((features, distance)) = encoded(data, kind, given) else { return Ok(None) };
         let is_number = |column: &&ColumnDistance| column.comparison == Comparison::Euclidean;
-        let products: usize = distance.columns().iter().map(|column| column.width * column.width).sum();
+        let products: usize = distance.columns.iter().map(|column| column.width * column.width).sum();
         let most = (MOST_PRODUCTS / products as f64).sqrt() as usize;
         let most = most.clamp(FEWEST_QUERIES, MOST_QUERIES);
         if queries.len() > most {
@@ -133,7 +133,7 @@ impl QueryDependence {
         if distance.is_euclidean() {
             return Ok(found);
         }
-        let numbers: Vec<ColumnDistance> = distance.columns().iter().filter(is_number).copied().collect();
+        let numbers: Vec<ColumnDistance> = distance.columns.iter().filter(is_number).copied().collect();
         let by_numbers = compared(&QueryDistance::from(numbers))?.is_some_and(|found| found.differ);
         Ok(found.map(|found| Self { by_numbers, ..found }))
     }
@@ -224,7 +224,7 @@ fn balanced(features: &[Vec<f64>], distance: &QueryDistance) -> QueryDistance {
         let mean = order.windows(2).map(cost).sum::<f64>() / order.len() as f64;
         ColumnDistance { weight: if mean > 0.0 { 1.0 / mean } else { 1.0 }, ..column }
     };
-    QueryDistance::from(distance.columns().iter().map(balance).collect::<Vec<_>>())
+    QueryDistance::from(distance.columns.iter().map(balance).collect::<Vec<_>>())
 }
 
 /// The errors of the estimates of a query: by the mean of all others, then by those that are nearest to it.
@@ -308,7 +308,7 @@ mod tests {
                 preferences += signal * (features[2] - 1.0);
             }
             let column = ColumnDistance { comparison: Comparison::Overlap, start: 2, width: 1, weight: 1.0 };
-            let columns: Vec<ColumnDistance> = distance.columns().iter().copied().chain([column]).collect();
+            let columns: Vec<ColumnDistance> = distance.columns.iter().copied().chain([column]).collect();
             let distance = balanced(&features, &QueryDistance::from(columns));
             Self { features, distance, preferences }
         }

@@ -43,13 +43,13 @@ impl Neighborhood {
             && solver
             && spec.penalty == Penalty::Ridge
             && spec.center.is_none()
-            && spec.loss == *self.blocks.loss()
+            && spec.loss == self.blocks.loss
             && self.smoothing.kind == SmoothingKind::Uniform;
-        let documents: usize = self.blocks.sizes().iter().map(|size| *size as usize).sum();
-        let is_large = documents >= FEWEST_DOCUMENTS.max(4 * self.blocks.space().dim());
-        let is_scoring = self.blocks.space().form() == Form::Scoring && self.blocks.rows().is_some();
+        let documents: usize = self.blocks.sizes.iter().map(|size| *size as usize).sum();
+        let is_large = documents >= FEWEST_DOCUMENTS.max(4 * self.blocks.space.dim());
+        let is_scoring = self.blocks.space.form == Form::Scoring && self.blocks.rows().is_some();
         let is_centered = || {
-            let query = self.blocks.sizes().iter().position(|size| *size > 0)?;
+            let query = self.blocks.sizes.iter().position(|size| *size > 0)?;
             let loss = query_loss(&self.blocks, query).ok()?;
             loss.quadratic().map(|quadratic| quadratic.centered)
         };
@@ -71,7 +71,7 @@ impl Neighborhood {
     ) -> Result<Vec<Vec<f64>>> {
         let solutions = self.streamed_solutions(neighbors, spec, map, lambdas, control)?;
         control.check()?;
-        solutions.into_iter().map(|solution| self.blocks.space().function(solution.w)).collect()
+        solutions.into_iter().map(|solution| self.blocks.space.function(solution.w)).collect()
     }
 
     /// The function of these neighbors.
@@ -92,7 +92,7 @@ impl Neighborhood {
         if report.stop == Stop::Interrupted {
             return Err(Error::Interrupted);
         }
-        let weights = self.blocks.space().function(w)?;
+        let weights = self.blocks.space.function(w)?;
         Ok((Function { weights, objective: report.objective, gap: report.gap }, report))
     }
 
@@ -104,8 +104,8 @@ impl Neighborhood {
         lambdas: &[f64],
         control: &Control,
     ) -> Result<Vec<Solution>> {
-        let space = self.blocks.space();
-        let lambdas = SolverParameter::numbers(&spec.for_solver(space, lambdas));
+        let space = &self.blocks.space;
+        let lambdas = SolverParameter::numbers(&spec.for_solver(&space, lambdas));
         lambdas.iter().try_for_each(|lambda| check_lambda(*lambda))?;
         let gram = self.streamed_gram(neighbors, map, control)?;
         let bytes = solve::least_squares_bytes(space.dim(), space.dim());
@@ -140,7 +140,7 @@ impl Neighborhood {
 
 /// The loss of a query of the training set.
 fn query_loss(blocks: &TrainingBlocks, query: usize) -> Result<Box<dyn QueryLoss>> {
-    let (Some(data), Loss::List(loss)) = (blocks.rows(), blocks.loss()) else {
+    let (Some(data), Loss::List(loss)) = (blocks.rows(), &blocks.loss) else {
         return Err(Error::Internal("no rows to stream".to_owned()));
     };
     let (labels, weights) = (data.labels(query), data.doc_weights(query));

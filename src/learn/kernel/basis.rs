@@ -23,8 +23,10 @@ const MOST_FEATURES: usize = 2_000_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored<Numbers<'_>>", into = "Stored<Vec<f64>>")]
 pub struct Basis {
-    kernel: Kernel,
-    points: Arc<Points>,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The documents.
+    pub points: Arc<Points>,
 }
 
 /// A basis in a model.
@@ -39,7 +41,7 @@ struct Stored<R> {
 
 impl From<Basis> for Stored<Vec<f64>> {
     fn from(basis: Basis) -> Self {
-        let (count, dim) = (basis.points.len(), basis.points.dim());
+        let (count, dim) = (basis.points.len(), basis.points.dim);
         Self { rows: basis.points.rows(), kernel: basis.kernel, count, dim }
     }
 }
@@ -106,20 +108,10 @@ impl Basis {
         self.kernel.of(row, row).max(0.0).sqrt()
     }
 
-    /// The kernel.
-    pub fn kernel(&self) -> &Kernel {
-        &self.kernel
-    }
-
     /// The kernel with the documents of another basis.
     #[must_use]
     pub fn with_points_of(&self, other: &Self) -> Self {
         Self { kernel: self.kernel.clone(), points: Arc::clone(&other.points) }
-    }
-
-    /// The documents.
-    pub fn points(&self) -> &Arc<Points> {
-        &self.points
     }
 
     /// k(x, P) of some documents: shape `(rows, r)`, row-major.
@@ -127,7 +119,7 @@ impl Basis {
     /// # Errors
     /// Another number of features, or an interruption.
     pub fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
-        check_width(features.columns(), self.points.dim())?;
+        check_width(features.columns(), self.points.dim)?;
         let r = self.points.len();
         in_blocks(rows.len(), r, control, |block, out| {
             let mut compared = self.compared(features, shifted(&block, rows.start));
@@ -142,14 +134,14 @@ impl Basis {
 
     /// Some documents, to be compared with one tile after the other for scores.
     fn compared(&self, features: &Matrix, rows: Range<usize>) -> Compared<'_> {
-        let def = self.kernel.def();
+        let def = self.kernel.def;
         Compared::new(&self.points, def.inner, features.rows_f64(rows), def.factorizes)
     }
 
     /// Writes k(x, P) of up to a tile of documents.
     pub(super) fn fill(&self, features: &Matrix, rows: &Range<usize>, out: &mut [f64]) {
         let x = features.rows_f64(rows.clone());
-        self.points.inner_of(self.kernel.def().inner, &x, 0..self.points.len(), out);
+        self.points.inner_of(self.kernel.def.inner, &x, 0..self.points.len(), out);
         self.kernel.outer(out);
     }
 
@@ -180,7 +172,7 @@ impl Basis {
     ) -> Result<Vec<Vec<f64>>> {
         let (r, n) = (self.points.len(), rows.len());
         functions.iter().try_for_each(|(_, beta)| check_coefficients(beta.len(), r))?;
-        check_width(features.columns(), self.points.dim())?;
+        check_width(features.columns(), self.points.dim)?;
         let scores = in_blocks(n, functions.len(), control, |block, out| {
             let mut compared = self.compared(features, shifted(&block, rows.start));
             // Sums run in the order of `dot`.
@@ -205,7 +197,7 @@ impl Basis {
     /// The basis of all features but the last ones, which are fixed at these values, and what each coefficient is multiplied
     /// by. For kernels that are products over features.
     pub fn at(&self, last: &[f64]) -> (Self, Vec<f64>) {
-        let (count, dim) = (self.points.len(), self.points.dim() - last.len());
+        let (count, dim) = (self.points.len(), self.points.dim - last.len());
         let (mut rows, mut factors) = (Vec::with_capacity(count * dim), Vec::with_capacity(count));
         for document in 0..count {
             let row: Vec<f64> = self.points.row(document).collect();
@@ -222,7 +214,7 @@ impl Basis {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         sort_indices(&mut order, &|a, b| rows[a].partial_cmp(&rows[b]).unwrap_or(Ordering::Equal));
         let documents: Vec<f64> = order.iter().flat_map(|l| &rows[*l]).copied().collect();
-        let basis = Self::new(self.kernel.clone(), &documents, rows.len(), self.points.dim());
+        let basis = Self::new(self.kernel.clone(), &documents, rows.len(), self.points.dim);
         (basis, order.iter().map(|l| coefficients[*l]).collect())
     }
 }
@@ -265,8 +257,8 @@ impl SpanFactor {
     /// A kernel that is not finite on them; no memory.
     pub fn of(basis: &Basis) -> Result<Self> {
         let mut factor = Self::default();
-        for document in 0..basis.points().len() {
-            let row: Vec<f64> = basis.points().row(document).collect();
+        for document in 0..basis.points.len() {
+            let row: Vec<f64> = basis.points.row(document).collect();
             let (mut entries, square) = factor.entries(basis, &row, document)?;
             let distance = square - dot(&entries, &entries);
             // Documents that are independent on one machine may be so only up to rounding on another.
@@ -281,7 +273,7 @@ impl SpanFactor {
     /// # Errors
     /// A kernel that is not finite on it; no memory.
     pub fn add(&mut self, basis: &mut Basis, row: &[f64]) -> Result<bool> {
-        let (mut entries, square) = self.entries(basis, row, basis.points().len())?;
+        let (mut entries, square) = self.entries(basis, row, basis.points.len())?;
         let distance = square - dot(&entries, &entries);
         if distance <= INDEPENDENT * square || square <= 0.0 {
             return Ok(false);
@@ -322,8 +314,8 @@ impl SpanFactor {
 
     /// The entries left of the diagonal in the row of L for one more document after the first `r`, and K(x, x).
     fn entries(&self, basis: &Basis, row: &[f64], r: usize) -> Result<(Vec<f64>, f64)> {
-        let square = basis.kernel().of(row, row);
-        let mut entries = basis.kernel().block(row, 1, basis.points());
+        let square = basis.kernel.of(row, row);
+        let mut entries = basis.kernel.block(row, 1, &basis.points);
         entries.truncate(r);
         cholesky::forward_vector(&self.0, &mut entries);
         if square.is_finite() && entries.iter().all(|entry| entry.is_finite()) {
@@ -429,11 +421,11 @@ mod tests {
         }
         assert!(!factor.add(&mut basis, &rows[2]).unwrap(), "a document of the span");
         // K(x, .) of a document outside of the span.
-        let values = basis.kernel().block(&rows[8], 1, basis.points());
+        let values = basis.kernel.block(&rows[8], 1, &basis.points);
         let beta = factor.projected(values.clone()).unwrap();
         for (document, value) in values.iter().enumerate() {
-            let row: Vec<f64> = basis.points().row(document).collect();
-            let at = dot(&basis.kernel().block(&row, 1, basis.points()), &beta);
+            let row: Vec<f64> = basis.points.row(document).collect();
+            let at = dot(&basis.kernel.block(&row, 1, &basis.points), &beta);
             assert!((at - value).abs() < 1e-12);
         }
         // <g, f> = g(S)' beta, also if g is much longer than f: (|f + g|^2 - |f|^2 - |g|^2) / 2 would have no digit right.
@@ -452,7 +444,7 @@ mod tests {
         for row in &rows {
             factor.add(&mut basis, row).unwrap();
         }
-        assert!(basis.points().len() > 40);
+        assert!(basis.points.len() > 40);
         assert_eq!(SpanFactor::of(&basis).unwrap().0, factor.0);
     }
 

@@ -12,8 +12,10 @@ use crate::data::Matrix;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Kernel {
-    def: &'static KernelDef,
-    parameters: Vec<f64>,
+    /// Its declaration.
+    pub def: &'static KernelDef,
+    /// The numbers of its parameters, in the order of the table.
+    pub parameters: Vec<f64>,
 }
 
 impl PartialEq for Kernel {
@@ -62,16 +64,6 @@ impl Kernel {
             }
         }
         Ok(Self { def, parameters })
-    }
-
-    /// Its declaration.
-    pub fn def(&self) -> &'static KernelDef {
-        self.def
-    }
-
-    /// The numbers of its parameters, in the order of the table.
-    pub fn parameters(&self) -> &[f64] {
-        &self.parameters
     }
 
     /// True for the linear kernel, which needs no map.
@@ -353,12 +345,7 @@ mod spec_tests {
 
     fn fitted(value: &Value, rows: usize, values: &[f64]) -> Vec<f64> {
         let features = Matrix::F64(shaped(rows, values.len() / rows, values.to_vec()));
-        KernelSpec::parse(value)
-            .unwrap()
-            .fit(&features, 0, &Control::default())
-            .unwrap()
-            .parameters()
-            .to_vec()
+        KernelSpec::parse(value).unwrap().fit(&features, 0, &Control::default()).unwrap().parameters.to_vec()
     }
 
     #[test]

@@ -96,7 +96,8 @@ pub(super) fn median_distance(
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     count: usize,
-    dim: usize,
+    /// Number of features.
+    pub dim: usize,
     /// Tile `t * dim + j` holds feature j of documents `t * TILE..`.
     tiles: Vec<Tile>,
 }
@@ -146,11 +147,6 @@ impl Points {
     /// True without documents.
     pub fn is_empty(&self) -> bool {
         self.count == 0
-    }
-
-    /// Number of features.
-    pub fn dim(&self) -> usize {
-        self.dim
     }
 
     /// One document.

@@ -35,9 +35,10 @@ use crate::math::{Gram, lanes, pivoted};
 /// A feature map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureMap {
-    basis: Basis,
+    /// The kernel and the pivots: what a model keeps beside coefficients.
+    pub basis: Basis,
     /// L, packed as in `math::triangular`.
-    factor: Vec<f64>,
+    pub(super) factor: Vec<f64>,
     negative: f64,
 }
 
@@ -50,7 +51,7 @@ struct PivotDocuments<'a> {
 
 impl PivotDocuments<'_> {
     fn row(&self, i: usize) -> &[f64] {
-        &self.rows[i * self.points.dim()..(i + 1) * self.points.dim()]
+        &self.rows[i * self.points.dim..(i + 1) * self.points.dim]
     }
 }
 
@@ -64,7 +65,7 @@ impl Gram for PivotDocuments<'_> {
     }
 
     fn column(&self, pivot: usize, rows: Range<usize>, out: &mut [f64]) {
-        self.points.inner_of(self.kernel.def().inner, self.row(pivot), rows, out);
+        self.points.inner_of(self.kernel.def.inner, self.row(pivot), rows, out);
         self.kernel.outer(out);
     }
 }
@@ -89,17 +90,7 @@ impl FeatureMap {
 
     /// Number of features r: of pivots.
     pub fn dim(&self) -> usize {
-        self.basis.points().len()
-    }
-
-    /// The kernel and the pivots: what a model keeps beside coefficients.
-    pub fn basis(&self) -> &Basis {
-        &self.basis
-    }
-
-    /// L, packed as in `math::triangular`.
-    pub(super) fn factor(&self) -> &[f64] {
-        &self.factor
+        self.basis.points.len()
     }
 
     /// phi of some documents: shape `(rows, r)`, row-major. Cost r (d + r / 2) multiplications per document.
@@ -107,7 +98,7 @@ impl FeatureMap {
     /// # Errors
     /// Another number of features, or an interruption.
     pub fn features(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
-        check_width(features.columns(), self.basis.points().dim())?;
+        check_width(features.columns(), self.basis.points.dim)?;
         in_blocks(rows.len(), self.dim(), control, |block, out| {
             self.basis.fill(features, &shifted(&block, rows.start), out);
             solve_rows(&self.factor, self.dim(), out);
@@ -140,7 +131,7 @@ impl FeatureMap {
 
     /// A warning if the map clearly differs from the kernel.
     pub fn warning(&self) -> Option<String> {
-        warning(self.basis.kernel(), self.negative)
+        warning(&self.basis.kernel, self.negative)
     }
 
     /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
@@ -213,9 +204,9 @@ impl Basis {
         [before, after]: [&[f64]; 2],
         groups: impl Iterator<Item = Vec<usize>>,
     ) -> Option<Replacements> {
-        let (kernel, points) = (self.kernel(), self.points());
-        let def = kernel.def();
-        let mut least = kernel.block(before, 1, points);
+        let (kernel, points) = (&self.kernel, &self.points);
+        let def = kernel.def;
+        let mut least = kernel.block(before, 1, &points);
         let terms: Vec<f64> = least.iter().zip(beta).map(|(value, beta)| value * beta).collect();
         let (mut factors, mut ticks) = (Vec::new(), Ticks::default());
         for columns in groups.take_while(|_| def.factorizes) {

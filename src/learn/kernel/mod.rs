@@ -141,7 +141,7 @@ pub(super) fn warning(kernel: &Kernel, negative: f64) -> Option<String> {
         format!(
             "the kernel {} is not positive semidefinite on these documents (by {negative:.2e} of its largest \
              value); a projection that is was used instead",
-            kernel.def().name
+            kernel.def.name
         )
     })
 }

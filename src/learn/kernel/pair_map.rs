@@ -45,7 +45,7 @@ use crate::math::{Gram, TILE, dot, pivoted};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairMap {
     /// The documents of which pivots are made.
-    basis: Basis,
+    pub basis: Basis,
     /// Pivots (a_p, b_p), as numbers of documents of the basis.
     pivots: Vec<(u32, u32)>,
     /// L with L L' = H at the pivots, packed as in `math::triangular`.
@@ -77,7 +77,7 @@ struct Side {
 
 impl Side {
     fn row(&self, i: usize) -> &[f64] {
-        &self.rows[i * self.points.dim()..(i + 1) * self.points.dim()]
+        &self.rows[i * self.points.dim..(i + 1) * self.points.dim]
     }
 }
 
@@ -112,8 +112,8 @@ impl Gram for PivotPairs<'_> {
         let n = rows.len();
         let sum = |better: &[f64], worse: &[f64]| {
             let (mut q, mut r) = ([0.0; TILE], [0.0; TILE]);
-            self.better.points.inner_of(self.kernel.def().inner, better, rows.clone(), &mut q[..n]);
-            self.worse.points.inner_of(self.kernel.def().inner, worse, rows.clone(), &mut r[..n]);
+            self.better.points.inner_of(self.kernel.def.inner, better, rows.clone(), &mut q[..n]);
+            self.worse.points.inner_of(self.kernel.def.inner, worse, rows.clone(), &mut r[..n]);
             q.iter_mut().zip(r).for_each(|(q, r)| *q += r);
             self.kernel.outer(&mut q[..n]);
             q
@@ -157,19 +157,14 @@ impl PairMap {
         self.pivots.len()
     }
 
-    /// The kernel and the documents of the pivots.
-    pub fn basis(&self) -> &Basis {
-        &self.basis
-    }
-
     /// Number of features of a document.
     pub fn width(&self) -> usize {
-        self.basis.points().dim()
+        self.basis.points.dim
     }
 
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
-        self.basis.kernel()
+        &self.basis.kernel
     }
 
     /// psi of the pairs of one query, whose documents are `rows` and have these labels: shape `(pairs, r)`,
@@ -215,7 +210,7 @@ impl PairMap {
         check_coefficients(coefficients.len(), self.dim())?;
         let count = features.rows();
         let columns = self.columns(features, 0..count, control)?;
-        let sums = if self.kernel().def().factorizes {
+        let sums = if self.kernel().def.factorizes {
             self.product_sums(&columns, count, coefficients)
         } else {
             self.plain_sums(&columns, count, coefficients, control)?
@@ -231,7 +226,7 @@ impl PairMap {
         check_coefficients(coefficients.len(), self.dim())?;
         let count = query.len();
         let mut values = self.columns(query.features, query.range(), control)?;
-        if self.kernel().def().factorizes {
+        if self.kernel().def.factorizes {
             values = self.product_weights(&values, count, coefficients);
         }
         Ok(PairQuery { count, values })
@@ -248,9 +243,9 @@ impl PairMap {
         coefficients: &[f64],
         control: &Control,
     ) -> Result<Vec<f64>> {
-        let (count, width) = (query.count, self.basis.points().len());
+        let (count, width) = (query.count, self.basis.points.len());
         let rows = self.columns(others, 0..others.rows(), control)?;
-        let sums: Vec<f64> = if self.kernel().def().factorizes {
+        let sums: Vec<f64> = if self.kernel().def.factorizes {
             rows.chunks_exact(width).map(|row| dot(row, &query.values)).collect()
         } else {
             // Each document in turn is the last one, after those of the query.
@@ -284,7 +279,7 @@ impl PairMap {
 
     /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
     pub fn is_valid(&self) -> bool {
-        let documents = self.basis.points().len();
+        let documents = self.basis.points.len();
         let inside = |number: u32| (number as usize) < documents;
         self.pivots.iter().all(|&(a, b)| inside(a) && inside(b))
             && is_valid_factor(&self.factor, self.dim())
@@ -294,12 +289,12 @@ impl PairMap {
     /// Shape `(rows, documents of the basis)`: E of each document with each of the basis where the kernel
     /// factorizes, else q.
     fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
-        let points = self.basis.points();
-        check_width(features.columns(), points.dim())?;
+        let points = &self.basis.points;
+        check_width(features.columns(), points.dim)?;
         in_blocks(rows.len(), points.len(), control, |block, out| {
             let x = features.rows_f64(rows.start + block.start..rows.start + block.end);
-            points.inner_of(self.kernel().def().inner, &x, 0..points.len(), out);
-            if self.kernel().def().factorizes {
+            points.inner_of(self.kernel().def.inner, &x, 0..points.len(), out);
+            if self.kernel().def.factorizes {
                 self.kernel().outer(out);
             }
         })
@@ -307,9 +302,9 @@ impl PairMap {
 
     /// H of a pair of documents with each pivot.
     fn preferences(&self, columns: &[f64], j: usize, l: usize, out: &mut [f64], other: &mut [f64]) {
-        let width = self.basis.points().len();
+        let width = self.basis.points.len();
         let (first, second) = (&columns[j * width..(j + 1) * width], &columns[l * width..(l + 1) * width]);
-        let factorizes = self.kernel().def().factorizes;
+        let factorizes = self.kernel().def.factorizes;
         let join = |x: f64, y: f64| if factorizes { x * y } else { x + y };
         for ((&(a, b), straight), crossed) in self.pivots.iter().zip(&mut *out).zip(&mut *other) {
             let (a, b) = (a as usize, b as usize);
@@ -325,14 +320,14 @@ impl PairMap {
 
     /// sum_l f(x_j, x_l) of each document j = E_j.v.
     fn product_sums(&self, columns: &[f64], count: usize, beta: &[f64]) -> Vec<f64> {
-        let width = self.basis.points().len();
+        let width = self.basis.points.len();
         let v = self.product_weights(columns, count, beta);
         (0..count).map(|j| dot(&columns[j * width..(j + 1) * width], &v)).collect()
     }
 
     /// v with v_a += beta_p S_b and v_b -= beta_p S_a for each pivot (a, b), S the sum of all E_l.
     fn product_weights(&self, columns: &[f64], count: usize, beta: &[f64]) -> Vec<f64> {
-        let width = self.basis.points().len();
+        let width = self.basis.points.len();
         let row = |j: usize| &columns[j * width..(j + 1) * width];
         let mut sums = vec![0.0; width];
         (0..count).for_each(|l| sums.iter_mut().zip(row(l)).for_each(|(sum, value)| *sum += value));

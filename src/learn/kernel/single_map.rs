@@ -49,23 +49,23 @@ pub struct SingleMap {
 impl SingleMap {
     /// The map in single precision; `None` if that has too few digits, and for kernels of another form.
     pub fn of(map: &FeatureMap) -> Option<Self> {
-        let (basis, factor) = (map.basis(), map.factor());
-        let (kernel, r, dim) = (basis.kernel(), map.dim(), basis.points().dim());
+        let (basis, factor) = (&map.basis, &map.factor);
+        let (kernel, r, dim) = (&basis.kernel, map.dim(), basis.points.dim);
         // 1. Whether single precision is enough.
-        let pivots = || (0..r).map(|i| cholesky::row(factor, i)[i]);
+        let pivots = || (0..r).map(|i| cholesky::row(&factor, i)[i]);
         let (least, most) = (pivots().fold(f64::INFINITY, f64::min), pivots().fold(0.0, f64::max));
         if !(least >= SMALLEST_PIVOT * most && NORMS.contains(&most)) {
             return None;
         }
         // 2. Landmarks in the units of the kernel.
-        let def = kernel.def();
-        let gamma = kernel.parameters().first().copied().filter(|_| def.factorizes)?;
+        let def = kernel.def;
+        let gamma = kernel.parameters.first().copied().filter(|_| def.factorizes)?;
         let scale = match def.inner {
             Inner::SquaredDistance => gamma.sqrt(),
             Inner::Manhattan => gamma,
             Inner::Dot => return None,
         };
-        let rows = basis.points().rows();
+        let rows = basis.points.rows();
         let mut center = vec![0.0; dim];
         for row in rows.chunks_exact(dim) {
             center.iter_mut().zip(row).for_each(|(sum, x)| *sum += x / r as f64);
@@ -87,11 +87,11 @@ impl SingleMap {
         // 3. m, from the rows of L L' = K(P, P).
         let mut sums = vec![0.0; r];
         for l in 0..r {
-            sums.iter_mut().zip(cholesky::row(factor, l)).for_each(|(sum, entry)| *sum += entry / r as f64);
+            sums.iter_mut().zip(cholesky::row(&factor, l)).for_each(|(sum, entry)| *sum += entry / r as f64);
         }
-        let mean = |l: usize| cholesky::row(factor, l).iter().zip(&sums).map(|(x, y)| x * y).sum::<f64>();
+        let mean = |l: usize| cholesky::row(&factor, l).iter().zip(&sums).map(|(x, y)| x * y).sum::<f64>();
         let means = (0..r).map(|l| mean(l) as f32).collect();
-        let whitening = whitening(factor, r);
+        let whitening = whitening(&factor, r);
         Some(Self { inner: def.inner, center, factor: scale, points, squares, means, whitening })
     }
 
@@ -102,7 +102,7 @@ impl SingleMap {
 
     /// Bytes that the map of another one in single precision takes, and on the way columns of L^-1.
     pub fn bytes_of(map: &FeatureMap) -> u64 {
-        let (r, dim) = (map.dim(), map.basis().points().dim());
+        let (r, dim) = (map.dim(), map.basis.points.dim);
         let columns = bytes_of::<Tile>(r).saturating_mul(TILES as u64);
         Panels::bytes(r, r).saturating_add(Panels::bytes(dim, r)).saturating_add(columns)
     }
@@ -148,7 +148,7 @@ impl SingleMap {
         functions: &Panels,
         control: &Control,
     ) -> Result<Vec<Vec<f64>>> {
-        let mut scores = vec![Vec::with_capacity(rows.len()); functions.columns()];
+        let mut scores = vec![Vec::with_capacity(rows.len()); functions.columns];
         for rows in rows.chunks(PANEL) {
             control.check()?;
             let kernel = self.kernel_of(features, rows);
@@ -301,7 +301,7 @@ mod tests {
             }
             let w: Vec<f64> = (0..map.dim()).map(|j| (j as f64).sin()).collect();
             let beta = map.coefficients(&w).unwrap();
-            let exact = map.basis().scores(&features, 0..n, &beta, &control).unwrap();
+            let exact = map.basis.scores(&features, 0..n, &beta, &control).unwrap();
             let functions = single.functions(&[beta.clone(), beta]);
             let found = single.scores(&features, &rows, &functions, &control).unwrap();
             assert_eq!(found[0], found[1]);

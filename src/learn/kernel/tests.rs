@@ -54,8 +54,8 @@ fn error(rows: &[f64], width: usize, k: &[f64], n: usize) -> (f64, f64) {
 #[test]
 fn an_untruncated_map_is_the_kernel() {
     let features = documents(90, 5);
-    for kernel in kernels(&features).into_iter().filter(|kernel| kernel.def().positive_semidefinite) {
-        let name = kernel.def().name;
+    for kernel in kernels(&features).into_iter().filter(|kernel| kernel.def.positive_semidefinite) {
+        let name = kernel.def.name;
         let map = fit(&kernel, &features, 90);
         assert!(map.is_valid() && map.negative() < 1e-12 && map.warning().is_none(), "{name}");
         let (worst, largest) = error(&phi(&map, &features), map.dim(), &gram(&kernel, &features), 90);
@@ -67,11 +67,11 @@ fn an_untruncated_map_is_the_kernel() {
 #[test]
 fn a_truncated_map_is_the_kernel_at_its_pivots_and_below_it_elsewhere() {
     let features = documents(90, 5);
-    for kernel in kernels(&features).into_iter().filter(|kernel| kernel.def().positive_semidefinite) {
+    for kernel in kernels(&features).into_iter().filter(|kernel| kernel.def.positive_semidefinite) {
         let map = fit(&kernel, &features, 20);
-        let pivots = Matrix::F64(shaped(map.dim(), 5, map.basis().points().rows()));
+        let pivots = Matrix::F64(shaped(map.dim(), 5, map.basis.points.rows()));
         let (worst, largest) = error(&phi(&map, &pivots), map.dim(), &gram(&kernel, &pivots), map.dim());
-        assert!(worst < 1e-9 * largest, "{}: {worst}", kernel.def().name);
+        assert!(worst < 1e-9 * largest, "{}: {worst}", kernel.def.name);
         let k = gram(&kernel, &features);
         for (i, row) in phi(&map, &features).chunks_exact(map.dim()).enumerate() {
             assert!(dot(row, row) <= k[i * 90 + i] + 1e-9 * largest);
@@ -87,7 +87,7 @@ fn weights_and_coefficients_give_the_same_scores() {
         let w: Vec<f64> = (0..map.dim()).map(|i| (i as f64 + 0.5).cos()).collect();
         let beta = map.coefficients(&w).unwrap();
         let control = Control::default();
-        let scores = map.basis().scores(&features, 3..60, &beta, &control).unwrap();
+        let scores = map.basis.scores(&features, 3..60, &beta, &control).unwrap();
         let columns = map.columns(&features, 3..60, &control).unwrap();
         let rows = map.features(&features, 3..60, &control).unwrap();
         let size: f64 = beta.iter().map(|value| value.abs()).sum();
@@ -96,7 +96,7 @@ fn weights_and_coefficients_give_the_same_scores() {
             assert!(
                 (score - dot(&rows[position.clone()], &w)).abs() < 1e-12 * (1.0 + size),
                 "{}",
-                kernel.def().name
+                kernel.def.name
             );
             assert_eq!(score.to_bits(), dot(&columns[position], &beta).to_bits());
         }
@@ -150,7 +150,7 @@ fn repeated_documents_and_constant_features_lower_the_rank() {
     let constant = Matrix::F64(shaped(9, 2, vec![0.7; 18]));
     for kernel in kernels(&constant) {
         let map = fit(&kernel, &constant, 9);
-        assert_eq!(map.dim(), 1, "{}", kernel.def().name);
+        assert_eq!(map.dim(), 1, "{}", kernel.def.name);
         let rows = phi(&map, &constant);
         assert!(rows.iter().all(|value| value.to_bits() == rows[0].to_bits()));
     }
@@ -163,10 +163,10 @@ fn the_smallest_problems_have_maps() {
         for kernel in kernels(&features) {
             let map = fit(&kernel, &features, 10);
             let (worst, largest) = error(&phi(&map, &features), map.dim(), &gram(&kernel, &features), n);
-            let exact = worst <= 1e-9 * largest || !kernel.def().positive_semidefinite;
-            assert!(exact, "{} of ({n}, {dim}): {worst}", kernel.def().name);
+            let exact = worst <= 1e-9 * largest || !kernel.def.positive_semidefinite;
+            assert!(exact, "{} of ({n}, {dim}): {worst}", kernel.def.name);
             let beta = vec![1.0; map.dim()];
-            let scores = map.basis().scores(&features, 0..n, &beta, &Control::default()).unwrap();
+            let scores = map.basis.scores(&features, 0..n, &beta, &Control::default()).unwrap();
             assert_eq!(scores.len(), n);
         }
     }
@@ -181,7 +181,7 @@ fn an_indefinite_kernel_is_projected_and_says_so() {
     assert!(map.negative() > 0.01, "{}", map.negative());
     let warning = map.warning().unwrap();
     assert!(warning.starts_with("the kernel tanh is not positive semidefinite"), "{warning}");
-    let pivots = Matrix::F64(shaped(map.dim(), 3, map.basis().points().rows()));
+    let pivots = Matrix::F64(shaped(map.dim(), 3, map.basis.points.rows()));
     let (worst, _) = error(&phi(&map, &pivots), map.dim(), &gram(&tanh, &pivots), map.dim());
     assert!(worst < 1e-6, "{worst}");
     // The candidates' features stay of the kernel's size.
@@ -197,7 +197,7 @@ fn a_seed_chooses_the_candidates() {
         FeatureMap::fit(&kernel, &features, &options, &Control::default()).unwrap()
     };
     assert_eq!(with(1), with(1));
-    assert_ne!(with(1).basis().points().rows(), with(2).basis().points().rows());
+    assert_ne!(with(1).basis.points.rows(), with(2).basis.points.rows());
     assert_eq!(with(1).dim(), 30);
 }
 
@@ -208,7 +208,7 @@ fn other_sizes_and_overflow_are_refused() {
     let map = fit(&kernel(&json!("gaussian"), &features), &features, 10);
     let narrow = documents(4, 2);
     assert!(matches!(map.features(&narrow, 0..4, &control), Err(Error::Shape { .. })));
-    assert!(matches!(map.basis().scores(&features, 0..4, &[1.0], &control), Err(Error::Shape { .. })));
+    assert!(matches!(map.basis.scores(&features, 0..4, &[1.0], &control), Err(Error::Shape { .. })));
     assert!(matches!(map.coefficients(&[1.0]), Err(Error::Shape { .. })));
     let huge = Matrix::F64(shaped(2, 1, vec![1e200, -1e200]));
     let polynomial = Kernel::new("polynomial", vec![2.0, 1.0, 0.0]).unwrap();
@@ -234,7 +234,7 @@ fn an_interruption_ends_every_part() {
     }
     assert_eq!(FeatureMap::fit(&gaussian, &features, &options, &control).unwrap_err(), interrupted);
     assert_eq!(map.features(&features, 0..40, &control).unwrap_err(), interrupted);
-    assert_eq!(map.basis().scores(&features, 0..40, &beta, &control).unwrap_err(), interrupted);
+    assert_eq!(map.basis.scores(&features, 0..40, &beta, &control).unwrap_err(), interrupted);
     assert_eq!(pairs.features(&features, 0..40, &labels, &control).unwrap_err(), interrupted);
     assert_eq!(pairs.scores(&features, &vec![0.0; pairs.dim()], &control).unwrap_err(), interrupted);
 }
@@ -244,10 +244,10 @@ fn an_interruption_ends_every_part() {
 fn a_score_does_not_depend_on_rows_beside_it_or_functions_evaluated_with_it() {
     let (features, control) = (documents(70, 5), Control::default());
     for kernel in kernels(&features) {
-        let (map, name) = (fit(&kernel, &features, 45), kernel.def().name);
+        let (map, name) = (fit(&kernel, &features, 45), kernel.def.name);
         let betas = [0.5, 0.9].map(|f| (0..map.dim()).map(|l| (l as f64 * f).cos()).collect::<Vec<f64>>());
         let functions = betas.each_ref().map(|beta| (&kernel, &beta[..]));
-        let basis = map.basis();
+        let basis = map.basis;
         let together = basis.scores_by(&features, 0..70, &functions, &control).unwrap();
         for rows in [0..1, 0..70, 3..6, 30..65, 69..70] {
             for (beta, all) in betas.iter().zip(&together) {
@@ -282,12 +282,12 @@ fn replaced_features_have_the_scores_of_whole_documents() {
         let map = fit(&kernel, &features, 20);
         let beta: Vec<f64> = (0..map.dim()).map(|l| (l as f64).cos()).collect();
         let replacements = |before: &[f64]| {
-            map.basis().replacements(&beta, [before, &after], [vec![0], vec![1, 2]].into_iter())
+            map.basis.replacements(&beta, [before, &after], [vec![0], vec![1, 2]].into_iter())
         };
         let found = replacements(&before);
-        assert_eq!(found.is_some(), kernel.def().factorizes, "{}", kernel.def().name);
+        assert_eq!(found.is_some(), kernel.def.factorizes, "{}", kernel.def.name);
         if let Some(found) = found {
-            let scores = map.basis().scores(&mixed, 0..4, &beta, &control).unwrap();
+            let scores = map.basis.scores(&mixed, 0..4, &beta, &control).unwrap();
             for (found, score) in found.values(&replaced).iter().zip(scores) {
                 assert!((found - score).abs() < 1e-12, "{found}, not {score}");
             }

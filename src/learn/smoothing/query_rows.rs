@@ -60,7 +60,7 @@ impl QueryRows {
     /// Bytes of searches in all threads of the pool: the panels that are kept, and the squares of each thread.
     pub fn search_bytes(&self, distance: &QueryDistance) -> u64 {
         let queries = panels_for(self.rows.nrows()) * PANEL;
-        let panels = bytes_of::<f32>(queries.saturating_mul(distance.numbers() + 2));
+        let panels = bytes_of::<f32>(queries.saturating_mul(distance.numbers + 2));
         panels.saturating_add(bytes_of::<f32>(queries.saturating_mul(BATCH * parallel::threads())))
     }
 
@@ -75,7 +75,7 @@ impl QueryRows {
     ) -> Vec<Vec<Near>> {
         let roles = Roles::new(self.rows.nrows(), role);
         let search = Search { rows: &self.rows, distance, smoothing, roles: &roles };
-        if !distance.is_euclidean() || distance.numbers() == 0 {
+        if !distance.is_euclidean() || distance.numbers == 0 {
             return targets.iter().map(|(features, target)| search.by_kernels(features, *target)).collect();
         }
         let cached = self.panels.get_or_init(|| Panels::new(&self.rows, distance));
@@ -133,7 +133,7 @@ impl Search<'_> {
         let near: Vec<Separation> = roles.candidates.iter().map(&mut separation).collect();
         let others = roles.counted.iter().map(separation);
         let distances: Vec<f64> = near.iter().copied().chain(others).map(|other| other.distance).collect();
-        let h = smoothing.bandwidth(&distances, distance.numbers());
+        let h = smoothing.bandwidth(&distances, distance.numbers);
         let combined: Vec<Option<f64>> = near.iter().map(|other| Some(distance.combined(other, h))).collect();
         let nearest = smoothing.nearest(&combined, target).into_iter();
         let neighbor = |(index, distance): (usize, f64)| {
@@ -180,7 +180,7 @@ impl Search<'_> {
         };
         let h = match smoothing.kind {
             SmoothingKind::Knn => 0.0,
-            _ => smoothing.bandwidth_by(median, n, distance.numbers()),
+            _ => smoothing.bandwidth_by(median, n, distance.numbers),
         };
         // 2. The nearest candidates.
         roles.counted.iter().for_each(|&query| squares[query] = f32::INFINITY);
@@ -235,7 +235,7 @@ pub(super) struct Panels {
 impl Panels {
     /// The numbers of these rows.
     pub(super) fn new(rows: &Array2<f64>, distance: &QueryDistance) -> Self {
-        let (queries, numbers) = (rows.nrows(), distance.numbers());
+        let (queries, numbers) = (rows.nrows(), distance.numbers);
         let weights = weights(distance);
         let mut ticks = Ticks::default();
         let (mut means, mut largest) = (vec![0.0; numbers], vec![0.0_f64; numbers]);
@@ -329,9 +329,9 @@ impl Panels {
 
 /// The weights of all numbers.
 fn weights(distance: &QueryDistance) -> Vec<f64> {
-    match distance.number_weights() {
-        [] => vec![1.0; distance.numbers()],
-        weights => weights.to_vec(),
+    match distance.number_weights[..] {
+        [] => vec![1.0; distance.numbers],
+        ref weights => weights.to_vec(),
     }
 }
 

@@ -222,13 +222,13 @@ const COPIED_ROWS: usize = 2048;
 
 /// Bytes of a solver of a pairwise problem.
 pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
-    let documents: usize = problem.blocks().iter().map(|(block, _)| block.n_docs()).sum();
+    let documents: usize = problem.blocks.iter().map(|(block, _)| block.n_docs()).sum();
     // 1. A problem with more features than documents is copied with fewer.
     let dim = reduced_dim(problem, documents);
-    let copied = if dim == problem.dim() {
+    let copied = if dim == problem.dim {
         0
     } else {
-        let both = matrix_bytes(documents, problem.dim() + LANES)
+        let both = matrix_bytes(documents, problem.dim + LANES)
             .saturating_add(matrix_bytes(documents, documents + LANES));
         both.saturating_mul(2)
     };

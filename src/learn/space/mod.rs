@@ -165,7 +165,8 @@ pub enum WeightsOf<'a> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {
     width: usize,
-    form: Form,
+    /// What its functions take.
+    pub form: Form,
     map: Map,
 }
 
@@ -227,7 +228,7 @@ impl Space {
         };
         let space = Self { width, form, map };
         if space.dim() == 0 {
-            let name = kernel.def().name;
+            let name = kernel.def.name;
             let what =
                 if form == Form::Scoring { "training document" } else { "pair of different relevance" };
             return Err(Error::Data(format!("the kernel {name} is 0 on every {what}")));
@@ -247,7 +248,7 @@ impl Space {
     ) -> Result<Self> {
         let map = FeatureMap::fit(kernel, documents, options, control)?;
         if map.dim() == 0 {
-            return Err(Error::Data(format!("the kernel {} is 0 on every document", kernel.def().name)));
+            return Err(Error::Data(format!("the kernel {} is 0 on every document", kernel.def.name)));
         }
         Ok(Self { width: documents.columns(), form: Form::Scoring, map: Map::Documents(map) })
     }
@@ -274,7 +275,7 @@ impl Space {
 
     /// The functions sum_l beta_l K(x, x_l) of the documents of a basis.
     pub fn of_basis(basis: Basis) -> Self {
-        Self { width: basis.points().dim(), form: Form::Scoring, map: Map::Fitted(basis) }
+        Self { width: basis.points.dim, form: Form::Scoring, map: Map::Fitted(basis) }
     }
 
     /// The sums of values of the leaves of trees, for documents with `width` features.
@@ -282,16 +283,11 @@ impl Space {
         Self { width, form: Form::Scoring, map: Map::Leaves(forest) }
     }
 
-    /// What its functions take.
-    pub fn form(&self) -> Form {
-        self.form
-    }
-
     /// What the weights of its functions belong to.
     pub fn weights_of(&self) -> WeightsOf<'_> {
         match &self.map {
             Map::Linear => WeightsOf::Features,
-            Map::Documents(map) => WeightsOf::Documents(map.basis()),
+            Map::Documents(map) => WeightsOf::Documents(&map.basis),
             Map::Fitted(basis) => WeightsOf::Documents(basis),
             Map::Pairs(_) => WeightsOf::Pairs,
             Map::Leaves(forest) => WeightsOf::Leaves(forest),
@@ -304,12 +300,12 @@ impl Space {
     /// [`Error::Memory`].
     pub fn reserve(&self, control: &Control) -> Result<Reservation> {
         let what = format_args!("a kernel space of {} landmarks", self.dim());
-        let documents = |basis: &Basis| matrix_bytes(basis.points().len() + TILE, basis.points().dim());
+        let documents = |basis: &Basis| matrix_bytes(basis.points.len() + TILE, basis.points.dim);
         let bytes = match &self.map {
             Map::Linear | Map::Leaves(_) => 0,
-            Map::Documents(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
+            Map::Documents(map) => documents(&map.basis) + matrix_bytes(map.dim(), map.dim()),
             Map::Fitted(basis) => documents(basis),
-            Map::Pairs(map) => documents(map.basis()) + matrix_bytes(map.dim(), map.dim()),
+            Map::Pairs(map) => documents(&map.basis) + matrix_bytes(map.dim(), map.dim()),
         };
         control.reserve(bytes, what, FEWER_LANDMARKS)
     }
@@ -348,7 +344,7 @@ impl Space {
     #[must_use]
     pub fn fitted(&self) -> Self {
         let map = match &self.map {
-            Map::Documents(map) => Map::Fitted(map.basis().clone()),
+            Map::Documents(map) => Map::Fitted(map.basis.clone()),
             other => other.clone(),
         };
         Self { map, ..*self }
@@ -371,7 +367,7 @@ impl Space {
     pub fn can_fix(&self) -> bool {
         match &self.map {
             Map::Linear => true,
-            Map::Fitted(basis) => basis.kernel().def().factorizes,
+            Map::Fitted(basis) => basis.kernel.def.factorizes,
             _ => false,
         }
     }
@@ -380,7 +376,7 @@ impl Space {
     /// same kernel, but for parameters.
     fn has_basis_of(&self, other: &Self) -> bool {
         let (Map::Fitted(basis), Map::Fitted(other)) = (&self.map, &other.map) else { return false };
-        basis.kernel().def().name == other.kernel().def().name && basis.points() == other.points()
+        basis.kernel.def.name == other.kernel.def.name && basis.points == other.points
     }
 
     /// The penalty of a solver is this factor times that of the function.
@@ -439,7 +435,7 @@ impl Space {
             }
             Map::Fitted(basis) => {
                 let columns = basis.columns(documents, rows.clone(), control)?;
-                Ok(Matrix::F64(shaped(rows.len(), basis.points().len(), columns)))
+                Ok(Matrix::F64(shaped(rows.len(), basis.points.len(), columns)))
             }
             Map::Pairs(_) => Err(Error::Internal("single documents in a space of pairs".to_owned())),
             Map::Leaves(_) => Err(Error::Internal("documents in a space of fitted trees".to_owned())),

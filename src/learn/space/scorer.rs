@@ -19,7 +19,7 @@ impl Scorer for Space {
         match &self.map {
             Map::Linear => self.width,
             Map::Documents(map) => map.dim(),
-            Map::Fitted(basis) => basis.points().len(),
+            Map::Fitted(basis) => basis.points.len(),
             Map::Pairs(map) => map.dim(),
             Map::Leaves(forest) => forest.leaves(),
         }
@@ -36,8 +36,8 @@ impl Scorer for Space {
     fn kernel(&self) -> Option<&Kernel> {
         match &self.map {
             Map::Linear | Map::Leaves(_) => None,
-            Map::Documents(map) => Some(map.basis().kernel()),
-            Map::Fitted(basis) => Some(basis.kernel()),
+            Map::Documents(map) => Some(&map.basis.kernel),
+            Map::Fitted(basis) => Some(&basis.kernel),
             Map::Pairs(map) => Some(map.kernel()),
         }
     }
@@ -52,8 +52,8 @@ impl Scorer for Space {
         }
         let (map_is_valid, map_width) = match &self.map {
             Map::Linear | Map::Leaves(_) => (true, self.width),
-            Map::Documents(map) => (map.is_valid(), map.basis().points().dim()),
-            Map::Fitted(basis) => (true, basis.points().dim()),
+            Map::Documents(map) => (map.is_valid(), map.basis.points.dim),
+            Map::Fitted(basis) => (true, basis.points.dim),
             Map::Pairs(map) => (map.is_valid(), map.width()),
         };
         let of_pairs = matches!(self.map, Map::Pairs(_));
@@ -87,7 +87,8 @@ impl Scorer for Space {
 #[serde(from = "(usize, Vec<Member>)", into = "(usize, Vec<Member>)")]
 pub struct SumSpace {
     width: usize,
-    members: Vec<Member>,
+    /// The spaces of its summands.
+    pub members: Vec<Member>,
     /// Of each member, the first one with the same scaling.
     scalings: Vec<usize>,
     /// Of each member, the first one with the same scaling and the same documents of a kernel.
@@ -99,7 +100,7 @@ impl From<(usize, Vec<Member>)> for SumSpace {
         for index in 0..members.len() {
             let (before, Member { space, .. }) = (&members[..index], &members[index]);
             let WeightsOf::Documents(basis) = space.weights_of() else { continue };
-            let first = before.get(basis.points().dim()).filter(|_| basis.points().is_empty());
+            let first = before.get(basis.points.dim).filter(|_| basis.points.is_empty());
             if let Some((WeightsOf::Documents(shared), first)) = first.map(|of| (of.space.weights_of(), of)) {
                 let space = Space { map: Map::Fitted(basis.with_points_of(shared)), ..*space };
                 members[index] = Member { scaling: first.scaling.clone(), space };
@@ -115,7 +116,7 @@ impl From<SumSpace> for (usize, Vec<Member>) {
             let Member { scaling, space } = &mut members[member];
             if let Map::Fitted(basis) = &mut space.map {
                 *scaling = Scaling::None.into();
-                *basis = Basis::new(basis.kernel().clone(), &[], 0, first);
+                *basis = Basis::new(basis.kernel.clone(), &[], 0, first);
             }
         }
         (width, members)
@@ -142,11 +143,6 @@ impl SumSpace {
         let landmarks =
             first(&|a, b| scalings[a] == scalings[b] && members[a].space.has_basis_of(&members[b].space));
         Self { width, members, scalings, landmarks }
-    }
-
-    /// The spaces of its summands.
-    pub fn members(&self) -> &[Member] {
-        &self.members
     }
 
     /// The sum of scores of the documents of one query. `of_member` is given a member, the documents with its scaling, and
@@ -184,7 +180,7 @@ impl SumSpace {
                     })
                     .collect();
                 if let WeightsOf::Documents(basis) = member.space.weights_of() {
-                    let joined = (basis.points().dim() > scaled.columns()).then(|| scaled.followed_by(last));
+                    let joined = (basis.points.dim > scaled.columns()).then(|| scaled.followed_by(last));
                     let scaled = joined.as_ref().unwrap_or(scaled);
                     let scores = basis.scores_by(scaled, 0..n, &functions, control)?;
                     alike.iter().zip(scores).for_each(|(other, scores)| found[*other] = Some(scores));
@@ -264,11 +260,11 @@ mod tests {
     fn shared_documents_are_stored_once_and_shared_again_when_read() {
         let (sum, rows) = (sum(), Matrix::F64(shaped(3, 1, vec![0.0, 1.0, -4.0])));
         let (_, stored): (usize, Vec<Member>) = sum.clone().into();
-        assert_eq!(stored.iter().map(|member| basis(member).points().len()).collect::<Vec<_>>(), [2, 0, 1]);
+        assert_eq!(stored.iter().map(|member| basis(member).points.len()).collect::<Vec<_>>(), [2, 0, 1]);
         assert!(*stored[1].scaling == Scaling::None && *stored[2].scaling == Scaling::MaxNorm(0.5));
         let read = SumSpace::from((1, stored));
         read.validate().unwrap();
-        assert!(Arc::ptr_eq(basis(&read.members[0]).points(), basis(&read.members[1]).points()));
+        assert!(Arc::ptr_eq(&basis(&read.members[0]).points, &basis(&read.members[1]).points));
         assert_eq!(read.landmarks, [0, 0, 2]);
         let documents = Documents { features: &rows, start: 0, end: 3 };
         let scores = |sum: &SumSpace| {
@@ -281,7 +277,7 @@ mod tests {
     fn members_refer_to_documents_of_members_before_them() {
         let refers_to = |number: usize| {
             let (width, mut members): (usize, Vec<Member>) = sum().into();
-            let kernel = basis(&members[1]).kernel().clone();
+            let kernel = basis(&members[1]).kernel.clone();
             members[1].space.map = Map::Fitted(Basis::new(kernel, &[], 0, number));
             SumSpace::from((width, members)).validate()
         };

@@ -99,7 +99,7 @@ pub struct HeldOut<'a> {
     finder: Finder<'a>,
     fitted: Vec<Fitted>,
     /// By model.
-    predictions: Vec<Prediction>,
+    pub predictions: Vec<Prediction>,
 }
 
 /// How well a model predicts held-out impressions.
@@ -126,11 +126,6 @@ impl<'a> HeldOut<'a> {
     pub fn new(counted: &'a Counted, fitted: Vec<Fitted>) -> Self {
         let predictions = vec![Prediction::default(); fitted.len()];
         Self { models: &counted.models, finder: Finder::new(counted), fitted, predictions }
-    }
-
-    /// By model.
-    pub fn predictions(&self) -> &[Prediction] {
-        &self.predictions
     }
 }
 

@@ -84,7 +84,7 @@ impl Arguments {
 
     /// Counts the log for these models.
     fn counted(&self, log: &LogSource<'_>, models: Vec<&'static ClickModel>) -> Result<Counted> {
-        let mut counts = Log::new(models, self.limits.memory());
+        let mut counts = Log::new(models, &self.limits.memory);
         log.read(&mut counts)?;
         let counted = self.limits.run(|_| Ok(counts.finish()))?;
         if counted.impressions == 0 {
@@ -104,13 +104,13 @@ impl Arguments {
     ) -> Result<(Fitted, usize)> {
         let what = format_args!("estimating {} pairs of query and document", counted.pairs.len());
         let (bytes, way_out) = (counted.bytes_of_fit(model), "read fewer queries at a time");
-        let memory = self.limits.memory().reserve(bytes, what, way_out)?;
+        let memory = self.limits.memory.reserve(bytes, what, way_out)?;
         let fitted = self.limits.run(|_| Ok(clicks::fitted(counted, model, all)))?;
         drop(memory);
         if !counted.models[model].takes_passes {
             return Ok((fitted, 1));
         }
-        let mut network = Network::new(counted, fitted, all, self.limits.memory())?;
+        let mut network = Network::new(counted, fitted, all, &self.limits.memory)?;
         let passes = self.limits.run_here(|| network.read(&mut |to| log.read(to)))?;
         Ok((self.limits.run(|_| Ok(network.finish()))?, 1 + passes))
     }
@@ -122,7 +122,7 @@ impl Arguments {
         let (fitted, passes): (Vec<Fitted>, Vec<usize>) = fits.into_iter().unzip();
         let mut held_out = HeldOut::new(counted, fitted);
         log.read(&mut held_out)?;
-        Ok(held_out.predictions().iter().copied().zip(passes).collect())
+        Ok(held_out.predictions.iter().copied().zip(passes).collect())
     }
 }
 

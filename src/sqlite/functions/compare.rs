@@ -266,7 +266,7 @@ impl CompareRows {
             b: Vec::new(),
             entered: 0,
             database,
-            memory: limits.memory().nothing(),
+            memory: limits.memory.nothing(),
         })
     }
 

@@ -229,7 +229,7 @@ impl Batches {
         let Self { search, rows, next, .. } = self;
         let scores = self.limits.run(|control| search.scores(rows, *next, control));
         let scores = scores.map_err(|problem| search.error(problem))?;
-        let settings = &search.groups()[*next].settings;
+        let settings = &search.groups[*next].settings;
         let metric = search.metric.name();
         let row = |score: Score| {
             let setting = Value::Object(settings[score.setting].values.clone());
@@ -245,9 +245,9 @@ impl Iterator for Batches {
     type Item = Result<Vec<Output>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.ready.is_empty() && self.next < self.search.groups().len() {
+        while self.ready.is_empty() && self.next < self.search.groups.len() {
             if let Err(problem) = self.advance() {
-                self.next = self.search.groups().len();
+                self.next = self.search.groups.len();
                 return Some(Err(problem));
             }
         }

@@ -226,7 +226,7 @@ fn propensities(request: &ClickRequest<'_>, log: &LogSource<'_>) -> Result<Prope
         let known = given_propensities(call.connection, given, limits)?;
         return Ok(Propensities { known, estimated: None });
     }
-    let mut counts = Log::new(vec![clicks::find("pbm")?], limits.memory());
+    let mut counts = Log::new(vec![clicks::find("pbm")?], &limits.memory);
     log.read(&mut counts)?;
     let counted = counts.finish();
     let cells = counted.cells(0, true);
@@ -282,7 +282,7 @@ impl<'a> Evaluation<'a> {
             closed_rows: 0,
             queries: HashSet::new(),
             needs_queries: !capabilities.pointwise || capabilities.query_dependent,
-            sums: ClickSums::new(request.gains.len(), request.ranking.limits.memory()),
+            sums: ClickSums::new(request.gains.len(), &request.ranking.limits.memory),
             slopes: vec![vec![0.0; propensities.known.len()]; GROUPS],
             warnings: Vec::new(),
             unknown: Vec::new(),

@@ -95,7 +95,7 @@ fn shown(model: &Model, features: &[f64]) -> Vec<Output> {
     let value = |input: &InputColumn<'_>| match input {
         InputColumn::Number(feature) => Output::Real(features[*feature]),
         InputColumn::Category(category, range) => {
-            let ones = range.start..range.start + category.values().len() + 2;
+            let ones = range.start..range.start + category.values.len() + 2;
             let number = features[ones].iter().position(|value| *value > 0.5);
             match category.feature(number.unwrap_or(range.len())) {
                 CategoryFeature::Value(value) => Output::Text(value.to_owned()),

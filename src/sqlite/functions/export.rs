@@ -59,13 +59,13 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare()?;
         // 2. The model.
-        let control = Control::with_memory(limits.memory().clone());
+        let control = Control::with_memory(limits.memory.clone());
         let read = || import_text(text, &spec, algorithm::find_name, &control);
         let (model, mut warnings) = limits.run_here(read)?;
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;
-        let encoded = Encoded::new(model, most_bytes(connection), limits.memory())?;
+        let encoded = Encoded::new(model, most_bytes(connection), &limits.memory)?;
         // 3. A new version.
         let activate = options.switch("activate").unwrap_or(true);
         let new = NewVersion {

@@ -164,7 +164,7 @@ fn ranked(ranking: &RankingCall<'_>) -> Result<Ranked> {
     };
     drop(data.take_features());
     let what = format_args!("a ranking of {n} documents");
-    let memory = ranking.limits.memory().reserve(bytes_of::<[f64; 3]>(n), what, FEWER_RANKED)?;
+    let memory = ranking.limits.memory.reserve(bytes_of::<[f64; 3]>(n), what, FEWER_RANKED)?;
     let mut best = Vec::with_capacity(n);
     for query in 0..data.n_queries() {
         let rows = selected_rows(&data, query, &scores, ListConstraint::None, 1)?;

@@ -67,7 +67,7 @@ fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let list = List::new(&request.options, constraint);
     let bytes = bytes_of::<(Ranked, RankedRow, [f64; 2])>(scores.len());
     let what = format_args!("a ranking of {} documents", scores.len());
-    let memory = request.limits.memory().reserve(bytes, what, FEWER_RANKED)?;
+    let memory = request.limits.memory.reserve(bytes, what, FEWER_RANKED)?;
     let mut ranked = list.ranked(&data, &scores)?;
     if call.by_rank {
         sort_items(&mut ranked, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));

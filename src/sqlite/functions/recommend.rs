@@ -108,7 +108,7 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
     let whole = id_of(argument);
     let text = match argument {
         ValueRef::Text(text) if factored.user_index(&whole).is_none() => text,
-        _ => return Ok((vec![whole], limits.memory().nothing())),
+        _ => return Ok((vec![whole], limits.memory.nothing())),
     };
     if std::str::from_utf8(text).is_ok_and(is_query) {
         let allowed =
@@ -116,7 +116,7 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
         return Err(Error::value("argument 'user'", describe(argument), allowed));
     }
     if !text.trim_ascii_start().starts_with(b"[") {
-        return Ok((vec![whole], limits.memory().nothing()));
+        return Ok((vec![whole], limits.memory.nothing()));
     }
     let refuse = |got: String| {
         Error::value(
@@ -129,7 +129,7 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
         return Err(refuse(format!("{} bytes", text.len())));
     }
     let bytes = ID_BYTES.saturating_mul(text.len() as u64);
-    let memory = limits.memory().reserve(bytes, "an array of users", "give fewer users in one call")?;
+    let memory = limits.memory.reserve(bytes, "an array of users", "give fewer users in one call")?;
     let entries: Vec<Value> = serde_json::from_slice(text).map_err(|_| refuse(describe(argument)))?;
     let ids: Option<Vec<Id>> = entries.iter().map(|entry| id_of_json(entry, Id::text)).collect();
     let ids = ids.ok_or_else(|| refuse(describe(argument)))?;

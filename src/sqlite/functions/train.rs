@@ -137,7 +137,7 @@ impl TrainingReport {
     /// # Errors
     /// As [`Encoded::new`].
     pub fn encode(mut self, connection: &Connection, model: Model, limits: &RunLimits) -> Result<Trained> {
-        let encoded = Encoded::new(model, most_bytes(connection), limits.memory())?;
+        let encoded = Encoded::new(model, most_bytes(connection), &limits.memory)?;
         self.seconds.all = limits.seconds();
         Ok((encoded, self))
     }
@@ -164,8 +164,8 @@ pub(super) struct Seconds {
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
     let mut request = TrainRequest::new(call, Use::Train)?;
-    let (options, limits) = (request.training.options().clone(), request.limits.clone());
-    let name = options.text("name").unwrap_or(request.training.algorithm().name).to_owned();
+    let (options, limits) = (request.training.options.clone(), request.limits.clone());
+    let name = options.text("name").unwrap_or(request.training.algorithm.name).to_owned();
     check_name(&name)?;
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
@@ -248,13 +248,13 @@ impl<'a> TrainRequest<'a> {
     fn execute(&mut self, connection: &Connection, state: &State) -> Result<Trained> {
         // 1. The prior and the rows.
         let Self { training, source: text, values, limits } = self;
-        let prior = stored_prior(connection, state, training.input(), training.options(), limits)?;
+        let prior = stored_prior(connection, state, training.input(), &training.options, limits)?;
         if let Some(prior) = &prior {
             training.set_prior(prior.function.clone());
         }
-        let (options, input) = (training.options(), training.input());
+        let (options, input) = (&training.options, training.input());
         let source = &Source::resolve(connection, text, limits)?;
-        let call = SourceCall { connection, source, options, values, limits };
+        let call = SourceCall { connection, source, options: &options, values, limits };
         #[cfg(feature = "buckets")]
         if let Some(trained) = buckets::train(call, training, text)? {
             return Ok(trained);
@@ -263,7 +263,7 @@ impl<'a> TrainRequest<'a> {
         let SourceRows { data, roles, read_report } = rows;
         let reading = limits.seconds();
         let (validation, _validation_memory) = validation(call, input, &data)?.unzip();
-        let advice = roles.advice(options);
+        let advice = roles.advice(&options);
         let column_report = roles.column_report(&data, &read_report, advice);
         let ignored = read_report.ignored.clone();
         let columns = roles.training_columns(&ignored);
@@ -273,7 +273,7 @@ impl<'a> TrainRequest<'a> {
         let finished = limits.run(|control| training.run(rows, most, control));
         let finished = finished.map_err(|problem| training.error(problem))?;
         // 3. The report and the model.
-        let algorithm = training.algorithm();
+        let algorithm = training.algorithm;
         let roles = roles.report(&ignored, &finished.model.card.categories);
         let about = About { algorithm, source: text, roles, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
@@ -302,7 +302,7 @@ fn validation(
     let rows = read(SourceCall { source, values: &[], ..call }, spec)?;
     // Its features are copied in the order of the training.
     let what = "a copy of the validation data";
-    let copy = call.limits.memory().reserve(rows.data.features.bytes(), what, "use fewer rows")?;
+    let copy = call.limits.memory.reserve(rows.data.features.bytes(), what, "use fewer rows")?;
     let matched = rows.data.matching(data).map_err(|problem| source.error(problem))?;
     drop(copy);
     Ok(Some((matched, rows.read_report.memory)))
@@ -371,7 +371,7 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
 
 /// What a training reads. With a prior, it uses the categories of the prior.
 pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
-    let known = prior.map(|prior| CategoryColumns::Known(prior.function.categories()));
+    let known = prior.map(|prior| CategoryColumns::Known(&prior.function.categories));
     ReadSpec { categories: known.unwrap_or(CategoryColumns::Learned), ..read_spec(input, input.order) }
 }
 

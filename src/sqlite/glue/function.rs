@@ -100,7 +100,7 @@ impl ScalarCall<'_> {
             let statements = unsafe { super::statements::Statements::new(connection.handle(), self.state) }?;
             let call = super::vtab::Call {
                 state: self.state,
-                connection: statements.connection(),
+                connection: &statements.connection,
                 statements: &statements,
                 arguments,
                 only: None,

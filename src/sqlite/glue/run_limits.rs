@@ -31,7 +31,8 @@ pub struct RunLimits {
     started: Instant,
     time_limit: Option<f64>,
     progress: bool,
-    memory: Memory,
+    /// The memory of the call.
+    pub memory: Memory,
 }
 
 /// The options of a call, and its limits. The time starts now.
@@ -74,11 +75,6 @@ impl RunLimits {
             progress: options.flag("progress") && is_visible(),
             memory: Memory::limited(options.get("max_memory").and_then(Value::as_u64)),
         }
-    }
-
-    /// The memory of the call.
-    pub fn memory(&self) -> &Memory {
-        &self.memory
     }
 
     /// An error once the time limit has passed.

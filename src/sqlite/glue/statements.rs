@@ -41,7 +41,8 @@ pub struct Statements {
     // Statements are dropped before their connection.
     kept: RefCell<Vec<Kept>>,
     guard: RefCell<Option<Statement<'static>>>,
-    connection: Rc<Connection>,
+    /// The connection of the statements.
+    pub connection: Rc<Connection>,
     state: Arc<State>,
     /// How often all statements were dropped.
     generation: Cell<u64>,
@@ -72,11 +73,6 @@ impl Statements {
             state: Arc::clone(state),
             generation: Cell::new(0),
         })
-    }
-
-    /// The connection of the statements.
-    pub fn connection(&self) -> &Connection {
-        &self.connection
     }
 
     /// Finalizes all statements.

@@ -265,7 +265,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
             },
             (InputColumn::Category(category, range), value) => {
                 let Some(value) = json_category_value(value) else {
-                    return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), category.name()));
+                    return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), category.name));
                 };
                 category.encode(value.text().as_deref(), &mut features[range]);
             }

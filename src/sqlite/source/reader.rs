@@ -202,8 +202,8 @@ impl<'a> Reader<'a> {
             Some(FeatureColumns::Wide(columns)) => names_of(columns),
             _ => Vec::new(),
         };
-        let mut builder = DatasetBuilder::new(&self.call.source.shown, names, query_names)
-            .within(self.call.limits.memory());
+        let mut builder =
+            DatasetBuilder::new(&self.call.source.shown, names, query_names).within(&self.call.limits.memory);
         if let (FeatureColumns::Vector(_), Some(model)) = (&self.roles.features, self.spec.model) {
             builder = builder.of_width(model.card.numbers());
         }
@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
                     let needed = matrix_bytes(most.min(bytes.len() / 2 + 1), 2);
                     let what = format_args!("a vector in {} bytes of JSON", bytes.len());
                     let way_out = "give features as BLOBs of ltr_vec (4 bytes per feature)";
-                    let _parsed = self.call.limits.memory().reserve(needed, what, way_out)?;
+                    let _parsed = self.call.limits.memory.reserve(needed, what, way_out)?;
                     builder.json(bytes)?;
                 }
                 other => {

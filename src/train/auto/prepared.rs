@@ -128,7 +128,7 @@ impl Scaled {
         let kernel = KernelSpec::parse(chooser)?.fit(features, spec.seed, control)?;
         let map =
             FeatureMap::fit(&kernel, &features.select_rows(&candidates), &options(spec, count), control)?;
-        let landmarks = Matrix::F64(shaped(map.dim(), features.columns(), map.basis().points().rows()));
+        let landmarks = Matrix::F64(shaped(map.dim(), features.columns(), map.basis.points.rows()));
         let landmarks = Arc::new(landmarks);
         self.memory.push(control.reserve(landmarks.bytes(), "landmarks", FEWER)?);
         self.landmarks.push((count, chooser.clone(), Arc::clone(&landmarks)));

@@ -89,7 +89,7 @@ pub fn nothing_to_learn(queries: usize) -> Error {
 pub(super) fn broken_orders(spec: &GridSpec, data: &Dataset, neighborhood: &Neighborhood) -> Vec<String> {
     let opens = |value: &QueryValue| matches!(value, QueryValue::Text(text) if text.trim_start().starts_with(['[', '{']));
     let mut warnings = Vec::new();
-    for (column, (name, distance)) in data.query_names.iter().zip(neighborhood.distance.columns()).enumerate()
+    for (column, (name, distance)) in data.query_names.iter().zip(&neighborhood.distance.columns).enumerate()
     {
         let is_given = spec.query_distance.given().iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         if distance.comparison == Comparison::Overlap

@@ -62,12 +62,12 @@ pub fn log(fits: &[Fit]) -> Vec<LogStep> {
 
 impl Session<'_> {
     pub(super) fn space(&self) -> &Space {
-        self.neighborhood.blocks.space()
+        &self.neighborhood.blocks.space
     }
 
     /// Number of query features that are numbers; 0 without any.
     pub(super) fn query_features(&self) -> usize {
-        self.neighborhood.distance.numbers()
+        self.neighborhood.distance.numbers
     }
 
     /// How functions are fitted on the judgments of a neighborhood.
@@ -157,7 +157,7 @@ impl Session<'_> {
         let _memory = neighborhood.reserve(&neighbors, self.control)?;
         let blocks = neighborhood.weighted_blocks(&neighbors, self.control)?;
         let spec = self.prior_spec(prior, tolerance);
-        spec.solve(neighborhood.blocks.space(), &blocks, self.control).map(|fit| fit.w)
+        spec.solve(&neighborhood.blocks.space, &blocks, self.control).map(|fit| fit.w)
     }
 
     /// One function for all queries, one per training query, or none if they are fitted at query time.

@@ -242,7 +242,7 @@ impl Session<'_> {
                 .map_err(|problem| Error::Data(format!("query {}: {problem}", judge.query_ids[query])))?;
             grid.validation.metric.finite_value(judge.labels(query), &scores)
         };
-        let space = neighborhood.blocks.space();
+        let space = &neighborhood.blocks.space;
         let streams = neighborhood.streams(spec, control)?;
         // A factorization solves least squares alike for one lambda and for several.
         let is_direct = grid.loss.shape() == Shape::Quadratic && streams.is_none();
@@ -263,7 +263,7 @@ impl Session<'_> {
         } else {
             let _memory = neighborhood.reserve(&trial.neighbors, control)?;
             let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
-            spec.path(space, &blocks, lambdas, control)?
+            spec.path(&space, &blocks, lambdas, control)?
         };
         let values = trial.queries.iter().map(|&query| {
             let scores =

@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
         let data = Arc::new(data);
         let blocks = TrainingBlocks::from_rows(Arc::new(space), Arc::clone(&data), spec.loss.clone());
         if is_local {
-            memory.push(checks::functions_memory(&data, blocks.space(), control)?);
+            memory.push(checks::functions_memory(&data, &blocks.space, control)?);
         }
         // 3. The neighborhood.
         let mut neighborhood = Neighborhood {

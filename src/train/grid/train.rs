@@ -46,7 +46,7 @@ impl TrainingSpec for GridSpec {
     }
 
     fn set_prior(&mut self, prior: LinearPrior) {
-        self.scale = prior.scaling().kind();
+        self.scale = prior.scaling.kind();
         self.prior_model = Some(prior);
     }
 
@@ -252,7 +252,7 @@ impl Session<'_> {
                 Ranker::Interactions(Box::new(products.function(&functions.swap_remove(0))?))
             }
             None => {
-                let space = self.neighborhood.blocks.space().fitted();
+                let space = self.neighborhood.blocks.space.fitted();
                 Ranker::Linear(Linear::new(space, functions.swap_remove(0)))
             }
             Some(rule) => {

@@ -48,7 +48,7 @@ pub(super) struct Start {
 impl Start {
     /// The state of a perceptron before the rounds of a call.
     pub(super) fn of(perceptron: &Perceptron) -> Self {
-        let progress = perceptron.progress();
+        let progress = &perceptron.progress;
         Self {
             weights: progress.weights.clone(),
             rounds: progress.rounds,
@@ -94,7 +94,7 @@ pub(super) fn report(
     counted: &[u32],
     control: &Control,
 ) -> Result<Value> {
-    let (rules, progress) = (perceptron.rules(), perceptron.progress());
+    let (rules, progress) = (&perceptron.rules, &perceptron.progress);
     // 1. The comparator, and where the call started. Support documents of the call had the weight 0 before.
     let average = progress.average();
     let mut first = start.weights.clone();
@@ -115,7 +115,7 @@ pub(super) fn report(
     let regret = least(&terms, Parabola::new(0.5 / eta, 1.0, inner));
     let theorem = least(&terms, Parabola::new(0.5 * size, relative_rate, inner));
     // The proofs need lengths, which a kernel that is not positive semidefinite lacks.
-    let definite = |support: &Basis| support.kernel().def().positive_semidefinite;
+    let definite = |support: &Basis| support.kernel.def.positive_semidefinite;
     let has_lengths = progress.support.as_ref().is_none_or(definite);
     let proved = has_lengths && rules.update_on == Active::Misorder;
     // 3. The bound of the best known separator, if there is one.
@@ -160,7 +160,7 @@ pub(super) fn report(
 
 /// m and v_max of all queries, with and without an update.
 fn weights_of_all_rounds(perceptron: &Perceptron, data: &Dataset) -> (u64, f64) {
-    let of = |query: usize| weight_range(perceptron.surrogate().of(data.labels(query)).weights());
+    let of = |query: usize| weight_range(perceptron.surrogate.of(data.labels(query)).weights());
     let all = (0..data.n_queries()).map(of);
     all.fold((0, 1.0), |(m, v), (count, ratio)| (count.max(m), ratio.max(v)))
 }
@@ -180,7 +180,7 @@ fn terms(
         if counted.iter().all(|count| *count == 0) {
             continue;
         }
-        let surrogate = perceptron.surrogate().of(data.labels(query));
+        let surrogate = perceptron.surrogate.of(data.labels(query));
         let scores = perceptron.scores(&data.documents(query), direction, control)?;
         for (document, rival) in surrogate.rivals(&scores).into_iter().enumerate() {
             if let (Some(rival), count @ 1..) = (rival, counted[document]) {
@@ -276,12 +276,12 @@ pub(super) fn best_separator(
     };
     // 1. The functions of the training.
     let known =
-        [separator("averaged weights", average)?, separator("last weights", &perceptron.progress().weights)?];
+        [separator("averaged weights", average)?, separator("last weights", &perceptron.progress.weights)?];
     let better = |a: Separator, b: Separator| if b.margin > a.margin { b } else { a };
     let known = known.into_iter().flatten().reduce(better);
     let read = data.n_docs().saturating_mul(data.features.columns() + ROW_COST);
     let iterations = RULE.max_iterations as usize;
-    let has_kernel = perceptron.progress().support.is_some();
+    let has_kernel = perceptron.progress.support.is_some();
     let too_many = known.is_none() && read.saturating_mul(iterations * LAMBDAS.len()) > MOST_READ;
     if has_kernel || too_many {
         let reason = if has_kernel { "with a kernel" } else { "among so many numbers" };
@@ -301,7 +301,7 @@ pub(super) fn best_separator(
     }
     // 2. Any linear function that separates.
     let (mut best, mut most) = (known, f64::INFINITY);
-    let norm = perceptron.progress().largest_norm;
+    let norm = perceptron.progress.largest_norm;
     if best.is_none() && norm > 0.0 {
         let lambdas = LAMBDAS.map(|factor| factor * norm * norm);
         let zero = vec![0.0; data.features.columns()];
@@ -333,7 +333,7 @@ fn margin(perceptron: &Perceptron, data: &Dataset, u: &[f64], control: &Control)
     for query in 0..data.n_queries() {
         control.check()?;
         let scores = perceptron.scores(&data.documents(query), u, control)?;
-        let (difference, _) = least_difference(&perceptron.surrogate().of(data.labels(query)), &scores);
+        let (difference, _) = least_difference(&perceptron.surrogate.of(data.labels(query)), &scores);
         least = least.min(difference);
         if difference.is_nan() || least <= 0.0 {
             return Ok(None);
@@ -358,7 +358,7 @@ struct LeastDifference<'a> {
 
 impl<'a> LeastDifference<'a> {
     fn new(perceptron: &Perceptron, data: &'a Dataset) -> Self {
-        let query = |query: usize| perceptron.surrogate().of(data.labels(query));
+        let query = |query: usize| perceptron.surrogate.of(data.labels(query));
         Self { data, queries: (0..data.n_queries()).map(query).collect() }
     }
 

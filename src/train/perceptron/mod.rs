@@ -221,7 +221,7 @@ fn learn(
 ) -> Result<()> {
     for &query in order {
         control.check()?;
-        rounds::reserve(perceptron.rules(), perceptron.progress(), data.rows(query).len(), memory)?;
+        rounds::reserve(&perceptron.rules, &perceptron.progress, data.rows(query).len(), memory)?;
         let round = perceptron.round(&data.documents(query), data.labels(query), control);
         let round = round.map_err(|error| match error {
             Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),

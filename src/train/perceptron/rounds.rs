@@ -31,9 +31,12 @@ const NO_LOSS: f64 = 1e-12;
 #[derive(Debug, Clone)]
 pub struct Perceptron {
     measure: Metric,
-    surrogate: Slam,
-    rules: OnlineRules,
-    progress: OnlineState,
+    /// The surrogate of a round, with the margin.
+    pub(super) surrogate: Slam,
+    /// The rules.
+    pub(super) rules: OnlineRules,
+    /// What has been learned so far.
+    pub progress: OnlineState,
     /// Of the support documents; empty for linear functions.
     factor: SpanFactor,
 }
@@ -68,24 +71,9 @@ impl Perceptron {
         Ok(Self { measure, surrogate: rules.surrogate()?, rules, progress, factor })
     }
 
-    /// What has been learned so far.
-    pub fn progress(&self) -> &OnlineState {
-        &self.progress
-    }
-
     /// The rules and what has been learned.
     pub fn into_parts(self) -> (OnlineRules, OnlineState) {
         (self.rules, self.progress)
-    }
-
-    /// The surrogate of a round, with the margin.
-    pub(super) fn surrogate(&self) -> &Slam {
-        &self.surrogate
-    }
-
-    /// The rules.
-    pub(super) fn rules(&self) -> &OnlineRules {
-        &self.rules
     }
 
     /// Scores of documents by the function with these weights.
@@ -255,7 +243,7 @@ pub(super) fn reserve(
     memory: &mut Reservation,
 ) -> Result<()> {
     let (Some(support), Some(budget)) = (&progress.support, rules.budget) else { return Ok(()) };
-    let (points, dim) = (support.points(), support.points().dim());
+    let (points, dim) = (&support.points, support.points.dim);
     let most = points.len().saturating_add(documents).min(budget.max(points.len()));
     let growing = matrix_bytes(most + TILE, dim + 4) + matrix_bytes(most, most.div_ceil(2) + 1);
     let bytes = 2 * growing + matrix_bytes(documents, most.saturating_add(2 * dim));

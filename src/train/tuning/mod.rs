@@ -35,7 +35,8 @@ const FEWER: &str = "use fewer threads, rows or features";
 /// The settings that a call compares, and how.
 pub struct Search {
     algorithm: &'static AlgorithmDef,
-    groups: Vec<Group>,
+    /// The groups of settings, in the order of their values. Settings of a group are computed together.
+    pub groups: Vec<Group>,
     /// What is compared.
     pub metric: Metric,
     undefined: Undefined,
@@ -132,11 +133,6 @@ impl Search {
             }
         }
         Ok(search)
-    }
-
-    /// The groups of settings, in the order of their values. Settings of a group are computed together.
-    pub fn groups(&self) -> &[Group] {
-        &self.groups
     }
 
     /// What is read.

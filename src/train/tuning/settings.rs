@@ -286,7 +286,7 @@ impl Search {
     /// The values of all settings.
     fn lines(&self, rows: &SearchRows, control: &Control) -> Result<Vec<SettingLine<'_>>> {
         let mut lines = Vec::new();
-        for (number, group) in self.groups().iter().enumerate() {
+        for (number, group) in self.groups.iter().enumerate() {
             let scores = self.scores(rows, number, control)?;
             for (setting, scores) in group.settings.iter().zip(scores.chunks(rows.folds.count())) {
                 let folds: Vec<Option<f64>> = scores.iter().map(|score| score.value).collect();

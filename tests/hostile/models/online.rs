@@ -32,7 +32,7 @@ const WRONG_SUPPORT: &[Change<Online>] = &[
 
 /// Support documents (`count` x `width`) of this value, with the kernel of those before.
 fn replace_support(online: &mut Online, value: f64, count: usize, width: usize) {
-    let kernel = online.progress.support.as_ref().expect("documents").kernel().clone();
+    let kernel = online.progress.support.as_ref().expect("documents").kernel.clone();
     online.progress.support = Some(Basis::new(kernel, &vec![value; count * width], count, width));
 }
 
@@ -49,7 +49,7 @@ fn an_update_reserves_the_factor_of_support_documents_before_it_is_made() {
         connection.query_row("SELECT model FROM ltr_models", [], |row| row.get(0)).expect("the model");
     let mut opened = Opened::new(&model);
     let Online { mut rules, mut progress } = opened.online();
-    let kernel = progress.support.as_ref().expect("documents").kernel().clone();
+    let kernel = progress.support.as_ref().expect("documents").kernel.clone();
     rules.budget = Some(COUNT);
     (progress.weights, progress.sum) = (vec![0.0; COUNT], vec![0.0; COUNT]);
     progress.support = Some(Basis::new(kernel, &vec![0.5; 2 * COUNT], COUNT, 2));

@@ -105,7 +105,7 @@ fn scoring_form(name: &str) {
     let parts = blocks.iter().map(|(block, c)| (block, *c)).collect();
     let (w, report) = fit(map.dim(), parts, golden.lambda, 1e-11);
     let beta = map.coefficients(&w).unwrap();
-    golden.compare(&report, &|features, rows| map.basis().scores(features, rows, &beta, &control).unwrap());
+    golden.compare(&report, &|features, rows| map.basis.scores(features, rows, &beta, &control).unwrap());
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn ranking_form_with_score_recovery() {
             (PairBlock::new(&x, &y, map.dim()).unwrap(), c)
         })
         .collect();
-    let pairs: u64 = blocks.iter().map(|(block, _)| block.pairs()).sum();
+    let pairs: u64 = blocks.iter().map(|(block, _)| block.pairs).sum();
     assert_eq!(pairs, golden.solution["n_pairs"].as_u64().unwrap() / 2);
     let parts = blocks.iter().map(|(block, c)| (block, *c)).collect();
     let (w, report) = fit(map.dim(), parts, 2.0 * golden.lambda, 1e-11);
@@ -232,7 +232,7 @@ fn every_method_of_the_second_example() {
     let choice = KernelSpec::parse(&json!({"gaussian": {"gamma": "median"}})).unwrap();
     let kernel = choice.fit(&all, 0, &control).unwrap();
     let sigma2 = results["sigma2"].as_f64().unwrap();
-    assert!((1.0 / kernel.parameters()[0] - sigma2).abs() < 1e-12, "{:?}", kernel.parameters());
+    assert!((1.0 / kernel.parameters[0] - sigma2).abs() < 1e-12, "{:?}", kernel.parameters);
 
     let map = FeatureMap::fit(&kernel, &all, &MapOptions::default(), &control).unwrap();
     let phi = |rows: &[Vec<f64>]| map.features(&matrix(rows), 0..rows.len(), &control).unwrap();
@@ -255,7 +255,7 @@ fn every_method_of_the_second_example() {
             assert!((report.objective / objective - 1.0).abs() < 1e-6, "{what}: {}", report.objective);
             let first = matrix(&documents[&target].2);
             let beta = map.coefficients(&w).unwrap();
-            let scores = map.basis().scores(&first, 0..first.rows(), &beta, &control).unwrap();
+            let scores = map.basis.scores(&first, 0..first.rows(), &beta, &control).unwrap();
             assert_close(&scores, &numbers(&case["scores_first5_docs"]), 1e-4, &what);
             checked += 1;
         }

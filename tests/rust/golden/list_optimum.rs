@@ -51,7 +51,7 @@ impl Golden {
     fn problem(&self) -> ListProblem<'_> {
         let share = 1.0 / self.blocks.len() as f64;
         let queries = self.blocks.iter().map(|block| (block, share)).collect();
-        ListProblem::new(self.blocks[0].dim(), &self.loss, queries).unwrap()
+        ListProblem::new(self.blocks[0].dim, &self.loss, queries).unwrap()
     }
 
     /// Mean loss.
@@ -129,7 +129,7 @@ fn slam() {
         let what = format!("{} {k:?} {}", case["measure"], case["lam"]);
         let solvers = golden.check(case["optimum"].as_f64().unwrap(), &numbers(&case["w"]), &what);
         assert!(solvers >= 3, "{what}: {solvers}");
-        let w = vec![1.0; golden.blocks[0].dim()];
+        let w = vec![1.0; golden.blocks[0].dim];
         assert_close(&[golden.risk(&w)], &[case["risk_at_ones"].as_f64().unwrap()], 1e-12, &what);
         let zero = golden.objective(&vec![0.0; w.len()]);
         assert_close(&[zero], &[case["objective_at_zero"].as_f64().unwrap()], 1e-12, &what);

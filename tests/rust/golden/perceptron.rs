@@ -45,8 +45,8 @@ fn matrix(rows: &[Vec<f64>]) -> Matrix {
 
 /// The weights of features of a sum of linear kernels.
 fn in_features(state: &OnlineState) -> Vec<f64> {
-    let points = state.support.as_ref().unwrap().points();
-    let mut sum = vec![0.0; points.dim()];
+    let points = &state.support.as_ref().unwrap().points;
+    let mut sum = vec![0.0; points.dim];
     for (document, weight) in state.weights.iter().enumerate() {
         sum.iter_mut().zip(points.row(document)).for_each(|(sum, value)| *sum += weight * value);
     }
@@ -81,7 +81,7 @@ fn every_run_has_the_trajectory_of_the_reference() {
             let mut perceptron = Perceptron::new(rules, OnlineState::new(width), ties).unwrap();
             let mut mean = vec![0.0; expected[0].len()];
             for (t, (x, y)) in queries.iter().enumerate() {
-                assert_close(&perceptron.progress().weights, &expected[t], 1e-10, &what);
+                assert_close(&perceptron.progress.weights, &expected[t], 1e-10, &what);
                 let documents = Documents { features: x, start: 0, end: y.len() };
                 let round = perceptron.round(&documents, y, &Control::default()).unwrap();
                 let other = dual.round(&documents, y, &Control::default()).unwrap();
@@ -91,7 +91,7 @@ fn every_run_has_the_trajectory_of_the_reference() {
                     "{what}, round {t}"
                 );
                 assert_close(&[other.loss, other.surrogate], &[round.loss, round.surrogate], 1e-9, &what);
-                assert_close(&in_features(dual.progress()), &expected[t + 1], 1e-9, &what);
+                assert_close(&in_features(&dual.progress), &expected[t + 1], 1e-9, &what);
                 let reference = [&run["rml"][t], &run["f"][t]].map(|number| number.as_f64().unwrap());
                 assert_close(&[round.loss, round.surrogate], &reference, 1e-10, &what);
                 assert_eq!(round.updated, run["updated"][t].as_bool().unwrap(), "{what}, round {t}");
@@ -100,7 +100,7 @@ fn every_run_has_the_trajectory_of_the_reference() {
                     *mean += w / queries.len() as f64;
                 }
             }
-            let progress = perceptron.progress();
+            let progress = &perceptron.progress;
             assert_close(&progress.weights, &expected[queries.len()], 1e-10, &what);
             assert_close(&progress.average(), &mean, 1e-10, &what);
             assert_eq!(progress.rounds, queries.len() as u64, "{what}");

@@ -239,7 +239,7 @@ proptest! {
         let case = random_case(&shape);
         let problem = case.problem(10f64.powf(exponent));
         let noise = 1e-12 * total_weight(&case);
-        let known = reference(&case, problem.lambda(), None, 1e-7);
+        let known = reference(&case, problem.lambda, None, 1e-7);
         prop_assert!(matches!(known.stop, Stop::Converged | Stop::Empty), "{known:?}");
         let mut reports = vec![("reference", known)];
         for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {

@@ -24,7 +24,8 @@ pub enum Rows {
 pub struct ListBlock {
     rows: Rows,
     n: usize,
-    dim: usize,
+    /// Number of features b.
+    pub dim: usize,
     loss: Arc<dyn QueryLoss>,
 }
 
@@ -105,11 +106,6 @@ impl ListBlock {
     /// Number of documents N.
     pub fn n_docs(&self) -> usize {
         self.n
-    }
-
-    /// Number of features b.
-    pub fn dim(&self) -> usize {
-        self.dim
     }
 
     pub(super) fn check_dim(&self, dim: usize) -> Result<()> {

@@ -34,14 +34,13 @@ pub const CONSTRAINT_GENERATION: SolverDef = SolverDef {
     list: Some(ListMethod {
         shapes: &[Shape::Convex],
         path: |problem, lambdas, rule, control| {
-            let mut sets: Vec<WorkingSet> =
-                problem.blocks().iter().map(|(_, c)| WorkingSet::new(*c)).collect();
+            let mut sets: Vec<WorkingSet> = problem.blocks.iter().map(|(_, c)| WorkingSet::new(*c)).collect();
             solve_path(lambdas, |lambda, _| {
                 iterate(rule, control, || Run::new(problem, problem.ridge(lambda), &mut sets))
             })
         },
         bytes: |problem| {
-            plane_bytes(problem).saturating_add(matrix_bytes(problem.blocks().len(), 5 * problem.dim()))
+            plane_bytes(problem).saturating_add(matrix_bytes(problem.blocks.len(), 5 * problem.dim()))
         },
     }),
 };

@@ -144,10 +144,10 @@ impl Gram {
 
     /// The sums of rows in single precision, of which t is the last column.
     pub fn of_single(sums: &SingleSums) -> Self {
-        let mut gram = Self::zero(sums.columns().saturating_sub(1));
-        for i in 0..sums.columns() {
+        let mut gram = Self::zero(sums.columns.saturating_sub(1));
+        for i in 0..sums.columns {
             checkpoint();
-            for j in i..sums.columns() {
+            for j in i..sums.columns {
                 *gram.outer.get_mut(i, j) = sums.get(i, j);
             }
         }

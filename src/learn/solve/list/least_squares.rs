@@ -85,11 +85,11 @@ impl System {
         let (dim, documents) = (problem.dim(), problem.documents());
         // Without documents (all neighbors too far away) the matrix over features is 0 and the solution is the prior.
         if documents >= dim || documents == 0 {
-            return Gram::of(dim, problem.blocks()).ok().map(Self::Features);
+            return Gram::of(dim, &problem.blocks).ok().map(Self::Features);
         }
         let mut columns = vec![0.0; dim * documents];
         let mut document = 0;
-        for (block, weight) in problem.blocks() {
+        for (block, weight) in &problem.blocks {
             for row in scaled_rows(block, block.loss(), *weight, dim).ok()?.chunks_exact(dim + 1) {
                 (0..dim).for_each(|feature| columns[feature * documents + document] = row[feature]);
                 document += 1;

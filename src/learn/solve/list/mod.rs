@@ -52,7 +52,7 @@ pub fn path(
     control: &Control,
 ) -> Result<Vec<Solution>> {
     lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
-    options.solver.check(&Loss::List(problem.loss().clone()))?;
+    options.solver.check(&Loss::List(problem.loss.clone()))?;
     Ok((options.solver.on_lists().path)(problem, lambdas, &options.rule(), control))
 }
 

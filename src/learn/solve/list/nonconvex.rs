@@ -259,16 +259,16 @@ fn rounds(
     control: &Control,
 ) -> Solution {
     let began = Instant::now();
-    let weight: f64 = problem.blocks().iter().map(|(_, weight)| weight).sum();
+    let weight: f64 = problem.blocks.iter().map(|(_, weight)| weight).sum();
     // A large sigma of the caller takes more rounds until it is that of the scores.
     let by_scores = first_sigma(problem, &start.w);
-    let (mut w, mut sigma) = (start.w.clone(), problem.loss().first_sigma().unwrap_or(by_scores));
+    let (mut w, mut sigma) = (start.w.clone(), problem.loss.first_sigma().unwrap_or(by_scores));
     let more = libm::log2(sigma / by_scores).clamp(0.0, MOST_ROUNDS as f64) as usize;
     let report = SolveReport::new(Stop::IterationLimit, 0, start.value, start.value, Vec::new());
     let mut best = Solution { w: start.w, report };
     for _ in 0..MOST_SMOOTH_ROUNDS + more {
         // 1. The solution of the smooth problem.
-        let losses = (0..problem.blocks().len()).map(|query| problem.loss_of(query).smoothed(sigma));
+        let losses = (0..problem.blocks.len()).map(|query| problem.loss_of(query).smoothed(sigma));
         let smooth = problem.with_losses(losses.collect(), Shape::Smooth);
         let round = lbfgs::minimize(&smooth.ridge(lambda), w, inner, control);
         // 2. The original objective there.
@@ -405,7 +405,7 @@ pub(super) fn regression_on_worth(
     control: &Control,
 ) -> Option<Vec<f64>> {
     let squared = least_squares();
-    let losses = (0..problem.blocks().len())
+    let losses = (0..problem.blocks.len())
         .map(|query| problem.loss_of(query).worth().map(|worth| squared.prepare(worth, &[])));
     let losses = losses.collect::<Vec<_>>();
     if losses.is_empty() || losses.iter().any(Option::is_none) {

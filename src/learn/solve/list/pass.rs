@@ -28,7 +28,7 @@ impl Objective for ListProblem<'_> {
     fn image(&self, w: &[f64]) -> Vec<f64> {
         let mut scores = vec![0.0; self.documents()];
         parallel::each_of(self.split(&mut scores), |number, scores| {
-            for Query { block, documents, .. } in self.queries(&self.groups()[number]) {
+            for Query { block, documents, .. } in self.queries(&self.groups[number]) {
                 rows_times(block.slice(), w, &mut scores[documents]);
             }
         });
@@ -53,7 +53,7 @@ impl Objective for ListProblem<'_> {
     /// Writes c times a subgradient of each loss.
     fn value_at(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
         let values = parallel::map_of(self.split(slopes), |number, slopes| {
-            let group = &self.groups()[number];
+            let group = &self.groups[number];
             let scores = &scores[group.documents.clone()];
             let mut risk = 0.0;
             for Query { loss, weight, documents, .. } in self.queries(group) {
@@ -67,7 +67,7 @@ impl Objective for ListProblem<'_> {
     }
 
     fn value_on_line(&self, s: &[f64], r: &[f64], t: f64) -> (f64, f64) {
-        let groups = self.groups();
+        let groups = &self.groups;
         let of_group = |number: usize| {
             let group = &groups[number];
             let (s, r) = (&s[group.documents.clone()], &r[group.documents.clone()]);
@@ -145,7 +145,7 @@ impl ListProblem<'_> {
     }
 
     fn map_queries<T: Send>(&self, visit: impl Fn(&Group, Query<'_>) -> T + Sync) -> Vec<T> {
-        let groups = self.groups();
+        let groups = &self.groups;
         let of_group = |number: usize| -> Vec<T> {
             self.queries(&groups[number]).map(|query| visit(&groups[number], query)).collect()
         };
@@ -154,7 +154,7 @@ impl ListProblem<'_> {
 
     /// Sums over groups, in their order. `visit` returns a number and adds to a vector, which is 0 for each group.
     fn sum_groups(&self, visit: impl Fn(&Group, &mut [f64]) -> f64 + Sync) -> (f64, Vec<f64>) {
-        let groups = self.groups();
+        let groups = &self.groups;
         let of_group = |number: usize| {
             let mut vector = vec![0.0; self.dim()];
             (visit(&groups[number], &mut vector), vector)
@@ -170,7 +170,7 @@ impl ListProblem<'_> {
     fn queries<'p>(&'p self, group: &Group) -> impl Iterator<Item = Query<'p>> {
         let mut start = 0;
         group.queries.clone().map(move |number| {
-            let (block, weight) = self.blocks()[number];
+            let (block, weight) = self.blocks[number];
             let documents = start..start + block.n_docs();
             start = documents.end;
             checkpoint();
@@ -180,12 +180,12 @@ impl ListProblem<'_> {
 
     /// Number of documents of all queries.
     pub fn documents(&self) -> usize {
-        self.groups().last().map_or(0, |group| group.documents.end)
+        self.groups.last().map_or(0, |group| group.documents.end)
     }
 
     /// The part of each group of a number per document.
     fn split<'s>(&self, mut rest: &'s mut [f64]) -> Vec<&'s mut [f64]> {
         let split = |group: &Group| rest.split_off_mut(..group.documents.len()).unwrap_or_default();
-        self.groups().iter().map(split).collect()
+        self.groups.iter().map(split).collect()
     }
 }

@@ -52,7 +52,7 @@ pub fn spectral_path(
     parameters: &[f64],
     control: &Control,
 ) -> Result<Vec<Solution>> {
-    spectral_of_sums(&Gram::of(problem.dim(), problem.blocks())?, cut, parameters, control)
+    spectral_of_sums(&Gram::of(problem.dim(), &problem.blocks)?, cut, parameters, control)
 }
 
 /// As [`spectral_path`], from the sums over documents.
@@ -109,7 +109,7 @@ fn kept(values: &[f64], cut: Cut, parameter: f64) -> usize {
 /// # Errors
 /// A loss that is not quadratic; an interruption.
 pub fn eigenpairs(problem: &ListProblem<'_>, control: &Control) -> Result<Eigen> {
-    let gram = Gram::of(problem.dim(), problem.blocks())?;
+    let gram = Gram::of(problem.dim(), &problem.blocks)?;
     eigen::symmetric(gram.matrix(), gram.dim(), control)
 }
 
@@ -156,7 +156,7 @@ pub fn l1_path(
         Shape::Convex => Ok(minimize_path(problem, vec![0.0; problem.dim()], lambdas, rule, control)),
         _ => Err(Error::Unsupported(format!(
             "an L1 penalty is for least squares and convex bounds, not for the loss '{}'",
-            problem.loss().def().name
+            problem.loss.def().name
         ))),
     }
 }
@@ -178,7 +178,7 @@ fn squares_path(
     rule: &StopRule,
     control: &Control,
 ) -> Result<Vec<Solution>> {
-    let gram = Gram::of(problem.dim(), problem.blocks())?;
+    let gram = Gram::of(problem.dim(), &problem.blocks)?;
     let (a, b) = (gram.matrix(), gram.right());
     Ok(solve_path(lambdas, |lambda, previous| {
         let w = previous.map_or_else(|| vec![0.0; problem.dim()], |solution| solution.w.clone());
@@ -355,7 +355,7 @@ pub fn ball_path(
         Shape::Convex => Ok(ball::minimize_path(problem, radii, rule, control)),
         _ => Err(Error::Unsupported(format!(
             "a ball is for convex listwise losses, not for the loss '{}'",
-            problem.loss().def().name
+            problem.loss.def().name
         ))),
     }
 }

@@ -17,9 +17,11 @@ pub(super) type Losses = Vec<Option<Box<dyn QueryLoss>>>;
 #[derive(Debug, Clone)]
 pub struct ListProblem<'a> {
     dim: usize,
-    blocks: Vec<(&'a ListBlock, f64)>,
-    groups: Vec<Group>,
-    loss: &'a ListLoss,
+    /// Queries and their weights c.
+    pub blocks: Vec<(&'a ListBlock, f64)>,
+    pub(super) groups: Vec<Group>,
+    /// The loss.
+    pub loss: &'a ListLoss,
     center: Option<Vec<f64>>,
     start: Option<Vec<f64>>,
     replaced: Option<(Arc<Losses>, Shape)>,
@@ -72,16 +74,6 @@ impl<'a> ListProblem<'a> {
         self.dim
     }
 
-    /// Queries and their weights c.
-    pub fn blocks(&self) -> &[(&'a ListBlock, f64)] {
-        &self.blocks
-    }
-
-    /// The loss.
-    pub fn loss(&self) -> &'a ListLoss {
-        self.loss
-    }
-
     /// Center w0 of the penalty, if it is not 0.
     pub fn center(&self) -> Option<&[f64]> {
         self.center.as_deref()
@@ -107,10 +99,6 @@ impl<'a> ListProblem<'a> {
     pub(super) fn loss_of(&self, query: usize) -> &dyn QueryLoss {
         let other = self.replaced.as_ref().and_then(|(losses, _)| losses[query].as_deref());
         other.unwrap_or_else(|| self.blocks[query].0.loss())
-    }
-
-    pub(super) fn groups(&self) -> &[Group] {
-        &self.groups
     }
 }
 

@@ -84,7 +84,7 @@ struct Run<'p, 'a> {
 impl<'p, 'a> Run<'p, 'a> {
     fn new(problem: &'p ListProblem<'a>, objective: Ridge<'p>, w: Vec<f64>) -> Self {
         let u = objective.from_center(&w);
-        let order = (0..problem.blocks().len()).filter(|&query| problem.blocks()[query].1 > 0.0).collect();
+        let order = (0..problem.blocks.len()).filter(|&query| problem.blocks[query].1 > 0.0).collect();
         let mut run = Self {
             problem,
             objective,
@@ -132,7 +132,7 @@ impl<'p, 'a> Run<'p, 'a> {
     /// One step from w = w0 + u. Updates w too, and adds the plane of the query.
     fn step(&mut self, query: usize, queries: f64, w: &mut [f64], plane: &mut Plane) {
         // 1. A subgradient of the weighted loss.
-        let (block, weight) = self.problem.blocks()[query];
+        let (block, weight) = self.problem.blocks[query];
         let mut scores = vec![0.0; block.n_docs()];
         let mut slope = vec![0.0; block.n_docs()];
         let mut g = vec![0.0; w.len()];

@@ -26,14 +26,21 @@ const ROW_COST: usize = 8;
 /// One query's documents, sorted by label; shape `(n_docs, dim)`.
 #[derive(Debug, Clone)]
 pub struct PairBlock {
-    dim: usize,
-    width: usize,
-    x: Vec<Lanes>,
+    /// Number of features.
+    pub dim: usize,
+    /// Blocks per row of features.
+    pub(super) width: usize,
+    /// Centered features of the sorted documents, shape `(n_docs, 8 width)`.
+    pub(super) x: Vec<Lanes>,
     order: Vec<u32>,
-    labels: Vec<f64>,
-    start: Vec<u32>,
-    pairs: u64,
-    pair_sum: Vec<Lanes>,
+    /// Labels, high to low.
+    pub(super) labels: Vec<f64>,
+    /// For each sorted document the first one with a lower label.
+    pub(super) start: Vec<u32>,
+    /// Number of pairs of documents with different labels.
+    pub pairs: u64,
+    /// m.
+    pub(super) pair_sum: Vec<Lanes>,
     pair_moment: Option<Vec<Lanes>>,
     /// The weights of the pairs; `None` if all are 1.
     weights: Option<Arc<Weights>>,
@@ -123,16 +130,6 @@ impl PairBlock {
         self.labels.len()
     }
 
-    /// Number of features.
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
-    /// Number of pairs of documents with different labels.
-    pub fn pairs(&self) -> u64 {
-        self.pairs
-    }
-
     /// Sum of the weights of all pairs.
     pub fn total_weight(&self) -> f64 {
         self.weights().map_or(self.pairs as f64, |weights| weights.total)
@@ -154,35 +151,10 @@ impl PairBlock {
         &self.order
     }
 
-    /// Labels, high to low.
-    pub(super) fn labels(&self) -> &[f64] {
-        &self.labels
-    }
-
-    /// Blocks per row of features.
-    pub(super) fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Centered features of the sorted documents, shape `(n_docs, 8 width)`.
-    pub(super) fn x(&self) -> &[Lanes] {
-        &self.x
-    }
-
     /// Centered features of one sorted document.
     #[inline]
     pub(super) fn row(&self, document: usize) -> &[Lanes] {
         &self.x[document * self.width..(document + 1) * self.width]
-    }
-
-    /// For each sorted document the first one with a lower label.
-    pub(super) fn start(&self) -> &[u32] {
-        &self.start
-    }
-
-    /// m.
-    pub(super) fn pair_sum(&self) -> &[Lanes] {
-        &self.pair_sum
     }
 
     /// S, if it is stored.
@@ -279,8 +251,8 @@ mod tests {
     fn documents_are_sorted_by_label_and_ties_keep_their_order() {
         let block = block();
         assert_eq!(block.order(), [2, 0, 3, 1, 4]);
-        assert_eq!(block.start(), [1, 3, 3, 5, 5]);
-        assert_eq!(block.pairs(), 8);
+        assert_eq!(block.start, [1, 3, 3, 5, 5]);
+        assert_eq!(block.pairs, 8);
     }
 
     #[test]
@@ -288,7 +260,7 @@ mod tests {
         let block = block();
         let (mut sum, mut moment) = ([0.0; 2], [[0.0; 2]; 2]);
         for a in 0..5 {
-            for b in block.start()[a] as usize..5 {
+            for b in block.start[a] as usize..5 {
                 let z: Vec<f64> =
                     (0..2).map(|j| lanes::get(block.row(a), j) - lanes::get(block.row(b), j)).collect();
                 for i in 0..2 {
@@ -299,7 +271,7 @@ mod tests {
         }
         let kept = block.pair_moment().unwrap();
         for i in 0..2 {
-            assert!((lanes::get(block.pair_sum(), i) - sum[i]).abs() < 1e-12);
+            assert!((lanes::get(&block.pair_sum, i) - sum[i]).abs() < 1e-12);
             (i..2).for_each(|j| assert!((lanes::get(&kept[i..], j) - moment[i][j]).abs() < 1e-12));
         }
     }
@@ -315,7 +287,7 @@ mod tests {
         for dim in [1, 8, 13, 19] {
             let expected = PairBlock::new(&rows(dim), &labels, dim).unwrap().weighted(weighting).unwrap();
             let found = all.leading(dim);
-            assert_eq!((found.dim(), found.x(), found.pair_sum()), (dim, expected.x(), expected.pair_sum()));
+            assert_eq!((found.dim, &found.x, &found.pair_sum), (dim, &expected.x, &expected.pair_sum));
             assert!((found.total_weight() - expected.total_weight()).abs() < 1e-12);
         }
     }
@@ -323,6 +295,6 @@ mod tests {
     #[test]
     fn a_constant_feature_is_exactly_zero() {
         let block = PairBlock::new(&[0.1f64; 7], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 1).unwrap();
-        assert!(block.x().iter().all(|lanes| *lanes == Lanes::ZERO));
+        assert!(block.x.iter().all(|lanes| *lanes == Lanes::ZERO));
     }
 }

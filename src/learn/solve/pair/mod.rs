@@ -61,10 +61,14 @@ const MOST_FEATURES: usize = 10_000;
 /// A weighted sum of queries with a penalty.
 #[derive(Debug, Clone)]
 pub struct PairProblem<'a> {
-    dim: usize,
-    blocks: Vec<(&'a PairBlock, f64)>,
-    lambda: f64,
-    loss: PairLoss,
+    /// Number of features.
+    pub dim: usize,
+    /// Queries and their weights c.
+    pub blocks: Vec<(&'a PairBlock, f64)>,
+    /// Factor of the penalty.
+    pub lambda: f64,
+    /// Loss of a pair.
+    pub loss: PairLoss,
     center: Option<Vec<f64>>,
     linear_term: Option<Vec<f64>>,
     start: Option<Vec<f64>>,
@@ -81,9 +85,9 @@ impl<'a> PairProblem<'a> {
                 "{dim} scaled features are too many for this solver, which takes {MOST_FEATURES}"
             )));
         }
-        if let Some((block, _)) = blocks.iter().find(|(block, _)| block.dim() != dim) {
+        if let Some((block, _)) = blocks.iter().find(|(block, _)| block.dim != dim) {
             let what = "number of features of a query".to_owned();
-            return Err(Error::Shape { what, found: block.dim(), expected: dim });
+            return Err(Error::Shape { what, found: block.dim, expected: dim });
         }
         blocks.iter().try_for_each(|(_, weight)| check_weight(*weight))?;
         check_lambda(lambda)?;
@@ -115,11 +119,6 @@ impl<'a> PairProblem<'a> {
         Self { start: Some(w), ..self }
     }
 
-    /// Loss of a pair.
-    pub fn loss(&self) -> PairLoss {
-        self.loss
-    }
-
     /// Center w0 of the penalty, if it is not 0.
     pub fn center(&self) -> Option<&[f64]> {
         self.center.as_deref()
@@ -140,21 +139,6 @@ impl<'a> PairProblem<'a> {
     /// Queries with a positive weight and at least one pair.
     fn useful_blocks(&self) -> impl Iterator<Item = (&'a PairBlock, f64)> + '_ {
         self.blocks.iter().copied().filter(|(block, weight)| *weight > 0.0 && block.total_weight() > 0.0)
-    }
-
-    /// Number of features.
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
-    /// Queries and their weights c.
-    pub fn blocks(&self) -> &[(&'a PairBlock, f64)] {
-        &self.blocks
-    }
-
-    /// Factor of the penalty.
-    pub fn lambda(&self) -> f64 {
-        self.lambda
     }
 }
 
@@ -210,10 +194,10 @@ fn solve_all(
 
 /// P(w), pair by pair: the sum of c times the weight of the pair times L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
 pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
-    let value = problem.loss().def().value;
+    let value = problem.loss.def().value;
     let mut loss = 0.0;
-    for (block, weight) in problem.blocks() {
-        let labels = block.labels();
+    for (block, weight) in &problem.blocks {
+        let labels = &block.labels;
         let scores: Vec<f64> = (0..labels.len())
             .map(|document| w.iter().enumerate().map(|(j, w)| w * lanes::get(block.row(document), j)).sum())
             .collect();
@@ -231,7 +215,7 @@ pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
     let number = |vector: Option<&[f64]>, j: usize| vector.map_or(0.0, |vector| vector[j]);
     let parts = w.iter().enumerate().map(|(j, w)| {
         let distance = w - number(problem.center(), j);
-        number(problem.linear_term.as_deref(), j) * w + problem.lambda() * distance * distance
+        number(problem.linear_term.as_deref(), j) * w + problem.lambda * distance * distance
     });
     loss + parts.sum::<f64>()
 }

@@ -68,7 +68,7 @@ pub(super) fn path(
 
 /// How many random starts a problem can afford.
 fn random_starts(problem: &PairProblem<'_>) -> usize {
-    let numbers = |(block, _): (&PairBlock, f64)| block.pairs() + (block.n_docs() * problem.dim) as u64;
+    let numbers = |(block, _): (&PairBlock, f64)| block.pairs + (block.n_docs() * problem.dim) as u64;
     let numbers: u64 = problem.useful_blocks().map(numbers).sum();
     (RANDOM_NUMBERS / numbers.max(1)).min(MOST_RANDOM_STARTS) as usize
 }
@@ -173,10 +173,10 @@ impl<'p, 'a> Descent<'p, 'a> {
     fn misranked(&self) -> Vec<f64> {
         let w = lanes::from_slice(&self.w);
         let (mut all, mut ticks) = (Vec::new(), Ticks::default());
-        for (block, _) in self.problem.blocks() {
+        for (block, _) in &self.problem.blocks {
             let scores: Vec<f64> = (0..block.n_docs()).map(|a| lanes::dot(block.row(a), &w)).collect();
             let mut net = vec![0.0; scores.len()];
-            for (a, &first) in block.start().iter().enumerate() {
+            for (a, &first) in block.start.iter().enumerate() {
                 ticks.add(scores.len() - first as usize);
                 for b in first as usize..scores.len() {
                     if scores[a] < scores[b] {
@@ -196,7 +196,7 @@ impl<'p, 'a> Descent<'p, 'a> {
         let dim = self.problem.dim;
         let mut linear_term = vec![Lanes::ZERO; lanes::blocks_for(dim)];
         let mut net = net.iter();
-        for (block, weight) in self.problem.blocks() {
+        for (block, weight) in &self.problem.blocks {
             for (document, &net) in (0..block.n_docs()).zip(net.by_ref()) {
                 lanes::axpy(weight * net, block.row(document), &mut linear_term);
             }

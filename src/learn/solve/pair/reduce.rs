@@ -84,8 +84,8 @@ fn reflections<'a>(factors: &[f64], vectors: &'a [Lanes], width: usize, row: usi
 
 /// Number of features of the problem in the coordinates that are solved, if its useful queries have `documents` documents.
 pub fn reduced_dim(problem: &PairProblem<'_>, documents: usize) -> usize {
-    let pays = problem.dim() > FEWEST_FEATURES && documents as f64 <= MOST_DOCUMENTS * problem.dim() as f64;
-    if pays && documents > 0 { documents } else { problem.dim() }
+    let pays = problem.dim > FEWEST_FEATURES && documents as f64 <= MOST_DOCUMENTS * problem.dim as f64;
+    if pays && documents > 0 { documents } else { problem.dim }
 }
 
 /// A problem in the coordinates of its documents' span.
@@ -100,12 +100,12 @@ impl<'p, 'a> Reduced<'p, 'a> {
     pub(super) fn new(problem: &'p PairProblem<'a>, control: &Control) -> Option<Self> {
         let useful: Vec<(&PairBlock, f64)> = problem.useful_blocks().collect();
         let m: usize = useful.iter().map(|(block, _)| block.n_docs()).sum();
-        if reduced_dim(problem, m) == problem.dim() {
+        if reduced_dim(problem, m) == problem.dim {
             return None;
         }
-        let width = lanes::blocks_for(problem.dim());
-        let mut rows: Vec<Lanes> = useful.iter().flat_map(|(block, _)| block.x()).copied().collect();
-        let (factors, lower) = triangular(&mut rows, width, problem.dim(), control)?;
+        let width = lanes::blocks_for(problem.dim);
+        let mut rows: Vec<Lanes> = useful.iter().flat_map(|(block, _)| &block.x).copied().collect();
+        let (factors, lower) = triangular(&mut rows, width, problem.dim, control)?;
         let rotation = Rotation { width, factors, vectors: rows };
         let mut first = 0;
         let lower_width = lanes::blocks_for(m);

@@ -58,7 +58,7 @@ fn weights(blocks: &[PairBlock]) -> Vec<(&PairBlock, f64)> {
 }
 
 fn problem<'a>(blocks: &[(&'a PairBlock, f64)], lambda: f64) -> PairProblem<'a> {
-    PairProblem::new(blocks[0].0.dim(), blocks.to_vec(), lambda).unwrap()
+    PairProblem::new(blocks[0].0.dim, blocks.to_vec(), lambda).unwrap()
 }
 
 fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
@@ -67,7 +67,7 @@ fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite());
     let plain = certificate(problem, &w);
     // A hinge is a difference of numbers near 1, so an objective is exact to a multiple of the loss of w = 0.
-    let total = certificate(problem, &vec![0.0; problem.dim()]);
+    let total = certificate(problem, &vec![0.0; problem.dim]);
     let noise = 1e-9 * plain.abs() + 1e-14 * total;
     assert!((plain - report.objective).abs() <= noise, "{plain} is not {}", report.objective);
     (w, report)
@@ -76,17 +76,17 @@ fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
 /// Lower and upper bound of the optimum by dual coordinate descent over explicit pairs: slow and independent.
 fn reference(problem: &PairProblem<'_>, sweeps: usize) -> (f64, f64) {
     let mut pairs = Vec::new();
-    for (block, weight) in problem.blocks() {
+    for (block, weight) in &problem.blocks {
         for a in 0..block.n_docs() {
-            for b in block.start()[a] as usize..block.n_docs() {
-                let row = |i| crate::math::lanes::to_vec(block.row(i), problem.dim());
+            for b in block.start[a] as usize..block.n_docs() {
+                let row = |i| crate::math::lanes::to_vec(block.row(i), problem.dim);
                 let z: Vec<f64> = row(a).iter().zip(row(b)).map(|(high, low)| high - low).collect();
                 pairs.push((z, *weight));
             }
         }
     }
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    let lambda = problem.lambda();
+    let lambda = problem.lambda;
     let mut alpha = vec![0.0; pairs.len()];
     let mut w: Vec<f64> = problem.center_term(lambda).iter().map(|t| t / (2.0 * lambda)).collect();
     for _ in 0..sweeps {
@@ -218,7 +218,7 @@ fn a_path_ends_where_single_fits_end() {
     let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
     let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
     for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
-        let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap();
+        let single = PairProblem::new(7, problem.blocks.to_vec(), lambda).unwrap();
         let (_, cold) = fit(&single, 1e-7);
         assert_eq!(report.stop, Stop::Converged);
         assert!((report.objective - cold.objective).abs() <= 2e-7 * cold.objective);

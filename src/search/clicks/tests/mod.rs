@@ -42,7 +42,7 @@ fn held_out_impressions_prefer_the_model_of_the_log() {
         let counted = log.finish();
         let mut held_out = HeldOut::new(&counted, fits(&counted, &rows, false));
         read(&rows, &mut held_out);
-        let found = held_out.predictions();
+        let found = held_out.predictions;
         let best =
             (0..found.len()).max_by(|a, b| found[*a].log_likelihood.total_cmp(&found[*b].log_likelihood));
         assert_eq!(best.map(|best| CLICK_MODELS[best].name), Some(model));

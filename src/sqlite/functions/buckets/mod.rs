@@ -80,7 +80,7 @@ fn here(
     work: impl FnOnce(&Control) -> Result<Output>,
 ) -> Result<Output> {
     let limits = RunLimits::new(Database::of(call.context), options);
-    let control = Control::with_memory(limits.memory().clone());
+    let control = Control::with_memory(limits.memory.clone());
     call.with_connection(|_| limits.run_here(|| work(&control)))
 }
 
@@ -185,7 +185,7 @@ fn partial(call: &ScalarCall<'_>) -> Result<Output> {
     }
     let (bucket, rows) = (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
     let state = call.with_connection(|_| call.state.round(state_bytes(state_value)?))?;
-    here(call, state.options(), |control| Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes())))
+    here(call, &state.options, |control| Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes())))
 }
 
 fn step(call: &ScalarCall<'_>) -> Result<Output> {
@@ -197,7 +197,7 @@ fn step(call: &ScalarCall<'_>) -> Result<Output> {
     }
     let answer = blob("argument 'answer'", answer, "ltr_merge")?;
     let answer = call.with_connection(|_| Answer::from_bytes(answer))?;
-    here(call, &state.options().clone(), |control| {
+    here(call, &state.options.clone(), |control| {
         state.step(answer, control)?;
         Ok(Output::Blob(state.to_bytes()?))
     })
@@ -206,7 +206,7 @@ fn step(call: &ScalarCall<'_>) -> Result<Output> {
 fn finish(call: &ScalarCall<'_>) -> Result<Output> {
     let value = call.context.get_raw(0);
     let state = state(call, value)?;
-    here(call, &state.options().clone(), |control| {
+    here(call, &state.options.clone(), |control| {
         let finished = state.finish(control)?;
         call.state.set_warnings(finished.warnings);
         Ok(Output::Blob(finished.model.to_bytes()?))

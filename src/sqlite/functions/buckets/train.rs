@@ -28,7 +28,7 @@ const PACK_FACTOR: u64 = 15;
 /// Errors of the training.
 pub fn train(call: SourceCall<'_>, training: &Training, text: &str) -> Result<Option<Trained>> {
     let SourceCall { connection, source, options, limits, .. } = call;
-    let algorithm = training.algorithm();
+    let algorithm = training.algorithm;
     let columns = source.columns(connection, limits)?;
     let is = |index: usize, name: &str| columns[index].eq_ignore_ascii_case(name);
     let has_packs =
@@ -97,7 +97,7 @@ fn train_rows(
     let columns = Columns { names, roles: named(of_rows) };
     let what = format_args!("packing {} documents", data.n_docs());
     let _packs =
-        limits.memory().reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
+        limits.memory.reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
     let of_rounds = of_training(options);
     let train = |control: &Control| {
         let packs = pack::split(&data, buckets);
@@ -213,10 +213,10 @@ impl Packs<'_> {
 
     /// The answer of all packs, a few of which are in memory at a time.
     fn pass(&self, rows: &mut Rows<'_>, state: &State) -> Result<Answer> {
-        let mut merged = Merged::new(self.call.limits.memory());
+        let mut merged = Merged::new(&self.call.limits.memory);
         loop {
             let (mut packs, mut needed) = (Vec::with_capacity(self.threads), 0);
-            let mut memory = self.call.limits.memory().nothing();
+            let mut memory = self.call.limits.memory.nothing();
             while packs.len() < self.threads {
                 let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? else {
                     break;

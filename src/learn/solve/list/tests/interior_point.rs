@@ -200,7 +200,7 @@ fn least_squares_with_few_weights_are_minimized() {
     for (seed, loss) in (0..4).flat_map(|seed| [(seed, SQUARED), (seed, "pair_squared")]) {
         let case = Case::new(seed, 12, 8, loss);
         let problem = case.problem();
-        let gram = Gram::of(8, problem.blocks()).unwrap();
+        let gram = Gram::of(8, &problem.blocks).unwrap();
         let (a, b) = (gram.matrix(), gram.right());
         let largest = largest_l1_lambda(&problem);
         assert!((largest - b.iter().fold(0.0, |most: f64, b| most.max(b.abs()))).abs() < 1e-12);

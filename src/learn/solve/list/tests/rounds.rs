@@ -97,11 +97,11 @@ fn rounds_are_interrupted() {
 
 /// The objective after the rounds of annealing from one start (Le, Smola, Chapelle & Teo, algorithm 4).
 fn annealed_from(problem: &ListProblem<'_>, lambda: f64, mut w: Vec<f64>) -> f64 {
-    let weight: f64 = problem.blocks().iter().map(|(_, weight)| weight).sum();
+    let weight: f64 = problem.blocks.iter().map(|(_, weight)| weight).sum();
     let mut sigma = 2.0 * spread(problem, &problem.image(&w));
     let mut best = value(problem, lambda, &w);
     for _ in 0..10 {
-        let losses = (0..problem.blocks().len()).map(|query| problem.loss_of(query).smoothed(sigma));
+        let losses = (0..problem.blocks.len()).map(|query| problem.loss_of(query).smoothed(sigma));
         let smooth = problem.with_losses(losses.collect(), Shape::Smooth);
         let rule = StopRule { max_iterations: 30, ..rule(1e-6) };
         let round = lbfgs::minimize(&smooth.ridge(lambda), w, &rule, &Control::default());

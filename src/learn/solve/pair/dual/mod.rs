@@ -118,7 +118,7 @@ impl<'p> Progress<'p> {
     /// lambda |w - w0|^2 + v.w.
     fn penalty(&self, w: &[Lanes]) -> f64 {
         let (center, linear_term) = (self.problem.center.as_deref(), self.problem.linear_term.as_deref());
-        let terms = lanes::to_vec(w, self.problem.dim()).into_iter().enumerate().map(|(j, w)| {
+        let terms = lanes::to_vec(w, self.problem.dim).into_iter().enumerate().map(|(j, w)| {
             let distance = w - center.map_or(0.0, |w0| w0[j]);
             self.lambda * (distance * distance) + linear_term.map_or(0.0, |v| v[j] * w)
         });
@@ -157,7 +157,7 @@ impl<'p> Progress<'p> {
         let (objective, gap) = (self.primal, self.gap());
         let iterations = self.steps.len() as u32;
         let report = SolveReport::new(stop, iterations, objective, gap, self.steps);
-        Solution { w: lanes::to_vec(&self.w, self.problem.dim()), report }
+        Solution { w: lanes::to_vec(&self.w, self.problem.dim), report }
     }
 
     /// The solution of a problem without pairs: w = t / (2 lambda), which is exact.
@@ -225,7 +225,7 @@ pub const ADMM: SolverDef = SolverDef {
         losses: &[PairLoss::Hinge],
         path: admm_path,
         // A multiplier of each pair.
-        bytes: |problem, _| 8 * problem.blocks().iter().map(|(block, _)| block.pairs()).sum::<u64>(),
+        bytes: |problem, _| 8 * problem.blocks.iter().map(|(block, _)| block.pairs).sum::<u64>(),
     }),
     list: None,
 };
@@ -410,23 +410,23 @@ mod dual_tests {
     }
 
     fn problem(blocks: &[PairBlock], lambda: f64) -> PairProblem<'_> {
-        let weighted = blocks.iter().map(|block| (block, 0.5 / block.pairs() as f64)).collect();
+        let weighted = blocks.iter().map(|block| (block, 0.5 / block.pairs as f64)).collect();
         PairProblem::new(DIM, weighted, lambda).unwrap()
     }
 
     /// P by its definition.
     fn objective(problem: &PairProblem<'_>, center: &[f64], linear_term: &[f64], w: &[f64]) -> f64 {
         let mut sum = 0.0;
-        for (block, c) in problem.blocks() {
+        for (block, c) in &problem.blocks {
             let score = |i| lanes::to_vec(block.row(i), DIM).iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
             for a in 0..block.n_docs() {
-                for b in (0..block.n_docs()).filter(|b| block.labels()[a] > block.labels()[*b]) {
+                for b in (0..block.n_docs()).filter(|b| block.labels[a] > block.labels[*b]) {
                     sum += c * (1.0 - score(a) + score(b)).max(0.0);
                 }
             }
         }
         for (j, w) in w.iter().enumerate() {
-            sum += problem.lambda() * (w - center[j]) * (w - center[j]) + linear_term[j] * w;
+            sum += problem.lambda * (w - center[j]) * (w - center[j]) + linear_term[j] * w;
         }
         sum
     }

@@ -74,7 +74,7 @@ pub(super) struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     /// The pairs of a problem. After a cancellation loops over pairs end early, and their results are meaningless.
     pub(super) fn new(problem: &PairProblem<'a>, control: &'a Control) -> Self {
-        let dim = problem.dim();
+        let dim = problem.dim;
         let width = lanes::blocks_for(dim);
         let mut pairs = Self {
             parts: Vec::new(),
@@ -94,9 +94,9 @@ impl<'a> Pairs<'a> {
         let documents = self.documents..self.documents + block.n_docs();
         self.documents = documents.end;
         self.parts.push(QueryPairs { block, weight, documents, first_pair: self.count });
-        self.count += block.pairs() as usize;
+        self.count += block.pairs as usize;
         self.total_weight += weight * block.total_weight();
-        lanes::axpy(weight, block.pair_sum(), &mut self.pair_sum);
+        lanes::axpy(weight, &block.pair_sum, &mut self.pair_sum);
     }
 
     /// Whether the work should stop.
@@ -147,11 +147,11 @@ impl<'a> Pairs<'a> {
         let scores = self.scores(x);
         let mut g = vec![0.0; self.documents];
         for part in &self.parts {
-            let (start, first) = (part.block.start(), part.documents.start);
+            let (start, first) = (&part.block.start[..], part.documents.start);
             let scores = &scores[part.documents.clone()];
             if let Some(weights) = part.block.weights() {
                 let rows: Vec<Lanes> = scores.iter().map(|score| Lanes([*score; LANES])).collect();
-                let product = weights.laplacian(start, &rows, 1);
+                let product = weights.laplacian(&start, &rows, 1);
                 product.iter().enumerate().for_each(|(i, row)| g[first + i] = part.weight * row.0[0]);
                 continue;
             }
@@ -192,7 +192,7 @@ impl QueryPairs<'_> {
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let n = self.block.n_docs();
         let mut first_pair = self.first_pair;
-        let documents = self.block.start().iter().enumerate();
+        let documents = self.block.start.iter().enumerate();
         documents.take_while(move |(_, start)| (**start as usize) < n).flat_map(move |(a, &start)| {
             let before = first_pair;
             first_pair += n - start as usize;
@@ -209,7 +209,7 @@ impl QueryPairs<'_> {
             let (end, weight) = match self.block.weights() {
                 _ if low >= n => return None,
                 None => (n, self.weight),
-                Some(weights) => (self.block.start()[low] as usize, self.weight * weights.pair(a, low)),
+                Some(weights) => (self.block.start[low] as usize, self.weight * weights.pair(a, low)),
             };
             first = end;
             let pairs = first_pair + (low - start)..first_pair + (end - start);
@@ -285,14 +285,14 @@ impl<F: Fn(f64, f64, f64) -> f64> SimdTask for RowPass<'_, F> {
 simd! {
     /// out = X w for one query.
     fn query_scores<'r, 'a>(part: &'r QueryPairs<'a>, w: &'r [Lanes], out: &'r mut [Lanes]) {
-        lanes::rows_times(part.block.x(), part.block.width(), part.block.n_docs(), w, out);
+        lanes::rows_times(&part.block.x, part.block.width, part.block.n_docs(), w, out);
     }
 }
 
 simd! {
     /// out += X'g for one query.
     fn add_transpose_times<'r, 'a>(part: &'r QueryPairs<'a>, g: &'r [Lanes], out: &'r mut [Lanes]) {
-        lanes::columns_times(part.block.x(), part.block.width(), part.block.n_docs(), g, out);
+        lanes::columns_times(&part.block.x, part.block.width, part.block.n_docs(), g, out);
     }
 }
 
@@ -325,9 +325,9 @@ mod tests {
     /// Calls `visit(c, z, u)` for every pair in order.
     fn each_pair(problem: &PairProblem<'_>, mut visit: impl FnMut(f64, &[f64], f64)) {
         let w = lanes::to_vec(&point(), 5);
-        for (block, c) in problem.blocks().iter().filter(|(_, c)| *c > 0.0) {
+        for (block, c) in problem.blocks.iter().filter(|(_, c)| *c > 0.0) {
             for a in 0..block.n_docs() {
-                for b in (0..block.n_docs()).filter(|b| block.labels()[a] > block.labels()[*b]) {
+                for b in (0..block.n_docs()).filter(|b| block.labels[a] > block.labels[*b]) {
                     let row = |i| lanes::to_vec(block.row(i), 5);
                     let z: Vec<f64> = row(a).iter().zip(row(b)).map(|(x, y)| x - y).collect();
                     visit(*c, &z, 1.0 - z.iter().zip(&w).map(|(z, w)| z * w).sum::<f64>());
@@ -384,6 +384,6 @@ mod tests {
         let problem = problem(&blocks);
         assert_eq!(Pairs::new(&problem, &Control::canceled_after(0)).rows().count(), 0);
         let rows = Pairs::new(&problem, &Control::default()).rows().map(|row| row.pairs.len()).sum::<usize>();
-        assert_eq!(rows as u64, blocks[0].pairs() + blocks[2].pairs());
+        assert_eq!(rows as u64, blocks[0].pairs + blocks[2].pairs);
     }
 }

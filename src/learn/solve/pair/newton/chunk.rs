@@ -100,7 +100,7 @@ impl<'a> Chunk<'a> {
             parts.push(ChunkQuery { block, weight, scores, blocks, pairs, first_document });
             first_document += block.n_docs();
             scores += blocks;
-            pairs += pass::pair_blocks(block.start());
+            pairs += pass::pair_blocks(&block.start);
             longest = longest.max(blocks);
             padded.resize(scores, Lanes::ZERO);
             for document in block.n_docs()..blocks * lanes::LANES {
@@ -138,7 +138,7 @@ impl<'a> Chunk<'a> {
         let margins = self
             .parts
             .iter()
-            .map(|part| pass::largest_margin(part.block.start(), &self.accepted[part.range()]));
+            .map(|part| pass::largest_margin(&part.block.start, &self.accepted[part.range()]));
         margins.fold(f64::NEG_INFINITY, f64::max)
     }
 }
@@ -189,7 +189,7 @@ simd! {
     pub(super) fn write_scores<'c, 'a>(parts: &'c [ChunkQuery<'a>], w: &'c [Lanes], out: &'c mut [Lanes]) {
         for part in parts {
             let block = part.block;
-            lanes::rows_times(block.x(), block.width(), block.n_docs(), w, &mut out[part.range()]);
+            lanes::rows_times(&block.x, block.width, block.n_docs(), w, &mut out[part.range()]);
         }
     }
 }
@@ -225,7 +225,7 @@ simd! {
             scale(scores, inverse, scaled);
             // 2. Its pairs, around the stored centers if there are any.
             g.fill(Lanes::ZERO);
-            let query = ScaledQuery { start: part.block.start(), scores: scaled, one: inverse };
+            let query = ScaledQuery { start: &part.block.start, scores: scaled, one: inverse };
             let centers = centers.get(part.pairs..).unwrap_or_default();
             let (hinge, alpha) = match part.block.weights() {
                 None if centers.is_empty() && sorted_pass::is_long(part.block) => {
@@ -249,7 +249,7 @@ simd! {
     pub(super) fn transpose_times<'c, 'a>(chunk: &'c Chunk<'a>, out: &'c mut [Lanes]) {
         for part in &chunk.parts {
             let (block, g) = (part.block, &chunk.g[part.range()]);
-            lanes::columns_times(block.x(), block.width(), block.n_docs(), g, out);
+            lanes::columns_times(&block.x, block.width, block.n_docs(), g, out);
         }
     }
 }
@@ -258,7 +258,7 @@ simd! {
 fn become_precise(products: &mut Products, parts: &[ChunkQuery<'_>], precision: Precision, factor: f64) {
     if let (Precision::Single, Some(part)) = (precision, parts.first()) {
         let largest = parts.iter().map(|part| part.weight).fold(0.0, f64::max);
-        products.become_single(part.block.width(), factor * largest);
+        products.become_single(part.block.width, factor * largest);
     }
 }
 
@@ -274,7 +274,7 @@ fn find_zone(
 ) {
     let scaled = &mut scaled[..part.blocks];
     scale(&accepted[part.range()], inverse, scaled);
-    let query = ScaledQuery { start: part.block.start(), scores: scaled, one: inverse };
+    let query = ScaledQuery { start: &part.block.start, scores: scaled, one: inverse };
     zone.clear();
     if centers.is_empty() {
         pass::zone(query, &Half, zone);
@@ -324,7 +324,7 @@ simd! {
             products.add_pairs(part.block, zone, part.weight * inverse, out);
         }
         if let Some(part) = parts.first() {
-            products.finish(part.block.width(), out);
+            products.finish(part.block.width, out);
         }
         products.end_single(out);
     }
@@ -353,7 +353,7 @@ simd! {
             let scaled = &mut scaled[..part.blocks];
             scale(&accepted[part.range()], inverse, scaled);
             let mut update = Update(&mut centers[part.pairs..]);
-            let query = ScaledQuery { start: part.block.start(), scores: scaled, one: inverse };
+            let query = ScaledQuery { start: &part.block.start, scores: scaled, one: inverse };
             pass::pass(query, &mut update, Equal, rows, &mut g[part.range()]);
         }
     }

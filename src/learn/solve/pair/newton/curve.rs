@@ -164,11 +164,11 @@ simd! {
                 (&mut scores[part.range()], &direction_scores[part.range()], &mut g[part.range()]);
             chunk::step_scores(&accepted[part.range()], step, direction_scores, scores);
             g.fill(Lanes::ZERO);
-            let start = part.block.start();
+            let start = &part.block.start;
             sums.loss += part.weight
                 * match part.block.weights() {
-                    None => pass_query(curve, Equal, start, scores, g),
-                    Some(weights) => pass_query(curve, weights, start, scores, g),
+                    None => pass_query(curve, Equal, &start, scores, g),
+                    Some(weights) => pass_query(curve, weights, &start, scores, g),
                 };
             chunk::finish(part.weight, scores, direction_scores, g, &mut sums);
         }
@@ -218,13 +218,13 @@ simd! {
         let (mut weights, mut laplacian) = (Vec::new(), Vec::new());
         for part in parts.iter() {
             let (block, scores) = (part.block, &accepted[part.range()]);
-            let (factor, start) = (-part.weight, block.start());
+            let (factor, start) = (-part.weight, &block.start[..]);
             match block.weights() {
-                None => pair_weights(curve, factor, Equal, start, scores, &mut weights),
-                Some(own) => pair_weights(curve, factor, own, start, scores, &mut weights),
+                None => pair_weights(curve, factor, Equal, &start, scores, &mut weights),
+                Some(own) => pair_weights(curve, factor, own, &start, scores, &mut weights),
             }
             laplacian_times(block, &weights, part.blocks, &mut laplacian);
-            gram::add_gram(block.x(), &laplacian, block.width(), block.n_docs(), out);
+            gram::add_gram(&block.x, &laplacian, block.width, block.n_docs(), out);
         }
     }
 }
@@ -262,7 +262,7 @@ fn pair_weights<C: Curve>(
 /// L X for the graph whose negative weights are given.
 #[inline(always)]
 fn laplacian_times(block: &PairBlock, weights: &[Lanes], blocks: usize, out: &mut Vec<Lanes>) {
-    let width = block.width();
+    let width = block.width;
     out.clear();
     out.resize(blocks * LANES * width, Lanes::ZERO);
     let mut ticks = Ticks::default();
@@ -274,7 +274,7 @@ fn laplacian_times(block: &PairBlock, weights: &[Lanes], blocks: usize, out: &mu
         }
         lanes::axpy(degree.fold(), block.row(a), &mut out[a * width..(a + 1) * width]);
     }
-    gram::add_product(weights, blocks, block.x(), width, block.n_docs(), out);
+    gram::add_product(weights, blocks, &block.x, width, block.n_docs(), out);
 }
 
 #[cfg(test)]

@@ -44,8 +44,8 @@ pub(super) fn add_long_zone(
 ) -> u64 {
     let (zone, factor) = sorted_pass::zone(block, scores, delta);
     let laplacian = lanes::scaled(&zone.laplacian, factor * weight / delta);
-    let documents = zone.rows.len() / block.width().max(1);
-    gram::add_gram(&zone.rows, &laplacian, block.width(), documents, h);
+    let documents = zone.rows.len() / block.width.max(1);
+    gram::add_gram(&zone.rows, &laplacian, block.width, documents, h);
     (factor * zone.pairs as f64) as u64
 }
 
@@ -95,13 +95,13 @@ impl Products {
     /// h += X' Y for the rows of Y = L X.
     #[inline(always)]
     fn add_laplacian(&mut self, block: &PairBlock, h: &mut [Lanes]) {
-        let width = block.width();
+        let width = block.width;
         let Some(single) = &mut self.single else {
-            gram::add_gram(block.x(), &self.laplacian, width, block.n_docs(), h);
+            gram::add_gram(&block.x, &self.laplacian, width, block.n_docs(), h);
             return;
         };
         let inverse = 1.0 / single.scale();
-        for (x, y) in block.x().chunks_exact(width).zip(self.laplacian.chunks_exact(width)) {
+        for (x, y) in block.x.chunks_exact(width).zip(self.laplacian.chunks_exact(width)) {
             single.push(|at| x[at], |at| y[at].map(|value| inverse * value), h);
         }
     }
@@ -134,8 +134,8 @@ impl Products {
             self.waiting
                 .extend(better.iter().zip(worse).map(|(better, worse)| difference(factor, better, worse)));
         }
-        if self.waiting.len() >= BATCH * block.width() {
-            self.finish(block.width(), h);
+        if self.waiting.len() >= BATCH * block.width {
+            self.finish(block.width, h);
         }
     }
 
@@ -169,7 +169,7 @@ impl Products {
     /// Y = weight * (D X - A X) for the graph of the given pairs with their weights.
     #[inline(always)]
     fn zone_laplacian(&mut self, block: &PairBlock, pairs: &[(u32, u32)], weight: f64) {
-        let (n, width) = (block.n_docs(), block.width());
+        let (n, width) = (block.n_docs(), block.width);
         self.degree.clear();
         self.degree.resize(n, 0.0);
         self.laplacian.clear();
@@ -216,7 +216,7 @@ impl<'a> Penalty<'a> {
     pub(super) fn new(problem: &'a PairProblem<'a>) -> Self {
         Self {
             problem,
-            lambda: problem.lambda(),
+            lambda: problem.lambda,
             center: problem.center().map(lanes::from_slice),
             linear_term: problem.linear_term.as_deref().map(lanes::from_slice),
         }

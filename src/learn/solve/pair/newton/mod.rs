@@ -41,12 +41,12 @@ pub const NEWTON_ON_PAIRS: PairMethod =
 /// Hessians of chunks, the product of a graph of pairs and the documents, products of documents, and curvatures of the pairs
 /// of a query.
 fn bytes(problem: &PairProblem<'_>, dim: usize) -> u64 {
-    let sizes = || problem.blocks().iter().map(|(block, _)| block.n_docs());
+    let sizes = || problem.blocks.iter().map(|(block, _)| block.n_docs());
     let (documents, longest) = (sizes().sum(), sizes().max().unwrap_or(0));
     let square = matrix_bytes(dim + LANES, dim + LANES);
     let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
     let threads = parallel::threads() as u64;
-    let of_pairs = match problem.loss() {
+    let of_pairs = match problem.loss {
         // Its multipliers are reserved if they become necessary.
         PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES))
             .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads))
@@ -72,7 +72,7 @@ fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &C
         all(Smooth::new(curve, state), lambdas)
     }
     let state = State::new(problem, *rule, Space::new(problem, control), control);
-    match problem.loss() {
+    match problem.loss {
         PairLoss::SquaredHinge => smooth(SquaredHinge::default(), state, lambdas),
         PairLoss::Logistic => smooth(Logistic, state, lambdas),
         PairLoss::Hinge | PairLoss::Psi => all(Hinge::new(state), lambdas),

@@ -28,7 +28,7 @@ const ENOUGH: u64 = 1000;
 pub(super) fn zone(block: &PairBlock, scores: &[Lanes], delta: f64) -> (Zone, f64) {
     let stride = block.n_docs().div_ceil(SAMPLED);
     let sampled = Zone::of(block, scores, delta, stride);
-    if stride == 1 || sampled.pairs >= ENOUGH * block.dim() as u64 {
+    if stride == 1 || sampled.pairs >= ENOUGH * block.dim as u64 {
         return (sampled, (stride * stride) as f64);
     }
     (Zone::of(block, scores, delta, 1), 1.0)
@@ -36,7 +36,7 @@ pub(super) fn zone(block: &PairBlock, scores: &[Lanes], delta: f64) -> (Zone, f6
 
 /// Whether sums over the pairs of a query come from sorting.
 pub(super) fn is_long(block: &PairBlock) -> bool {
-    block.weights().is_none() && block.n_docs() > SHORT && block.pairs() > (SHORT * SHORT / 4) as u64
+    block.weights().is_none() && block.n_docs() > SHORT && block.pairs > (SHORT * SHORT / 4) as u64
 }
 
 /// The lists of a split, and the side whose documents are visited.
@@ -86,7 +86,7 @@ impl<'a> Side<'a> {
 
 /// Every `stride`-th document of a query, by grade, and where the grades begin. Documents are numbered anew.
 fn by_grade(block: &PairBlock, scores: &[Lanes], stride: usize) -> (Vec<Item>, Vec<usize>) {
-    let start = block.start();
+    let start = &block.start;
     let (mut starts, mut first) = (vec![0], 0);
     while first < start.len() {
         first = start[first] as usize;
@@ -157,7 +157,7 @@ pub(super) struct Zone {
 impl Zone {
     /// The graph at these scores.
     pub(super) fn of(block: &PairBlock, scores: &[Lanes], delta: f64, stride: usize) -> Self {
-        let width = block.width();
+        let width = block.width;
         let (mut items, starts) = by_grade(block, scores, stride);
         let documents = (0..block.n_docs()).step_by(stride);
         let rows: Vec<Lanes> = documents.flat_map(|document| block.row(document)).copied().collect();
@@ -234,14 +234,14 @@ mod tests {
                 let (mut g, mut expected) =
                     (vec![Lanes::ZERO; scores.len()], vec![Lanes::ZERO; scores.len()]);
                 let (loss, sum) = pass(&block, &scores, delta, &mut g);
-                let query = ScaledQuery { start: block.start(), scores: &scaled, one: 1.0 / delta };
+                let query = ScaledQuery { start: &block.start, scores: &scaled, one: 1.0 / delta };
                 let (hinge, total) = pass::pass(query, &mut Half, Equal, &mut Vec::new(), &mut expected);
                 let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
                 assert!(near(loss, hinge * delta) && near(sum, total), "{n} {delta}");
                 assert!((0..n).all(|a| near(lanes::get(&g, a), lanes::get(&expected, a))), "{n} {delta}");
                 let mut zone = Vec::new();
                 let Zone { rows, laplacian, pairs } = Zone::of(&block, &scores, delta, 1);
-                assert_eq!(rows, block.x());
+                assert_eq!(rows, block.x);
                 pass::zone(query, &Half, &mut zone);
                 // Pairs at an end of the zone have no influence on the loss.
                 assert!(pairs.abs_diff(zone.len() as u64) <= 4 + zone.len() as u64 / 4, "{n} {delta}");

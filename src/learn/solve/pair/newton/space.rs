@@ -37,7 +37,7 @@ pub(super) struct Space<'a> {
 
 /// Comparisons and multiplications of one pass over a query.
 fn work(block: &PairBlock) -> u64 {
-    block.pairs() + (2 * block.n_docs() * block.dim()) as u64
+    block.pairs + (2 * block.n_docs() * block.dim) as u64
 }
 
 /// Largest number of chunks of a problem with `dim` features.
@@ -56,7 +56,7 @@ pub fn largest_chunk_count(problem: &PairProblem<'_>, dim: usize) -> u64 {
 impl<'a> Space<'a> {
     /// The queries with a positive weight and at least one pair.
     pub(super) fn new(problem: &PairProblem<'a>, control: &'a Control) -> Self {
-        let (dim, width) = (problem.dim(), lanes::blocks_for(problem.dim()));
+        let (dim, width) = (problem.dim, lanes::blocks_for(problem.dim));
         let total: u64 = problem.useful_blocks().map(|(block, _)| work(block)).sum();
         let chunk_work =
             if total < SERIAL_WORK { u64::MAX } else { (total / chunk_limit(dim)).max(SERIAL_WORK / 8) };
@@ -69,9 +69,9 @@ impl<'a> Space<'a> {
             chunks.push(Chunk::new(parts, first));
         };
         for (block, weight) in problem.useful_blocks() {
-            lanes::axpy(weight, block.pair_sum(), &mut pair_sum);
+            lanes::axpy(weight, &block.pair_sum, &mut pair_sum);
             total_weight += weight * block.total_weight();
-            pairs += block.pairs();
+            pairs += block.pairs;
             parts.push((block, weight));
             sum += work(block);
             if sum >= chunk_work {

@@ -72,7 +72,7 @@ pub(super) struct Documents<'a> {
 impl<'a> Documents<'a> {
     /// The documents of these queries, in their order.
     pub(super) fn new(blocks: impl Iterator<Item = &'a PairBlock>) -> Self {
-        let rows: Vec<&[Lanes]> = blocks.flat_map(|block| block.x().chunks_exact(block.width())).collect();
+        let rows: Vec<&[Lanes]> = blocks.flat_map(|block| block.x.chunks_exact(block.width)).collect();
         let width = lanes::blocks_for(rows.len());
         let panels = panels(&rows);
         let dim = panels.len() / width.max(1);
@@ -206,8 +206,7 @@ mod tests {
     #[test]
     fn the_solution_is_that_of_the_matrix() {
         let blocks = blocks();
-        let rows: Vec<&[Lanes]> =
-            blocks.iter().flat_map(|block| block.x().chunks_exact(block.width())).collect();
+        let rows: Vec<&[Lanes]> = blocks.iter().flat_map(|block| block.x.chunks_exact(block.width)).collect();
         let width = rows[0].len();
         let pairs = [pair(0, 4, 0.5), pair(0, 7, 2.0), pair(3, 8, 0.1), pair(11, 20, 3.0), pair(23, 10, 1.0)];
         let r = lanes::from_slice(&(0..DIM).map(|i| (i as f64).cos()).collect::<Vec<f64>>());

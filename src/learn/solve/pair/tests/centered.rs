@@ -20,10 +20,10 @@ pub(super) fn shifted<'a>(
     center: f64,
     linear_term: f64,
 ) -> PairProblem<'a> {
-    let total: f64 = plain.blocks().iter().map(|(block, weight)| weight * block.pairs() as f64).sum();
-    plain.clone().with_center(vector(seed, plain.dim(), center)).unwrap().with_linear_term(vector(
+    let total: f64 = plain.blocks.iter().map(|(block, weight)| weight * block.pairs as f64).sum();
+    plain.clone().with_center(vector(seed, plain.dim, center)).unwrap().with_linear_term(vector(
         seed + 1,
-        plain.dim(),
+        plain.dim,
         linear_term * total,
     ))
 }
@@ -42,7 +42,7 @@ proptest! {
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
         let (lower, upper) = reference(&problem, 300);
         let center: f64 = problem.center().unwrap().iter().map(|w0| w0 * w0).sum();
-        let scale = upper.abs().max(lower.abs()).max(problem.lambda() * center).max(1e-3);
+        let scale = upper.abs().max(lower.abs()).max(problem.lambda * center).max(1e-3);
         prop_assert!(report.objective >= lower - 1e-10 * scale, "{} below {lower}", report.objective);
         prop_assert!(report.objective <= upper + 1e-8 * scale, "{} above {upper}", report.objective);
         prop_assert!(report.objective - report.gap <= upper + 1e-10 * scale, "the certificate is wrong");
@@ -89,7 +89,7 @@ fn a_path_around_a_center() {
     let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
     assert!(fits[0].w.iter().zip(&center).all(|(w, w0)| (w - w0).abs() < 1e-4));
     for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
-        let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap();
+        let single = PairProblem::new(7, problem.blocks.to_vec(), lambda).unwrap();
         let single = single.with_center(center.clone()).unwrap();
         let (_, cold) = fit(&single, 1e-7);
         assert_eq!(report.stop, Stop::Converged);

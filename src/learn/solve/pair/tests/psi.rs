@@ -30,11 +30,11 @@ proptest! {
 
 /// Sum of c z over the pairs in the wrong order, pair by pair.
 fn tangent(problem: &PairProblem<'_>, w: &[f64]) -> Vec<f64> {
-    let mut linear_term = vec![0.0; problem.dim()];
-    for (block, weight) in problem.blocks() {
-        let row = |a: usize| crate::math::lanes::to_vec(block.row(a), problem.dim());
+    let mut linear_term = vec![0.0; problem.dim];
+    for (block, weight) in &problem.blocks {
+        let row = |a: usize| crate::math::lanes::to_vec(block.row(a), problem.dim);
         for a in 0..block.n_docs() {
-            for b in block.start()[a] as usize..block.n_docs() {
+            for b in block.start[a] as usize..block.n_docs() {
                 let z: Vec<f64> = row(a).iter().zip(row(b)).map(|(x, y)| x - y).collect();
                 if z.iter().zip(w).map(|(z, w)| z * w).sum::<f64>() < 0.0 {
                     linear_term.iter_mut().zip(z).for_each(|(v, z)| *v += weight * z);

@@ -28,9 +28,9 @@ proptest! {
         for problem in [plain.clone(), shifted(&plain, shape.seed, center, linear_term)] {
             let (w, report) = fit(&problem, 1e-8);
             let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
-            let direct = (options.solver.on_pairs().path)(&problem, &[problem.lambda()], &options.rule(), &Control::default());
+            let direct = (options.solver.on_pairs().path)(&problem, &[problem.lambda], &options.rule(), &Control::default());
             let Solution { w: same, report: direct } = &direct[0];
-            let total = certificate(&problem, &vec![0.0; problem.dim()]);
+            let total = certificate(&problem, &vec![0.0; problem.dim]);
             let done = matches!(report.stop, Stop::Converged | Stop::Empty) || report.gap <= 1e-14 * total;
             prop_assert!(done, "{report:?}");
             let scale = report.objective.abs().max(1e-3 * total);
@@ -38,7 +38,7 @@ proptest! {
             prop_assert!((report.objective - direct.objective).abs() <= slack);
             prop_assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-11 * scale);
             let distance: f64 = w.iter().zip(same).map(|(x, y)| (x - y) * (x - y)).sum();
-            prop_assert!(problem.lambda() * distance <= 4.0 * slack, "{distance}");
+            prop_assert!(problem.lambda * distance <= 4.0 * slack, "{distance}");
         }
     }
 }

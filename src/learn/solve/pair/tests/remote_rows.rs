@@ -8,7 +8,7 @@ use crate::learn::solve::{RemoteProblem, StopRule, hinge_origin, hinge_sums, sol
 /// The solution of a problem whose rows are asked, and the number of questions.
 fn asked(problem: &PairProblem<'_>, tolerance: f64) -> (Solution, usize) {
     let (control, questions) = (Control::default(), Cell::new(0));
-    let pairs = problem.useful_blocks().map(|(block, _)| block.pairs()).sum();
+    let pairs = problem.useful_blocks().map(|(block, _)| block.pairs).sum();
     let ask = |w: &[f64], widths: [f64; 2]| {
         questions.set(questions.get() + 1);
         hinge_sums(problem, w, widths, &control)
@@ -16,7 +16,7 @@ fn asked(problem: &PairProblem<'_>, tolerance: f64) -> (Solution, usize) {
     let origin = hinge_origin(problem, &control);
     let rule = StopRule { tolerance, max_iterations: 1000 };
     let remote =
-        RemoteProblem { dim: problem.dim(), origin: &origin, pairs, lambda: problem.lambda(), start: None };
+        RemoteProblem { dim: problem.dim, origin: &origin, pairs, lambda: problem.lambda, start: None };
     let solution = solve_hinge(&remote, &ask, &rule, &control).unwrap();
     (solution, questions.get())
 }
@@ -28,7 +28,7 @@ fn asked_rows_have_the_solution_of_rows_in_memory_after_few_questions() {
     {
         let shape = Shape { seed: 7, queries, docs, dim, grades: 5, noise: 1.5 };
         let blocks = blocks(&shape);
-        let weight = |block: &PairBlock| 1.0 / (queries as u64 * block.pairs().max(1)) as f64;
+        let weight = |block: &PairBlock| 1.0 / (queries as u64 * block.pairs.max(1)) as f64;
         let weights: Vec<_> = blocks.iter().map(|block| (block, weight(block))).collect();
         for lambda in [1.0, 0.01, 1e-4] {
             let problem = problem(&weights, lambda);

@@ -12,16 +12,16 @@ const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
 
 /// Upper bound of P(w) minus the optimum, |gradient|^2 / (4 lambda), the gradient from explicit pairs.
 fn plain_gap(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
-    let lambda = problem.lambda();
+    let lambda = problem.lambda;
     let mut gradient: Vec<f64> =
         problem.center_term(lambda).iter().zip(w).map(|(t, w)| 2.0 * lambda * w - t).collect();
-    for (block, weight) in problem.blocks() {
-        let row = |a: usize| crate::math::lanes::to_vec(block.row(a), problem.dim());
+    for (block, weight) in &problem.blocks {
+        let row = |a: usize| crate::math::lanes::to_vec(block.row(a), problem.dim);
         for a in 0..block.n_docs() {
-            for b in block.start()[a] as usize..block.n_docs() {
+            for b in block.start[a] as usize..block.n_docs() {
                 let z: Vec<f64> = row(a).iter().zip(row(b)).map(|(x, y)| x - y).collect();
                 let margin: f64 = z.iter().zip(w).map(|(z, w)| z * w).sum();
-                let slope = weight * (problem.loss().def().slope)(margin);
+                let slope = weight * (problem.loss.def().slope)(margin);
                 gradient.iter_mut().zip(z).for_each(|(g, z)| *g += slope * z);
             }
         }
@@ -42,7 +42,7 @@ proptest! {
             for problem in [plain.clone(), shifted(&plain, shape.seed, center, linear_term)] {
                 let (w, report) = fit(&problem, 1e-9);
                 prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
-                let total = certificate(&plain, &vec![0.0; problem.dim()]);
+                let total = certificate(&plain, &vec![0.0; problem.dim]);
                 let gap = plain_gap(&problem, &w);
                 prop_assert!(gap <= 1e-7 * report.objective.abs() + 1e-17 * total, "{gap:e} {report:?}");
                 prop_assert!(report.gap <= 1e-9 * report.objective.abs().max(1e-9 * total));
@@ -71,7 +71,7 @@ fn a_path_ends_where_single_fits_end() {
         let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
         let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
         for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
-            let single = PairProblem::new(7, problem.blocks().to_vec(), lambda).unwrap().with_loss(loss);
+            let single = PairProblem::new(7, problem.blocks.to_vec(), lambda).unwrap().with_loss(loss);
             let (_, cold) = fit(&single, 1e-7);
             assert_eq!(report.stop, Stop::Converged);
             assert!((report.objective - cold.objective).abs() <= 2e-7 * cold.objective);
