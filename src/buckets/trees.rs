@@ -105,8 +105,8 @@ impl PackTrees {
                     ));
                 }
                 self.spec.check(&rows.data)?;
-                let size = (rows.data.relevance.len(), facts.dim());
-                let sample = BorderSample::new(size, facts.is_double(), options.seed, control)?;
+                let (count, is_double) = (rows.data.relevance.len(), facts.is_double());
+                let sample = BorderSample::new(count, facts.dim(), is_double, options.seed, control)?;
                 Stage::Borders(rows, sample)
             }
             (Stage::Borders(rows, sample), BORDERS_TASK) => {

@@ -333,10 +333,10 @@ impl<'a> Boosting<'a> {
             shard.find_gradients()
         };
         let sums = parallel::map_of(self.shards.iter_mut().collect(), find);
-        let sums =
+        let (gradients, weights) =
             sums.into_iter().fold((0.0, 0.0), |sum, part: (f64, f64)| (sum.0 + part.0, sum.1 + part.1));
         let rows = self.shards.iter().map(Shard::len).sum();
-        let mean = if sums.1 > 0.0 { sums.1 / rows as f64 } else { 1.0 };
+        let mean = if weights > 0.0 { weights / rows as f64 } else { 1.0 };
         if self.steps == Steps::Newton && self.splits.is_empty() {
             self.ridge = NEWTON_RIDGE * mean;
         }
@@ -346,7 +346,7 @@ impl<'a> Boosting<'a> {
             RowWeights::Exponential => (table.largest(), false),
             RowWeights::Equal => (1.0, self.equal_weights),
         };
-        let packing = Packing::new(rows, largest, sums, equal);
+        let packing = Packing::new(rows, largest, gradients, weights, equal);
         parallel::each_of(self.shards.iter_mut().collect(), |_, shard: &mut Shard| shard.pack(packing));
         packing
     }

@@ -53,12 +53,7 @@ impl BorderSample {
     ///
     /// # Errors
     /// Too little memory.
-    pub fn new(
-        (rows, features): (usize, usize),
-        is_double: bool,
-        seed: u64,
-        control: &Control,
-    ) -> Result<Self> {
+    pub fn new(rows: usize, features: usize, is_double: bool, seed: u64, control: &Control) -> Result<Self> {
         let step = bins::sampling_step(rows);
         let drawn = bins::drawn_rows(rows, step, seed);
         let count = drawn.len().saturating_mul(features);

@@ -357,7 +357,7 @@ fn mean_residual(weights: &[f64], grades: &[f64], scores: &[f64]) -> f64 {
 impl Packing {
     /// The packing of `rows` rows with weights up to `largest`, whose absolute gradients and weights have these sums. No sum
     /// overflows.
-    pub fn new(rows: usize, largest: f64, (gradients, weights): (f64, f64), equal: bool) -> Self {
+    pub fn new(rows: usize, largest: f64, gradients: f64, weights: f64, equal: bool) -> Self {
         let weight_scale = if equal { 1.0 / largest } else { WEIGHT_STEPS / largest };
         // A rounded number is larger by at most 1/2.
         let most = weights * weight_scale + rows as f64;

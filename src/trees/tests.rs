@@ -67,8 +67,8 @@ fn packed(set: &Set) -> (Shard, Packing) {
     let mut shard = shards(set.judged()).remove(0);
     let largest = shard.largest_weight();
     shard.divide_weights(largest);
-    let sums = shard.find_gradients();
-    let packing = Packing::new(N, 1.0, sums, false);
+    let (gradients, weights) = shard.find_gradients();
+    let packing = Packing::new(N, 1.0, gradients, weights, false);
     shard.pack(packing);
     (shard, packing)
 }

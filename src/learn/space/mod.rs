@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use crate::base::param::list;
 use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes, named};
 use crate::cost::loss::PairWeights;
-use crate::data::{Dataset, Documents, Matrix, Scaling, shaped};
+use crate::data::{Dataset, Documents, Matrix, shaped};
 use crate::learn::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
 use crate::learn::solve::{PairBlock, PairWeighting};
 use crate::math::{TILE, are_bounded, dot, sort_indices};
 use crate::trees::Forest;
 
-pub use scorer::{Member, SumSpace};
+pub use scorer::{AnySpace, Member, Scorer, SumSpace, Summand};
 
 /// What a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,92 +59,6 @@ impl Function {
     /// Whether its weights are within the bound of stored numbers, and objective and gap finite.
     pub fn is_bounded(&self) -> bool {
         are_bounded(&self.weights) && self.objective.is_finite() && self.gap.is_finite()
-    }
-}
-
-/// What scores the documents of a query by the weights of a function.
-pub trait Scorer: Sync {
-    /// Number of features of a document.
-    fn width(&self) -> usize;
-
-    /// Number of weights of a function.
-    fn dim(&self) -> usize;
-
-    /// Whether one document can be scored without the other documents of its query.
-    fn pointwise(&self) -> bool;
-
-    /// Whether a score is a weighted sum of the features.
-    fn is_linear(&self) -> bool {
-        false
-    }
-
-    /// The kernel; none for linear functions and sums.
-    fn kernel(&self) -> Option<&Kernel> {
-        None
-    }
-
-    /// The trees whose leaves the weights belong to; none for other functions.
-    fn trees(&self) -> Option<&Forest> {
-        None
-    }
-
-    /// Checks a space that was read from bytes.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] with the reason.
-    fn validate(&self) -> Result<()>;
-
-    /// Scores of the documents of one query; higher is better.
-    ///
-    /// # Errors
-    /// A kernel that is not finite on the documents; an interruption.
-    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
-
-    /// The functions of single spaces that a function is the sum of.
-    fn summands<'a>(&'a self, _weights: &'a [f64]) -> Vec<Summand<'a>> {
-        Vec::new()
-    }
-}
-
-/// A function of one space that is a summand of a score.
-#[derive(Debug, Clone, Copy)]
-pub struct Summand<'a> {
-    /// How it scales documents, in addition to the scaling of the model.
-    pub scaling: Option<&'a Scaling>,
-    /// Its space.
-    pub space: &'a Space,
-    /// Its weights.
-    pub weights: &'a [f64],
-}
-
-/// A space or a sum of spaces.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum AnySpace {
-    /// One space of scaled documents.
-    One(Space),
-    /// A sum of functions of several spaces.
-    Sum(SumSpace),
-}
-
-impl AnySpace {
-    /// What scores documents.
-    pub fn scorer(&self) -> &dyn Scorer {
-        match self {
-            Self::One(space) => space,
-            Self::Sum(sum) => sum,
-        }
-    }
-}
-
-impl From<Space> for AnySpace {
-    fn from(space: Space) -> Self {
-        Self::One(space)
-    }
-}
-
-impl From<SumSpace> for AnySpace {
-    fn from(sum: SumSpace) -> Self {
-        Self::Sum(sum)
     }
 }
 

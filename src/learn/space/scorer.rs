@@ -1,14 +1,100 @@
-//! A space as a scorer of documents.
+//! What scores documents: a space, or a sum of spaces.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Form, Map, Scorer, Space, Summand, WeightsOf};
+use super::{Form, Map, Space, WeightsOf};
 use crate::base::{Control, Result, require};
 use crate::data::{Documents, Matrix, Scaling};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::trees::Forest;
+
+/// What scores the documents of a query by the weights of a function.
+pub trait Scorer: Sync {
+    /// Number of features of a document.
+    fn width(&self) -> usize;
+
+    /// Number of weights of a function.
+    fn dim(&self) -> usize;
+
+    /// Whether one document can be scored without the other documents of its query.
+    fn pointwise(&self) -> bool;
+
+    /// Whether a score is a weighted sum of the features.
+    fn is_linear(&self) -> bool {
+        false
+    }
+
+    /// The kernel; none for linear functions and sums.
+    fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
+
+    /// The trees whose leaves the weights belong to; none for other functions.
+    fn trees(&self) -> Option<&Forest> {
+        None
+    }
+
+    /// Checks a space that was read from bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] with the reason.
+    fn validate(&self) -> Result<()>;
+
+    /// Scores of the documents of one query; higher is better.
+    ///
+    /// # Errors
+    /// A kernel that is not finite on the documents; an interruption.
+    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
+
+    /// The functions of single spaces that a function is the sum of.
+    fn summands<'a>(&'a self, _weights: &'a [f64]) -> Vec<Summand<'a>> {
+        Vec::new()
+    }
+}
+
+/// A function of one space that is a summand of a score.
+#[derive(Debug, Clone, Copy)]
+pub struct Summand<'a> {
+    /// How it scales documents, in addition to the scaling of the model.
+    pub scaling: Option<&'a Scaling>,
+    /// Its space.
+    pub space: &'a Space,
+    /// Its weights.
+    pub weights: &'a [f64],
+}
+
+/// A space or a sum of spaces.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum AnySpace {
+    /// One space of scaled documents.
+    One(Space),
+    /// A sum of functions of several spaces.
+    Sum(SumSpace),
+}
+
+impl AnySpace {
+    /// What scores documents.
+    pub fn scorer(&self) -> &dyn Scorer {
+        match self {
+            Self::One(space) => space,
+            Self::Sum(sum) => sum,
+        }
+    }
+}
+
+impl From<Space> for AnySpace {
+    fn from(space: Space) -> Self {
+        Self::One(space)
+    }
+}
+
+impl From<SumSpace> for AnySpace {
+    fn from(sum: SumSpace) -> Self {
+        Self::Sum(sum)
+    }
+}
 
 impl Scorer for Space {
     fn width(&self) -> usize {

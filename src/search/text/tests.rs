@@ -1,7 +1,9 @@
 //! Features against formulas over all places; queries against a table of meanings.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use super::query::NOTHING;
 use super::{MAX_WORDS, *};
+use crate::base::Result;
 use crate::math::Random;
 
 /// No table.

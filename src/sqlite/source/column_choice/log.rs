@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{OptionColumns, Source, check_keys, default_names, find, lookup, not_a_name};
+use super::Source;
+use super::names::{OptionColumns, check_keys, default_names, find, lookup, not_a_name};
 use crate::base::{Params, Result};
 use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 

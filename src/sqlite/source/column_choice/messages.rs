@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::super::read_spec::{FeatureColumns, FeatureSet};
-use super::{ColumnChoice, default_names, is_default_name, listed_names};
+use super::ColumnChoice;
+use super::names::{default_names, is_default_name, listed_names};
 use crate::base::{Error, columns_text};
 use crate::data::is_like_id;
 

@@ -9,10 +9,11 @@
 #[cfg(feature = "search")]
 mod log;
 mod messages;
+mod names;
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Source;
 use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
@@ -23,83 +24,12 @@ use crate::train::options::COLUMN_KEYS as KEYS;
 #[cfg(feature = "search")]
 pub use log::{interleaved_columns, log_columns};
 pub use messages::LikeIds;
+pub use names::is_default_name;
 
-/// Default names of each role, the most specific first.
-const NAMES: &[(&str, &[&str])] = &[
-    ("query", &["query_id", "qid", "query", "user_id", "user"]),
-    ("doc", &["doc_id", "docid", "document_id", "document", "doc", "item_id", "item"]),
-    ("relevance", &["relevance", "label", "rel", "grade", "rating", "judgment", "judgement"]),
-    ("features", &["features"]),
-    ("query_features", &["query_features"]),
-    ("weight", &["weight"]),
-    ("doc_weight", &["doc_weight"]),
-    ("slot", &["slot"]),
-];
-
-/// The default names of a role.
-fn default_names(role: &str) -> &'static [&'static str] {
-    NAMES.iter().find(|(known, _)| *known == role).map_or(&[], |(_, names)| names)
-}
-
-/// Whether a role finds a column of this name without the option `columns`.
-pub fn is_default_name(role: &str, name: &str) -> bool {
-    default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// Roles that the value null of their key takes from the columns with their names.
-const NO_COLUMN: [&str; 4] = ["doc", "weight", "doc_weight", "slot"];
-
-/// The key of the option `columns` that names no columns.
-const FEATURE_NAMES: &str = "feature_names";
-
-/// The option `columns`.
-type OptionColumns<'a> = Option<&'a Map<String, Value>>;
-
-/// The keys of the option `columns` that name columns, with their values.
-fn of_columns(columns: OptionColumns<'_>) -> impl Iterator<Item = (&String, &Value)> {
-    columns.into_iter().flatten().filter(|(key, _)| *key != FEATURE_NAMES)
-}
-
-/// The names in the value of a key: one, or an array.
-fn listed_names(value: &Value) -> Vec<&str> {
-    match value {
-        Value::String(name) => vec![name],
-        Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Refuses other keys of the option `columns`.
-fn check_keys(columns: OptionColumns<'_>, keys: &[&'static str]) -> Result<()> {
-    match columns.into_iter().flat_map(Map::keys).find(|key| !keys.contains(&key.as_str())) {
-        Some(key) => Err(Error::unknown_in("key", key, " in the option 'columns'", keys.iter().copied())),
-        None => Ok(()),
-    }
-}
-
-/// The error about a role in the option `columns` whose value is no name.
-fn not_a_name(role: &str, value: &Value) -> Error {
-    Error::value(format!("option 'columns', key '{role}'"), value.to_string(), "the name of a column")
-}
-
-/// The column with this name.
-fn find(source: &Source, names: &[String], name: &str) -> Result<Option<usize>> {
-    let mut found = (0..names.len()).filter(|column| names[*column].eq_ignore_ascii_case(name));
-    match (found.next(), found.next()) {
-        (column, None) => Ok(column),
-        _ => Err(source.error(format!("two columns are named \"{name}\"; give one another name with AS"))),
-    }
-}
-
-/// The column that an option names.
-fn lookup(source: &Source, names: &[String], option: &str, name: &str) -> Result<usize> {
-    find(source, names, name)?.ok_or_else(|| {
-        source.error(format!(
-            "option '{option}' names the column \"{name}\", which does not exist; the columns are {}",
-            names.join(", ")
-        ))
-    })
-}
+use names::{
+    FEATURE_NAMES, NAMES, NO_COLUMN, OptionColumns, check_keys, default_names, find, listed_names, lookup,
+    not_a_name, of_columns,
+};
 
 /// The columns of a source, and what decides about their roles.
 pub struct ColumnChoice<'a> {
