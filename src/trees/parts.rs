@@ -245,7 +245,7 @@ mod tests {
         // The second time the bins are in a file.
         for (order, limit) in [([0, 1, 0], None), ([1, 1, 0], Some(4_000_000))] {
             let control = Control::with_memory(Memory::limited(limit));
-            let sample = BorderSample::new((ROWS, 3), true, 5, &control).unwrap();
+            let sample = BorderSample::new(ROWS, 3, true, 5, &control).unwrap();
             order.map(part).iter().for_each(|(row_numbers, part)| sample.add(row_numbers, part).unwrap());
             let borders = sample.borders(40, &control).unwrap();
             let _rest = limit.map(|_| control.reserve(3_500_000, "the rest", "").unwrap());
