@@ -34,7 +34,7 @@ impl DatasetBuilder {
     #[must_use]
     pub fn with_categories(mut self, categories: &Categories) -> Self {
         let known = categories.shared().map(|category| CategoryColumn {
-            name: category.name.to_owned(),
+            name: category.name.clone(),
             codes: Codes::of(category),
             facts: None,
         });

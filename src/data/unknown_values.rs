@@ -60,7 +60,7 @@ impl UnknownValues {
         let (usual, has_null) =
             if is_measured { (training[other], training[other + 1] > 0.0) } else { (0.5, true) };
         Self {
-            name: category.name.to_owned(),
+            name: category.name.clone(),
             counted: "rows",
             total,
             unknown: rows.unknown + if has_null { 0 } else { rows.null },

@@ -38,6 +38,7 @@ simd! {
 }
 
 /// A column of blocks of a matrix with `width` blocks per row.
+#[derive(Clone, Copy)]
 struct BlockColumn<'a> {
     matrix: &'a [Lanes],
     width: usize,

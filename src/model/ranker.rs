@@ -208,6 +208,7 @@ impl Ranker {
 #[derive(Debug, Clone)]
 pub struct LinearPrior {
     features: Vec<String>,
+    /// The categories that it was trained with.
     pub categories: Categories,
     /// The scaling of the documents that it was trained on.
     pub scaling: Scaling,
@@ -235,9 +236,6 @@ impl Model {
 }
 
 impl LinearPrior {
-    /// The categories that it was trained with.
-    #[cfg(feature = "sqlite")]
-
     /// The scaling and the weights for features with these names, which may have another order.
     ///
     /// # Errors

@@ -15,7 +15,6 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 
 use crate::base::Ticks;
 

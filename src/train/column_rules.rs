@@ -389,7 +389,7 @@ impl ColumnRules<'_> {
         }
         let is_small = are_few(found, facts.rows.min(self.documents()));
         // 1. What can be converted.
-        if let Some(decision) = self.converted(name, &first, is_small) {
+        if let Some(decision) = self.converted(name, first, is_small) {
             return decision;
         }
         // 2. Few values, ids, and texts.

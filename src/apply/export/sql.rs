@@ -310,9 +310,9 @@ impl Sql {
                     return self.normal_score(columns, &number, lines);
                 }
                 self.push(format_args!("("))?;
-                self.normal_score(columns, &number, &lines)?;
+                self.normal_score(columns, &number, lines)?;
                 self.push(format_args!(" - avg("))?;
-                self.normal_score(columns, &number, &lines)?;
+                self.normal_score(columns, &number, lines)?;
                 self.push(format_args!(") {})", columns.window))
             }
             scaling => {

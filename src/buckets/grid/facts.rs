@@ -284,7 +284,7 @@ pub(in crate::buckets) fn read_spaces(reader: &mut Reader<'_>, features: usize) 
             // The next answers have sums for each space.
             let bytes = sum.members.iter().map(|member| answer_bytes(member.space.dim()));
             check_bytes(bytes.fold(0, usize::saturating_add))?;
-            Ok(sum.members.to_vec())
+            Ok(sum.members.clone())
         }
         _ => Err(reader.forged("spaces of the features")),
     }

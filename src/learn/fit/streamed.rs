@@ -105,7 +105,7 @@ impl Neighborhood {
         control: &Control,
     ) -> Result<Vec<Solution>> {
         let space = &self.blocks.space;
-        let lambdas = SolverParameter::numbers(&spec.for_solver(&space, lambdas));
+        let lambdas = SolverParameter::numbers(&spec.for_solver(space, lambdas));
         lambdas.iter().try_for_each(|lambda| check_lambda(*lambda))?;
         let gram = self.streamed_gram(neighbors, map, control)?;
         let bytes = solve::least_squares_bytes(space.dim(), space.dim());

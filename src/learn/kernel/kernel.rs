@@ -345,7 +345,7 @@ mod spec_tests {
 
     fn fitted(value: &Value, rows: usize, values: &[f64]) -> Vec<f64> {
         let features = Matrix::F64(shaped(rows, values.len() / rows, values.to_vec()));
-        KernelSpec::parse(value).unwrap().fit(&features, 0, &Control::default()).unwrap().parameters.to_vec()
+        KernelSpec::parse(value).unwrap().fit(&features, 0, &Control::default()).unwrap().parameters
     }
 
     #[test]

@@ -206,7 +206,7 @@ impl Basis {
     ) -> Option<Replacements> {
         let (kernel, points) = (&self.kernel, &self.points);
         let def = kernel.def;
-        let mut least = kernel.block(before, 1, &points);
+        let mut least = kernel.block(before, 1, points);
         let terms: Vec<f64> = least.iter().zip(beta).map(|(value, beta)| value * beta).collect();
         let (mut factors, mut ticks) = (Vec::new(), Ticks::default());
         for columns in groups.take_while(|_| def.factorizes) {

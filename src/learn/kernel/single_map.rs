@@ -52,7 +52,7 @@ impl SingleMap {
         let (basis, factor) = (&map.basis, &map.factor);
         let (kernel, r, dim) = (&basis.kernel, map.dim(), basis.points.dim);
         // 1. Whether single precision is enough.
-        let pivots = || (0..r).map(|i| cholesky::row(&factor, i)[i]);
+        let pivots = || (0..r).map(|i| cholesky::row(factor, i)[i]);
         let (least, most) = (pivots().fold(f64::INFINITY, f64::min), pivots().fold(0.0, f64::max));
         if !(least >= SMALLEST_PIVOT * most && NORMS.contains(&most)) {
             return None;
@@ -87,11 +87,11 @@ impl SingleMap {
         // 3. m, from the rows of L L' = K(P, P).
         let mut sums = vec![0.0; r];
         for l in 0..r {
-            sums.iter_mut().zip(cholesky::row(&factor, l)).for_each(|(sum, entry)| *sum += entry / r as f64);
+            sums.iter_mut().zip(cholesky::row(factor, l)).for_each(|(sum, entry)| *sum += entry / r as f64);
         }
-        let mean = |l: usize| cholesky::row(&factor, l).iter().zip(&sums).map(|(x, y)| x * y).sum::<f64>();
+        let mean = |l: usize| cholesky::row(factor, l).iter().zip(&sums).map(|(x, y)| x * y).sum::<f64>();
         let means = (0..r).map(|l| mean(l) as f32).collect();
-        let whitening = whitening(&factor, r);
+        let whitening = whitening(factor, r);
         Some(Self { inner: def.inner, center, factor: scale, points, squares, means, whitening })
     }
 

@@ -1,6 +1,8 @@
 //! Features against formulas over all places; queries against a table of meanings.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::ops::Range;
+
 use super::query::NOTHING;
 use super::{MAX_WORDS, *};
 use crate::base::Result;

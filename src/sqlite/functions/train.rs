@@ -254,7 +254,7 @@ impl<'a> TrainRequest<'a> {
         }
         let (options, input) = (&training.options, training.input());
         let source = &Source::resolve(connection, text, limits)?;
-        let call = SourceCall { connection, source, options: &options, values, limits };
+        let call = SourceCall { connection, source, options, values, limits };
         #[cfg(feature = "buckets")]
         if let Some(trained) = buckets::train(call, training, text)? {
             return Ok(trained);
@@ -263,7 +263,7 @@ impl<'a> TrainRequest<'a> {
         let SourceRows { data, roles, read_report } = rows;
         let reading = limits.seconds();
         let (validation, _validation_memory) = validation(call, input, &data)?.unzip();
-        let advice = roles.advice(&options);
+        let advice = roles.advice(options);
         let column_report = roles.column_report(&data, &read_report, advice);
         let ignored = read_report.ignored.clone();
         let columns = roles.training_columns(&ignored);

@@ -350,14 +350,8 @@ impl Cursor<'_> {
         let only = take(parameters).map(id_of);
         let by_rank = bits >> (parameters + 1) == 2;
         let (statements, connection) = (&*self.statements, &self.statements.connection);
-        let call = Call {
-            state: &self.aux.state,
-            connection: &connection,
-            statements,
-            arguments: &arguments,
-            only,
-            by_rank,
-        };
+        let call =
+            Call { state: &self.aux.state, connection, statements, arguments: &arguments, only, by_rank };
         let hidden = |value: &Option<ValueRef<'_>>| match value {
             None | Some(ValueRef::Blob(_)) => Output::Null,
             Some(value) => Output::Id(id_of(*value)),
@@ -365,8 +359,8 @@ impl Cursor<'_> {
         self.hidden = arguments.iter().map(hidden).collect();
         self.row_id = 0;
         let execute = self.aux.function.execute;
-        let database = Database::from_connection(&connection);
-        self.rows = Some(in_transaction(&connection, || interruptible(database, || execute(&call)))?);
+        let database = Database::from_connection(connection);
+        self.rows = Some(in_transaction(connection, || interruptible(database, || execute(&call)))?);
         self.advance()
     }
 

@@ -263,7 +263,7 @@ impl Session<'_> {
         } else {
             let _memory = neighborhood.reserve(&trial.neighbors, control)?;
             let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
-            spec.path(&space, &blocks, lambdas, control)?
+            spec.path(space, &blocks, lambdas, control)?
         };
         let values = trial.queries.iter().map(|&query| {
             let scores =

@@ -151,7 +151,7 @@ impl<'a> Pairs<'a> {
             let scores = &scores[part.documents.clone()];
             if let Some(weights) = part.block.weights() {
                 let rows: Vec<Lanes> = scores.iter().map(|score| Lanes([*score; LANES])).collect();
-                let product = weights.laplacian(&start, &rows, 1);
+                let product = weights.laplacian(start, &rows, 1);
                 product.iter().enumerate().for_each(|(i, row)| g[first + i] = part.weight * row.0[0]);
                 continue;
             }

@@ -167,8 +167,8 @@ simd! {
             let start = &part.block.start;
             sums.loss += part.weight
                 * match part.block.weights() {
-                    None => pass_query(curve, Equal, &start, scores, g),
-                    Some(weights) => pass_query(curve, weights, &start, scores, g),
+                    None => pass_query(curve, Equal, start, scores, g),
+                    Some(weights) => pass_query(curve, weights, start, scores, g),
                 };
             chunk::finish(part.weight, scores, direction_scores, g, &mut sums);
         }
@@ -220,8 +220,8 @@ simd! {
             let (block, scores) = (part.block, &accepted[part.range()]);
             let (factor, start) = (-part.weight, &block.start[..]);
             match block.weights() {
-                None => pair_weights(curve, factor, Equal, &start, scores, &mut weights),
-                Some(own) => pair_weights(curve, factor, own, &start, scores, &mut weights),
+                None => pair_weights(curve, factor, Equal, start, scores, &mut weights),
+                Some(own) => pair_weights(curve, factor, own, start, scores, &mut weights),
             }
             laplacian_times(block, &weights, part.blocks, &mut laplacian);
             gram::add_gram(&block.x, &laplacian, block.width, block.n_docs(), out);

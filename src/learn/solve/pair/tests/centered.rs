@@ -89,7 +89,7 @@ fn a_path_around_a_center() {
     let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
     assert!(fits[0].w.iter().zip(&center).all(|(w, w0)| (w - w0).abs() < 1e-4));
     for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
-        let single = PairProblem::new(7, problem.blocks.to_vec(), lambda).unwrap();
+        let single = PairProblem::new(7, problem.blocks.clone(), lambda).unwrap();
         let single = single.with_center(center.clone()).unwrap();
         let (_, cold) = fit(&single, 1e-7);
         assert_eq!(report.stop, Stop::Converged);

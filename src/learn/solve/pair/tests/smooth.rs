@@ -71,7 +71,7 @@ fn a_path_ends_where_single_fits_end() {
         let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
         let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
         for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
-            let single = PairProblem::new(7, problem.blocks.to_vec(), lambda).unwrap().with_loss(loss);
+            let single = PairProblem::new(7, problem.blocks.clone(), lambda).unwrap().with_loss(loss);
             let (_, cold) = fit(&single, 1e-7);
             assert_eq!(report.stop, Stop::Converged);
             assert!((report.objective - cold.objective).abs() <= 2e-7 * cold.objective);
