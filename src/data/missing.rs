@@ -1,9 +1,11 @@
 //! What missing values of features count as, and which values were missing before they were filled.
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::base::named;
+use crate::base::{Ticks, named};
 use crate::data::ListConstraint;
+use crate::math::{Element, simd};
 
 /// What a missing feature counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]
@@ -142,4 +144,46 @@ pub struct FinishOptions<'a> {
     pub previous: &'a [ColumnSummary],
     /// Whether [`ReadReport::summaries`](super::ReadReport::summaries) and means are needed. Without them, they may be empty.
     pub summarized: bool,
+}
+
+/// Adds the values of each column that are not missing, in this order of rows, to the previous summaries. `missing` gets the
+/// others.
+pub(super) fn summarize_columns<T: Element>(
+    array: &Array2<T>,
+    order: &[usize],
+    previous: &[ColumnSummary],
+    missing: &mut MissingValues,
+) -> Vec<ColumnSummary> {
+    let mut ticks = Ticks::default();
+    let mut summaries = previous.to_vec();
+    summaries.resize(array.ncols(), ColumnSummary::default());
+    let (mut sums, mut counts): (Vec<f64>, Vec<u64>) =
+        summaries.iter().map(|summary| (summary.sum, summary.count)).unzip();
+    for (position, &row) in order.iter().enumerate() {
+        ticks.add(array.ncols());
+        let row = array.row(row);
+        let copy = if row.as_slice().is_none() { row.to_vec() } else { Vec::new() };
+        let row = row.as_slice().unwrap_or(&copy);
+        if add_row(row, &mut sums, &mut counts) {
+            let is_missing = |column: &usize| row[*column].to_f64().is_nan();
+            (0..row.len()).filter(is_missing).for_each(|column| missing.add(column, position));
+        }
+    }
+    let totals = sums.into_iter().zip(counts);
+    totals.map(|(sum, count)| ColumnSummary { sum, count }).collect()
+}
+
+simd! {
+    /// Adds the values that are not NaN to sums and counts of columns. Returns whether there is a NaN.
+    fn add_row<'a; T: Element>(row: &'a [T], sums: &'a mut [f64], counts: &'a mut [u64]) -> bool {
+        let mut missing = false;
+        for ((value, sum), count) in row.iter().zip(sums).zip(counts) {
+            let value = value.to_f64();
+            let is_nan = value.is_nan();
+            missing |= is_nan;
+            *sum = if is_nan { *sum } else { *sum + value };
+            *count = count.saturating_add(u64::from(!is_nan));
+        }
+        missing
+    }
 }

@@ -12,6 +12,7 @@ pub mod id;
 pub mod letor;
 mod matrix;
 mod missing;
+mod new_row;
 mod quantiles;
 mod query_columns;
 pub mod query_distance;
@@ -21,7 +22,7 @@ mod scaling;
 mod unknown_values;
 
 pub use arrange::{ListConstraint, RowGroup, Slots, push_down, push_down_unselected, select_diverse};
-pub use builder::{DatasetBuilder, NewRow, QueryValues, RowContext, is_weight};
+pub use builder::DatasetBuilder;
 pub use categories::{
     Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, Means, means_without,
     no_vector, not_a_value, spelling_variants,
@@ -37,6 +38,7 @@ pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
 pub use missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
+pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};
 pub use query_columns::QueryValue;
 pub use query_distance::{ColumnDistance, QueryDistance, Separation};

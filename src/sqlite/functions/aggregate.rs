@@ -162,7 +162,7 @@ impl<K: Kind> State<K> {
 }
 
 /// A copy of an argument.
-fn own(value: ValueRef<'_>) -> Result<Value> {
+pub(super) fn own(value: ValueRef<'_>) -> Result<Value> {
     Value::try_from(value).map_err(|problem| Error::Host(problem.to_string()))
 }
 
@@ -454,7 +454,7 @@ fn numbered(number: f64) -> Topic {
 }
 
 /// The name of an argument in a row.
-fn in_row(argument: &str, row: usize) -> String {
+pub(super) fn in_row(argument: &str, row: usize) -> String {
     format!("{argument} in row {row} of the group")
 }
 

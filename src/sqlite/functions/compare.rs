@@ -14,6 +14,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
+use super::aggregate::{in_row, own};
 use super::evaluate::{Measured, ScoredDocuments, judged, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
@@ -261,7 +262,7 @@ impl CompareRows {
         Ok(Self {
             test: test(&params)?,
             undefined: params.choice("undefined")?.unwrap_or_default(),
-            options: Value::try_from(options).map_err(|problem| Error::Host(problem.to_string()))?,
+            options: own(options)?,
             a: Vec::new(),
             b: Vec::new(),
             entered: 0,
@@ -317,10 +318,6 @@ impl CompareRows {
 /// The options of a row; NULL if they are not given.
 fn options_of<'a>(context: &'a Context<'_>) -> ValueRef<'a> {
     if context.len() > 2 { context.get_raw(2) } else { ValueRef::Null }
-}
-
-fn in_row(argument: &str, row: usize) -> String {
-    format!("{argument} in row {row} of the group")
 }
 
 /// A value; `None` for NULL.

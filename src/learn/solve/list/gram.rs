@@ -159,23 +159,10 @@ impl Gram {
     /// # Panics
     /// When they have another number of features.
     pub fn add(&mut self, other: &Self) {
-        self.combine(other, |sum, value| *sum += value);
-    }
-
-    /// Subtracts the sums of some of the queries.
-    ///
-    /// # Panics
-    /// When they have another number of features.
-    #[cfg(test)]
-    pub fn subtract(&mut self, other: &Self) {
-        self.combine(other, |sum, value| *sum -= value);
-    }
-
-    fn combine(&mut self, other: &Self, change: impl Fn(&mut f64, f64)) {
         assert_eq!(self.dim, other.dim, "sums of as many features");
         let numbers = other.outer.tiles.iter().flatten().flat_map(|lanes| lanes.0);
         let own = self.outer.tiles.iter_mut().flatten().flat_map(|lanes| &mut lanes.0);
-        own.zip(numbers).for_each(|(sum, value)| change(sum, value));
+        own.zip(numbers).for_each(|(sum, value)| *sum += value);
     }
 
     /// Number of features.

@@ -130,7 +130,7 @@ fn sums_of_parts_are_those_of_the_whole() {
     let mut sum = Gram::of(11, fold).unwrap();
     sum.add(&Gram::of(11, rest).unwrap());
     let mut left = all.clone();
-    left.subtract(&Gram::of(11, fold).unwrap());
+    left.add(&Gram::of(11, fold).unwrap().times(-1.0));
     let rest = Gram::of(11, rest).unwrap();
     for (a, b) in [(&sum, &all), (&left, &rest)] {
         let numbers = |gram: &Gram| [gram.matrix(), gram.right(), vec![gram.square()]].concat();

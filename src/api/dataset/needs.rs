@@ -1,0 +1,152 @@
+//! The rows of a data set as a computation needs them.
+
+use super::{Dataset, SOURCE, check_length};
+use crate::api::features::Features;
+use crate::base::{Error, Result};
+use crate::data::{
+    self, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryFeatureKind, QueryValues,
+    ReadReport, RowOrder,
+};
+use crate::model;
+
+/// What a computation needs of a data set.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::api) struct Needs<'a> {
+    /// The model whose features are needed; none for training.
+    pub(in crate::api) model: Option<&'a model::Model>,
+    /// The categories of a training set, for data to validate on.
+    pub(in crate::api) categories: Option<&'a data::Categories>,
+    /// Whether relevance is needed.
+    pub(in crate::api) relevance: bool,
+    /// What a missing feature counts as.
+    pub(in crate::api) missing: Missing,
+    /// The groups that are needed.
+    pub(in crate::api) constraint: ListConstraint,
+    /// The order of the documents.
+    pub(in crate::api) order: RowOrder,
+    /// Whether features are needed; otherwise documents are known by their ids.
+    pub(in crate::api) features: bool,
+    /// The query that is needed; all by default.
+    pub(in crate::api) query: Option<&'a Id>,
+}
+
+impl Dataset {
+    /// What warnings call the ids of the documents, if the caller gave them.
+    pub(in crate::api) fn doc_name(&self) -> Option<&'static str> {
+        self.doc_ids.as_ref().map(|_| "doc_ids")
+    }
+
+    /// The rows in canonical order, as an SQL source with the same rows gives them.
+    pub(in crate::api) fn ordered(&self, needs: Needs<'_>) -> Result<(data::Dataset, ReadReport)> {
+        if needs.relevance && self.relevance.is_none() {
+            return Err(Error::Data("the data set has no relevance; use Dataset::from_arrays".to_owned()));
+        }
+        if needs.constraint != ListConstraint::None && self.groups.is_none() {
+            return Err(Error::Data("the data set has no groups; use Dataset::with_groups".to_owned()));
+        }
+        if self.doc_ids.is_none() && (!needs.features || needs.constraint == ListConstraint::Slots) {
+            return Err(Error::Data(
+                "the data set has no document ids; use Dataset::with_doc_ids".to_owned(),
+            ));
+        }
+        let builder = self.builder(needs)?;
+        let options = FinishOptions {
+            missing: needs.missing,
+            means: needs.model.map(|model| &model.card.means[..]),
+            order: needs.order,
+            constraint: needs.constraint,
+            summarized: needs.model.is_none(),
+            ..FinishOptions::default()
+        };
+        builder.finish(options)
+    }
+
+    fn builder(&self, needs: Needs<'_>) -> Result<DatasetBuilder> {
+        let columns = self.columns(needs)?;
+        let query_columns = self.query_columns(needs)?;
+        let names = match (&self.features, &self.names) {
+            (Features::F32(_), _) if needs.features => None,
+            (_, Some(names)) => Some(columns.iter().map(|&column| names[column].clone()).collect()),
+            (_, None) => Some(columns.iter().map(|column| (column + 1).to_string()).collect()),
+        };
+        let query_names = query_columns.iter().map(|&column| self.query_names[column].clone()).collect();
+        let builder = DatasetBuilder::new(SOURCE, names, query_names);
+        let (mut builder, categories) = self.with_categories(builder, needs)?;
+        for row in self.rows_of(needs.query) {
+            let query_features =
+                query_columns.iter().map(|&column| self.query_features[[row, column]].clone());
+            let group = self.groups.as_ref().filter(|_| needs.constraint != ListConstraint::None);
+            builder.begin(NewRow {
+                query: self.query_ids[row].clone(),
+                doc: self.doc_ids.as_ref().map(|ids| ids[row].clone()),
+                relevance: self.relevance.as_ref().filter(|_| needs.relevance).map(|grades| grades[row]),
+                doc_weight: self.doc_weights.as_ref().map(|weights| weights[row]),
+                group: group.map(|groups| groups[row].clone()),
+                query_values: QueryValues {
+                    weight: self.weights.as_ref().map_or(1.0, |weights| weights[row]),
+                    features: query_features.collect(),
+                },
+            })?;
+            match &self.features {
+                Features::F32(array) if needs.features => {
+                    let bytes: Vec<u8> =
+                        array.row(row).iter().flat_map(|value| value.to_le_bytes()).collect();
+                    builder.blob(&bytes)?;
+                }
+                Features::F32(_) => {}
+                Features::F64(array) => {
+                    for (index, &column) in columns.iter().enumerate() {
+                        let value = array[[row, column]];
+                        builder.cell(index, (!value.is_nan()).then_some(value));
+                    }
+                }
+            }
+            categories.iter().enumerate().for_each(|(number, column)| column.push(row, number, &mut builder));
+        }
+        Ok(builder)
+    }
+
+    /// The rows of this query, or all.
+    pub(in crate::api) fn rows_of<'a>(&'a self, query: Option<&'a Id>) -> impl Iterator<Item = usize> + 'a {
+        (0..self.rows()).filter(move |row| query.is_none_or(|query| *query == self.query_ids[*row]))
+    }
+
+    /// The query of a row.
+    ///
+    /// # Errors
+    /// A row number that is not below the number of rows.
+    pub(in crate::api) fn query_of(&self, row: usize) -> Result<&Id> {
+        let problem = || Error::value("row", row.to_string(), format!("a number below {}", self.rows()));
+        self.query_ids.get(row).ok_or_else(problem)
+    }
+
+    /// The columns that are read: all for training, those of the model otherwise.
+    fn columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
+        let all = || (0..self.features()).collect();
+        match (needs.model, &self.names) {
+            _ if !needs.features => Ok(Vec::new()),
+            (None, _) => Ok(all()),
+            (Some(model), Some(names)) => {
+                by_name(names, &model.card.features[..model.card.numbers()], "features")
+            }
+            (Some(model), None) => {
+                check_length("features", self.features(), model.card.numbers())?;
+                Ok(all())
+            }
+        }
+    }
+
+    fn query_columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
+        let Some(model) = needs.model else { return Ok((0..self.query_names.len()).collect()) };
+        match model.ranker.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named) {
+            Some(rule) => by_name(&self.query_names, &rule.names, "query features"),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The positions of these names.
+fn by_name(known: &[String], wanted: &[String], what: &str) -> Result<Vec<usize>> {
+    let lacks = |missing| Error::Data(format!("the data set lacks {what} of the model: {missing}"));
+    data::positions(wanted, known).map_err(lacks)
+}
