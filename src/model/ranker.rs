@@ -226,7 +226,7 @@ impl Model {
             let algorithm = &self.card.algorithm;
             Error::Unsupported(format!(
                 "a model of '{algorithm}' with these settings cannot be a prior; allowed is a model with one linear function, as \
-                 of rank_svm or list_net with kernel \"linear\""
+                 of rank_svm or list_net with kernel \"linear\" and interaction \"none\""
             ))
         })?;
         let features = self.card.features.clone();

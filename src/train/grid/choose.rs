@@ -174,7 +174,9 @@ impl GridSpec {
             advice: Some("its candidates are fixed, but \"prior\": \"zero\" needs none"),
             ..Searched::new("prior_lambda", used)
         };
-        Ok(selection.warning(&searched).into_iter().collect())
+        // Functions with interactions have no use without this prior, and depart from it by a lambda of their own.
+        let warning = selection.warning(&searched).filter(|_| self.interaction == Interaction::None);
+        Ok(warning.into_iter().collect())
     }
 
     /// The lambdas to fit with, and how they were chosen; none for the rate of the data.

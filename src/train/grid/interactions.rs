@@ -5,7 +5,7 @@
 //! | option | phi(z) |
 //! |---|---|
 //! | `linear` | z / sqrt(p), p numbers |
-//! | `gaussian` | phi(z).phi(z') = exp(-gamma |z - z'|^2), by at most [`LANDMARKS`] training queries (`learn/kernel/map.rs`) |
+//! | `gaussian` | phi(z).phi(z') = exp(-gamma |z - z'|^2), by at most `query_landmarks` training queries (`learn/kernel/map.rs`) |
 
 use ndarray::Array2;
 use serde_json::json;
@@ -18,8 +18,6 @@ use crate::learn::kernel::{KernelSpec, MapOptions};
 use crate::learn::space::{Form, Function, Scorer, Space};
 use crate::model::Interactions;
 
-/// Largest number of training queries that span the functions of query features.
-const LANDMARKS: usize = 40;
 /// Width of the kernel of queries.
 const WIDTH: f64 = 1.0;
 
@@ -56,7 +54,8 @@ impl Products {
         let z = numbers(&rule, &encoded);
         let kernel =
             KernelSpec::parse(&json!({ "gaussian": { "width": WIDTH } }))?.fit(&z, spec.seed, control)?;
-        let options = MapOptions { landmarks: LANDMARKS, seed: spec.seed, ..MapOptions::default() };
+        let options =
+            MapOptions { landmarks: spec.query_landmarks, seed: spec.seed, ..MapOptions::default() };
         let queries = Space::spanned_by(&kernel, &z, &options, control)?;
         Ok(Some(Self { rule, queries, factor: 1.0 }))
     }

@@ -37,6 +37,12 @@ const NEIGHBORS: usize = 15;
 /// Number of training queries in Dai & Wang (2019), whose default lambdas these are.
 const QUERIES_OF_THE_PAPER: f64 = 40.0;
 
+/// Largest number of training queries that span the functions of query features.
+const QUERY_LANDMARKS: usize = 40;
+/// Largest number of products, and least number of such queries, if the rows decide about interactions.
+const PRODUCTS: usize = 500;
+const LEAST_QUERY_LANDMARKS: usize = 4;
+
 /// The text of the option `query_distance`.
 const LEARNED: &str = "learned";
 
@@ -102,6 +108,8 @@ pub struct GridSpec {
     pub form: Form,
     /// Products of document features with query features.
     pub interaction: Interaction,
+    /// Largest number of training queries that span the functions of query features.
+    pub query_landmarks: usize,
     pub solver: &'static SolverDef,
     /// Relative duality gap at which a fit stops.
     pub tolerance: f64,
@@ -177,6 +185,7 @@ impl GridSpec {
             landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
             form: params.choice("form")?.unwrap_or(Form::Scoring),
             interaction: params.choice("interaction")?.unwrap_or_default(),
+            query_landmarks: QUERY_LANDMARKS,
             solver: solve::find(params.text("solver").unwrap_or(solve::NAMES[0]))?,
             penalty,
             prior,
@@ -235,8 +244,10 @@ impl GridSpec {
         // if they do not differ.
         let differ = found.filter(QueryDependence::differ);
         if self.interaction == Interaction::Auto {
-            let by_numbers = found.is_some_and(|found| found.differ_by_numbers());
-            spec.interaction = if by_numbers { Interaction::Gaussian } else { Interaction::None };
+            spec.query_landmarks = QUERY_LANDMARKS.min(PRODUCTS / data.features.columns().max(1));
+            let multiplies = found.is_some_and(|found| found.differ_by_numbers())
+                && spec.query_landmarks >= LEAST_QUERY_LANDMARKS;
+            spec.interaction = if multiplies { Interaction::Gaussian } else { Interaction::None };
         }
         if self.open.neighbors {
             spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors());
@@ -420,10 +431,12 @@ pub(in crate::train) fn loss_parameters(
     params: &Params,
 ) -> impl Iterator<Item = (String, Value)> {
     let given = params.given().iter().filter(|(key, _)| loss.parameters.contains(&key.as_str()));
-    given.map(|(key, value)| match (key.as_str(), value) {
+    let given = given.map(|(key, value)| match (key.as_str(), value) {
         ("measure", Value::String(name)) => (key.clone(), json!(name.to_ascii_lowercase())),
         _ => (key.clone(), value.clone()),
-    })
+    });
+    let missing = loss.defaults.iter().filter(|(key, _)| !params.has(key));
+    given.chain(missing.map(|(key, value)| ((*key).to_owned(), json!(value))))
 }
 
 /// The loss for each value of `decoder_power`, or the only loss.

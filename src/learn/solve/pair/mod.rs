@@ -82,7 +82,8 @@ impl<'a> PairProblem<'a> {
     pub fn new(dim: usize, blocks: Vec<(&'a PairBlock, f64)>, lambda: f64) -> Result<Self> {
         if dim > MOST_FEATURES {
             return Err(Error::Unsupported(format!(
-                "{dim} scaled features are too many for this solver, which takes {MOST_FEATURES}"
+                "{dim} features, products with query features included, are too many for this solver, which takes \
+                 {MOST_FEATURES}; use fewer features, or \"interaction\": \"none\""
             )));
         }
         if let Some((block, _)) = blocks.iter().find(|(block, _)| block.dim != dim) {
