@@ -305,7 +305,13 @@ impl Shard {
 
     /// Adds a bit to the number of each leaf, and lists the rows of smaller halves by the leaf that was divided.
     /// `smaller_above`: for each leaf whether that is the half above; empty if no histograms follow.
-    pub fn divide(&mut self, bins: &[u8], is_above: impl Fn(u8) -> bool, level: usize, smaller_above: &[bool]) {
+    pub fn divide(
+        &mut self,
+        bins: &[u8],
+        is_above: impl Fn(u8) -> bool,
+        level: usize,
+        smaller_above: &[bool],
+    ) {
         let bins = &bins[self.start..self.start + self.len()];
         if smaller_above.is_empty() {
             for (leaf, bin) in self.leaves.iter_mut().zip(bins) {
