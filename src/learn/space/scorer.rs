@@ -99,10 +99,10 @@ impl From<SumSpace> for AnySpace {
     }
 }
 
-/// Features whose distances to a landmark take an operation.
-const FEATURES_AT_ONCE: usize = 8;
+/// Features whose distances to a landmark take an operation, with AVX-512.
+const FEATURES_AT_ONCE: usize = 16;
 /// Operations for a value of a kernel beside the distance.
-const KERNEL_COST: usize = 5;
+const KERNEL_COST: usize = 3;
 
 impl Scorer for Space {
     fn width(&self) -> usize {
@@ -386,6 +386,14 @@ mod tests {
             sum.scores(&documents, &[1.0, -2.0, 0.5, 4.0, 3.0], &Control::default()).unwrap()
         };
         assert_eq!(scores(&read), scores(&sum));
+    }
+
+    #[test]
+    fn distances_to_shared_documents_are_counted_once() {
+        let values = 2 * VALUE_COST;
+        assert_eq!(sum().operations(), values + 5 * KERNEL_COST);
+        let wide = Space::linear(100, Form::Scoring);
+        assert_eq!(wide.operations(), 100 * (1 + VALUE_COST));
     }
 
     #[test]

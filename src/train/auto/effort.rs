@@ -37,9 +37,9 @@ const DEFAULT: usize = 3;
 /// The levels from 1 to 5. The page of `auto` has the same table.
 const LEVELS: [Effort; 5] = [
     // Level, kernels; partitions, trial landmarks, landmarks, averaged; tree folds, ensembles, trees.
-    level(1, &[2], &[4], [1, 200, 600, 2], [3, 1, 120]),
-    level(2, &[2, 4], &[4, 8], [1, 200, 600, 3], [3, 1, 160]),
-    level(3, &[2, 4, 1], &[4, 8, 2], [2, 200, 600, 3], [3, 1, 160]),
+    level(1, &[2], &[4], [1, 250, 600, 2], [3, 1, 120]),
+    level(2, &[2, 4], &[4, 8], [1, 250, 600, 3], [3, 1, 160]),
+    level(3, &[2, 4, 1], &[4, 8, 2], [2, 250, 600, 3], [3, 1, 160]),
     level(4, &[2, 4, 1], &[4, 8, 2], [2, 600, 1000, 4], [5, 2, 240]),
     level(5, &[2, 8, 4, 1], &[4, 16, 8, 2], [4, 1000, 2000, 6], [5, 4, 480]),
 ];
@@ -151,7 +151,9 @@ mod tests {
             assert!(page.replace(',', "").contains(&format!("\n| {name} | {row} |\n")), "{name}: {row}");
         };
         numbers("effort", &|level| level.level);
-        numbers("candidates besides trees", &|level| 2 * (1 + level.gaussian.len() + level.laplace_l1.len()));
+        numbers("candidates besides trees, at most", &|level| {
+            2 * (1 + level.gaussian.len() + level.laplace_l1.len())
+        });
         numbers("partitions into five folds", &|level| level.partitions);
         numbers("landmarks while candidates are compared", &|level| level.trial_landmarks);
         numbers("landmarks of the chosen kernels", &|level| level.landmarks);
