@@ -89,6 +89,7 @@ impl Factor {
 
 simd! {
     /// U_pp of a diagonal tile with `columns` columns, padded with the identity, in double precision.
+    #[allow(clippy::large_stack_arrays, reason = "20 kB, of one tile")]
     fn factor_tile<'a>(tile: &'a [Row; PANEL], columns: usize, ridge: f64) -> Option<[Row; PANEL]> {
         let mut u = [[0.0_f64; PANEL]; PANEL];
         for i in 0..PANEL {

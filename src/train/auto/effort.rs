@@ -151,7 +151,7 @@ mod tests {
             assert!(page.replace(',', "").contains(&format!("\n| {name} | {row} |\n")), "{name}: {row}");
         };
         numbers("effort", &|level| level.level);
-        numbers("candidates besides trees, at most", &|level| {
+        numbers("most candidates besides trees", &|level| {
             2 * (1 + level.gaussian.len() + level.laplace_l1.len())
         });
         numbers("partitions into five folds", &|level| level.partitions);
