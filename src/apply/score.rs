@@ -7,7 +7,7 @@ use super::function::FitCache;
 use crate::base::{
     Control, Error, Reservation, Result, Ticks, bytes_of, each_in_memory, matrix_bytes, parallel,
 };
-use crate::data::{Dataset, Documents, InputColumn, Missing, Scaling, UnknownValues, VALUE_COST};
+use crate::data::{Dataset, Documents, InputColumn, Missing, Scaling, UnknownValues};
 use crate::learn::fit::BATCH;
 use crate::learn::space::{Function, Scorer};
 use crate::model::{Factored, GeneralTrees, Key, Model, QueryDependent, QueryTrees, Ranker};
@@ -17,9 +17,8 @@ use crate::trees::Forest;
 const SCORING: &str = "scoring the documents";
 const FEWER_ROWS: &str = "score fewer queries in one call";
 
-/// Operations for a document beside products of factors: finding its id; for a value of a kernel beside its features.
+/// Operations for a document beside products of factors: finding its id.
 const FACTORED_COST: usize = 200;
-const KERNEL_COST: usize = 30;
 
 /// Documents whose weighted sums one thread computes together.
 const DOCUMENTS: usize = 512;
@@ -160,17 +159,7 @@ impl<'a> ScoringJob<'a> {
     pub fn operations_of_document(model: &Model) -> usize {
         match (&model.ranker, model.scorer()) {
             (Ranker::Factored(factored), _) => factored.factors.rank + FACTORED_COST,
-            (Ranker::GeneralTrees(trees), _) => trees.operations(),
-            (_, Ok(scorer)) if scorer.trees().is_some() => scorer.trees().map_or(0, Forest::operations),
-            (_, Ok(scorer)) => {
-                let weight = match (scorer.is_linear(), scorer.pointwise()) {
-                    (true, _) => 1,
-                    (false, true) => scorer.width() + KERNEL_COST,
-                    // Pairs of documents.
-                    (false, false) => usize::MAX,
-                };
-                scorer.dim().saturating_mul(weight).saturating_add(VALUE_COST * scorer.width())
-            }
+            (_, Ok(scorer)) => scorer.operations(),
             (_, Err(_)) => 0,
         }
     }

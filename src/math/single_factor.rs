@@ -87,36 +87,44 @@ impl Factor {
     }
 }
 
-/// U_pp of a diagonal tile with `columns` columns, padded with the identity, in double precision.
-#[allow(clippy::large_stack_arrays, reason = "20 kB, of one tile")]
-fn factor_tile(tile: &[Row], columns: usize, ridge: f64) -> Option<[Row; PANEL]> {
-    let mut u = [[0.0_f64; PANEL]; PANEL];
-    for (i, row) in u.iter_mut().enumerate() {
-        for (j, value) in row.iter_mut().enumerate().skip(i) {
-            let diagonal = if i < columns { ridge } else { 1.0 };
-            *value = f64::from(tile[i].values()[j]) + if i == j { diagonal } else { 0.0 };
-        }
-    }
-    for k in 0..PANEL {
-        let whole = u[k][k];
-        for above in 0..k {
-            let factor = u[above][k];
-            for j in k..PANEL {
-                u[k][j] -= factor * u[above][j];
+simd! {
+    /// U_pp of a diagonal tile with `columns` columns, padded with the identity, in double precision.
+    #[allow(clippy::large_stack_arrays, reason = "20 kB, of one tile")]
+    fn factor_tile<'a>(tile: &'a [Row; PANEL], columns: usize, ridge: f64) -> Option<[Row; PANEL]> {
+        let mut u = [[0.0_f64; PANEL]; PANEL];
+        for i in 0..PANEL {
+            for j in i..PANEL {
+                let diagonal = if i < columns { ridge } else { 1.0 };
+                u[i][j] = f64::from(tile[i].values()[j]) + if i == j { diagonal } else { 0.0 };
             }
         }
-        let pivot = u[k][k];
-        if !(pivot > SMALLEST_PIVOT * whole && pivot > 0.0) {
-            return None;
+        for k in 0..PANEL {
+            let (above, rest) = u.split_at_mut(k);
+            let row = &mut rest[0];
+            let whole = row[k];
+            for above in above {
+                let factor = above[k];
+                for j in k..PANEL {
+                    row[j] -= factor * above[j];
+                }
+            }
+            let pivot = row[k];
+            if !(pivot > SMALLEST_PIVOT * whole && pivot > 0.0) {
+                return None;
+            }
+            let scale = 1.0 / pivot.sqrt();
+            for j in k..PANEL {
+                row[j] *= scale;
+            }
         }
-        let scale = 1.0 / pivot.sqrt();
-        u[k][k..].iter_mut().for_each(|value| *value *= scale);
+        let mut rows = [Row::ZERO; PANEL];
+        for (row, u) in rows.iter_mut().zip(&u) {
+            for j in 0..PANEL {
+                row.values_mut()[j] = u[j] as f32;
+            }
+        }
+        Some(rows)
     }
-    let mut rows = [Row::ZERO; PANEL];
-    for (row, u) in rows.iter_mut().zip(&u) {
-        row.values_mut().iter_mut().zip(u).for_each(|(value, u)| *value = *u as f32);
-    }
-    Some(rows)
 }
 
 simd! {

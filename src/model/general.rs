@@ -82,11 +82,6 @@ impl GeneralTrees {
         Self { width, inputs, forest, function: no_weights() }
     }
 
-    /// Operations of about a nanosecond that the score of a document takes.
-    pub fn operations(&self) -> usize {
-        self.forest.operations().saturating_add(self.width)
-    }
-
     /// The score of a document.
     pub fn score<T: Element>(&self, document: &[T]) -> f64 {
         self.forest.score_row(&self.row(document))
@@ -209,6 +204,10 @@ impl Scorer for GeneralTrees {
 
     fn pointwise(&self) -> bool {
         true
+    }
+
+    fn operations(&self) -> usize {
+        self.forest.operations().saturating_add(self.width)
     }
 
     fn validate(&self) -> Result<()> {

@@ -193,6 +193,13 @@ impl Scorer for QueryTrees {
         }
     }
 
+    fn operations(&self) -> usize {
+        match self {
+            Self::One(one) => one.forest.operations(),
+            Self::Sum(sum) => sum.space.operations(),
+        }
+    }
+
     fn validate(&self) -> Result<()> {
         let (width, of_queries) = (self.width(), self.query_rule().width());
         let (leaves, weights) = match self {

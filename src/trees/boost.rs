@@ -360,20 +360,15 @@ impl<'a> Boosting<'a> {
             let level = Level { number, features, packing, ridge, smaller_above: &smaller_above };
             let cut = histograms.best(shards, level, control)?;
             cuts.push(cut);
-            let bins = histograms.column(cut.feature, control)?;
-            let divide = |_, shard: &mut Shard| shard.divide(&bins, |bin| cut.is_above(bin), number);
-            let counts = parallel::map_of(shards.iter_mut().collect(), divide);
-            if number + 1 == options.depth {
-                break;
-            }
             // The rows of smaller halves come next.
-            let rows = |leaf: usize| counts.iter().map(|counts| counts[leaf]).sum::<usize>();
-            let half = 1 << number;
-            smaller_above = (0..half).map(|leaf| rows(leaf + half) < rows(leaf)).collect();
-            let listed: Vec<bool> =
-                (0..2 * half).map(|leaf| smaller_above[leaf % half] == (leaf >= half)).collect();
-            let list = |_, shard: &mut Shard| shard.list(&listed, number);
-            parallel::each_of(shards.iter_mut().collect(), list);
+            let is_last = number + 1 == options.depth;
+            let smaller = if is_last { Vec::new() } else { histograms.smaller_above(cut, level) };
+            let bins = histograms.column(cut.feature, control)?;
+            let divide = |_, shard: &mut Shard| {
+                shard.divide(&bins, |bin| cut.is_above(bin), number, &smaller);
+            };
+            parallel::each_of(shards.iter_mut().collect(), divide);
+            smaller_above = smaller;
         }
         Ok(cuts)
     }

@@ -123,6 +123,19 @@ impl<'a> Histograms<'a> {
             .fold(None, better)
             .ok_or_else(|| Error::Internal("a tree without features".to_owned()))
     }
+
+    /// For each leaf of a level, whether the half above a cut has less weight.
+    pub fn smaller_above(&self, cut: Cut, level: Level<'_>) -> Vec<bool> {
+        let number = level.features.iter().position(|feature| *feature == cut.feature).unwrap_or(0);
+        let is_smaller = |sums: &[i64]| {
+            let bins = || (0..=u8::MAX).zip(sums);
+            let above: i64 = bins().filter(|(bin, _)| cut.is_above(*bin)).map(|(_, sum)| sum).sum();
+            let below = sums.iter().sum::<i64>() - above;
+            level.packing.unpack(above).1 < level.packing.unpack(below).1
+        };
+        let leaves = self.sums[number][..self.stride << level.number].chunks_exact(self.stride);
+        leaves.map(is_smaller).collect()
+    }
 }
 
 fn better(best: Option<Cut>, cut: Option<Cut>) -> Option<Cut> {
@@ -141,8 +154,8 @@ fn add_rows(columns: &[Cow<'_, [u8]>], shards: &[Shard], sums: &mut [Vec<i64>], 
     for shard in shards {
         let rows = shard.start..shard.start + shard.len();
         let bins: Vec<&[u8]> = columns.iter().map(|column| &column[rows.clone()]).collect();
-        let Listed { rows, leaves, packed } = &shard.listed;
-        let listed = rows.iter().zip(leaves).zip(packed);
+        let Listed { rows, leaves, packed, count } = &shard.listed;
+        let listed = rows[..*count].iter().zip(leaves).zip(packed);
         let listed = || {
             listed.clone().map(|((row, leaf), value)| (*row as usize, usize::from(*leaf) * stride, *value))
         };

@@ -72,21 +72,25 @@ pub fn values(shards: &[Shard], leaves: usize, ridge: f64, control: &Control) ->
 impl LeafSums {
     fn add(&mut self, shard: &Shard, leaves: usize) {
         let mut of_query = vec![0.0; leaves];
-        let mut used: Vec<usize> = Vec::with_capacity(leaves);
+        // The leaves of a query, as bits, and in ascending order.
+        let (mut bits, mut used) = ([0_u64; 4], Vec::with_capacity(leaves));
         for query in shard.offsets.windows(2) {
             let mut total = 0.0;
             for row in query[0]..query[1] {
                 let (leaf, weight) = (usize::from(shard.leaves[row]), shard.weights[row]);
                 self.right[leaf] += shard.gradients[row];
                 if weight > 0.0 {
-                    if of_query[leaf] <= 0.0 {
-                        used.push(leaf);
-                    }
+                    bits[leaf / 64] |= 1 << (leaf % 64);
                     of_query[leaf] += weight;
                     total += weight;
                 }
             }
-            used.sort_unstable();
+            for (word, bits) in bits.iter_mut().enumerate() {
+                while *bits != 0 {
+                    used.push(64 * word + bits.trailing_zeros() as usize);
+                    *bits &= *bits - 1;
+                }
+            }
             for (number, &i) in used.iter().enumerate() {
                 let weight = of_query[i];
                 self.matrix[i * leaves + i] += weight;

@@ -26,6 +26,9 @@ pub const LOSS_BYTES: usize = 8 * 8;
 /// Number of different random weights.
 const WEIGHTS: usize = 1 << 10;
 
+/// The largest number below 1/2.
+const BELOW_HALF: f64 = 0.5 - f64::EPSILON / 4.0;
+
 /// Weights in histograms are multiples of this fraction of the largest one.
 const WEIGHT_STEPS: f64 = 255.0;
 
@@ -72,8 +75,8 @@ pub struct Shard {
     pub listed: Listed,
 }
 
-/// Rows for histograms.
-#[derive(Debug, Default)]
+/// Rows for histograms: the first `count` of these.
+#[derive(Debug)]
 pub struct Listed {
     /// Numbers in the shard.
     pub rows: Vec<u32>,
@@ -81,6 +84,7 @@ pub struct Listed {
     pub leaves: Vec<u8>,
     /// What is added up.
     pub packed: Vec<i64>,
+    pub count: usize,
 }
 
 /// How sums of gradients and weights are packed into an integer: the gradient times `gradient_scale` in the upper bits, the
@@ -145,7 +149,7 @@ impl Shard {
             gradients: vec![0.0; n],
             packed: vec![0; n],
             leaves: vec![0; n],
-            listed: Listed::default(),
+            listed: Listed { rows: vec![0; n], leaves: vec![0; n], packed: vec![0; n], count: 0 },
         }
     }
 
@@ -290,50 +294,51 @@ impl Shard {
         sums
     }
 
-    /// Packs gradients and weights. All rows become those of leaf 0, and are listed.
+    /// Packs gradients and weights. All rows become those of leaf 0, and those with a weight are listed.
     pub fn pack(&mut self, packing: Packing) {
         for ((packed, gradient), weight) in self.packed.iter_mut().zip(&self.gradients).zip(&self.weights) {
             *packed = packing.pack(*gradient, *weight);
         }
         self.leaves.fill(0);
-        self.list(&[true], 0);
+        self.list(|_, _| true);
     }
 
-    /// Adds a bit to the number of each leaf. Returns the number of rows of each leaf.
-    pub fn divide(&mut self, bins: &[u8], is_above: impl Fn(u8) -> bool, level: usize) -> Vec<usize> {
+    /// Adds a bit to the number of each leaf, and lists the rows of smaller halves by the leaf that was divided.
+    /// `smaller_above`: for each leaf whether that is the half above; empty if no histograms follow.
+    pub fn divide(
+        &mut self,
+        bins: &[u8],
+        is_above: impl Fn(u8) -> bool,
+        level: usize,
+        smaller_above: &[bool],
+    ) {
         let bins = &bins[self.start..self.start + self.len()];
-        for (leaf, bin) in self.leaves.iter_mut().zip(bins) {
-            *leaf |= u8::from(is_above(*bin)) << level;
+        if smaller_above.is_empty() {
+            for (leaf, bin) in self.leaves.iter_mut().zip(bins) {
+                *leaf |= u8::from(is_above(*bin)) << level;
+            }
+            return;
         }
-        // An addition to a count waits for the last one to the same count.
-        let mut counts = [[0_usize; 1 << MAX_DEPTH]; 4];
-        let (fours, rest) = self.leaves.as_chunks::<4>();
-        for leaves in fours {
-            counts.iter_mut().zip(leaves).for_each(|(counts, leaf)| counts[usize::from(*leaf)] += 1);
-        }
-        rest.iter().for_each(|leaf| counts[0][usize::from(*leaf)] += 1);
-        (0..2 << level).map(|leaf| counts.iter().map(|counts| counts[leaf]).sum()).collect()
+        let mut listed = [false; 1 << MAX_DEPTH];
+        listed[..smaller_above.len()].copy_from_slice(smaller_above);
+        self.list(|row, leaf| {
+            let (of, above) = (usize::from(*leaf), is_above(bins[row]));
+            *leaf |= u8::from(above) << level;
+            above == listed[of]
+        });
     }
 
-    /// Lists the rows with a weight in some leaves. Leaves are numbered as in the level before: without the last bit.
-    pub fn list(&mut self, is_listed: &[bool], level: usize) {
-        let Listed { rows, leaves, packed } = &mut self.listed;
-        let n = self.leaves.len();
-        rows.resize(n, 0);
-        leaves.resize(n, 0);
-        packed.resize(n, 0);
-        let mask = ((1_usize << level) - 1) as u8;
+    /// Lists rows with a weight by their leaf, which `is_listed` may change.
+    fn list(&mut self, mut is_listed: impl FnMut(usize, &mut u8) -> bool) {
+        let Listed { rows, leaves, packed, count } = &mut self.listed;
         // Without a branch: which rows are listed is as good as random.
-        let mut count = 0;
-        for (row, (leaf, value)) in self.leaves.iter().zip(&self.packed).enumerate() {
-            rows[count] = row as u32;
-            leaves[count] = leaf & mask;
-            packed[count] = *value;
-            count += usize::from(is_listed[usize::from(*leaf)]) & usize::from(*value != 0);
+        *count = 0;
+        for (row, (leaf, value)) in self.leaves.iter_mut().zip(&self.packed).enumerate() {
+            rows[*count] = row as u32;
+            leaves[*count] = *leaf;
+            packed[*count] = *value;
+            *count += usize::from(is_listed(row, leaf)) & usize::from(*value != 0);
         }
-        rows.truncate(count);
-        leaves.truncate(count);
-        packed.truncate(count);
     }
 
     /// Adds the value of its leaf to the score of each row.
@@ -368,7 +373,8 @@ impl Packing {
     }
 
     fn pack(&self, gradient: f64, weight: f64) -> i64 {
-        let round = |value: f64| value.round() as i64;
+        // The nearest integer, halves away from 0, as `f64::round`, which is a call on processors without SSE4.
+        let round = |value: f64| (value + BELOW_HALF.copysign(value)) as i64;
         (round(gradient * self.gradient_scale) << self.bits) + round(weight * self.weight_scale)
     }
 

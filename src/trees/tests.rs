@@ -89,9 +89,8 @@ fn the_best_split_is_that_of_brute_force() {
         assert_eq!(first, expected, "{seed}");
         // The second level reads the rows of the smaller half only.
         let bins = histograms.column(first.feature, &Control::default()).unwrap();
-        let counts = shard.divide(&bins, |bin| first.is_above(bin), 0);
-        let smaller_above = [counts[1] < counts[0]];
-        shard.list(&[!smaller_above[0], smaller_above[0]], 0);
+        let smaller_above = histograms.smaller_above(first, level);
+        shard.divide(&bins, |bin| first.is_above(bin), 0, &smaller_above);
         let level = Level { number: 1, smaller_above: &smaller_above, ..level };
         let second = histograms.best(std::slice::from_ref(&shard), level, &control).unwrap();
         assert_eq!(second, brute_force(&shard, &prepared, level), "{seed}");

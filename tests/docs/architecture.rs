@@ -14,7 +14,7 @@ const LONGEST_FILE: usize = 600;
 
 /// The code of `src` without tests, blank lines and comments is at most so long (lines). Who adds a feature removes what it
 /// replaces.
-const MOST_LINES: usize = 61_530;
+const MOST_LINES: usize = 61_580;
 
 pub struct Source {
     pub path: String,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Form, Map, Space, WeightsOf};
 use crate::base::{Control, Result, require};
-use crate::data::{Documents, Matrix, Scaling};
+use crate::data::{Documents, Matrix, Scaling, VALUE_COST};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::trees::Forest;
 
@@ -20,6 +20,9 @@ pub trait Scorer: Sync {
 
     /// Whether one document can be scored without the other documents of its query.
     fn pointwise(&self) -> bool;
+
+    /// Operations of about a nanosecond that the score of a document takes.
+    fn operations(&self) -> usize;
 
     /// Whether a score is a weighted sum of the features.
     fn is_linear(&self) -> bool {
@@ -96,6 +99,11 @@ impl From<SumSpace> for AnySpace {
     }
 }
 
+/// Features whose distances to a landmark take an operation, with AVX-512.
+const FEATURES_AT_ONCE: usize = 16;
+/// Operations for a value of a kernel beside the distance.
+const KERNEL_COST: usize = 3;
+
 impl Scorer for Space {
     fn width(&self) -> usize {
         self.width
@@ -113,6 +121,18 @@ impl Scorer for Space {
 
     fn pointwise(&self) -> bool {
         self.form == Form::Scoring
+    }
+
+    fn operations(&self) -> usize {
+        let values = VALUE_COST * self.width;
+        match &self.map {
+            Map::Linear => values + self.width,
+            Map::Documents(_) | Map::Fitted(_) => {
+                values + self.dim().saturating_mul(self.width / FEATURES_AT_ONCE + KERNEL_COST)
+            }
+            Map::Pairs(_) => usize::MAX,
+            Map::Leaves(forest) => forest.operations(),
+        }
     }
 
     fn is_linear(&self) -> bool {
@@ -294,6 +314,15 @@ impl Scorer for SumSpace {
         self.members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
     }
 
+    fn operations(&self) -> usize {
+        let of_member = |(number, Member { space, .. }): (usize, &Member)| {
+            // Distances to the same landmarks are computed once.
+            let shares = self.landmarks[number] < number;
+            if shares { space.dim().saturating_mul(KERNEL_COST) } else { space.operations() }
+        };
+        self.members.iter().enumerate().map(of_member).fold(0, usize::saturating_add)
+    }
+
     fn validate(&self) -> Result<()> {
         for Member { scaling, space } in &self.members {
             space.validate()?;
@@ -357,6 +386,14 @@ mod tests {
             sum.scores(&documents, &[1.0, -2.0, 0.5, 4.0, 3.0], &Control::default()).unwrap()
         };
         assert_eq!(scores(&read), scores(&sum));
+    }
+
+    #[test]
+    fn distances_to_shared_documents_are_counted_once() {
+        let values = 2 * VALUE_COST;
+        assert_eq!(sum().operations(), values + 5 * KERNEL_COST);
+        let wide = Space::linear(100, Form::Scoring);
+        assert_eq!(wide.operations(), 100 * (1 + VALUE_COST));
     }
 
     #[test]

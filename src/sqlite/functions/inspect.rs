@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "buckets")]
 use super::buckets;
-use crate::apply::{FeatureWeight, Fit, function_for, function_weights};
+use crate::apply::{FeatureWeight, Fit, ScoringJob, function_for, function_weights};
 use crate::base::{Error, Result};
 use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
@@ -50,6 +50,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "settings": model.card.settings,
             "training": model.card.summary,
             "fingerprint": fingerprint(&model)?,
+            "row_microseconds": microseconds(&model),
             "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
         if let Some(found) = named_version(connection, argument, None, &limits)? {
@@ -58,6 +59,12 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
         }
         Ok(Output::Json(card))
     })
+}
+
+/// What the score of a row takes on one thread, by its operations, without the fit of a function; null for functions of pairs.
+fn microseconds(model: &Model) -> Option<f64> {
+    let operations = ScoringJob::operations_of_document(model);
+    (operations < usize::MAX).then_some(operations as f64 / 1e3)
 }
 
 /// The fingerprint of the training data; null without one.

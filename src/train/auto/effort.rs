@@ -11,7 +11,7 @@ use crate::data::ScalingKind;
 pub struct Effort {
     /// The level.
     pub level: usize,
-    /// Widths of Gaussian kernels.
+    /// Widths of Gaussian kernels, the first one to try first.
     pub gaussian: &'static [u32],
     /// Widths of L1-Laplace kernels.
     pub laplace_l1: &'static [u32],
@@ -37,11 +37,11 @@ const DEFAULT: usize = 3;
 /// The levels from 1 to 5. The page of `auto` has the same table.
 const LEVELS: [Effort; 5] = [
     // Level, kernels; partitions, trial landmarks, landmarks, averaged; tree folds, ensembles, trees.
-    level(1, &[2], &[4], [1, 300, 600, 2], [3, 1, 120]),
-    level(2, &[4, 2], &[8, 4], [1, 300, 600, 3], [3, 1, 160]),
-    level(3, &[4, 2, 1], &[8, 4, 2], [2, 300, 600, 3], [3, 1, 240]),
-    level(4, &[4, 2, 1], &[8, 4, 2], [2, 600, 1000, 4], [5, 2, 240]),
-    level(5, &[8, 4, 2, 1], &[16, 8, 4, 2], [4, 1000, 2000, 6], [5, 4, 480]),
+    level(1, &[2], &[4], [1, 250, 600, 2], [3, 1, 120]),
+    level(2, &[2, 4], &[4, 8], [1, 250, 600, 3], [3, 1, 160]),
+    level(3, &[2, 4, 1], &[4, 8, 2], [2, 250, 600, 3], [3, 1, 160]),
+    level(4, &[2, 4, 1], &[4, 8, 2], [2, 600, 1000, 4], [5, 2, 240]),
+    level(5, &[2, 8, 4, 1], &[4, 16, 8, 2], [4, 1000, 2000, 6], [5, 4, 480]),
 ];
 
 const fn level(
@@ -88,7 +88,14 @@ pub struct Candidate {
     pub chooser: Value,
 }
 
-/// The kernels for a training set with `judged` queries. A scaling or kernel that the caller gave is the only one. Beside
+impl Candidate {
+    /// Whether another one has the same kernel of another width.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.scale == other.scale && self.chooser == other.chooser
+    }
+}
+
+/// The kernels for a training set with `judged` queries, the first width of each before the others. A scaling or kernel that the caller gave is the only one. Beside
 /// trees of many documents a few kernels are tried.
 pub(super) fn candidates(spec: &AutoSpec, judged: usize, has_many_documents: bool) -> Vec<Candidate> {
     let few = || vec![alone(json!("linear")), alone(width("gaussian", 2))];
@@ -104,7 +111,10 @@ pub(super) fn candidates(spec: &AutoSpec, judged: usize, has_many_documents: boo
         };
         kernels.iter().map(candidate).collect::<Vec<_>>()
     };
-    scales.into_iter().flat_map(with).collect()
+    let all: Vec<Candidate> = scales.into_iter().flat_map(with).collect();
+    let is_later = |number: &usize| all[..*number].iter().any(|before| before.is_like(&all[*number]));
+    let (later, first): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_later);
+    first.into_iter().chain(later).map(|number| all[number].clone()).collect()
 }
 
 /// Kernels with what chooses their landmarks.
@@ -141,7 +151,9 @@ mod tests {
             assert!(page.replace(',', "").contains(&format!("\n| {name} | {row} |\n")), "{name}: {row}");
         };
         numbers("effort", &|level| level.level);
-        numbers("candidates besides trees", &|level| 2 * (1 + level.gaussian.len() + level.laplace_l1.len()));
+        numbers("most candidates besides trees", &|level| {
+            2 * (1 + level.gaussian.len() + level.laplace_l1.len())
+        });
         numbers("partitions into five folds", &|level| level.partitions);
         numbers("landmarks while candidates are compared", &|level| level.trial_landmarks);
         numbers("landmarks of the chosen kernels", &|level| level.landmarks);

@@ -3,8 +3,9 @@
 //! A candidate is a scaling with a kernel (`effort`). Each fits the grades by pairwise least squares, in which a
 //! document of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several
 //! lambdas (`trial`, `folds`). The second time is left out if the first shows that it is clearly worse than three
-//! others. The three best are fitted again on all rows with more landmarks. Their functions are added, each divided by
-//! the standard deviation of its scores within the training queries (`refit`).
+//! others. Further widths of a kernel are left out if the first one is far behind. The three best are fitted again on all
+//! rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
+//! training queries (`refit`).
 //!
 //! These numbers belong to the default level of the option `effort` (`effort`).
 //!
@@ -278,10 +279,11 @@ impl AutoSpec {
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
         for candidate in candidates {
-            let scaled = copies.for_kernels(candidate.scale, control)?;
-            let tried = Tried { data: tried, partitions: &partitions, before: &trials };
-            let trial = trial::cross_validate(self, candidate, scaled, tried, control)?;
-            trials.push(trial);
+            if !trial::is_far_behind(&candidate, &trials) {
+                let scaled = copies.for_kernels(candidate.scale, control)?;
+                let tried = Tried { data: tried, partitions: &partitions, before: &trials };
+                trials.push(trial::cross_validate(self, candidate, scaled, tried, control)?);
+            }
             control.step();
         }
         let order = best_first(self, &trials);

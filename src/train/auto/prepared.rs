@@ -18,8 +18,8 @@ use crate::train::averaged::weight;
 
 /// Landmarks that add less than this to the span of the others are left out, so that single precision has enough digits.
 const TOLERANCE: f64 = 2e-6;
-/// Documents for each landmark of a trial, from which landmarks are chosen.
-const PER_LANDMARK: usize = 8;
+/// Documents for each landmark of a chosen kernel, from which landmarks are chosen.
+const PER_LANDMARK: usize = 4;
 /// Of data sets with more documents one scaled copy is kept at a time.
 const MOST_KEPT: usize = 100_000;
 
@@ -123,7 +123,7 @@ impl Scaled {
             return Ok(Arc::clone(landmarks));
         }
         let features = &self.data.features;
-        let candidates = (PER_LANDMARK * spec.effort.trial_landmarks).max(count);
+        let candidates = (PER_LANDMARK * spec.effort.landmarks).max(count);
         let candidates = kernel::sample(features.rows(), candidates, spec.seed);
         let kernel = KernelSpec::parse(chooser)?.fit(features, spec.seed, control)?;
         let map =

@@ -24,7 +24,7 @@ use crate::trees::{self, Boosting, Prepared, RowWeights, Targets, TreeOptions};
 /// Trees between two measurements of the ensembles.
 const INTERVAL: usize = 10;
 /// Measurements without a better value after which the ensembles are complete.
-const PATIENCE: usize = 5;
+const PATIENCE: usize = 3;
 /// Fraction of the features for each tree, of several ensembles.
 const FRACTION: f64 = 0.3;
 /// Least number of features for each tree.

@@ -6,6 +6,7 @@
 //!
 //! After the first partition, the others try lambdas near the best one only. They are left out if the first shows that the
 //! candidate is clearly worse than those that would be averaged: by a paired test over queries against the last of these.
+//! Further widths of a kernel are not tried if the first one is far behind the best candidate.
 
 use super::AutoSpec;
 use super::documents::Parts;
@@ -29,6 +30,8 @@ const WINDOW: usize = 2;
 const SMALLEST_LAMBDA: f64 = 0.9e-6;
 /// Standard errors that make a candidate clearly worse.
 pub(super) const CLEARLY: f64 = 2.0;
+/// Standard errors that put a kernel of one width so far behind the best candidate that no other width is tried.
+const FAR: f64 = 1.0;
 
 /// Sums of cells, and of the folds of a partition.
 const CELLS_AND_FOLDS: usize = (FOLDS + 1) * (FOLDS + 1);
@@ -119,16 +122,25 @@ pub(super) fn cross_validate(
     Ok(Trial { candidate, curve, chosen, value, values, dropped, first })
 }
 
+/// The mean over queries in the first partition.
+fn mean(trial: &Trial) -> f64 {
+    let values: Vec<f64> = trial.first.iter().flatten().copied().collect();
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Whether the first width of the kernel of a candidate is far behind the best trial.
+pub(super) fn is_far_behind(candidate: &Candidate, before: &[Trial]) -> bool {
+    let first = before.iter().find(|trial| trial.candidate.is_like(candidate));
+    let best = before.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)));
+    first.zip(best).is_some_and(|(first, best)| is_below(&first.first, &best.first, FAR))
+}
+
 /// Whether the values of a candidate are clearly worse than those of the last one that would be averaged.
 fn is_clearly_worse(spec: &AutoSpec, values: &[Option<f64>], before: &[Trial]) -> bool {
-    let mean = |trial: &&Trial| {
-        let values: Vec<f64> = trial.first.iter().flatten().copied().collect();
-        values.iter().sum::<f64>() / values.len().max(1) as f64
-    };
     let mut rivals: Vec<(f64, &Trial)> = before
         .iter()
         .filter(|trial| !trial.dropped && trial.chosen.is_some())
-        .map(|trial| (mean(&trial), trial))
+        .map(|trial| (mean(trial), trial))
         .collect();
     rivals.sort_by(|a, b| b.0.total_cmp(&a.0));
     let Some((_, rival)) = rivals.get(spec.effort.averaged - 1) else { return false };
