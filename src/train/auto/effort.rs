@@ -37,8 +37,8 @@ const DEFAULT: usize = 3;
 /// The levels from 1 to 5. The page of `auto` has the same table.
 const LEVELS: [Effort; 5] = [
     // Level, kernels; partitions, trial landmarks, landmarks, averaged; tree folds, ensembles, trees.
-    level(1, &[2], &[4], [1, 250, 600, 2], [3, 1, 120]),
-    level(2, &[2, 4], &[4, 8], [1, 250, 600, 3], [3, 1, 160]),
+    level(1, &[2], &[4], [1, 150, 300, 1], [3, 1, 60]),
+    level(2, &[2, 4], &[4, 8], [1, 200, 400, 2], [3, 1, 100]),
     level(3, &[2, 4, 1], &[4, 8, 2], [2, 250, 600, 3], [3, 1, 160]),
     level(4, &[2, 4, 1], &[4, 8, 2], [2, 600, 1000, 4], [5, 2, 240]),
     level(5, &[2, 8, 4, 1], &[4, 16, 8, 2], [4, 1000, 2000, 6], [5, 4, 480]),

@@ -21,6 +21,7 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
     let half_decades = |largest: f64, steps: u32| -> Vec<f64> {
         (0..=steps).map(|step| libm::exp10(largest - 0.5 * f64::from(step))).collect()
     };
+    let wider = if is_linear { 1.0 } else { 0.0 };
     match (loss, loss.shape()) {
         (Loss::Pair(..), _) if is_linear => {
             (1..=61).rev().map(|v| libm::exp10((f64::from(v) - 31.0) / 10.0)).collect()
@@ -31,15 +32,8 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
         }
         (Loss::List(_), Shape::Convex | Shape::Difference | Shape::Annealed) => half_decades(0.0, 8),
         _ if prior == Prior::Model => half_decades(3.0, 18),
-        (Loss::List(list), _) if list.def().name == LIST_MLE.name => {
-            if is_linear {
-                half_decades(4.0, 20)
-            } else {
-                half_decades(3.0, 20)
-            }
-        }
-        _ if is_linear => half_decades(1.0, 14),
-        _ => half_decades(0.0, 14),
+        (Loss::List(list), _) if list.def().name == LIST_MLE.name => half_decades(3.0 + wider, 20),
+        _ => half_decades(wider, 14),
     }
 }
 
