@@ -37,7 +37,7 @@ fn about(connection: &Connection, model: &[u8], sql: &str) -> i64 {
 fn a_level_counts_candidates_and_ensembles() {
     let connection = connect();
     for (effort, kernels, averaged, ensembles) in
-        [(1, 6, 2, 3), (2, 10, 3, 3), (3, 14, 3, 3), (4, 14, 4, 10), (5, 18, 6, 20)]
+        [(1, 6, 1, 3), (2, 10, 2, 3), (3, 14, 3, 3), (4, 14, 4, 10), (5, 18, 6, 20)]
     {
         let model = fit(&connection, "judged", &format!(r#"{{"effort": {effort}, "landmarks": 30}}"#));
         let find = |sql: &str| about(&connection, &model, sql);

@@ -95,7 +95,10 @@ fn more_features_than_the_solver_takes_are_refused() {
     let connection = judgments();
     let wide = "SELECT query_id, relevance, zeroblob(400000) AS features FROM judgments LIMIT 20";
     let sql = format!("SELECT ltr_fit('rank_svm', '{wide}')");
-    assert!(refusal(&connection, &sql).contains("100000 scaled features are too many"));
+    assert!(
+        refusal(&connection, &sql)
+            .contains("100000 features, products with query features included, are too many")
+    );
 }
 
 #[test]
