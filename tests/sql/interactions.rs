@@ -229,6 +229,11 @@ fn interactions_are_the_default_of_local_fits_unless_another_option_excludes_the
         }
     }
     assert_eq!(interaction("rank_svm", json!({ "smoothing": "gaussian" })), None);
+    // Products of many features would take the time of the whole training.
+    let features: Vec<String> = (0..126).map(|i| format!("a + {i} * b AS x{i}")).collect();
+    let wide = format!("SELECT query_id, doc_id, relevance, q_u, q_v, {} FROM rows", features.join(", "));
+    let sql = "SELECT ltr_train('q_svm', ?1, '{\"lambda\": 0.1}') ->> 'interaction'";
+    assert_eq!(value::<String>(&connection, sql, [wide]), "none");
 }
 
 /// The weights of a and b for a query.
