@@ -301,6 +301,8 @@ mod kernel_tests {
             ("laplace_l1", vec![0.4], (-0.4_f64 * absolute).exp()),
             ("tanh", vec![2.0, -0.5], (-0.9_f64).tanh()),
         ];
+        let names = cases.each_ref().map(|(name, ..)| *name);
+        assert_eq!(names.as_slice(), crate::learn::kernel::NAMES);
         for (name, parameters, expected) in cases {
             let kernel = Kernel::new(name, parameters).unwrap();
             let found = kernel.block(&x, 1, &z);
