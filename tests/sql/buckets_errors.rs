@@ -28,6 +28,14 @@ const WRONG: &[(&str, &str)] = &[
         "training in buckets: the form \"ranking\"",
     ),
     (
+        "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"interaction\": \"gaussian\"}')",
+        "training in buckets: packs have no query features; use \"interaction\": \"none\"",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 8, \"prior\": \"regression\"}')",
+        "training in buckets: \"prior\": \"regression\" is not supported; use \"zero\"",
+    ),
+    (
         "SELECT ltr_fit('auto', 'SELECT * FROM complete_packs WHERE bucket = 0', '{\"buckets\": 8}')",
         "queries have documents of different relevance; 'auto' needs 10",
     ),

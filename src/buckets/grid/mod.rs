@@ -21,7 +21,7 @@ use crate::buckets::{
 };
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::data::{Dataset, ListConstraint, ScalingKind};
-use crate::learn::fit::{Penalty, Prior, SolverParameter};
+use crate::learn::fit::{Interaction, Penalty, Prior, SolverParameter};
 use crate::learn::smoothing::{SmoothingKind, lambda_rate};
 use crate::learn::solve::{self, Cut, Gram, Solution, SolveOptions, SolveReport, Step, Stop, StopRule};
 use crate::learn::space::{Form, Function, Scorer};
@@ -76,10 +76,9 @@ pub(super) fn check(spec: &GridSpec) -> Result<()> {
     } {
         format!("the loss '{name}' {why}; use 'rank_svm', 'regression' or 'list_net', or train on rows")
     } else if spec.prior != Prior::Zero {
-        format!(
-            "the prior \"{}\" is not supported; use \"prior\": \"zero\", or train on rows",
-            spec.prior.name()
-        )
+        format!("\"prior\": \"{}\" is not supported; use \"zero\", or train on rows", spec.prior.name())
+    } else if spec.interaction != Interaction::None {
+        "packs have no query features; use \"interaction\": \"none\", or train on rows".to_owned()
     } else if !(spec.penalty == Penalty::Ridge
         || matches!(spec.penalty, Penalty::Threshold | Penalty::Components)
             && spec.loss.shape() == Shape::Quadratic)
