@@ -42,7 +42,7 @@ pub trait Scorer: Sync {
     /// Checks a space that was read from bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] with the reason.
+    /// [`crate::base::Error::Corrupt`] with the reason.
     fn validate(&self) -> Result<()>;
 
     /// Scores of the documents of one query; higher is better.
