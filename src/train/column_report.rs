@@ -94,9 +94,7 @@ impl ColumnReport {
         };
         let (algorithm, way_out) = match algorithm.name {
             name if uses => (format!("{name} in buckets"), "train without buckets"),
-            name if options.has("smoothing") => {
-                (name.to_owned(), "set \"smoothing\": \"gaussian\", or use boosted_trees")
-            }
+            name if options.has("smoothing") => (name.to_owned(), "set \"smoothing\": \"gaussian\""),
             name => (name.to_owned(), "use an algorithm such as q_svm or boosted_trees"),
         };
         let is_unused = |column: &&mut ReportedColumn| {

@@ -315,7 +315,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("neighbors", Rule::IntegerOr(1, 1_000_000_000, "auto"), "\"auto\"", TRAIN, "number of nearest training queries, and all others at the last distance; auto: 5 to 100, by the statistic").searchable(),
     def("novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors").searchable(),
     def("bandwidth", Rule::Bandwidth, "\"median\"", TRAIN, "distance h in the weights of training queries: a number, a multiple of the median distance, or its rate in n").searchable(),
-    def("prior", Rule::OneOfOrModel(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, the function of all queries (auto: if queries do not differ), least squares, or a stored model").searchable(),
+    def("prior", Rule::OneOfOrModel(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, a function of all queries (auto: rule 4.11), least squares, or a stored model").searchable(),
     def("interaction", Rule::OneOf(Interaction::NAMES), "null", TRAIN, "products with query features, or Gaussian functions of them, in the function of all queries; auto: if queries differ").searchable(),
     def("form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is the preference between two documents").searchable(),
     def("solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),

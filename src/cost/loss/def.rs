@@ -19,7 +19,7 @@ pub struct LossDef {
     pub kind: LossKind,
     /// The options that are its parameters.
     pub parameters: &'static [&'static str],
-    /// Parameters that a training gives the loss unless the caller does. A stored model without them has none.
+    /// Defaults of a training for these parameters. A stored loss without them is read as it is.
     pub defaults: &'static [(&'static str, &'static str)],
     /// The metrics that its parameter `measure` accepts.
     pub measures: &'static [&'static str],

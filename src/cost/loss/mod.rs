@@ -116,14 +116,17 @@ impl LossDef {
     /// # Errors
     /// Parameters that are out of range or contradict each other.
     pub fn make(&'static self, options: &Params) -> Result<Loss> {
-        let missing = self.defaults.iter().filter(|(key, _)| !options.has(key));
-        let with = |given: Params, (key, value): &(&str, &str)| given.with(key, Value::from(*value));
-        let options = missing.fold(options.clone(), with);
-        self.with(&options)
+        let mut options = options.clone();
+        for (key, value) in self.defaults {
+            if !options.has(key) {
+                options = options.with(key, Value::from(*value));
+            }
+        }
+        self.with_parameters(&options)
     }
 
     /// The loss with these parameters.
-    fn with(&'static self, options: &Params) -> Result<Loss> {
+    fn with_parameters(&'static self, options: &Params) -> Result<Loss> {
         let make = match self.kind {
             LossKind::Pairwise(loss) => {
                 return Ok(Loss::Pair(loss, options.choice("pair_weights")?.unwrap_or_default()));
@@ -258,7 +261,7 @@ impl TryFrom<StoredLoss> for Loss {
         if let Some(key) = parameters.keys().find(|key| !def.reads(key)) {
             return Err(damaged(format!("unknown '{}'", shorten(key))));
         }
-        def.with(&parameters.into())
+        def.with_parameters(&parameters.into())
     }
 }
 

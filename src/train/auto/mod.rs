@@ -3,7 +3,7 @@
 //! A candidate is a scaling with a kernel (`effort`). Each fits the grades by pairwise least squares, in which a
 //! document of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several
 //! lambdas (`trial`, `folds`). The second time is left out if the first shows that it is clearly worse than three
-//! others. Further widths of a kernel are left out if the first one is far behind. The three best are fitted again on all
+//! others. The other widths of a kernel are skipped if the first one is worse by more than an error. The three best are fitted again on all
 //! rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
 //! training queries (`refit`).
 //!
@@ -279,7 +279,7 @@ impl AutoSpec {
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
         for candidate in candidates {
-            if !trial::is_far_behind(&candidate, &trials) {
+            if !trial::skips_width(&candidate, &trials) {
                 let scaled = copies.for_kernels(candidate.scale, control)?;
                 let tried = Tried { data: tried, partitions: &partitions, before: &trials };
                 trials.push(trial::cross_validate(self, candidate, scaled, tried, control)?);

@@ -6,7 +6,7 @@
 //!
 //! After the first partition, the others try lambdas near the best one only. They are left out if the first shows that the
 //! candidate is clearly worse than those that would be averaged: by a paired test over queries against the last of these.
-//! Further widths of a kernel are not tried if the first one is far behind the best candidate.
+//! The other widths of a kernel are skipped if the first one is more than one standard error below the best candidate.
 
 use super::AutoSpec;
 use super::documents::Parts;
@@ -30,8 +30,8 @@ const WINDOW: usize = 2;
 const SMALLEST_LAMBDA: f64 = 0.9e-6;
 /// Standard errors that make a candidate clearly worse.
 pub(super) const CLEARLY: f64 = 2.0;
-/// Standard errors that put a kernel of one width so far behind the best candidate that no other width is tried.
-const FAR: f64 = 1.0;
+/// Standard errors by which the first width of a kernel is below the best candidate so far if its other widths are skipped.
+const WIDTHS_BELOW: f64 = 1.0;
 
 /// Sums of cells, and of the folds of a partition.
 const CELLS_AND_FOLDS: usize = (FOLDS + 1) * (FOLDS + 1);
@@ -128,11 +128,12 @@ fn mean(trial: &Trial) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Whether the first width of the kernel of a candidate is far behind the best trial.
-pub(super) fn is_far_behind(candidate: &Candidate, before: &[Trial]) -> bool {
+/// Whether the first width of the kernel of a candidate is below the best trial by more than [`WIDTHS_BELOW`].
+pub(super) fn skips_width(candidate: &Candidate, before: &[Trial]) -> bool {
     let first = before.iter().find(|trial| trial.candidate.is_like(candidate));
-    let best = before.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)));
-    first.zip(best).is_some_and(|(first, best)| is_below(&first.first, &best.first, FAR))
+    let best =
+        before.iter().filter(|trial| trial.chosen.is_some()).max_by(|a, b| mean(a).total_cmp(&mean(b)));
+    first.zip(best).is_some_and(|(first, best)| is_below(&first.first, &best.first, WIDTHS_BELOW))
 }
 
 /// Whether the values of a candidate are clearly worse than those of the last one that would be averaged.

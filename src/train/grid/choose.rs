@@ -174,7 +174,7 @@ impl GridSpec {
             advice: Some("its candidates are fixed, but \"prior\": \"zero\" needs none"),
             ..Searched::new("prior_lambda", used)
         };
-        // Functions with interactions have no use without this prior, and depart from it by a lambda of their own.
+        // The warning advises "prior": "zero", which local functions with interactions do not support.
         let warning = selection.warning(&searched).filter(|_| self.interaction == Interaction::None);
         Ok(warning.into_iter().collect())
     }

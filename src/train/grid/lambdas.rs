@@ -12,9 +12,9 @@ use crate::learn::fit::Prior;
 /// | difference of convex functions, with a prior | any | 100, 10, and half decades from 1 to 1e-4 |
 /// | convex with cutting planes, with a prior | any | half decades from 1000 to 0.001: the prior may be best |
 /// | convex with cutting planes, difference of convex functions, annealed | any | half decades from 1 to 1e-4 |
-/// | others, with a stored model as prior | linear | half decades from 1000 to 1e-6: the prior may be best |
 /// | list_mle, a sum over documents | linear | half decades from 10^4 to 1e-6 |
 /// | list_mle | others | half decades from 1000 to 1e-7 |
+/// | others, with a stored model as prior | linear | half decades from 1000 to 1e-6: the prior may be best |
 /// | others | linear | half decades from 10 to 1e-6: fits take longer |
 /// | others | others | half decades from 1 to 1e-7: the space is larger |
 pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
@@ -31,8 +31,8 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
             [vec![100.0, 10.0], half_decades(0.0, 8)].concat()
         }
         (Loss::List(_), Shape::Convex | Shape::Difference | Shape::Annealed) => half_decades(0.0, 8),
-        _ if prior == Prior::Model => half_decades(3.0, 18),
         (Loss::List(list), _) if list.def().name == LIST_MLE.name => half_decades(3.0 + wider, 20),
+        _ if prior == Prior::Model => half_decades(3.0, 18),
         _ => half_decades(wider, 14),
     }
 }

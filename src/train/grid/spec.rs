@@ -39,8 +39,9 @@ const QUERIES_OF_THE_PAPER: f64 = 40.0;
 
 /// Largest number of training queries that span the functions of query features.
 const QUERY_LANDMARKS: usize = 40;
-/// Largest number of products, and least number of such queries, if the rows decide about interactions.
+/// Most products of document features with functions of query features if `interaction` is "auto".
 const PRODUCTS: usize = 500;
+/// With fewer of these queries "auto" takes no interactions.
 const LEAST_QUERY_LANDMARKS: usize = 4;
 
 /// The text of the option `query_distance`.
@@ -108,7 +109,7 @@ pub struct GridSpec {
     pub form: Form,
     /// Products of document features with query features.
     pub interaction: Interaction,
-    /// Largest number of training queries that span the functions of query features.
+    /// At most [`QUERY_LANDMARKS`]; fewer for many features if `interaction` is "auto".
     pub query_landmarks: usize,
     pub solver: &'static SolverDef,
     /// Relative duality gap at which a fit stops.
@@ -203,7 +204,7 @@ impl GridSpec {
             seed: params.seed(),
             given,
         };
-        // 2. Interactions by default give way to what is asked for.
+        // 2. `interaction` is "auto" by default only where the other choices support it.
         if !params.has("interaction") && (prior != Prior::Auto || !spec.can_shrink()) {
             spec.interaction = Interaction::None;
         }
