@@ -186,8 +186,8 @@ fn per_query(values: f64, queries: u64) -> f64 {
     values / queries.max(1) as f64
 }
 
-/// The design effect of queries of `now` values each if queries of `then` values each have this one: it is 1 + (k - 1) r for queries of k
-/// values with the correlation r (Kish 1965). k is the mean of n_i weighted by n_i. If r were above 1 with the mean of n_i
+/// The design effect of queries of `now` values each, if it is `effect` for queries of `then` values each: 1 + (k - 1) r
+/// for queries of k values with the correlation r (Kish 1965). k is the mean of n_i weighted by n_i. If r were above 1 with the mean of n_i
 /// itself, r is 1 and k is larger than this mean by the same factor in both. Queries of one value do not tell r: then 1.
 fn expected_effect(effect: f64, now: f64, then: f64) -> f64 {
     if then <= 1.0 {

@@ -7,6 +7,7 @@
 //! of a leaf (Friedman 2001, algorithm 2) leaves the second term out, and with it that only differences within queries
 //! count.
 
+use super::columns::MAX_DEPTH;
 use super::rows::Shard;
 use crate::base::{Control, Error, Result, parallel};
 use crate::math::{LANES, Lanes, factor_and_solve, lanes};
@@ -72,8 +73,8 @@ pub fn values(shards: &[Shard], leaves: usize, ridge: f64, control: &Control) ->
 impl LeafSums {
     fn add(&mut self, shard: &Shard, leaves: usize) {
         let mut of_query = vec![0.0; leaves];
-        // The leaves of a query, as bits, and in ascending order.
-        let (mut bits, mut used) = ([0_u64; 4], Vec::with_capacity(leaves));
+        // The leaves of a query: as bits, then as numbers in ascending order.
+        let (mut bits, mut used) = ([0_u64; (1 << MAX_DEPTH) / 64], Vec::with_capacity(leaves));
         for query in shard.offsets.windows(2) {
             let mut total = 0.0;
             for row in query[0]..query[1] {

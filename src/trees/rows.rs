@@ -75,7 +75,7 @@ pub struct Shard {
     pub listed: Listed,
 }
 
-/// Rows for histograms: the first `count` of these.
+/// Rows for histograms: the first `count` of these, which have room for all.
 #[derive(Debug)]
 pub struct Listed {
     /// Numbers in the shard.
@@ -97,7 +97,7 @@ pub struct Packing {
     pub gradient_scale: f64,
 }
 
-/// Splits judged documents into shards.
+/// Splits the documents into shards.
 pub fn shards(targets: Targets<'_>) -> Vec<Shard> {
     let mut shards = Vec::new();
     let queries = targets.offsets.len().saturating_sub(1);

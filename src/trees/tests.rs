@@ -41,7 +41,7 @@ impl Set {
         }
     }
 
-    fn judged(&self) -> Targets<'_> {
+    fn targets(&self) -> Targets<'_> {
         Targets {
             offsets: &self.offsets,
             grades: &self.grades,
@@ -64,7 +64,7 @@ const OPTIONS: TreeOptions = TreeOptions {
 
 /// One shard with gradients, packed.
 fn packed(set: &Set) -> (Shard, Packing) {
-    let mut shard = shards(set.judged()).remove(0);
+    let mut shard = shards(set.targets()).remove(0);
     let largest = shard.largest_weight();
     shard.divide_weights(largest);
     let (gradients, weights) = shard.find_gradients();
@@ -188,7 +188,7 @@ fn lambda_rank_gives_newton_steps() {
     let loss = crate::cost::loss::find("lambda_rank").unwrap().make(&Params::default()).unwrap();
     for seed in 0..5 {
         let set = Set::new(seed);
-        let targets = Targets { row_weights: &[], loss: Some(&loss), ..set.judged() };
+        let targets = Targets { row_weights: &[], loss: Some(&loss), ..set.targets() };
         let mut shard = shards(targets).remove(0);
         let mut random = Random::new(seed);
         for _ in 0..2 {
@@ -211,7 +211,7 @@ fn lambda_rank_gives_newton_steps() {
 
 fn trained(set: &Set, options: TreeOptions, trees: usize, control: &Control) -> Result<Fitted, Error> {
     let prepared = Prepared::new(&set.features, options.bins, 0, control)?;
-    let mut boosting = Boosting::new(&prepared, set.judged(), options, control)?;
+    let mut boosting = Boosting::new(&prepared, set.targets(), options, control)?;
     let mut losses = vec![Boosting::objective(std::slice::from_ref(&boosting))];
     for _ in 0..trees {
         boosting.step(control)?;
@@ -271,14 +271,14 @@ fn threads_do_not_change_a_bit() {
     let fit = || {
         let control = Control::default();
         let prepared = Prepared::new(&set.features, options.bins, 0, &control).unwrap();
-        let mut boosting = Boosting::new(&prepared, set.judged(), options, &control).unwrap();
+        let mut boosting = Boosting::new(&prepared, set.targets(), options, &control).unwrap();
         for _ in 0..5 {
             boosting.step(&control).unwrap();
         }
         let fitted = Boosting::mean(vec![boosting]);
         (fitted.forest, fitted.values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>())
     };
-    assert!(shards(set.judged()).len() > 1);
+    assert!(shards(set.targets()).len() > 1);
     let expected = fit();
     for threads in [1, 2, 8] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -330,7 +330,7 @@ fn hostile_trees_are_refused() {
 #[test]
 fn random_weights_have_the_mean_1() {
     let table = RandomWeights::exponential();
-    let mut shard = shards(Set::new(1).judged()).remove(0);
+    let mut shard = shards(Set::new(1).targets()).remove(0);
     let given: f64 = shard.weights.iter().sum();
     let drawn: f64 = (0..1000)
         .map(|seed| {
@@ -389,7 +389,7 @@ fn every_smooth_loss_falls() {
         let loss =
             crate::cost::loss::find(name).unwrap().make(&crate::base::param::Params::default()).unwrap();
         let row_weights: &[f64] = if loss.weighs_documents() { &set.row_weights } else { &[] };
-        let targets = Targets { loss: Some(&loss), row_weights, ..set.judged() };
+        let targets = Targets { loss: Some(&loss), row_weights, ..set.targets() };
         let control = Control::default();
         let prepared = Prepared::new(&set.features, 9, 0, &control).unwrap();
         let mut boosting = Boosting::new(&prepared, targets, OPTIONS, &control).unwrap();
@@ -413,7 +413,7 @@ fn gradients_of_losses_are_centered_in_the_query() {
     for name in ["logistic", "list_net", "cs_list_mle"] {
         let loss =
             crate::cost::loss::find(name).unwrap().make(&crate::base::param::Params::default()).unwrap();
-        let targets = Targets { loss: Some(&loss), row_weights: &[], ..set.judged() };
+        let targets = Targets { loss: Some(&loss), row_weights: &[], ..set.targets() };
         let mut shard = shards(targets).remove(0);
         shard.draw_weights(&RandomWeights::exponential(), 3);
         let (sum, _) = shard.find_gradients();

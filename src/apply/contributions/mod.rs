@@ -87,10 +87,10 @@ fn feature_means(query: &Matrix) -> Vec<f64> {
     (0..query.columns()).map(&mut mean).collect()
 }
 
-/// A document of a query, whose documents have these features before scaling.
+/// A document within its query.
 #[derive(Clone, Copy)]
 pub struct DocumentOf<'a> {
-    /// Shape (documents, features).
+    /// Features of the query's documents before scaling, shape (documents, features).
     pub query: &'a Matrix,
     /// The row of the document.
     pub row: usize,
@@ -105,7 +105,8 @@ pub struct ExplainedRows {
     pub base: Option<usize>,
 }
 
-/// Explains a score by the function of a query. `base`: a value per feature. A model that scores single documents takes a single document.
+/// Explains a score by the function of a query. `base`: a value per feature. If the model scores single documents,
+/// `document.query` has one row.
 ///
 /// # Errors
 /// A number of features that differs from the training; features that are not finite; a contribution that is not finite; an

@@ -95,8 +95,8 @@ impl Candidate {
     }
 }
 
-/// The kernels for a training set with `judged` queries, the first width of each before the others. A scaling or kernel that the caller gave is the only one. Beside
-/// trees of many documents a few kernels are tried.
+/// The candidates for a training set with `judged` queries: the first width of each kernel, then the other widths. A scaling
+/// or kernel that the caller gives is the only one. With many documents only a few kernels are tried.
 pub(super) fn candidates(spec: &AutoSpec, judged: usize, has_many_documents: bool) -> Vec<Candidate> {
     let few = || vec![alone(json!("linear")), alone(width("gaussian", 2))];
     let kernels = || if has_many_documents { few() } else { kernels(spec, judged) };

@@ -18,7 +18,7 @@ use crate::train::averaged::weight;
 
 /// Landmarks that add less than this to the span of the others are left out, so that single precision has enough digits.
 const TOLERANCE: f64 = 2e-6;
-/// Documents for each landmark of a chosen kernel, from which landmarks are chosen.
+/// Documents from which landmarks are chosen, for each landmark of the level; at least as many as landmarks.
 const PER_LANDMARK: usize = 4;
 /// Of data sets with more documents one scaled copy is kept at a time.
 const MOST_KEPT: usize = 100_000;
