@@ -7,8 +7,7 @@
 //! of a leaf (Friedman 2001, algorithm 2) leaves the second term out, and with it that only differences within queries
 //! count.
 
-use super::columns::MAX_DEPTH;
-use super::rows::Shard;
+use super::{columns::MAX_DEPTH, rows::Shard};
 use crate::base::{Control, Error, Result, parallel};
 use crate::math::{LANES, Lanes, factor_and_solve, lanes};
 
