@@ -116,7 +116,8 @@ def package(folder: Path, python: str = sys.executable, name: str = "msn") -> No
         # `:all:` in place of the name would build the build tools from source too.
         source = ["--no-binary", SETS[name]["package"].split("==")[0]]
         options = ["--no-deps", *source, "--require-hashes", "--dest", temporary]
-        subprocess.run([*pip, *options, "--requirement", str(pinned)], check=True)
+        if subprocess.run([*pip, *options, "--requirement", str(pinned)], check=False).returncode:
+            raise SystemExit(f"pip of {python} couldn't get {SETS[name]['package']}; its message is above")
         unpack(Path(temporary, archive), name, folder)
     if not check(folder, [name]):
         raise SystemExit(1)

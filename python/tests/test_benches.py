@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import io
+import os
 import random
 import sqlite3
 import subprocess
@@ -67,6 +68,19 @@ def test_samples_have_the_queries_of_the_pages():
         # A query of training and validation stands in one of them; test ids of Yandex are of another file.
         assert len({*parts[0], *parts[1]}) == counts[0] + counts[1]
         assert len(set(parts[2])) == counts[2]
+
+
+def test_the_files_of_this_machine_are_those_that_were_measured():
+    folder = Path(os.environ.get("LTR_DATA", BENCHES.parent / "../shared/data"))
+    sets = module()
+    names = [name for name in sets.SETS if (folder / name).is_dir()]
+    if not names:
+        pytest.skip(f"no data in {folder}")
+    assert sets.check(folder, names)
+    for file in (f"{name}/{part}.txt" for name in ("yandex", "mslr-sample") for part in ("train", "vali", "test")):
+        if (folder / file).is_file():
+            lines = (folder / file).read_text().splitlines()
+            assert list(dict.fromkeys(line.split()[1][len("qid:") :] for line in lines)) == sets.sample(file)
 
 
 def test_a_check_compares_bytes_and_tells_where_files_are_from(tmp_path, capsys):
