@@ -31,15 +31,21 @@ def difference(path: Path, size: int, digest: str) -> str | None:
     return f"differs: {path.stat().st_size:,} bytes, SHA-256 {found}; expected {size:,} bytes, {digest}"
 
 
+def files(name: str) -> list[tuple[str, int, str]]:
+    """Path below the folder of the data, size and digest of each file of a set."""
+    given = SETS[name]
+    return [(f"{given.get('folder', name)}/{file}".lstrip("/"), size, digest) for file, size, digest in given["files"]]
+
+
 def check(folder: Path, names: list[str]) -> bool:
     """Print a line for each file, and what to do about missing ones; whether all files are there and right."""
     right = True
     for name in names:
         given = SETS[name]
         wrong = 0
-        for file, size, digest in given["files"]:
-            found = difference(folder / name / file, size, digest)
-            print(f"{name}/{file}: {found or ('ok' if digest else 'present, no hash known')}")
+        for file, size, digest in files(name):
+            found = difference(folder / file, size, digest)
+            print(f"{file}: {found or ('ok' if digest else 'present, no hash known')}")
             wrong += found is not None
         if wrong:
             right = False
@@ -54,8 +60,8 @@ def show() -> None:
         for key in ("source", "license", "get", "drawn", "unverified"):
             if key in given:
                 print(f"  {key}: {given[key]}")
-        for file, size, digest in given["files"]:
-            print(f"  {name}/{file}: {f'{size:,} bytes, SHA-256 {digest}' if digest else 'no hash known'}")
+        for file, size, digest in files(name):
+            print(f"  {file}: {f'{size:,} bytes, SHA-256 {digest}' if digest else 'no hash known'}")
 
 
 def sample(file: str) -> list[str]:
@@ -106,7 +112,7 @@ def package(folder: Path, python: str = sys.executable, name: str = "msn") -> No
 
     pip compares the pinned hash before it opens the package.
     """
-    if not any(difference(folder / name / file, size, digest) for file, size, digest in SETS[name]["files"]):
+    if not any(difference(folder / file, size, digest) for file, size, digest in files(name)):
         return
     archive, _, digest = SETS[name]["archive"]
     with tempfile.TemporaryDirectory() as temporary:
