@@ -109,7 +109,9 @@ pub fn tokens(connection: &Connection, select: &str, text: &str) -> Result<Vec<R
         let problem = match code {
             ffi::SQLITE_ROW | ffi::SQLITE_DONE => None,
             ffi::SQLITE_INTERRUPT => Some(Error::Interrupted),
-            _ => Some(Error::Host(CStr::from_ptr(ffi::sqlite3_errmsg(database)).to_string_lossy().into_owned())),
+            _ => Some(Error::Host(
+                CStr::from_ptr(ffi::sqlite3_errmsg(database)).to_string_lossy().into_owned(),
+            )),
         };
         ffi::sqlite3_finalize(statement);
         problem
@@ -305,12 +307,15 @@ impl Match<'_> {
         if text.is_empty() {
             return Ok(tokens);
         }
-        let problem = |problem: &str| Error::Host(format!("FTS5 cannot split the text into words: {problem}"));
+        let problem =
+            |problem: &str| Error::Host(format!("FTS5 cannot split the text into words: {problem}"));
         let length = c_int::try_from(text.len()).map_err(|_| problem("it has more than 2147483647 bytes"))?;
         let text = CString::new(text).map_err(|_| problem("it has a zero byte"))?;
         let mut body = |range: Range<c_int>| {
             ticks.add(TOKEN_COST);
-            let index = |at: c_int| usize::try_from(at).map_err(|_| problem("the tokenizer gives a negative position"));
+            let index = |at: c_int| {
+                usize::try_from(at).map_err(|_| problem("the tokenizer gives a negative position"))
+            };
             tokens.push(index(range.start)?..index(range.end)?);
             Ok(())
         };

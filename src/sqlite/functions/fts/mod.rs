@@ -267,7 +267,8 @@ impl Kept {
             ));
         }
         let bytes = bytes_of::<[u8; TERM_BYTES]>(n_terms.saturating_mul(n_columns));
-        let memory = Memory::default().reserve(bytes, "the terms of the query", "use fewer words in MATCH")?;
+        let memory =
+            Memory::default().reserve(bytes, "the terms of the query", "use fewer words in MATCH")?;
         let sizes: Vec<u32> = (0..n_terms).map(|term| row.size(term)).collect::<Result<_>>()?;
         // 1. Rows that have each term, in any column and in each.
         let (mut having, mut having_in) = (vec![0; n_terms], vec![0; n_terms * n_columns]);
