@@ -230,9 +230,12 @@ unsafe extern "C" fn on_row<F: FnMut(Match<'_>) -> Result<()>>(
     callback.run(|body| body(Match { api, context, call: PhantomData }))
 }
 
+/// What [`on_token`] collects.
+type Found = (Vec<Range<usize>>, Ticks);
+
 /// # Safety
-/// `data` is a `Callback<F>`.
-unsafe extern "C" fn on_token<F: FnMut(Range<c_int>) -> Result<()>>(
+/// `data` is a `Callback<Found>`.
+unsafe extern "C" fn on_token(
     data: *mut c_void,
     _: c_int,
     _: *const c_char,
@@ -241,15 +244,18 @@ unsafe extern "C" fn on_token<F: FnMut(Range<c_int>) -> Result<()>>(
     end: c_int,
 ) -> c_int {
     // SAFETY: as above.
-    let callback = unsafe { &mut *data.cast::<Callback<'_, F>>() };
-    callback.run(|body| body(start..end))
+    let callback = unsafe { &mut *data.cast::<Callback<'_, Found>>() };
+    callback.run(|(tokens, ticks)| {
+        ticks.add(TOKEN_COST);
+        let index =
+            |at: c_int| usize::try_from(at).map_err(|_| no_tokens("the tokenizer gives a negative position"));
+        tokens.push(index(start)?..index(end)?);
+        Ok(())
+    })
 }
 
-type OnToken = unsafe extern "C" fn(*mut c_void, c_int, *const c_char, c_int, c_int, c_int) -> c_int;
-
-/// The function for FTS5 that calls a closure with tokens.
-fn token_callback<F: FnMut(Range<c_int>) -> Result<()>>(_: &Callback<'_, F>) -> OnToken {
-    on_token::<F>
+fn no_tokens(problem: &str) -> Error {
+    Error::Host(format!("FTS5 cannot split the text into words: {problem}"))
 }
 
 impl Match<'_> {
@@ -303,27 +309,18 @@ impl Match<'_> {
     /// Tokenizers get what FTS5 gives them: text that is not empty, has no zero byte, and ends with one. Older ones read the
     /// first byte before they look at the length.
     pub fn tokens_of(&self, text: &str) -> Result<Vec<Range<usize>>> {
-        let (mut tokens, mut ticks) = (Vec::new(), Ticks::default());
+        let mut found = Found::default();
         if text.is_empty() {
-            return Ok(tokens);
+            return Ok(found.0);
         }
-        let problem =
-            |problem: &str| Error::Host(format!("FTS5 cannot split the text into words: {problem}"));
-        let length = c_int::try_from(text.len()).map_err(|_| problem("it has more than 2147483647 bytes"))?;
-        let text = CString::new(text).map_err(|_| problem("it has a zero byte"))?;
-        let mut body = |range: Range<c_int>| {
-            ticks.add(TOKEN_COST);
-            let index = |at: c_int| {
-                usize::try_from(at).map_err(|_| problem("the tokenizer gives a negative position"))
-            };
-            tokens.push(index(range.start)?..index(range.end)?);
-            Ok(())
-        };
-        let mut callback = Callback { body: &mut body, outcome: Ok(()), panic: None };
+        let length =
+            c_int::try_from(text.len()).map_err(|_| no_tokens("it has more than 2147483647 bytes"))?;
+        let text = CString::new(text).map_err(|_| no_tokens("it has a zero byte"))?;
+        let mut callback = Callback { body: &mut found, outcome: Ok(()), panic: None };
         let data = (&raw mut callback).cast::<c_void>();
-        let code = call!(self.xTokenize(text.as_ptr(), length, data, Some(token_callback(&callback))));
+        let code = call!(self.xTokenize(text.as_ptr(), length, data, Some(on_token)));
         callback.end(code)?;
-        Ok(tokens)
+        Ok(found.0)
     }
 
     /// Calls `body` with each row of the table that has a term.
