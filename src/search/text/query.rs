@@ -165,13 +165,12 @@ pub fn match_query(
         while let Some((string, goes_on_here)) = next {
             ticks.add(STRING_COST + CHAR_COST * string.len());
             // Two quotes are one that the tokenizer gets.
-            let (inside, key) = match tokens {
-                Some(_) => (string.replace('"', "\"\""), string.to_owned()),
-                None => {
-                    let inside = string.replace(is_quote, " ").trim().to_owned();
-                    let key = inside.to_lowercase();
-                    (inside, key)
-                }
+            let (inside, key) = if tokens.is_some() {
+                (string.replace('"', "\"\""), string.to_owned())
+            } else {
+                let inside = string.replace(is_quote, " ").trim().to_owned();
+                let key = inside.to_lowercase();
+                (inside, key)
             };
             if known.insert((key, goes_on_here)) {
                 parts.push(format!("\"{inside}\"{}", if goes_on_here { "*" } else { "" }));

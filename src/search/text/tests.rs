@@ -314,6 +314,8 @@ fn tokenizer(kept: &'static str, is_grams: bool) -> impl Fn(&str) -> Result<Toke
     }
 }
 
+type Tokenizer = dyn Fn(&str) -> Result<Tokens>;
+
 /// Counted in checkpoints, which tests reach with each amount of work.
 #[test]
 fn work_is_linear_in_the_text_and_stops_at_checkpoints() {
@@ -342,11 +344,11 @@ fn work_is_linear_in_the_text_and_stops_at_checkpoints() {
         "", // the last one: numbers
     ];
     let text = |pattern: &str, bytes: usize| match pattern {
-        "" => (0..bytes / 5).map(|number| format!("{number},")).collect::<String>(),
+        "" => (0..bytes / 5).map(|number| number.to_string()).collect::<Vec<_>>().join(","),
         pattern => pattern.repeat(bytes / pattern.len()),
     };
     // Checkpoints until the end, or until the limit, at which the call is interrupted.
-    let run = |text: &str, words, tokenize: Option<&dyn Fn(&str) -> Result<Tokens>>, limit: usize| {
+    let run = |text: &str, words, tokenize: Option<&Tokenizer>, limit: usize| {
         let count = Rc::new(Cell::new(0));
         let counter = Rc::clone(&count);
         let check = move || {
@@ -357,8 +359,7 @@ fn work_is_linear_in_the_text_and_stops_at_checkpoints() {
         (outcome, count.get())
     };
     let (runs, grams, quotes) = (tokenizer("", false), tokenizer("", true), tokenizer("\" ", false));
-    let tokenizers: [Option<&dyn Fn(&str) -> Result<Tokens>>; 4] =
-        [None, Some(&runs), Some(&grams), Some(&quotes)];
+    let tokenizers: [Option<&Tokenizer>; 4] = [None, Some(&runs), Some(&grams), Some(&quotes)];
     let mut walked = 0;
     for pattern in patterns {
         let texts = [1 << 14, 1 << 15].map(|bytes| text(pattern, bytes));
