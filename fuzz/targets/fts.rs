@@ -6,22 +6,33 @@ use libfuzzer_sys::fuzz_target;
 use rusqlite::Connection;
 use sqlite_ltr_fuzz::{Database, check_message};
 
-const TABLES: [&str; 5] = ["words", "stems", "triples", "columns_only", "rows_only"];
+const TABLES: [&str; 9] =
+    ["words", "stems", "triples", "cased", "kept", "plain", "vacant", "columns_only", "rows_only"];
 /// The first tables know the places of words. FTS5 has no phrases without them.
-const WITH_PLACES: usize = 3;
+const WITH_PLACES: usize = 7;
 
 const SCHEMA: &str = "
 CREATE VIRTUAL TABLE words USING fts5(title, body);
 CREATE VIRTUAL TABLE stems USING fts5(title, body, tokenize = 'porter', prefix = '1 2');
 CREATE VIRTUAL TABLE triples USING fts5(title, body, tokenize = 'trigram', columnsize = 0);
+CREATE VIRTUAL TABLE cased USING fts5(title, body, tokenize = 'trigram case_sensitive 1');
+CREATE VIRTUAL TABLE kept USING fts5(title, body, tokenize = 'unicode61 tokenchars ''+- ''');
+CREATE VIRTUAL TABLE plain USING fts5(title, body, tokenize = 'porter ascii');
+CREATE VIRTUAL TABLE vacant USING fts5(title, body, tokenize = 'trigram');
 CREATE VIRTUAL TABLE columns_only USING fts5(title, body, detail = 'column', content = '');
 CREATE VIRTUAL TABLE rows_only USING fts5(title, body, detail = 'none', content = '');
 INSERT INTO words VALUES ('red shoes', 'shoes for running, red and light'), ('running shoes', 'blue shoes'), ('', 'a b c a b c'),
   ('NEAR AND', 'or not'), (char(228, 8220, 26085, 26412, 8221), 'Stra' || char(223) || 'e 1 2 3');
 INSERT INTO stems SELECT * FROM words;
 INSERT INTO triples SELECT * FROM words;
+INSERT INTO cased SELECT * FROM words;
+INSERT INTO kept SELECT * FROM words;
+INSERT INTO plain SELECT * FROM words;
 INSERT INTO columns_only SELECT * FROM words;
 INSERT INTO rows_only SELECT * FROM words;";
+
+/// Bytes of a text that may need more than the time of a call.
+const LONG: usize = 1 << 14;
 
 thread_local! {
     static DATABASE: Database = {
@@ -72,6 +83,10 @@ fuzz_target!(|data: &[u8]| {
         let query: Option<String> = database.answer("SELECT ltr_fts_query(?1, ?2)", |statement| {
             statement.query_row((&text, options), |row| row.get(0))
         });
-        check(database, &query.expect("a query of every text"), true);
+        // A long text may take too long for this build.
+        assert!(query.is_some() || text.len() > LONG, "no query");
+        if let Some(query) = query {
+            check(database, &query, true);
+        }
     });
 });

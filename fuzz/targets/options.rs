@@ -16,6 +16,10 @@ CREATE TABLE shown AS SELECT l.*, a, b FROM log AS l JOIN judged AS j USING (que
 CREATE TABLE many AS SELECT query_id + 10 * n AS query_id, doc_id, relevance, a, b FROM judged, (SELECT 0 AS n UNION ALL SELECT 1);
 CREATE TABLE slots AS SELECT query_id, one.doc_id, two.doc_id AS slot, one.doc_id = two.doc_id AS relevance, one.a, two.b
   FROM judged one JOIN judged two USING (query_id);
+CREATE VIRTUAL TABLE docs USING fts5(x, tokenize = 'trigram');
+CREATE VIRTUAL TABLE words USING fts5(x);
+INSERT INTO docs VALUES ('red shoes');
+INSERT INTO words VALUES ('red shoes');
 SELECT ltr_train('rank_svm', 'many', '{"name": "m", "lambda": 0.1}');
 SELECT ltr_train('q_svm', 'judged', '{"name": "q", "lambda": 0.1, "neighbors": 3}');
 SELECT ltr_train('perceptron', 'many', '{"name": "p"}');
@@ -53,7 +57,7 @@ const CALLS: &[&str] = &[
     "SELECT * FROM ltr_propensities('log', ?1)",
     "SELECT * FROM ltr_judgments('log', ?1)",
     "SELECT * FROM ltr_evaluate_clicks('m', 'shown', ?1)",
-    "SELECT ltr_fts_query('red shoes', ?1)",
+    "SELECT ltr_fts_query(column1, ?1) FROM (VALUES ('red shoes'), (''), (NULL), (' \"a\"a,b'))",
     "SELECT ltr_plot('scores', 'm', 'many', ?1)",
     "SELECT ltr_plot('calibration', 'm', 'many', ?1)",
     "SELECT ltr_report('m', 'many', ?1)",
@@ -120,6 +124,9 @@ fn seeds() -> Vec<Vec<u8>> {
         });
         let all: serde_json::Map<String, Value> = given.collect();
         add("{}");
+        if name == "ltr_fts_query" {
+            ["docs", "words", "none"].map(|table| add(&json!({ "table": table }).to_string()));
+        }
         add(&Value::Object(all.clone()).to_string());
         for (key, value) in &all {
             add(&json!({ key: value }).to_string());

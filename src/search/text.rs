@@ -127,7 +127,13 @@ impl Statistics {
         Self {
             columns: counts.tokens.len(),
             terms: (0..n_terms).filter(has_tokens).count(),
-            previous: (0..n_terms).map(|term| (0..term).rev().find(has_tokens)).collect(),
+            previous: (0..n_terms)
+                .scan(None, |previous, term| {
+                    let before = *previous;
+                    *previous = Some(term).filter(has_tokens).or(before);
+                    Some(before)
+                })
+                .collect(),
             gap: counts.gap,
             average: counts.tokens.iter().map(|&tokens| tokens.max(1) as f64 / rows.max(1) as f64).collect(),
             idf: counts.having.iter().map(|&having| idf(rows, having)).collect(),
@@ -155,11 +161,13 @@ impl Statistics {
     /// Writes the features of a row, those of each column, then the sum of idf over the terms that the row has. NaN: unknown.
     /// `lengths`: the tokens of the row in each column, if they are known.
     pub fn features(&mut self, lengths: &[Option<u32>], found: Found<'_>, features: &mut Vec<f64>) {
+        let mut ticks = Ticks::default();
         features.clear();
         self.is_present.fill(false);
         match found {
             Found::Places(mut hits) => {
                 for (column, &length) in lengths.iter().enumerate() {
+                    ticks.add(self.sizes.len());
                     let (here, rest) =
                         hits.split_at(hits.partition_point(|hit| hit.column as usize <= column));
                     hits = rest;
@@ -168,6 +176,7 @@ impl Statistics {
             }
             Found::Columns(table) => {
                 for (column, &length) in lengths.iter().enumerate() {
+                    ticks.add(self.sizes.len());
                     let terms = (0..self.sizes.len()).filter(|term| table[term * self.columns + column]);
                     let mut covered = 0;
                     terms.for_each(|term| {

@@ -166,6 +166,17 @@ fn every_other_function_stops_at_every_check() {
     ] {
         assert!(assert_interruptible(&connection, sql) > 0, "{sql}");
     }
+    for tokenizer in ["unicode61", "trigram"] {
+        let made = format!(
+            "CREATE VIRTUAL TABLE {tokenizer} USING fts5(x, tokenize = '{tokenizer}'); INSERT INTO {tokenizer} VALUES ('red')"
+        );
+        connection.execute_batch(&made).unwrap();
+        let text = "red,shoes \"blue bag\" 5\" ((a";
+        for options in ["NULL".to_owned(), format!("'{{\"table\": \"{tokenizer}\"}}'")] {
+            let sql = format!("SELECT ltr_fts_query('{text}', {options})");
+            assert!(assert_interruptible(&connection, &sql) > 9, "{sql}");
+        }
+    }
     for metric in ["ndcg(y", "err(y", "mre(y", "kendall_tau(y", "alpha_ndcg(t", "subtopic_recall(t"] {
         let sql = format!("SELECT ltr_{metric}, s) FROM long");
         assert!(assert_interruptible(&connection, &sql) > 0, "{sql}");

@@ -187,12 +187,77 @@ def random_tables():
     print(f"ltr_fts on 1000 random tables: {compared} numbers, {inexact} of them not the f32 of Python's number")
 
 
+TOKENIZERS = [
+    "unicode61",
+    "unicode61 remove_diacritics 0 tokenchars ''+ \"''",
+    "unicode61 separators ''abc''",
+    "unicode61 categories ''L* N* Co S*''",
+    "ascii",
+    "ascii tokenchars ''-_\"''",
+    "porter",
+    "porter ascii",
+    "trigram",
+    "trigram case_sensitive 1",
+]
+CONTENTS = {
+    "full": "",
+    "empty": "",
+    "deleted": "",
+    "contentless": ", content=''",
+    "external": ", content='source'",
+    "gone": ", content='lost'",
+    "columns": ", detail=column",
+    "nothing": ", detail=none, columnsize=0",
+    "short": ", prefix='1 2'",
+}
+ROW = "VALUES (1, 'red running shoes', 'don''t AND NOT 5\" NEAR')"
+
+
+def tables(db):
+    """A table of each tokenizer and each kind of content, with its name."""
+    for table in ("source", "lost"):
+        db.execute(f"CREATE TABLE {table} (a, b)")
+        db.execute(f"INSERT INTO {table} (rowid, a, b) {ROW}")
+    for number, tokenizer in enumerate(TOKENIZERS):
+        for kind, options in CONTENTS.items():
+            name = f"{kind}_{number}"
+            db.execute(f"CREATE VIRTUAL TABLE {name} USING fts5(a, b, tokenize='{tokenizer}'{options})")
+            if kind != "empty":
+                db.execute(f"INSERT INTO {name} (rowid, a, b) {ROW}")
+            if kind == "deleted":
+                db.execute(f"DELETE FROM {name}")
+            yield name, kind
+    db.execute("DELETE FROM lost")
+
+
+def degenerate_texts():
+    """Texts that FTS5 never gives its own tokenizers: each with each table, and the features of what is found."""
+    db = connect()
+    texts = ["", None, b"", "\0", "\0\0\0", " ", '"', '""', "a", "ab", "abc", "\xe9", "\u6771\u4eac", "\U0001f600", "\ufeff", "red\0shoes"]
+    texts += [b"\xff", b"\xf0\x9f", b"\xc3", "red\xc3", "*", "^", "+", "-", "'", "(", 0, -1, 1.5, float("inf"), "red" * 1000, "a " * 2000]
+    made, calls, found = list(tables(db)), 0, 0
+    for name, kind in made:
+        for text in texts:
+            for words in ("any", "all"):
+                for prefix in ("false", "true"):
+                    options = f'{{"table": "{name}", "words": "{words}", "prefix": {prefix}}}'
+                    (query,) = db.execute("SELECT ltr_fts_query(?, ?)", (text, options)).fetchone()
+                    assert text not in ("", None, b"") or query == '""', (name, text, query)
+                    calls += 1
+                    if kind in ("columns", "nothing"):
+                        # FTS5 refuses phrases there.
+                        continue
+                    rows = db.execute(f"SELECT ltr_fts({name}) FROM {name} WHERE {name} MATCH ?", (query,)).fetchall()
+                    assert all(len(features) == 60 for (features,) in rows), (name, text, query)
+                    found += len(rows)
+    assert found > 100, found
+    print(f"ltr_fts_query with a table: {calls} calls on {len(made)} tables, {found} rows")
+
+
 def hostile_texts():
     """FTS5 accepts the query of every text."""
     db, rng = connect(), random.Random(18)
-    for tokenizer in ["unicode61", "porter", "ascii", "trigram"]:
-        db.execute(f"CREATE VIRTUAL TABLE {tokenizer}_t USING fts5(a, b, tokenize='{tokenizer}')")
-        db.execute(f"INSERT INTO {tokenizer}_t VALUES ('red running shoes', 'don''t AND NOT 5\" NEAR')")
+    made = [name for name, kind in tables(db) if kind not in ("columns", "nothing")]
     pieces = ['"', "'", "*", "^", "(", ")", "+", "-", ":", "{", "}", ",", ".", "\\", ";", "--", "/*", "\0", "\n", "\t", " "]
     pieces += ["AND", "OR", "NOT", "NEAR", "NEAR(", "a", "red", "run", "\u201c", "\u201d", "\xab", "\xbb", "\xe9", "e\u0301"]
     pieces += ["\u6771\u4eac", "\U0001f600", "\u200d", "\ufeff", "\u202e", "\u0e33", "5", "1e9", "rank", "a:", "%", "\x7f", "\x01"]
@@ -202,8 +267,10 @@ def hostile_texts():
             text = "".join(rng.choice(pieces) for _ in range(rng.randint(0, 12)))
         else:
             text = "".join(chr(rng.choice([rng.randint(0, 0x2FF), rng.randint(0, 0xD7FF)])) for _ in range(rng.randint(0, 8)))
-        table = rng.choice(["unicode61_t", "porter_t", "ascii_t", "trigram_t"])
+        table = rng.choice(made)
         options = rng.choice(["{}", '{"words": "all"}', '{"prefix": true}', '{"words": "all", "prefix": true}'])
+        if rng.random() < 0.5:
+            options = options.replace("{", f'{{"table": "{table}"' + (", " if ":" in options else ""))
         try:
             db.execute(f"SELECT ltr_fts({table}) FROM {table} WHERE {table} MATCH ltr_fts_query(?, ?)", (text, options)).fetchall()
         except sqlite3.Error as error:
@@ -211,9 +278,10 @@ def hostile_texts():
         queries += 1
     for bytes_ in [b"\xff\xfe red", b"\xc3", b'"\xf0\x9f', b"\xed\xa0\x80"]:
         for cast in ["?", "CAST(? AS TEXT)"]:
-            db.execute(f"SELECT * FROM unicode61_t WHERE unicode61_t MATCH ltr_fts_query({cast})", (bytes_,)).fetchall()
+            db.execute(f"SELECT * FROM full_0 WHERE full_0 MATCH ltr_fts_query({cast})", (bytes_,)).fetchall()
     print(f"FTS5 accepted all {queries} queries of ltr_fts_query")
 
 
 random_tables()
+degenerate_texts()
 hostile_texts()

@@ -190,6 +190,20 @@ SELECT ltr_train('rank_svm', 'judgments', '{"name": "kept"}');
 DROP TRIGGER again;
 SELECT max(version) FROM ltr_models WHERE name = 'kept';
 --> 2
+
+-- Texts without words, for the tokenizers of full-text tables.
+CREATE VIRTUAL TABLE words USING fts5(x);
+CREATE VIRTUAL TABLE trigrams USING fts5(x, tokenize = 'trigram');
+CREATE VIRTUAL TABLE stems USING fts5(x, tokenize = 'porter ascii');
+INSERT INTO words VALUES ('red shoes');
+INSERT INTO trigrams VALUES ('red shoes');
+INSERT INTO stems VALUES ('red shoes');
+SELECT group_concat(ltr_fts_query(column1, json_object('table', column2)), ' ') FROM (VALUES (NULL, 'words'), ('', 'words'), (x'', 'trigrams'), (NULL, 'trigrams'), ('', 'trigrams'), (char(0), 'trigrams'), ('', 'stems'), ('-', 'stems'), ('Shoes', 'trigrams'));
+--> "" "" "" "" "" "" "" "" "Shoes"
+DROP TABLE words;
+DROP TABLE trigrams;
+DROP TABLE stems;
+
 PRAGMA query_only = ON;
 SELECT ltr_train('rank_svm', 'judgments');
 --! ltr_train: the database 'main' is read-only; ltr_fit returns the model as a BLOB and writes nothing

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::base::{Result, named};
+use crate::base::{Result, Ticks, named};
 
 /// Whether a match has one or all of the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,6 +19,10 @@ named!(Words { Any = "any", All = "all" });
 
 /// The most words and phrases of a query; further ones are left out. FTS5 takes seconds for 100,000.
 pub const MAX_WORDS: usize = 1000;
+
+/// Work, for [`Ticks`], of looking at a character, and of adding a string.
+const CHAR_COST: usize = 10;
+const STRING_COST: usize = 100;
 
 /// A query that matches nothing.
 pub(super) const NOTHING: &str = "\"\"";
@@ -71,53 +75,59 @@ impl<'a> Typed<'a> {
 
     /// Where the next space is, or is not, from this byte on. The tokenizer may keep spaces.
     fn find_space(&self, from: usize, is_space: bool) -> usize {
-        let found = |(at, c): &(usize, char)| (c.is_whitespace() && !self.is_kept(from + at)) == is_space;
+        let mut ticks = Ticks::default();
+        let found = |(at, c): &(usize, char)| {
+            ticks.add(CHAR_COST);
+            (c.is_whitespace() && !self.is_kept(from + at)) == is_space
+        };
         let rest = &self.text[from..];
         from + rest.char_indices().find(found).map_or(rest.len(), |(at, _)| at)
     }
 
-    /// Words and phrases that have a token.
-    fn strings(&self) -> Vec<(&'a str, bool)> {
-        let (mut at, mut strings) = (self.find_space(0, false), Vec::new());
-        while at < self.text.len() {
-            let is_quoted = |phrase: &str| {
-                let Range { start, end } = self.range(phrase);
-                !self.is_kept(start - 1) && !self.is_kept(end)
-            };
-            let phrase = leading_phrase(&self.text[at..]).filter(|(phrase, _)| is_quoted(phrase));
-            if let Some((phrase, after)) = phrase {
-                strings.push((phrase, true));
-                at = self.text.len() - after.len();
-            } else {
-                let end = self.find_space(at, true);
-                let word = &self.text[at..end];
-                match self.tokens {
-                    None => strings.extend(word.split(is_quote).map(|word| (word, false))),
-                    Some(_) => strings.push((word, false)),
+    /// Words and phrases, and whether they are phrases.
+    fn words_and_phrases(&self) -> impl Iterator<Item = (&'a str, bool)> {
+        let (mut at, mut closing, mut ticks) = (self.find_space(0, false), 0..0, Ticks::default());
+        std::iter::from_fn(move || {
+            let rest = self.text.get(at..).filter(|rest| !rest.is_empty())?;
+            let phrase = opened_phrase(rest).and_then(|phrase| {
+                let start = self.range(phrase).start;
+                // The next closing quote is the same for all quotes before it: looking for it each time would be quadratic.
+                if closing.start < start {
+                    closing = closing_quote(self.text, start);
                 }
-                at = end;
-            }
-            at = self.find_space(at, false);
-        }
-        strings.retain(|(string, _)| match self.tokens {
+                let phrase = self.text.get(start..closing.start)?;
+                let is_kept = self.is_kept(start - 1) || self.is_kept(closing.start);
+                let has_words = !phrase.chars().all(|c| is_quote(c) || is_punctuation(c));
+                (has_words && !is_kept).then_some(phrase)
+            });
+            let end = if phrase.is_some() { closing.end } else { self.find_space(at, true) };
+            let found = phrase.unwrap_or(&self.text[at..end]);
+            ticks.add(CHAR_COST * (end - at));
+            at = self.find_space(end, false);
+            Some((found, phrase.is_some()))
+        })
+    }
+
+    /// Words and phrases that have a token. Without a table quotes separate words.
+    fn strings(&self) -> impl Iterator<Item = (&'a str, bool)> {
+        let pieces = |(string, is_phrase): (&'a str, bool)| {
+            let is_whole = is_phrase || self.tokens.is_some();
+            split(string, if is_whole { |_| false } else { is_quote }).map(move |piece| (piece, is_phrase))
+        };
+        self.words_and_phrases().flat_map(pieces).filter(|(string, _)| match self.tokens {
             None => !string.chars().all(is_punctuation),
             Some(tokens) => !tokens.within(self.range(string)).is_empty(),
-        });
-        // Words that are too short for n-grams.
-        let has_tokens = self.tokens.is_some_and(|tokens| !tokens.ranges.is_empty());
-        if strings.is_empty() && has_tokens {
-            strings.push((self.text, true));
-        }
-        strings
+        })
     }
 
     /// The parts of a word that are words, too; none if it has one part.
-    fn parts(&self, word: &'a str) -> Vec<&'a str> {
-        let Some(tokens) = self.tokens else { return parts_of(word) };
+    fn parts(&self, word: &'a str) -> Box<dyn Iterator<Item = &'a str> + '_> {
+        let Some(tokens) = self.tokens else { return Box::new(parts_of(word)) };
         match tokens.within(self.range(word)) {
-            [_, _, ..] if tokens.overlap => Vec::new(),
-            found @ [_, _, ..] => found.iter().filter_map(|range| self.text.get(range.clone())).collect(),
-            _ => Vec::new(),
+            found @ [_, _, ..] if !tokens.overlap => {
+                Box::new(found.iter().filter_map(|range| self.text.get(range.clone())))
+            }
+            _ => Box::new(std::iter::empty()),
         }
     }
 }
@@ -128,6 +138,8 @@ impl<'a> Typed<'a> {
 /// there already: FTS5 would find each of their places again. With `prefix` the last word also matches its continuations.
 /// `tokenize` gives the tokens of the text in a table; without it, no tokenizer makes a word of punctuation alone.
 ///
+/// Time is linear in the text. Checkpoints check for interrupts.
+///
 /// # Errors
 /// Errors of `tokenize`.
 pub fn match_query(
@@ -136,69 +148,86 @@ pub fn match_query(
     prefix: bool,
     tokenize: Option<impl FnOnce(&str) -> Result<Tokens>>,
 ) -> Result<String> {
-    // 1. Words and phrases.
+    // 1. Words and phrases. Those that are too short for n-grams are one phrase.
     let text = text.replace('\0', " ");
     let tokens = tokenize.map(|tokenize| tokenize(&text)).transpose()?;
     let typed = Typed { text: &text, tokens: tokens.as_ref() };
-    let strings = typed.strings();
+    let has_tokens = tokens.as_ref().is_some_and(|tokens| !tokens.ranges.is_empty());
+    let whole = (has_tokens && typed.strings().next().is_none()).then_some((&*text, true));
+    let mut strings = typed.strings().chain(whole).peekable();
     // 2. Their strings, each once, and whether a string may be the beginning of a word. Only the last word can go on.
-    let last = strings.len();
-    let mut parts: Vec<(String, bool)> = Vec::new();
-    for (number, (string, is_phrase)) in (1..).zip(strings) {
-        let goes_on = prefix && number == last && !is_phrase;
-        let mut pieces = if words == Words::Any && !is_phrase { typed.parts(string) } else { Vec::new() };
-        let last_piece = pieces.pop().map(|piece| (piece, goes_on));
-        let pieces = pieces.into_iter().map(|piece| (piece, false));
-        // Two quotes are one that the tokenizer gets.
-        let inside = |string: &str| match tokens {
-            Some(_) => string.replace('"', "\"\""),
-            None => string.replace(is_quote, " ").trim().to_owned(),
-        };
-        let all = std::iter::once((string, goes_on)).chain(pieces).chain(last_piece);
-        parts.extend(all.map(|(string, goes_on)| (inside(string), goes_on)));
+    let (mut known, mut parts, mut ticks) = (HashSet::new(), Vec::new(), Ticks::default());
+    'text: while let Some((string, is_phrase)) = strings.next() {
+        let goes_on = prefix && strings.peek().is_none() && !is_phrase;
+        let has_parts = words == Words::Any && !is_phrase;
+        let mut pieces = has_parts.then(|| typed.parts(string)).into_iter().flatten().peekable();
+        let mut next = Some((string, goes_on));
+        while let Some((string, goes_on_here)) = next {
+            ticks.add(STRING_COST + CHAR_COST * string.len());
+            // Two quotes are one that the tokenizer gets.
+            let (inside, key) = if tokens.is_some() {
+                (string.replace('"', "\"\""), string.to_owned())
+            } else {
+                let inside = string.replace(is_quote, " ").trim().to_owned();
+                let key = inside.to_lowercase();
+                (inside, key)
+            };
+            if known.insert((key, goes_on_here)) {
+                parts.push(format!("\"{inside}\"{}", if goes_on_here { "*" } else { "" }));
+            }
+            if parts.len() == MAX_WORDS {
+                break 'text;
+            }
+            next = pieces.next().map(|piece| (piece, goes_on && pieces.peek().is_none()));
+        }
     }
-    let mut known = HashSet::new();
-    let key = |string: &String| if tokens.is_some() { string.clone() } else { string.to_lowercase() };
-    parts.retain(|(string, goes_on)| known.insert((key(string), *goes_on)));
-    parts.truncate(MAX_WORDS);
     // 3. The query. Without AND between them FTS5 ignores strings that its tokenizer finds empty.
-    if parts.is_empty() {
-        return Ok(NOTHING.to_owned());
-    }
-    let quoted =
-        |(string, goes_on): (String, bool)| format!("\"{string}\"{}", if goes_on { "*" } else { "" });
     let separator = match words {
         Words::Any => " OR ",
         Words::All => " ",
     };
-    Ok(parts.into_iter().map(quoted).collect::<Vec<_>>().join(separator))
+    Ok(if parts.is_empty() { NOTHING.to_owned() } else { parts.join(separator) })
+}
+
+/// The parts of a text between the characters that separate them.
+fn split(text: &str, separates: fn(char) -> bool) -> impl Iterator<Item = &str> {
+    let mut ticks = Ticks::default();
+    let separates = move |c| {
+        ticks.add(CHAR_COST);
+        separates(c)
+    };
+    text.split(separates).filter(|part| !part.is_empty())
 }
 
 /// The parts of a word with punctuation; none if it has one part. Symbols are parts, too, if punctuation separates them.
-fn parts_of(word: &str) -> Vec<&str> {
-    let split = |separates: fn(char) -> bool| -> Vec<&str> {
-        let parts: Vec<&str> = word.split(separates).filter(|part| !part.is_empty()).collect();
-        if parts.len() < 2 { Vec::new() } else { parts }
+fn parts_of(word: &str) -> impl Iterator<Item = &str> {
+    let several = |separates: fn(char) -> bool| {
+        split(word, separates).nth(1).map(|_| split(word, separates)).into_iter().flatten()
     };
-    let words = split(joins_words);
-    let symbols = split(is_punctuation).into_iter().filter(|part| !words.contains(part));
-    symbols.chain(words.iter().copied()).collect()
+    let words: HashSet<&str> = several(joins_words).collect();
+    several(is_punctuation).filter(move |part| !words.contains(part)).chain(several(joins_words))
 }
 
-/// The phrase that a text begins with, and the rest. Its last quote ends a word; its first one is at the beginning of one.
-fn leading_phrase(text: &str) -> Option<(&str, &str)> {
+/// The text after the quote that it begins with.
+fn opened_phrase(text: &str) -> Option<&str> {
     let mut chars = text.trim_start_matches(['(', '[', '{']).chars();
     let open = chars.next().filter(|first| is_quote(*first))?;
     let inner = chars.as_str();
     // French has spaces between marks and words.
-    if inner.starts_with(char::is_whitespace) && !matches!(open, '\u{ab}' | '\u{bb}') {
-        return None;
-    }
-    let ends = |(at, mark): &(usize, &str)| !inner[at + mark.len()..].starts_with(char::is_alphanumeric);
-    let (end, mark) = inner.match_indices(is_quote).find(ends)?;
-    let phrase = &inner[..end];
-    let has_words = !phrase.chars().all(|c| is_quote(c) || is_punctuation(c));
-    has_words.then_some((phrase, &inner[end + mark.len()..]))
+    let is_mark = inner.starts_with(char::is_whitespace) && !matches!(open, '\u{ab}' | '\u{bb}');
+    (!is_mark).then_some(inner)
+}
+
+/// The next quote from this byte on that ends a word; without one a place behind every text.
+fn closing_quote(text: &str, from: usize) -> Range<usize> {
+    let mut ticks = Ticks::default();
+    let is_any = |c| {
+        ticks.add(CHAR_COST);
+        is_quote(c)
+    };
+    let place = |(at, mark): (usize, &str)| from + at..from + at + mark.len();
+    let ends = |place: &Range<usize>| !text[place.end..].starts_with(char::is_alphanumeric);
+    text[from..].match_indices(is_any).map(place).find(ends).unwrap_or(usize::MAX..usize::MAX)
 }
 
 /// Double quotes: straight, typographic and French ones.

@@ -1,11 +1,13 @@
 //! Features against formulas over all places; queries against a table of meanings.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::cell::Cell;
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::query::NOTHING;
 use super::{MAX_WORDS, *};
-use crate::base::Result;
+use crate::base::{Error, Result, stoppable};
 use crate::math::Random;
 
 /// No table.
@@ -273,19 +275,6 @@ fn words_are_strings_of_fts5() {
 
 #[test]
 fn what_a_table_keeps_is_searched_and_what_it_splits_is_split() {
-    // Tokens are the runs of these characters; n-grams have three characters.
-    let tokens = |kept: &'static str| {
-        move |text: &str| {
-            let mut ranges: Vec<Range<usize>> = Vec::new();
-            for (at, c) in text.char_indices().filter(|(_, c)| c.is_alphanumeric() || kept.contains(*c)) {
-                match ranges.last_mut().filter(|last| last.end == at) {
-                    Some(last) => last.end += c.len_utf8(),
-                    None => ranges.push(at..at + c.len_utf8()),
-                }
-            }
-            Ok(Tokens::new(ranges))
-        }
-    };
     for (kept, text, words, query) in [
         ("", "C++ _x_ 🙂", Words::Any, r#""C++" OR "_x_""#),
         ("+🙂", "C++ red_x 🙂🙂", Words::Any, r#""C++" OR "red_x" OR "red" OR "x" OR "🙂🙂""#),
@@ -297,12 +286,96 @@ fn what_a_table_keeps_is_searched_and_what_it_splits_is_split() {
         ("", "Red red", Words::Any, r#""Red" OR "red""#),
         ("", "+ -", Words::Any, NOTHING),
     ] {
-        assert_eq!(match_query(text, words, false, Some(tokens(kept))).unwrap(), query, "{text}");
+        assert_eq!(match_query(text, words, false, Some(tokenizer(kept, false))).unwrap(), query, "{text}");
     }
-    let grams = |text: &str| Ok(Tokens::new((3..=text.len()).map(|end| end - 3..end).collect()));
     for (text, query) in
         [("a-bc de, \"fgh\"", r#""a-bc" OR "de," OR "fgh""#), ("ab cd", r#""ab cd""#), ("ab", NOTHING)]
     {
-        assert_eq!(match_query(text, Words::Any, false, Some(grams)).unwrap(), query, "{text}");
+        assert_eq!(match_query(text, Words::Any, false, Some(tokenizer("", true))).unwrap(), query, "{text}");
     }
+}
+
+/// A tokenizer: runs of letters, digits and `kept`, or trigrams.
+fn tokenizer(kept: &'static str, is_grams: bool) -> impl Fn(&str) -> Result<Tokens> {
+    move |text: &str| {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        if is_grams {
+            let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            ranges.extend(places.windows(4).map(|places| places[0]..places[3]));
+            return Ok(Tokens::new(ranges));
+        }
+        for (at, c) in text.char_indices().filter(|(_, c)| c.is_alphanumeric() || kept.contains(*c)) {
+            match ranges.last_mut().filter(|last| last.end == at) {
+                Some(last) => last.end += c.len_utf8(),
+                None => ranges.push(at..at + c.len_utf8()),
+            }
+        }
+        Ok(Tokens::new(ranges))
+    }
+}
+
+type Tokenizer = dyn Fn(&str) -> Result<Tokens>;
+
+/// Counted in checkpoints, which tests reach with each amount of work.
+#[test]
+fn work_is_linear_in_the_text_and_stops_at_checkpoints() {
+    let patterns = [
+        "\"a\"a",
+        " \"a\"a",
+        "a,",
+        "\"",
+        "\" ",
+        "(",
+        "( ",
+        "(\"",
+        "\"(",
+        " [\"a",
+        "\u{ab}",
+        "\u{ab} ",
+        "\",\"a",
+        "é",
+        "🙂,",
+        "+,",
+        "\0",
+        "\u{200b}a",
+        "\"a b\" ",
+        "1 ",
+        "a",
+        "", // the last one: numbers
+    ];
+    let text = |pattern: &str, bytes: usize| match pattern {
+        "" => (0..bytes / 5).map(|number| number.to_string()).collect::<Vec<_>>().join(","),
+        pattern => pattern.repeat(bytes / pattern.len()),
+    };
+    // Checkpoints until the end, or until the limit, at which the call is interrupted.
+    let run = |text: &str, words, tokenize: Option<&Tokenizer>, limit: usize| {
+        let count = Rc::new(Cell::new(0));
+        let counter = Rc::clone(&count);
+        let check = move || {
+            counter.set(counter.get() + 1);
+            if counter.get() > limit { Err(Error::Interrupted) } else { Ok(()) }
+        };
+        let outcome = stoppable(Rc::new(check), || match_query(text, words, true, tokenize));
+        (outcome, count.get())
+    };
+    let (runs, grams, quotes) = (tokenizer("", false), tokenizer("", true), tokenizer("\" ", false));
+    let tokenizers: [Option<&Tokenizer>; 4] = [None, Some(&runs), Some(&grams), Some(&quotes)];
+    let mut walked = 0;
+    for pattern in patterns {
+        let texts = [1 << 14, 1 << 15].map(|bytes| text(pattern, bytes));
+        for (words, tokenize) in
+            [Words::Any, Words::All].into_iter().flat_map(|words| tokenizers.map(|one| (words, one)))
+        {
+            let [(_, once), (query, twice)] =
+                [0, 1].map(|which| run(&texts[which], words, tokenize, usize::MAX));
+            query.unwrap();
+            assert!(twice as f64 <= 2.4 * once as f64 + 50.0, "{pattern:?}: {once} and {twice}");
+            for limit in [0, once / 2] {
+                let (outcome, count) = run(&texts[0], words, tokenize, limit);
+                assert!(matches!(outcome, Err(Error::Interrupted)) && count == limit + 1, "{pattern:?}");
+            }
+            walked += 1;
+        }
+    }
+    assert_eq!(walked, patterns.len() * 8);
 }

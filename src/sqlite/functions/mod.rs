@@ -47,7 +47,7 @@ pub const SCALARS: &[&[&ScalarFunction]] = &[
     #[cfg(feature = "plots")]
     &[&plot::PLOT, &report::REPORT],
     #[cfg(feature = "search")]
-    &[&fts::FTS, &fts::FTS_NAMES, &fts::FTS_QUERY],
+    &[&fts::FTS, &fts::FTS_NAMES, &fts::FTS_QUERY, &fts::FTS_QUERY_FOR],
 ];
 
 /// Every table-valued function.

@@ -7,7 +7,7 @@
 #![allow(unsafe_code, reason = "auxiliary functions of FTS5 are C functions")]
 
 use std::any::Any;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,7 +15,7 @@ use std::ptr::{null, null_mut};
 
 use rusqlite::{Connection, ffi};
 
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, Ticks};
 use crate::search::text::Hit;
 use crate::sqlite::glue::sql;
 
@@ -24,6 +24,9 @@ const MAX_HITS: usize = 1 << 25;
 
 /// More tokens than a text can have.
 const MOST_TOKENS: i64 = c_int::MAX as i64;
+
+/// Work, for [`Ticks`], of a token.
+const TOKEN_COST: usize = 50;
 
 /// The column after the last one; the size of a text that the table does not know.
 const UNKNOWN: c_int = -1;
@@ -83,7 +86,7 @@ pub fn register(
 /// A text whose tokens are wanted. Only [`tokens`] can give it to the auxiliary function: it is a pointer of this type.
 struct Wanted<'a> {
     text: &'a str,
-    found: Vec<Range<c_int>>,
+    found: Result<Vec<Range<usize>>>,
 }
 
 const WANTED: &CStr = c"ltr_fts_text";
@@ -91,9 +94,9 @@ const WANTED: &CStr = c"ltr_fts_text";
 /// Where a table finds tokens in a text. `select` calls the auxiliary function in one row, with its parameter.
 ///
 /// # Errors
-/// Errors of SQLite.
+/// Errors of SQLite and of the tokenizer.
 pub fn tokens(connection: &Connection, select: &str, text: &str) -> Result<Vec<Range<usize>>> {
-    let mut wanted = Wanted { text, found: Vec::new() };
+    let mut wanted = Wanted { text, found: Ok(Vec::new()) };
     // SAFETY: an open connection, on its thread. The statement ends before `wanted` does.
     let problem = unsafe {
         let database = connection.handle();
@@ -103,33 +106,34 @@ pub fn tokens(connection: &Connection, select: &str, text: &str) -> Result<Vec<R
             ffi::sqlite3_bind_pointer(statement, 1, (&raw mut wanted).cast(), WANTED.as_ptr(), None);
             code = ffi::sqlite3_step(statement);
         }
-        let is_done = matches!(code, ffi::SQLITE_ROW | ffi::SQLITE_DONE);
-        let message = || CStr::from_ptr(ffi::sqlite3_errmsg(database)).to_string_lossy().into_owned();
-        let problem = (!is_done).then(message);
+        let problem = match code {
+            ffi::SQLITE_ROW | ffi::SQLITE_DONE => None,
+            ffi::SQLITE_INTERRUPT => Some(Error::Interrupted),
+            _ => Some(Error::Host(
+                CStr::from_ptr(ffi::sqlite3_errmsg(database)).to_string_lossy().into_owned(),
+            )),
+        };
         ffi::sqlite3_finalize(statement);
         problem
     };
-    let index = |at: c_int| usize::try_from(at).unwrap_or(0);
-    match problem {
-        None => Ok(wanted.found.into_iter().map(|range| index(range.start)..index(range.end)).collect()),
-        Some(problem) => Err(Error::Host(problem)),
-    }
+    let found = wanted.found?;
+    problem.map_or(Ok(found), Err)
 }
 
 /// Answers a call of [`tokens`]; `false` for another call.
 ///
 /// # Safety
 /// FTS5 gave so many values for the running call.
-pub unsafe fn answer(row: Match<'_>, count: c_int, values: *mut *mut ffi::sqlite3_value) -> Result<bool> {
+pub unsafe fn answer(row: Match<'_>, count: c_int, values: *mut *mut ffi::sqlite3_value) -> bool {
     if count != 1 {
-        return Ok(false);
+        return false;
     }
     // SAFETY: as above; a pointer of this type is that of `tokens`, which waits for the answer.
     let wanted =
         unsafe { ffi::sqlite3_value_pointer(*values, WANTED.as_ptr()).cast::<Wanted<'_>>().as_mut() };
-    let Some(wanted) = wanted else { return Ok(false) };
-    wanted.found = row.tokens_of(wanted.text)?;
-    Ok(true)
+    let Some(wanted) = wanted else { return false };
+    wanted.found = row.tokens_of(wanted.text);
+    true
 }
 
 /// A match: the current row of a full-text query.
@@ -226,8 +230,11 @@ unsafe extern "C" fn on_row<F: FnMut(Match<'_>) -> Result<()>>(
     callback.run(|body| body(Match { api, context, call: PhantomData }))
 }
 
+/// What [`on_token`] collects.
+type Found = (Vec<Range<usize>>, Ticks);
+
 /// # Safety
-/// `data` is a `Vec<Range<c_int>>`.
+/// `data` is a `Callback<Found>`.
 unsafe extern "C" fn on_token(
     data: *mut c_void,
     _: c_int,
@@ -237,8 +244,18 @@ unsafe extern "C" fn on_token(
     end: c_int,
 ) -> c_int {
     // SAFETY: as above.
-    unsafe { (*data.cast::<Vec<Range<c_int>>>()).push(start..end) };
-    ffi::SQLITE_OK
+    let callback = unsafe { &mut *data.cast::<Callback<'_, Found>>() };
+    callback.run(|(tokens, ticks)| {
+        ticks.add(TOKEN_COST);
+        let index =
+            |at: c_int| usize::try_from(at).map_err(|_| no_tokens("the tokenizer gives a negative position"));
+        tokens.push(index(start)?..index(end)?);
+        Ok(())
+    })
+}
+
+fn no_tokens(problem: &str) -> Error {
+    Error::Host(format!("FTS5 cannot split the text into words: {problem}"))
 }
 
 impl Match<'_> {
@@ -288,11 +305,22 @@ impl Match<'_> {
     }
 
     /// Where the tokens of a text begin and end, by the tokenizer of the table.
-    pub fn tokens_of(&self, text: &str) -> Result<Vec<Range<c_int>>> {
-        let mut tokens: Vec<Range<c_int>> = Vec::new();
-        let data = (&raw mut tokens).cast::<c_void>();
-        checked(call!(self.xTokenize(text.as_ptr().cast(), text.len() as c_int, data, Some(on_token))))?;
-        Ok(tokens)
+    ///
+    /// Tokenizers get what FTS5 gives them: text that is not empty, has no zero byte, and ends with one. Older ones read the
+    /// first byte before they look at the length.
+    pub fn tokens_of(&self, text: &str) -> Result<Vec<Range<usize>>> {
+        let mut found = Found::default();
+        if text.is_empty() {
+            return Ok(found.0);
+        }
+        let length =
+            c_int::try_from(text.len()).map_err(|_| no_tokens("it has more than 2147483647 bytes"))?;
+        let text = CString::new(text).map_err(|_| no_tokens("it has a zero byte"))?;
+        let mut callback = Callback { body: &mut found, outcome: Ok(()), panic: None };
+        let data = (&raw mut callback).cast::<c_void>();
+        let code = call!(self.xTokenize(text.as_ptr(), length, data, Some(on_token)));
+        callback.end(code)?;
+        Ok(found.0)
     }
 
     /// Calls `body` with each row of the table that has a term.

@@ -15,6 +15,7 @@
 #![allow(unsafe_code, reason = "auxiliary functions of FTS5 are C functions")]
 mod api;
 
+use std::borrow::Cow;
 use std::ffi::c_int;
 
 use rusqlite::functions::FunctionFlags;
@@ -22,7 +23,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 use serde_json::json;
 
-use crate::base::{Error, Result, Ticks, shorten};
+use crate::base::{Error, Memory, Reservation, Result, Ticks, bytes_of, shorten};
 use crate::search::text::{Counts, Found, Hit, Statistics, Tokens, feature_names, match_query};
 use crate::sqlite::glue::guard::guard;
 use crate::sqlite::glue::{
@@ -41,9 +42,15 @@ pub const FTS: ScalarFunction = ScalarFunction::new("ltr_fts", "fts_table", outs
 /// The definition of `ltr_fts_names`.
 pub const FTS_NAMES: ScalarFunction = ScalarFunction::new("ltr_fts_names", "fts_table", names);
 
-/// The definition of `ltr_fts_query`.
+/// The definitions of `ltr_fts_query`. With options it may read a table.
 pub const FTS_QUERY: ScalarFunction =
-    ScalarFunction::new("ltr_fts_query", "text [, options]", query).with_flags(PURE);
+    ScalarFunction::new("ltr_fts_query", QUERY_PARAMETERS, query).with_flags(PURE).taking(&[1]);
+
+/// See [`FTS_QUERY`].
+pub const FTS_QUERY_FOR: ScalarFunction =
+    ScalarFunction::new("ltr_fts_query", QUERY_PARAMETERS, query).taking(&[2]);
+
+const QUERY_PARAMETERS: &str = "text [, options]";
 
 /// Adds `ltr_fts` to FTS5. The state remembers why it failed.
 pub fn register(connection: &Connection, state: &State) {
@@ -119,27 +126,29 @@ fn find_table(connection: &Connection, table: &str) -> Result<(TableName, Vec<St
 
 fn query(call: &ScalarCall<'_>) -> Result<Output> {
     let text = match call.argument(0) {
-        Some(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-        Some(ValueRef::Integer(number)) => number.to_string(),
-        Some(ValueRef::Real(number)) => number.to_string(),
-        Some(ValueRef::Null) | None => String::new(),
+        Some(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => String::from_utf8_lossy(bytes),
+        Some(ValueRef::Integer(number)) => number.to_string().into(),
+        Some(ValueRef::Real(number)) => number.to_string().into(),
+        Some(ValueRef::Null) | None => Cow::default(),
     };
     let given = call.argument(1).filter(|value| *value != ValueRef::Null);
     let given = given.map(|value| text_argument("options", value)).transpose()?;
     let options = options::parse(given.as_deref(), Use::FtsQuery)?;
     let words = options.choice("words")?.unwrap_or_default();
-    // A lock at load time can have hidden FTS5; the statements that follow use it.
-    if !matches!(call.state.fts5(), Some(Ok(()))) {
-        call.with_connection(|connection| {
-            try_again(connection, call.state);
-            Ok(())
-        })?;
-    }
-    let tokenize = options
-        .text("table")
-        .map(|table| move |text: &str| call.with_connection(|connection| tokens(connection, table, text)));
-    Ok(Output::Text(match_query(&text, words, options.flag("prefix"), tokenize)?))
+    let table = options.text("table");
+    let bytes = (text.len() as u64).saturating_mul(if table.is_some() { TABLE_BYTES } else { TEXT_BYTES });
+    let _memory = Memory::default().reserve(bytes, "the words of the text", "give a shorter text")?;
+    call.with_connection(|connection| {
+        // A lock at load time can have hidden FTS5; the statements that follow use it.
+        try_again(connection, call.state);
+        let tokenize = table.map(|table| |text: &str| tokens(connection, table, text));
+        Ok(Output::Text(match_query(&text, words, options.flag("prefix"), tokenize)?))
+    })
 }
+
+/// Bytes that a query takes for each byte of its text: copies of the text, and strings of the query. With a table also tokens.
+const TEXT_BYTES: u64 = 32;
+const TABLE_BYTES: u64 = 64;
 
 /// The tokens of a text in a table. A table without rows has none.
 fn tokens(connection: &Connection, table: &str, text: &str) -> Result<Tokens> {
@@ -154,8 +163,14 @@ fn tokens(connection: &Connection, table: &str, text: &str) -> Result<Tokens> {
 /// Work, for [`Ticks`], of reading a row of the index.
 const ROW_COST: usize = 200;
 
-/// Hits of a row above which its features check for interrupts.
-const MANY_HITS: usize = 10_000;
+/// Work, for [`Ticks`], of looking up a term in the index.
+const TERM_COST: usize = 10_000;
+
+/// Hits of a row, and terms of its columns, above which its features check for interrupts.
+const MANY: usize = 10_000;
+
+/// Bytes for each term and column.
+const TERM_BYTES: usize = 32;
 
 /// What the table stores about the places of terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,6 +189,7 @@ struct Kept {
     covered: Vec<bool>,
     features: Vec<f64>,
     bytes: Vec<u8>,
+    _memory: Reservation,
 }
 
 /// `ltr_fts`, called by FTS5.
@@ -191,7 +207,7 @@ pub unsafe extern "C" fn ltr_fts(
     let row = unsafe { Match::new(api, context) };
     let body = || {
         // SAFETY: FTS5 gave so many values.
-        if unsafe { api::answer(row, arguments, values) }? {
+        if unsafe { api::answer(row, arguments, values) } {
             return Ok(());
         }
         if arguments > 0 {
@@ -201,7 +217,7 @@ pub unsafe extern "C" fn ltr_fts(
         let make = || with_checks(result, || Kept::new(row));
         row.with_kept(make, |kept| {
             kept.read(row)?;
-            if kept.hits.len() > MANY_HITS {
+            if kept.hits.len().max(kept.covered.len()) > MANY {
                 with_checks(result, || {
                     kept.compute();
                     Ok(())
@@ -250,11 +266,15 @@ impl Kept {
                 "the row is no match: the statement has no MATCH, or an OR beside it".to_owned(),
             ));
         }
+        let bytes = bytes_of::<[u8; TERM_BYTES]>(n_terms.saturating_mul(n_columns));
+        let memory =
+            Memory::default().reserve(bytes, "the terms of the query", "use fewer words in MATCH")?;
         let sizes: Vec<u32> = (0..n_terms).map(|term| row.size(term)).collect::<Result<_>>()?;
         // 1. Rows that have each term, in any column and in each.
         let (mut having, mut having_in) = (vec![0; n_terms], vec![0; n_terms * n_columns]);
         let (mut detail, mut ticks) = (Detail::Places, Ticks::default());
         for term in (0..n_terms).filter(|term| sizes[*term] > 0) {
+            ticks.add(TERM_COST);
             let having_in = &mut having_in[term * n_columns..][..n_columns];
             row.each_row_with(term, |row| {
                 ticks.add(ROW_COST);
@@ -285,6 +305,7 @@ impl Kept {
             covered: vec![false; n_columns * n_terms],
             features: Vec::new(),
             bytes: Vec::new(),
+            _memory: memory,
         })
     }
 
@@ -334,6 +355,6 @@ fn detail_of(row: Match<'_>) -> Result<Detail> {
 fn gap(row: Match<'_>) -> Result<u32> {
     let tokens = row.tokens_of("abcdefgh")?;
     let [first, second, ..] = tokens.as_slice() else { return Ok(0) };
-    let overlap = 0 <= first.start && first.start < second.start && second.start < first.end;
+    let overlap = first.start < second.start && second.start < first.end;
     Ok(if overlap { (first.end - first.start) as u32 } else { 0 })
 }
