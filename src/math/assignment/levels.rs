@@ -7,7 +7,12 @@
 
 use super::paths::{NONE, maximize};
 use super::tournament::Groups;
-use super::{Workspace, order, padded, support, write_profits};
+use crate::math::order;
+
+use super::{
+    Workspace,
+    ranking::{padded, support, write_profits},
+};
 use crate::base::checkpoint;
 
 /// Documents grouped by b.
@@ -190,6 +195,7 @@ pub fn maximize_in_blocks(
 
 #[cfg(test)]
 mod tests {
+    use super::ranking::{padded, support, write_profits};
     use super::*;
     use crate::math::Random;
 

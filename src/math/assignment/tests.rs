@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::ranking::{Method, support};
 use super::*;
 
 /// The largest sum over all ways to give every row a column of its own.

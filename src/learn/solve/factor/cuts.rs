@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Factorization, HalfStep, MOST_USER_PLANES, UserLoss};
+use super::{Factorization, HalfStep, UserLoss, factorization::MOST_USER_PLANES};
 use crate::base::parallel;
 use crate::math::{Objective, Planes, axpy, dot, sort_indices};
 
@@ -357,6 +357,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use super::factorization::MOST_USER_PLANES;
     use super::*;
     use crate::cost::loss::QueryLoss;
 
