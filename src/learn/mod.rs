@@ -2,6 +2,8 @@
 
 pub mod fit;
 pub mod kernel;
+mod query_rows;
+mod scorer;
 pub mod smoothing;
 pub mod solve;
 pub mod space;

@@ -7,6 +7,7 @@
 
 mod def;
 pub mod list;
+mod logistic_tiles;
 mod loss;
 pub mod pair;
 mod table;

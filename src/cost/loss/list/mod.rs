@@ -6,7 +6,9 @@
 
 mod checks;
 pub mod cs_list_mle;
+mod cs_list_mle_costs;
 mod direct;
+mod direct_query;
 mod lambda_rank;
 mod list_mle;
 mod list_net;

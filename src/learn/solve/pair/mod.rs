@@ -28,12 +28,13 @@
 //! P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g - t|^2 / (4 lambda)
 //! ```
 //!
-//! `newton` is Newton's method on scores: a pass over all pairs reads no feature and stores nothing per pair. `dual`
-//! has ADMM, which stores a number per pair. For any solver, `reduce` shrinks problems with fewer documents than
+//! `newton` is Newton's method on scores: a pass over all pairs reads no feature and stores nothing per pair. `admm`
+//! stores a number per pair. For any solver, `reduce` shrinks problems with fewer documents than
 //! features, and `psi` solves the nonconvex psi loss by a sequence of hinge problems.
 
+pub mod admm;
+mod admm_pairs;
 mod block;
-pub mod dual;
 mod newton;
 mod problem;
 mod psi;
@@ -42,8 +43,8 @@ mod reduce;
 mod tests;
 mod weights;
 
+pub use admm::ADMM;
 pub use block::PairBlock;
-pub use dual::ADMM;
 pub use newton::{
     AskHinge, NEWTON, NEWTON_ON_PAIRS, RemoteProblem, hinge_origin, hinge_origin_len, hinge_sums,
     hinge_sums_len, hinge_sums_pairs, largest_chunk_count, product_bytes, solve_hinge,

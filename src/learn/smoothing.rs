@@ -18,15 +18,13 @@
 //! from q0 to all training queries or a multiple of it, or that median times n^(-1 / (6 + 2p)) for n training queries and p query features: the
 //! rate of theorem 1, whose constant is the median.
 
-mod query_rows;
-
 use serde::{Deserialize, Serialize};
 
 use crate::base::named;
 use crate::data::Separation;
 use crate::math::{compare, keep_smallest, median};
 
-pub use query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
+pub use super::query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
 
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,7 +194,7 @@ impl Smoothing {
     }
 
     /// Keeps those of the pairs of index and distance that count for the target, nearest first.
-    fn keep_nearest(&self, near: &mut Vec<(usize, f64)>, target: Target) {
+    pub(super) fn keep_nearest(&self, near: &mut Vec<(usize, f64)>, target: Target) {
         let count = self.neighbors_for(target);
         if !self.joins_ties || count >= near.len() {
             return keep_smallest(near, count);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Form, Map, Space, WeightsOf};
+use super::space::{Form, Map, Space, WeightsOf};
 use crate::base::{Control, Result, require};
 use crate::data::{Documents, Matrix, Scaling, VALUE_COST};
 use crate::learn::kernel::{Basis, Kernel};

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::Direct;
+use super::direct::Direct;
 use crate::base::{Error, Result};
 use crate::cost::loss::QueryLoss;
 use crate::cost::loss::list::measure::Measure;

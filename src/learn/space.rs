@@ -9,8 +9,6 @@
 //! function with 2 lambda, and its scores are centered. Other kernels become linear by a map of documents or of pairs
 //! (`kernel`). The weights of a function are then coefficients of the map's pivots.
 
-mod scorer;
-
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -25,7 +23,7 @@ use crate::learn::solve::{PairBlock, PairWeighting};
 use crate::math::{TILE, are_bounded, dot, sort_indices};
 use crate::trees::Forest;
 
-pub use scorer::{AnySpace, Member, Scorer, SumSpace, Summand};
+pub use super::scorer::{AnySpace, Member, Scorer, SumSpace, Summand};
 
 /// What a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,10 +76,10 @@ pub enum WeightsOf<'a> {
 /// A space of functions of scaled documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {
-    width: usize,
+    pub(super) width: usize,
     /// What its functions take.
     pub form: Form,
-    map: Map,
+    pub(super) map: Map,
 }
 
 /// What a document of a query is compared with.
@@ -96,7 +94,7 @@ pub enum Opponents {
 
 /// The map that makes functions linear.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-enum Map {
+pub(super) enum Map {
     /// The documents themselves.
     Linear,
     /// A kernel of documents.
@@ -288,7 +286,7 @@ impl Space {
 
     /// Whether the kernels of fitted functions are found together with those of another space: the same documents and the
     /// same kernel, but for parameters.
-    fn has_basis_of(&self, other: &Self) -> bool {
+    pub(super) fn has_basis_of(&self, other: &Self) -> bool {
         let (Map::Fitted(basis), Map::Fitted(other)) = (&self.map, &other.map) else { return false };
         basis.kernel.def.name == other.kernel.def.name && basis.points == other.points
     }
