@@ -6,8 +6,6 @@ use super::features::{CategoryValues, Features};
 use crate::base::{Error, Result};
 use crate::data::{self, Id, QueryValue, is_weight};
 
-pub(super) use super::needs::Needs;
-
 /// The name of a data set in messages.
 pub(super) const SOURCE: &str = "Dataset";
 

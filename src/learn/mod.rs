@@ -2,8 +2,6 @@
 
 pub mod fit;
 pub mod kernel;
-mod query_rows;
-mod scorer;
 pub mod smoothing;
 pub mod solve;
 pub mod space;

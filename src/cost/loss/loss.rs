@@ -62,6 +62,11 @@ impl ListLoss {
     }
 }
 
+/// Least squares on the labels, with default parameters.
+pub fn least_squares() -> ListLoss {
+    ListLoss::new(&super::list::SQUARED, Params::default(), Arc::new(super::list::Squared::DEFAULT))
+}
+
 impl LossDef {
     fn reads(&self, option: &str) -> bool {
         self.parameters.contains(&option) || option == SEED

@@ -15,6 +15,6 @@ mod table;
 pub use def::{
     ListwiseLoss, LossDef, LossKind, MakeListwise, PairDef, PairLoss, Quadratic, QueryLoss, Shape,
 };
-pub use loss::{ListLoss, Loss};
+pub use loss::{ListLoss, Loss, least_squares};
 pub use pair::{HINGE, LOGISTIC, PSI, PairWeights, SQUARED_HINGE, pair_count, pair_normalizer};
-pub use table::{LOSSES, NAMES, find, least_squares};
+pub use table::{LOSSES, NAMES, find};

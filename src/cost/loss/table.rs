@@ -1,10 +1,8 @@
 //! The table of losses.
 
 use super::def::LossDef;
-use super::loss::ListLoss;
 use super::pair::{HINGE, LOGISTIC, PSI, SQUARED_HINGE};
-use crate::base::{Error, Params, Result, names_of};
-use std::sync::Arc;
+use crate::base::{Error, Result, names_of};
 
 const PAIRWISE: &[&LossDef] = &[&HINGE.def, &PSI.def, &LOGISTIC.def, &SQUARED_HINGE.def];
 
@@ -30,9 +28,4 @@ pub const NAMES: &[&str] = names_of!(LOSSES);
 pub fn find(name: &str) -> Result<&'static LossDef> {
     let known = LOSSES.iter().find(|loss| loss.name == name).copied();
     known.ok_or_else(|| Error::unknown("loss", name, NAMES.iter().copied()))
-}
-
-/// Least squares on the labels, with default parameters.
-pub fn least_squares() -> ListLoss {
-    ListLoss::new(&super::list::SQUARED, Params::default(), Arc::new(super::list::Squared::DEFAULT))
 }

@@ -1,6 +1,5 @@
 //! Declaration of a kernel and of its parameters.
 
-use super::functions::Inner;
 use crate::base::Rule;
 use std::fmt;
 
@@ -70,6 +69,39 @@ impl fmt::Display for Fallback {
             Self::PerVariance(number) => write!(f, "{number} / (total variance of the features)"),
             Self::PerDistance(number) => write!(f, "{number} / (root mean square distance of two documents)"),
             Self::PerFeature(number) => write!(f, "{number} / (number of features)"),
+        }
+    }
+}
+
+/// q(x, z) of two documents: a sum over features, so it is additive over concatenation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inner {
+    /// x.z.
+    Dot,
+    /// |x - z|^2.
+    SquaredDistance,
+    /// |x - z|_1, the sum of absolute differences.
+    Manhattan,
+}
+
+impl Inner {
+    /// What one feature adds to q.
+    #[allow(clippy::inline_always, reason = "part of a loop over features")]
+    #[inline(always)]
+    pub(super) fn term(self, x: f64, z: f64) -> f64 {
+        match self {
+            Self::Dot => x * z,
+            Self::SquaredDistance => (x - z) * (x - z),
+            Self::Manhattan => (x - z).abs(),
+        }
+    }
+
+    /// The distance that q gives; `None` for the dot product.
+    pub fn distance(self, q: f64) -> Option<f64> {
+        match self {
+            Self::Dot => None,
+            Self::SquaredDistance => Some(q.sqrt()),
+            Self::Manhattan => Some(q),
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Options and checks of feature maps and pair maps.
 
-use super::kernel::Kernel;
-use super::landmarks::MEDIAN_DOCUMENTS;
 use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes};
 use crate::math::pivoted::Limits;
 use crate::math::{Gram, cholesky};
 
-// Options and checks of feature maps and pair maps.
-
 /// A negative part above this fraction of the largest diagonal is not rounding.
 const CLEARLY_NEGATIVE: f64 = 1e-6;
+
+/// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
+/// used.
+pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
 
 /// Candidates for each pivot.
 const CANDIDATES_PER_LANDMARK: usize = 4;
@@ -80,14 +80,11 @@ pub fn not_finite() -> Error {
 }
 
 /// A sentence about a negative part that is more than rounding.
-pub fn warning(kernel: &Kernel, negative: f64) -> Option<String> {
+pub fn warning(kernel: &str, negative: f64) -> Option<String> {
     (negative > CLEARLY_NEGATIVE).then(|| {
         format!(
-            "the kernel {} is not positive semidefinite on these documents (by {negative:.2e} of its largest \
-             value); a projection that is was used instead",
-            kernel.def.name
+            "the kernel {kernel} is not positive semidefinite on these documents (by {negative:.2e} of its largest \
+             value); a projection that is was used instead"
         )
     })
 }
-
-// Declaration of a kernel.

@@ -29,8 +29,7 @@ use crate::base::{Error, Result, names_of};
 use crate::math::Gram;
 
 pub use basis::{Basis, SpanFactor};
-pub use def::{Fallback, KernelDef, ParameterDef};
-pub use functions::Inner;
+pub use def::{Fallback, Inner, KernelDef, ParameterDef};
 pub use kernel::{Kernel, KernelSpec};
 pub use landmarks::{Points, sample};
 pub use map::FeatureMap;

@@ -34,7 +34,7 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
     };
     let vectors = vectors_bytes(documents, dim);
     // 2. Its method.
-    let method = (solver.on_pairs().bytes)(problem, dim);
+    let method = solver.pair.map_or(0, |method| (method.bytes)(problem, dim));
     copied.saturating_add(vectors).saturating_add(method)
 }
 
@@ -45,7 +45,8 @@ fn vectors_bytes(documents: usize, dim: usize) -> u64 {
 
 /// Bytes of a solver of a listwise problem.
 pub fn list_bytes(problem: &ListProblem<'_>, solver: &SolverDef) -> u64 {
-    vectors_bytes(problem.documents(), problem.dim()).saturating_add((solver.on_lists().bytes)(problem))
+    let method = solver.list.map_or(0, |method| (method.bytes)(problem));
+    vectors_bytes(problem.documents(), problem.dim()).saturating_add(method)
 }
 
 /// Bytes of the planes of cutting planes.

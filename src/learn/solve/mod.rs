@@ -28,4 +28,4 @@ pub use pair::{
 };
 pub use query_block::QueryBlock;
 pub use solver::{ListMethod, ListPath, PairMethod, PairPath, SolveOptions, SolverDef};
-pub use table::{NAMES, SOLVERS, find, find_stored};
+pub use table::{NAMES, SOLVERS, find};

@@ -2,8 +2,7 @@
 
 use super::list::ListProblem;
 use super::pair::PairProblem;
-use super::table::{AUTO, SOLVERS};
-use crate::base::{Control, Error, Result};
+use crate::base::Control;
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::math::optim::{Solution, StopRule};
 
@@ -25,6 +24,8 @@ pub struct SolverDef {
 pub struct PairMethod {
     /// Supported losses. Psi is supported if the hinge is ([`SolverDef::takes`]).
     pub losses: &'static [PairLoss],
+    /// Whether it sorts the documents of a long query for the hinge, in place of looking at all pairs.
+    pub sorts_hinge: bool,
     /// Solves the problem for each lambda.
     pub path: PairPath,
     /// An upper bound of the bytes that it allocates for a problem with a given number of features, besides the
@@ -59,39 +60,6 @@ impl SolverDef {
             Loss::List(loss) => self.list.is_some_and(|method| method.shapes.contains(&loss.shape())),
         }
     }
-
-    /// Refuses a loss that the solver does not support.
-    ///
-    /// # Errors
-    /// A loss that the solver does not support, with the solvers that support it.
-    pub fn check(&self, loss: &Loss) -> Result<()> {
-        if self.takes(loss) {
-            return Ok(());
-        }
-        let supporting: Vec<&str> =
-            SOLVERS.iter().filter(|solver| solver.takes(loss)).map(|solver| solver.name).collect();
-        Err(Error::Unsupported(format!(
-            "the solver '{}' does not take the loss '{}', which is taken by: {}",
-            self.name,
-            loss.def().name,
-            supporting.join(", ")
-        )))
-    }
-
-    /// Its method for pairwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
-    pub(super) fn on_pairs(&self) -> PairMethod {
-        self.pair.unwrap_or(super::pair::NEWTON_ON_PAIRS)
-    }
-
-    /// Whether it sorts the documents of a long query for the hinge, in place of looking at all pairs.
-    pub fn sorts_pairs(&self) -> bool {
-        [AUTO.name, super::pair::NEWTON.name].contains(&self.name)
-    }
-
-    /// Its method for listwise problems. [`Self::check`] refuses a solver that has none; the default is not used.
-    pub(super) fn on_lists(&self) -> ListMethod {
-        self.list.unwrap_or(super::list::AUTO_ON_LISTS)
-    }
 }
 
 /// The solver and its stop rule.
@@ -109,11 +77,5 @@ impl SolveOptions {
     /// The stop rule.
     pub fn rule(&self) -> StopRule {
         StopRule { tolerance: self.tolerance, max_iterations: self.max_iterations }
-    }
-}
-
-impl Default for SolveOptions {
-    fn default() -> Self {
-        Self { solver: SOLVERS[0], tolerance: 1e-6, max_iterations: 1000 }
     }
 }

@@ -1,7 +1,8 @@
 //! The table of solvers.
 
-use super::solver::SolverDef;
+use super::solver::{ListMethod, PairMethod, SolveOptions, SolverDef};
 use crate::base::{Error, Result, names_of};
+use crate::cost::loss::{ListLoss, Loss, PairLoss, PairWeights};
 
 /// Chooses by the loss and the size of the problem.
 pub(super) const AUTO: SolverDef = SolverDef {
@@ -23,19 +24,8 @@ pub const SOLVERS: &[&SolverDef] = &[
     &super::list::CONSTRAINT_GENERATION,
 ];
 
-/// Name of a solver that was removed.
-const REMOVED: &str = "dual_descent";
-
 /// Names of all solvers, in the order of [`SOLVERS`].
 pub const NAMES: &[&str] = names_of!(SOLVERS);
-
-/// The solver that a stored model names. `dual_descent`, which was removed, is the default (docs/adr/0023-dual-descent.md).
-///
-/// # Errors
-/// An unknown name.
-pub fn find_stored(name: &str) -> Result<&'static SolverDef> {
-    if name == REMOVED { Ok(SOLVERS[0]) } else { find(name) }
-}
 
 /// The solver of this name.
 ///
@@ -44,4 +34,39 @@ pub fn find_stored(name: &str) -> Result<&'static SolverDef> {
 pub fn find(name: &str) -> Result<&'static SolverDef> {
     let known = SOLVERS.iter().find(|solver| solver.name == name).copied();
     known.ok_or_else(|| Error::unknown("solver", name, NAMES.iter().copied()))
+}
+
+/// The method of the solver for this loss of pairs.
+///
+/// # Errors
+/// A loss that the solver does not support, with the solvers that support it.
+pub fn pair_method(solver: &SolverDef, loss: PairLoss) -> Result<PairMethod> {
+    let loss = Loss::Pair(loss, PairWeights::Equal);
+    solver.pair.filter(|_| solver.takes(&loss)).ok_or_else(|| unsupported(solver, &loss))
+}
+
+/// The method of the solver for this loss of lists.
+///
+/// # Errors
+/// See [`pair_method`].
+pub fn list_method(solver: &SolverDef, loss: &ListLoss) -> Result<ListMethod> {
+    let loss = Loss::List(loss.clone());
+    solver.list.filter(|_| solver.takes(&loss)).ok_or_else(|| unsupported(solver, &loss))
+}
+
+fn unsupported(solver: &SolverDef, loss: &Loss) -> Error {
+    let supporting: Vec<&str> =
+        SOLVERS.iter().filter(|solver| solver.takes(loss)).map(|solver| solver.name).collect();
+    Error::Unsupported(format!(
+        "solver '{}' does not support the loss '{}'; use {}",
+        solver.name,
+        loss.def().name,
+        supporting.join(" or ")
+    ))
+}
+
+impl Default for SolveOptions {
+    fn default() -> Self {
+        Self { solver: SOLVERS[0], tolerance: 1e-6, max_iterations: 1000 }
+    }
 }

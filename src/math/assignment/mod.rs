@@ -17,15 +17,20 @@
 //!
 //! Positions without a weight are omitted. No method is known that is nearly linear for all a, b and c.
 
+mod blocks;
+mod dense;
 mod levels;
 mod line;
 mod paths;
+mod profits;
 mod ranking;
 #[cfg(test)]
 mod tests;
 mod tournament;
+mod workspace;
 
-pub use levels::{BlockRanking, maximize_in_blocks};
+pub use blocks::{BlockRanking, maximize_in_blocks};
+pub use dense::maximize;
 pub use line::{best, sort_documents};
-pub use paths::maximize;
-pub use ranking::{Ranking, Workspace};
+pub use ranking::Ranking;
+pub use workspace::Workspace;

@@ -1,48 +1,11 @@
-//! Assignment with maximum profit: each row gets a column of its own.
-//!
-//! ```text
-//! max_pi sum_p E[p, pi(p)],   k rows, l >= k columns
-//! ```
-//!
-//! [`maximize`] takes any matrix. [`Ranking`] takes that of loss-augmented ranking, E_pj = c_p s_j - a_p b_j for
-//! positions p and documents j (Le, Smola, Chapelle, Teo, equation 28). There a, b and c are given before the scores s,
-//! and E has rank two, so faster exact methods exist:
-//!
-//! | method | condition | cost |
-//! |---|---|---|
-//! | `sorted` | c = a | O(l + k log k) |
-//! | `levels` | b has L different values | O(l + k^2 (k + L)) |
-//! | `line` | a = 0, or c = 0, after the first h positions | O(l log l + h^2 l) |
-//! | `dense` | none | O(k^2 l) |
-//!
-//! Positions without a weight are omitted. No method is known that is nearly linear for all a, b and c.
+//! Loss-augmented ranking with one document per position, and the choice of the fastest exact method.
 
-use super::super::order;
-use super::levels::{Heads, Levels};
-use super::line::best;
-use super::line::{Line, Tailed};
-use super::paths::Paths;
-use super::paths::maximize;
-use super::tournament::Tournament;
-use crate::base::checkpoint;
-
-/// The last solution, and buffers that are reused for the next problem.
-#[derive(Debug, Default)]
-pub struct Workspace {
-    pub(super) chosen: Vec<u32>,
-    pub(super) paths: Paths,
-    pub(super) tournament: Tournament,
-    pub(super) heads: Heads,
-    line: Line,
-    pub(super) values: Vec<f64>,
-}
-
-impl Workspace {
-    /// The column of each row in the last solution.
-    pub fn chosen(&self) -> &[u32] {
-        &self.chosen
-    }
-}
+use super::dense::maximize;
+use super::levels::Levels;
+use super::line::{Tailed, best};
+use super::profits::{padded, support, write_profits};
+use super::workspace::Workspace;
+use crate::math::order;
 
 /// The assignment of documents to positions for fixed a, b and c.
 #[derive(Debug)]
@@ -66,25 +29,6 @@ pub(super) enum Method {
     LabelTail(usize, Vec<f64>),
     /// No condition.
     Dense,
-}
-
-/// Number of positions up to the last one with a weight, at most `most`.
-pub(super) fn support(weights: &[f64], most: usize) -> usize {
-    weights.iter().take(most).rposition(|&weight| weight != 0.0).map_or(0, |last| last + 1)
-}
-
-/// The weights of the first `positions` positions; missing ones are 0.
-pub(super) fn padded(weights: &[f64], positions: usize) -> Vec<f64> {
-    weights.iter().copied().chain(std::iter::repeat(0.0)).take(positions).collect()
-}
-
-/// E_pj = c_p s_j - a_p b_j, written to `matrix`.
-pub(super) fn write_profits([a, b, c]: [&[f64]; 3], scores: &[f64], matrix: &mut Vec<f64>) {
-    matrix.clear();
-    for (a, c) in a.iter().zip(c) {
-        checkpoint();
-        matrix.extend(scores.iter().zip(b).map(|(s, b)| c * s - a * b));
-    }
 }
 
 /// Whether weights are non-increasing and non-negative.
@@ -123,7 +67,9 @@ impl Ranking {
                 workspace.values.extend(scores.iter().zip(b).map(|(s, b)| s - b));
                 best(&workspace.values, c.len(), chosen);
             }
-            Method::Levels(levels) => levels.choose(a, c, scores, workspace),
+            Method::Levels(levels) => {
+                levels.choose(a, c, scores, (chosen, &mut workspace.paths, &mut workspace.heads))
+            }
             &Method::ScoreTail(head) => {
                 workspace.line.choose(Tailed { a, c, head, tail: c }, [scores, b, scores], chosen);
             }

@@ -1,13 +1,4 @@
-//! Numerical optimization. These modules know functions of a vector only; queries, documents and losses are in `solve`.
-//!
-//! | module | method |
-//! |---|---|
-//! | `driver` | the loop of all methods: stop rule, record of steps, cancellation |
-//! | `objective` | risks R(w) = F(X w + b), also with a quadratic penalty; line search: backtracking, bisection |
-//! | `newton_cg`, `lbfgs` | smooth risks |
-//! | `cutting_planes` | convex risks, also with a penalty \|w\|_1, or over a ball |
-//! | `projected_gradient` | smooth risks over a ball or a sphere |
-//! | `starts` | the best of several starts |
+//! What a method returns: the solution, its certificate, the record of steps, and when it stops.
 
 /// A point with the report of the run that found it.
 #[derive(Debug, Clone, PartialEq)]

@@ -139,9 +139,9 @@ impl ListwiseLoss for Direct {
 
     fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let query = if self.diverse {
-            DirectQuery::diverse(self, labels, row_groups)
+            DirectQuery::diverse(&self.measure, &self.decoder, labels, row_groups)
         } else {
-            DirectQuery::new(self, labels)
+            DirectQuery::new(&self.measure, &self.decoder, labels)
         };
         match self.bound {
             Bound::Convex => Box::new(super::direct_query::Convex::new(query)),

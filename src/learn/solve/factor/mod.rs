@@ -17,11 +17,14 @@ mod bundle;
 mod cuts;
 mod factorization;
 mod factors;
+mod half_steps;
 #[cfg(test)]
 mod tests;
+mod user_loss;
 mod weighted;
 
 pub use cuts::KEPT_EVALUATIONS;
-pub use factorization::{Factorization, HalfStep, UserLoss, gather, kept_planes};
+pub use factorization::{Factorization, gather, kept_planes};
 pub use factors::Factors;
+pub use user_loss::{HalfStep, UserLoss};
 pub use weighted::{Side, WeightedSquares, no_solution};

@@ -17,6 +17,7 @@ mod least_squares;
 mod methods;
 mod nonconvex;
 mod pass;
+mod path;
 mod penalties;
 mod problem;
 mod stochastic;
@@ -27,7 +28,8 @@ pub use block::{ListBlock, Rows};
 pub use constraint_generation::CONSTRAINT_GENERATION;
 pub use gram::Gram;
 pub use least_squares::{LEAST_SQUARES, Slabs, fits_single_precision, path_of_sums as least_squares_of_sums};
-pub use methods::{AUTO_ON_LISTS, BUNDLE, LBFGS, NEWTON_ON_LISTS, path};
+pub use methods::{AUTO_ON_LISTS, BUNDLE, LBFGS, NEWTON_ON_LISTS};
+pub use path::path;
 pub use penalties::{
     Cut, ball_path, eigenpairs, l1_path, largest_lambda as largest_l1_lambda, spectral_of_sums,
     spectral_path, sphere_path,

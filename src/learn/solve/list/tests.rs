@@ -90,7 +90,7 @@ fn fits(
     solver: &'static SolverDef,
     tolerance: f64,
 ) -> Vec<Solution> {
-    (solver.on_lists().path)(problem, lambdas, &rule(tolerance), &Control::default())
+    (solver.list.unwrap().path)(problem, lambdas, &rule(tolerance), &Control::default())
 }
 
 /// The solvers that take a shape.

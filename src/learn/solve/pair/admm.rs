@@ -222,6 +222,7 @@ pub const ADMM: SolverDef = SolverDef {
     summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",
     pair: Some(PairMethod {
         losses: &[PairLoss::Hinge],
+        sorts_hinge: false,
         path: admm_path,
         // A multiplier of each pair.
         bytes: |problem, _| 8 * problem.blocks.iter().map(|(block, _)| block.pairs).sum::<u64>(),
@@ -447,6 +448,7 @@ mod dual_tests {
                     &SolveOptions { solver, tolerance, max_iterations: 5000 },
                     &Control::default(),
                 )
+                .unwrap()
             };
             let Solution { w, report: reference } = fit(&NEWTON, 1e-10);
             assert_eq!(reference.stop, Stop::Converged, "{reference:?}");

@@ -36,6 +36,7 @@ pub mod admm;
 mod admm_pairs;
 mod block;
 mod newton;
+mod path;
 mod problem;
 mod psi;
 mod reduce;
@@ -49,6 +50,7 @@ pub use newton::{
     AskHinge, NEWTON, NEWTON_ON_PAIRS, RemoteProblem, hinge_origin, hinge_origin_len, hinge_sums,
     hinge_sums_len, hinge_sums_pairs, largest_chunk_count, product_bytes, solve_hinge,
 };
-pub use problem::{PairProblem, certificate, path, solve};
+pub use path::{path, solve};
+pub use problem::{PairProblem, certificate};
 pub use reduce::reduced_dim;
 pub use weights::PairWeighting;

@@ -1,41 +1,9 @@
-//! Weighted pairwise losses in a space of linear functions:
-//!
-//! ```text
-//! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of L(s_a - s_b) + v.w + lambda |w - w0|^2
-//!
-//! c_g    weight of each pair of the query; with weights of pairs (`weights`) c of a pair is c_g times its weight
-//! L      loss of a pair; the default is the hinge max(0, 1 - (s_a - s_b))
-//! v, w0  linear term and center of the penalty; the default is 0
-//! s = X w                scores of the m documents with b features
-//! z = x_a - x_b          a pair; T pairs
-//! u = 1 - (s_a - s_b)    its violation
-//! ```
-//!
-//! Problem (3.7) of Dai and Wang (2019) has `c_g = 2 pi_g / (n N_g (N_g - 1))`; rank-SVM has equal `pi_g`. The dual of
-//! the hinge is
-//!
-//! ```text
-//! max D(alpha) = sum of alpha + lambda |w0|^2 - |X'g + t|^2 / (4 lambda)    over 0 <= alpha <= c
-//!
-//! t   = 2 lambda w0 - v
-//! g_j = (sum of alpha over pairs with j as the better document)
-//!     - (sum of alpha over pairs with j as the worse one),    so X'g = sum of alpha z
-//! ```
-//!
-//! Every solution is certified by an explicit alpha:
-//!
-//! ```text
-//! P(w) - D(alpha) = [sum of c max(u, 0) - sum of alpha u] + |2 lambda w - X'g - t|^2 / (4 lambda)
-//! ```
-//!
-//! `newton` is Newton's method on scores: a pass over all pairs reads no feature and stores nothing per pair. `dual`
-//! has ADMM, which stores a number per pair. For any solver, `reduce` shrinks problems with fewer documents than
-//! features, and `psi` solves the nonconvex psi loss by a sequence of hinge problems.
+//! The problem of a pairwise loss, and its objective by definition.
 
-use super::super::{Solution, SolveOptions, SolveReport, Stop, check_lambda, check_weight};
+use super::super::{check_lambda, check_weight};
 use super::block::PairBlock;
-use crate::base::{Control, Error, Result, Ticks};
-use crate::cost::loss::{Loss, PairLoss, PairWeights};
+use crate::base::{Error, Result, Ticks};
+use crate::cost::loss::PairLoss;
 use crate::math::lanes;
 
 /// Largest number of features. A fit needs several matrices of 8 b^2 bytes and b^3 / 3 multiplications per iteration.
@@ -123,54 +91,6 @@ impl<'a> PairProblem<'a> {
     /// Queries with a positive weight and at least one pair.
     pub(super) fn useful_blocks(&self) -> impl Iterator<Item = (&'a PairBlock, f64)> + '_ {
         self.blocks.iter().copied().filter(|(block, weight)| *weight > 0.0 && block.total_weight() > 0.0)
-    }
-}
-
-/// Solves one problem with the solver of the options, which must support the loss (`SolverDef::takes`).
-pub fn solve(problem: &PairProblem<'_>, options: &SolveOptions, control: &Control) -> Solution {
-    solve_all(problem, &[problem.lambda], options, control).pop().unwrap_or_else(|| {
-        // Never taken: a solver returns a solution for each lambda, interrupted or not.
-        let (stop, steps) = (Stop::Stalled, Vec::new());
-        let report = SolveReport::new(stop, 0, f64::INFINITY, f64::INFINITY, steps);
-        Solution { w: vec![0.0; problem.dim], report }
-    })
-}
-
-/// Solves the problem for each of `lambdas`, best ordered from large to small; each fit starts from the previous one.
-/// The lambda of `problem` is ignored. An interrupted path ends with the interrupted solution.
-///
-/// # Errors
-/// When a lambda is out of range or the solver does not support the loss.
-pub fn path(
-    problem: &PairProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    control: &Control,
-) -> Result<Vec<Solution>> {
-    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
-    options.solver.check(&Loss::Pair(problem.loss, PairWeights::Equal))?;
-    Ok(solve_all(problem, lambdas, options, control))
-}
-
-/// Solves the problem in its smallest coordinates.
-fn solve_all(
-    problem: &PairProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    control: &Control,
-) -> Vec<Solution> {
-    let reduced = super::reduce::Reduced::new(problem, control);
-    let small = reduced.as_ref().map(super::reduce::Reduced::problem);
-    let (given, rule, solver) =
-        (small.as_ref().unwrap_or(problem), options.rule(), options.solver.on_pairs().path);
-    let solutions = if problem.loss == PairLoss::Psi {
-        super::psi::path(given, lambdas, &rule, control, solver)
-    } else {
-        solver(given, lambdas, &rule, control)
-    };
-    match &reduced {
-        Some(reduced) => reduced.lifted(lambdas, solutions, &rule),
-        None => solutions,
     }
 }
 

@@ -24,8 +24,6 @@ use crate::base::named;
 use crate::data::Separation;
 use crate::math::{compare, keep_smallest, median};
 
-pub use super::query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
-
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SmoothingKind {

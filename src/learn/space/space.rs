@@ -9,68 +9,77 @@
 //! function with 2 lambda, and its scores are centered. Other kernels become linear by a map of documents or of pairs
 //! (`kernel`). The weights of a function are then coefficients of the map's pivots.
 
+use super::function::{Form, WeightsOf};
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::param::list;
-use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes, named};
+use crate::base::require;
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes};
 use crate::cost::loss::PairWeights;
-use crate::data::{Dataset, Documents, Matrix, shaped};
+use crate::data::{Dataset, Documents, Matrix, Scaling, VALUE_COST, shaped};
 use crate::learn::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
 use crate::learn::solve::{PairBlock, PairWeighting};
-use crate::math::{TILE, are_bounded, dot, sort_indices};
+use crate::math::{TILE, dot, sort_indices};
 use crate::trees::Forest;
 
-pub use super::scorer::{AnySpace, Member, Scorer, SumSpace, Summand};
+/// What scores the documents of a query by the weights of a function.
+pub trait Scorer: Sync {
+    /// Number of features of a document.
+    fn width(&self) -> usize;
 
-/// What a function takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
-    /// One document: a scoring function s(x).
-    Scoring,
-    /// Two documents: an antisymmetric ranking function f(x, x').
-    Ranking,
-}
+    /// Number of weights of a function.
+    fn dim(&self) -> usize;
 
-named!(Form { Scoring = "scoring", Ranking = "ranking" });
+    /// Whether one document can be scored without the other documents of its query.
+    fn pointwise(&self) -> bool;
 
-/// A ranking function: weights in a [`Space`], which turns them into scores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Function {
-    /// The weights, one for each dimension of the space.
-    #[serde(deserialize_with = "list::whole")]
-    pub weights: Vec<f64>,
-    /// Value of the objective at the weights.
-    pub objective: f64,
-    /// Certified distance of `objective` from the optimum.
-    pub gap: f64,
-}
+    /// Operations of about a nanosecond that the score of a document takes.
+    fn operations(&self) -> usize;
 
-impl Function {
-    /// The function 0, for queries that none can be fitted for. `objective` and `gap` have no meaning.
-    pub fn zero(dim: usize) -> Self {
-        Self { weights: vec![0.0; dim], objective: 0.0, gap: 0.0 }
+    /// Whether a score is a weighted sum of the features.
+    fn is_linear(&self) -> bool {
+        false
     }
 
-    /// Whether its weights are within the bound of stored numbers, and objective and gap finite.
-    pub fn is_bounded(&self) -> bool {
-        are_bounded(&self.weights) && self.objective.is_finite() && self.gap.is_finite()
+    /// The kernel; none for linear functions and sums.
+    fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
+
+    /// The trees whose leaves the weights belong to; none for other functions.
+    fn trees(&self) -> Option<&Forest> {
+        None
+    }
+
+    /// Checks a space that was read from bytes.
+    ///
+    /// # Errors
+    /// [`crate::base::Error::Corrupt`] with the reason.
+    fn validate(&self) -> Result<()>;
+
+    /// Scores of the documents of one query; higher is better.
+    ///
+    /// # Errors
+    /// A kernel that is not finite on the documents; an interruption.
+    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
+
+    /// The functions of single spaces that a function is the sum of.
+    fn summands<'a>(&'a self, _weights: &'a [f64]) -> Vec<Summand<'a>> {
+        Vec::new()
     }
 }
 
-/// What the weights of a function belong to.
+/// A function of one space that is a summand of a score.
 #[derive(Debug, Clone, Copy)]
-pub enum WeightsOf<'a> {
-    /// The scaled features.
-    Features,
-    /// The documents of a basis.
-    Documents(&'a Basis),
-    /// Pairs of documents.
-    Pairs,
-    /// The leaves of trees.
-    Leaves(&'a Forest),
+pub struct Summand<'a> {
+    /// How it scales documents, in addition to the scaling of the model.
+    pub scaling: Option<&'a Scaling>,
+    /// Its space.
+    pub space: &'a Space,
+    /// Its weights.
+    pub weights: &'a [f64],
 }
 
 /// A space of functions of scaled documents.
@@ -476,3 +485,89 @@ fn centered(mut scores: Vec<f64>) -> Vec<f64> {
     }
     scores
 }
+
+/// Features whose distances to a landmark take an operation, with AVX-512.
+const FEATURES_AT_ONCE: usize = 16;
+/// Operations for a value of a kernel beside the distance.
+pub(super) const KERNEL_COST: usize = 3;
+
+impl Scorer for Space {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn dim(&self) -> usize {
+        match &self.map {
+            Map::Linear => self.width,
+            Map::Documents(map) => map.dim(),
+            Map::Fitted(basis) => basis.points.len(),
+            Map::Pairs(map) => map.dim(),
+            Map::Leaves(forest) => forest.leaves(),
+        }
+    }
+
+    fn pointwise(&self) -> bool {
+        self.form == Form::Scoring
+    }
+
+    fn operations(&self) -> usize {
+        let values = VALUE_COST * self.width;
+        match &self.map {
+            Map::Linear => values + self.width,
+            Map::Documents(_) | Map::Fitted(_) => {
+                values + self.dim().saturating_mul(self.width / FEATURES_AT_ONCE + KERNEL_COST)
+            }
+            Map::Pairs(_) => usize::MAX,
+            Map::Leaves(forest) => forest.operations(),
+        }
+    }
+
+    fn is_linear(&self) -> bool {
+        matches!(self.map, Map::Linear)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        match &self.map {
+            Map::Linear | Map::Leaves(_) => None,
+            Map::Documents(map) => Some(&map.basis.kernel),
+            Map::Fitted(basis) => Some(&basis.kernel),
+            Map::Pairs(map) => Some(map.kernel()),
+        }
+    }
+
+    fn trees(&self) -> Option<&Forest> {
+        if let Map::Leaves(forest) = &self.map { Some(forest) } else { None }
+    }
+
+    fn validate(&self) -> Result<()> {
+        if let Map::Leaves(forest) = &self.map {
+            forest.validate(self.width)?;
+        }
+        let (map_is_valid, map_width) = match &self.map {
+            Map::Linear | Map::Leaves(_) => (true, self.width),
+            Map::Documents(map) => (map.is_valid(), map.basis.points.dim),
+            Map::Fitted(basis) => (true, basis.points.dim),
+            Map::Pairs(map) => (map.is_valid(), map.width()),
+        };
+        let of_pairs = matches!(self.map, Map::Pairs(_));
+        require(
+            "space",
+            &[
+                (map_is_valid, "a valid kernel map"),
+                (self.width > 0 && map_width == self.width, "a map of as many features as it has"),
+                (self.is_linear() || (self.form == Form::Ranking) == of_pairs, "a map of its form"),
+                (self.dim() > 0, "a weight"),
+            ],
+        )
+    }
+
+    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
+        Ok(self.scores_by(documents, std::iter::once(weights), control)?.concat())
+    }
+
+    fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {
+        vec![Summand { scaling: None, space: self, weights }]
+    }
+}
+
+// Sums of functions of several spaces, each with a scaling of its own.

@@ -1,0 +1,7 @@
+//! Smoothing: how much each training query counts for a target query, and the nearest queries.
+
+mod query_rows;
+mod weights;
+
+pub use query_rows::{BATCH, COMPARISON, Near, QueryRole, QueryRows};
+pub use weights::{Bandwidth, Smoothing, SmoothingKind, Target, bandwidth_rate, lambda_rate};
