@@ -229,6 +229,7 @@ impl TryFrom<StoredLoss> for Loss {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::loss::{LOSSES, NAMES, list};
 
     #[test]
     fn every_loss_has_its_own_name_and_makes_itself() {

@@ -26,7 +26,6 @@ mod single_map;
 mod tests;
 
 use crate::base::{Error, Result, names_of};
-use crate::math::Gram;
 
 pub use basis::{Basis, SpanFactor};
 pub use def::{Fallback, Inner, KernelDef, ParameterDef};

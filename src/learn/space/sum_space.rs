@@ -210,7 +210,9 @@ impl Scorer for SumSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::shaped;
+    use crate::data::{VALUE_COST, shaped};
+    use crate::learn::kernel::Kernel;
+    use crate::learn::space::Form;
 
     /// Two Gaussian kernels of the documents -1 and 2, then one of the document 5.
     fn sum() -> SumSpace {

@@ -90,7 +90,6 @@ pub fn maximize_in_blocks(
 
 #[cfg(test)]
 mod tests {
-    use super::ranking::{padded, support, write_profits};
     use super::*;
     use crate::math::Random;
 

@@ -24,8 +24,6 @@ mod line;
 mod paths;
 mod profits;
 mod ranking;
-#[cfg(test)]
-mod tests;
 mod tournament;
 mod workspace;
 

@@ -1,5 +1,8 @@
 //! Loss-augmented ranking with one document per position, and the choice of the fastest exact method.
 
+#[cfg(test)]
+mod tests;
+
 use super::dense::maximize;
 use super::levels::Levels;
 use super::line::{Tailed, best};

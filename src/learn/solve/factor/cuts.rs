@@ -314,7 +314,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::user_loss::MOST_USER_PLANES;
+
     use super::*;
     use crate::cost::loss::QueryLoss;
 

@@ -4,9 +4,9 @@ use super::cuts::Cuts;
 use super::factors::Factors;
 use super::user_loss::UserLoss;
 use crate::base::{checkpoint, parallel};
-use crate::cost::loss::{Loss, QueryLoss};
+use crate::cost::loss::Loss;
 use crate::data::Ratings;
-use crate::math::{Objective, axpy, dot};
+use crate::math::{axpy, dot};
 
 /// Numbers in the kept planes of all users, and in their products; smallest and largest number of kept planes of a user.
 const KEPT_NUMBERS: usize = 4_000_000;

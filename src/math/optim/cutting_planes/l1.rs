@@ -379,7 +379,6 @@ impl<'p> Interior<'p> {
 
 #[cfg(test)]
 mod tests {
-    use super::bundle::{MODEL_ACCURACY, Penalized, Run};
     use super::*;
 
     /// max(0, 1 - w) + lambda |w|: w = 1 below lambda = 1, above it 0.
