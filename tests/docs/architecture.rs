@@ -229,7 +229,9 @@ fn content_of_parent(text: &str) -> usize {
     let mut count = 0;
     let mut import = false;
     for line in text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().lines().map(str::trim) {
-        let declares = |word: &str| line.starts_with(word) || line.starts_with("pub") && line.contains(&format!(" {word}"));
+        let declares = |word: &str| {
+            line.starts_with(word) || line.starts_with("pub") && line.contains(&format!(" {word}"))
+        };
         let attribute = line.starts_with("#[") || line.starts_with("#![");
         import |= declares("use ");
         let module = declares("mod ") && line.ends_with(';');
@@ -242,12 +244,16 @@ fn content_of_parent(text: &str) -> usize {
 /// The content of a module that has further files lies in files with names.
 #[test]
 fn parents_only_declare() {
-    assert_eq!(content_of_parent("//! a\n\npub mod b;\npub(super) use b::{\n    C,\n};\n\nconst D: u8 = 1;\n"), 1);
+    assert_eq!(
+        content_of_parent("//! a\n\npub mod b;\npub(super) use b::{\n    C,\n};\n\nconst D: u8 = 1;\n"),
+        1
+    );
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let is_test = |path: &Path| path.ends_with("tests") || path.to_string_lossy().ends_with("tests.rs");
     for file in files_under(&root).into_iter().filter(|file| !is_test(file)) {
         let folder = if file.ends_with("mod.rs") { file.with_file_name("") } else { file.with_extension("") };
-        let children = std::fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
+        let children =
+            std::fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
         if children.into_iter().any(|child| child != file && !is_test(&child)) {
             let lines = content_of_parent(&std::fs::read_to_string(&file).expect("a readable file"));
             assert!(lines <= MOST_LINES_OF_PARENT, "{}: {lines} lines besides declarations", file.display());
@@ -263,7 +269,12 @@ fn counterexamples_are_replayed() {
     for file in files_under(&folder) {
         let path = file.strip_prefix(&folder).expect("a file of the folder").with_extension("rs");
         let source = std::fs::read_to_string(root.join("src").join(&path)).unwrap_or_default();
-        assert!(source.contains("proptest!"), "{}: no random tests in src/{}", file.display(), path.display());
+        assert!(
+            source.contains("proptest!"),
+            "{}: no random tests in src/{}",
+            file.display(),
+            path.display()
+        );
     }
 }
 

@@ -18,6 +18,8 @@ mod slam;
 mod smooth_grad;
 mod squared;
 mod svm_map;
+#[cfg(test)]
+mod tests;
 
 use super::def::LossDef;
 

@@ -314,7 +314,6 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-
     use super::*;
     use crate::cost::loss::QueryLoss;
 
