@@ -343,7 +343,7 @@ impl<'a> Experiment<'a> {
     pub fn fit_all(&self, method: Method, lambda: f64, options: &SolveOptions) -> Result<Vec<SolveReport>> {
         let targets = if method == Method::Rank { 1 } else { self.queries.len() };
         let fit =
-            |target| Ok(solve(&self.problem(method, target, lambda)?, options, &Control::default()).report);
+            |target| Ok(solve(&self.problem(method, target, lambda)?, options, &Control::default())?.report);
         (0..targets).into_par_iter().map(fit).collect()
     }
 

@@ -1,7 +1,8 @@
 //! Categories of a data set: columns of texts or numbers whose values are features of 0 and 1 inside.
 
-use super::dataset::{Dataset, Needs, check_length};
+use super::dataset::{Dataset, check_length};
 use super::features::{CategoryValues, value_of};
+use super::needs::Needs;
 use crate::base::{Error, Result};
 use crate::data::{DatasetBuilder, Id, not_a_value};
 

@@ -1,17 +1,13 @@
 //! Documents with features, query by query, as the caller has them.
 
-mod needs;
-
 use ndarray::Array2;
 
 use super::features::{CategoryValues, Features};
 use crate::base::{Error, Result};
 use crate::data::{self, Id, QueryValue, is_weight};
 
-pub(super) use needs::Needs;
-
 /// The name of a data set in messages.
-const SOURCE: &str = "Dataset";
+pub(super) const SOURCE: &str = "Dataset";
 
 /// One document of a query, for [`Dataset::from_rows`].
 ///
@@ -70,17 +66,17 @@ impl Document {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    features: Features,
+    pub(super) features: Features,
     /// None: features are known by their position.
     pub(super) names: Option<Vec<String>>,
-    query_ids: Vec<Id>,
+    pub(super) query_ids: Vec<Id>,
     pub(super) doc_ids: Option<Vec<Id>>,
     pub(super) relevance: Option<Vec<f64>>,
     pub(super) weights: Option<Vec<f64>>,
     pub(super) doc_weights: Option<Vec<f64>>,
     pub(super) query_names: Vec<String>,
     /// (rows, number of `query_names`).
-    query_features: Array2<QueryValue>,
+    pub(super) query_features: Array2<QueryValue>,
     pub(super) groups: Option<Vec<Id>>,
     pub(super) categories: Vec<CategoryValues>,
 }

@@ -161,7 +161,7 @@ impl Model {
         // 1. The documents of the query.
         let query = data.query_of(row)?;
         let needs = self.needs(self.constraint(&options)?, false);
-        let (documents, read_report) = data.ordered(super::dataset::Needs { query: Some(query), ..needs })?;
+        let (documents, read_report) = data.ordered(super::needs::Needs { query: Some(query), ..needs })?;
         let rows: Vec<usize> = data.rows_of(Some(query)).collect();
         let position = |row: usize| read_report.rows.iter().position(|number| rows[*number] == row);
         let found = (position(row), base.map(position));

@@ -5,6 +5,7 @@ mod dataset;
 mod explain;
 mod features;
 mod model;
+mod needs;
 mod recommend;
 mod trainer;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::dataset::{Dataset, Needs};
+use super::dataset::Dataset;
+use super::needs::Needs;
 use super::{Answer, Control};
 use crate::apply::export::Format;
 use crate::apply::{

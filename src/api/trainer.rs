@@ -5,8 +5,9 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use super::Control;
-use super::dataset::{Dataset, Needs};
+use super::dataset::Dataset;
 use super::model::Model;
+use super::needs::Needs;
 use crate::base::{
     ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, cores, matrix_bytes, on_pool,
 };

@@ -16,6 +16,9 @@ const LONGEST_FILE: usize = 600;
 /// replaces.
 const MOST_LINES: usize = 61_580;
 
+/// A parent has no more lines besides declarations of modules and imports: tables and short functions that read them.
+const MOST_LINES_OF_PARENT: usize = 60;
+
 pub struct Source {
     pub path: String,
     pub module: String,
@@ -219,6 +222,60 @@ fn the_code_does_not_grow_without_a_decision() {
     let texts = files_under(&root).into_iter().filter(is_code);
     let lines: usize = texts.map(|file| lines_of_code(&std::fs::read_to_string(file).expect("a file"))).sum();
     assert!(lines <= MOST_LINES, "{lines} lines of code; {MOST_LINES} are allowed");
+}
+
+/// Lines of a parent that are neither declarations of modules nor imports.
+fn content_of_parent(text: &str) -> usize {
+    let mut count = 0;
+    let mut import = false;
+    for line in text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().lines().map(str::trim) {
+        let declares = |word: &str| {
+            line.starts_with(word) || line.starts_with("pub") && line.contains(&format!(" {word}"))
+        };
+        let attribute = line.starts_with("#[") || line.starts_with("#![");
+        import |= declares("use ");
+        let module = declares("mod ") && line.ends_with(';');
+        count += usize::from(!import && !module && !attribute && !line.is_empty() && !line.starts_with("//"));
+        import &= !line.ends_with(';');
+    }
+    count
+}
+
+/// The content of a module that has further files lies in files with names.
+#[test]
+fn parents_only_declare() {
+    assert_eq!(
+        content_of_parent("//! a\n\npub mod b;\npub(super) use b::{\n    C,\n};\n\nconst D: u8 = 1;\n"),
+        1
+    );
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let is_test = |path: &Path| path.ends_with("tests") || path.to_string_lossy().ends_with("tests.rs");
+    for file in files_under(&root).into_iter().filter(|file| !is_test(file)) {
+        let folder = if file.ends_with("mod.rs") { file.with_file_name("") } else { file.with_extension("") };
+        let children =
+            std::fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
+        if children.into_iter().any(|child| child != file && !is_test(&child)) {
+            let lines = content_of_parent(&std::fs::read_to_string(&file).expect("a readable file"));
+            assert!(lines <= MOST_LINES_OF_PARENT, "{}: {lines} lines besides declarations", file.display());
+        }
+    }
+}
+
+/// proptest reads old counterexamples from `proptest-regressions/`, at the path of the source file.
+#[test]
+fn counterexamples_are_replayed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("proptest-regressions");
+    for file in files_under(&folder) {
+        let path = file.strip_prefix(&folder).expect("a file of the folder").with_extension("rs");
+        let source = std::fs::read_to_string(root.join("src").join(&path)).unwrap_or_default();
+        assert!(
+            source.contains("proptest!"),
+            "{}: no random tests in src/{}",
+            file.display(),
+            path.display()
+        );
+    }
 }
 
 #[test]

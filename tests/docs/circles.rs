@@ -1,7 +1,6 @@
 //! Files of one module use each other in one direction.
 //!
-//! A `mod.rs`, or a file with a folder of its name, declares and re-exports its files. It is no part of a circle: an import
-//! through it is one of the file that has the item.
+//! An import through a re-export is an import of the file that has the item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -104,12 +103,6 @@ impl Tree {
         Self { files, reexports }
     }
 
-    /// Whether a module has modules inside.
-    fn is_parent(&self, module: &[String]) -> bool {
-        self.files[module].path.ends_with("mod.rs")
-            || self.files.keys().any(|other| other[..other.len() - 1] == *module)
-    }
-
     /// The module that has the item of a path in a file of the module `from`.
     fn resolve(&self, from: &[String], path: &[String]) -> Option<Segments> {
         let supers = path.iter().take_while(|name| *name == "super").count();
@@ -138,18 +131,15 @@ impl Tree {
     fn uses(&self, module: &[String]) -> HashSet<Segments> {
         let paths = used(without_tests(&self.files[module].code));
         let found = paths.iter().filter_map(|path| self.resolve(module, path));
-        found
-            .filter(|other| other[..] != *module && other[..1] == module[..1] && !self.is_parent(other))
-            .collect()
+        found.filter(|other| other[..] != *module && other[..1] == module[..1]).collect()
     }
 }
 
 #[test]
 fn files_of_a_module_form_no_circle() {
     let tree = Tree::new();
-    let files = tree.files.keys().filter(|module| !tree.is_parent(module));
     let mut uses: HashMap<&Segments, HashSet<Segments>> =
-        files.map(|module| (module, tree.uses(module))).collect();
+        tree.files.keys().map(|module| (module, tree.uses(module))).collect();
     // Files that use no other file that is left, or that none of these uses, are in no circle.
     loop {
         let used: HashSet<Segments> = uses.values().flatten().cloned().collect();

@@ -45,7 +45,7 @@ fn write_solver<S: serde::Serializer>(solver: &&'static SolverDef, to: S) -> Res
 
 fn read_solver<'de, D: serde::Deserializer<'de>>(from: D) -> Result<&'static SolverDef, D::Error> {
     let name = String::deserialize(from)?;
-    solve::find_stored(&name).map_err(serde::de::Error::custom)
+    solve::find(&name).map_err(serde::de::Error::custom)
 }
 
 /// The parameter of a penalty as solvers have it. They minimize R(w) + lambda' |w - w0|^2: lambda' is lambda for pairwise

@@ -1,6 +1,6 @@
 //! The kernels: one definition each, for the table [`super::KERNELS`].
 
-use super::{Fallback, KernelDef, ParameterDef};
+use super::def::{Fallback, Inner, KernelDef, ParameterDef};
 use crate::base::Rule;
 use crate::math::lanes::decays;
 
@@ -96,42 +96,6 @@ pub const LAPLACE_L1: KernelDef = KernelDef {
     factorizes: true,
     outer: |parameters, values| decays(parameters[0], values),
 };
-
-// Quantities q(x, z) of which kernels are functions. They are sums over features, so they are additive over
-// concatenation.
-
-/// q(x, z) of two documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inner {
-    /// x.z.
-    Dot,
-    /// |x - z|^2.
-    SquaredDistance,
-    /// |x - z|_1, the sum of absolute differences.
-    Manhattan,
-}
-
-impl Inner {
-    /// What one feature adds to q.
-    #[allow(clippy::inline_always, reason = "part of a loop over features")]
-    #[inline(always)]
-    pub(super) fn term(self, x: f64, z: f64) -> f64 {
-        match self {
-            Self::Dot => x * z,
-            Self::SquaredDistance => (x - z) * (x - z),
-            Self::Manhattan => (x - z).abs(),
-        }
-    }
-
-    /// The distance that q gives; `None` for the dot product.
-    pub fn distance(self, q: f64) -> Option<f64> {
-        match self {
-            Self::Dot => None,
-            Self::SquaredDistance => Some(q.sqrt()),
-            Self::Manhattan => Some(q),
-        }
-    }
-}
 
 // Laplace kernel of the Euclidean distance.
 //

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::functions::Inner;
+use super::def::Inner;
+use super::map_options::MEDIAN_DOCUMENTS;
 use crate::base::{Control, Result, matrix_bytes, parallel};
 use crate::data::Matrix;
 use crate::math::lanes::BLOCKS;
@@ -13,9 +14,6 @@ use crate::math::{LANES, Registers, SimdTask, TILE, Tile, dispatch, median, simd
 
 // Typical distances of documents: the units of the parameters of kernels.
 
-/// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
-/// used.
-pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
 /// Rows summed at a time.
 const BLOCK: usize = 4096;
 
@@ -61,7 +59,7 @@ fn summed(
     Ok(total)
 }
 
-/// The median distance between two documents: over all pairs of up to [`MEDIAN_DOCUMENTS`] documents, or of a sample of
+/// The median distance between two documents: over all pairs of up to `MEDIAN_DOCUMENTS` documents, or of a sample of
 /// this size, which the seed chooses. `None` with fewer than two documents, or for the dot product.
 ///
 /// # Errors

@@ -131,7 +131,7 @@ impl FeatureMap {
 
     /// A warning if the map clearly differs from the kernel.
     pub fn warning(&self) -> Option<String> {
-        warning(&self.basis.kernel, self.negative)
+        warning(self.basis.kernel.def.name, self.negative)
     }
 
     /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.

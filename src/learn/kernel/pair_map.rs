@@ -274,7 +274,7 @@ impl PairMap {
 
     /// A warning if the map clearly differs from the kernel.
     pub fn warning(&self) -> Option<String> {
-        warning(self.kernel(), self.negative)
+        warning(self.kernel().def.name, self.negative)
     }
 
     /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.

@@ -10,7 +10,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::functions::Inner;
+use super::def::Inner;
 use super::map::FeatureMap;
 use crate::base::{Control, Result, bytes_of, checkpoint, parallel};
 use crate::data::{Matrix, Slice};

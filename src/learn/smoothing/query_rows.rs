@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use ndarray::Array2;
 
-use super::{Smoothing, SmoothingKind, Target};
+use super::weights::{Smoothing, SmoothingKind, Target};
 use crate::base::{Ticks, bytes_of, parallel};
 use crate::data::{QueryDistance, Separation};
 use crate::math::select::Candidates;

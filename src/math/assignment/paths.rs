@@ -1,12 +1,11 @@
-//! Shortest augmenting paths (Jonker & Volgenant 1987; Tomizawa 1971), the core of [`super::dense`] and
-//! [`super::levels`].
+//! Shortest augmenting paths (Jonker & Volgenant 1987; Tomizawa 1971), the core of `dense` and
+//! `levels`.
 //!
 //! Prices u of rows and v of columns stay feasible: u_p + v_j >= E_pj with equality on assigned pairs, v_j >= 0, and
-//! v_j = 0 for free columns. A new row is added distance_here the path of least slack u_p + v_j - E_pj to a free column
+//! v_j = 0 for free columns. A new row is added along the path of least slack u_p + v_j - E_pj to a free column
 //! (Dijkstra, dense form). Ties go to the column with the lowest number.
 
-use super::Workspace;
-use crate::base::{Ticks, checkpoint};
+use crate::base::Ticks;
 
 /// Operations, for [`Ticks`], of a column in a step of the search.
 const COLUMN_COST: usize = 2;
@@ -138,58 +137,4 @@ pub(super) fn reassign(owner: &mut [u32], from: &[u32], row: usize, free: usize)
         column = before;
     }
     owner[column] = row as u32;
-}
-
-// Assignment for any matrix, in O(k^2 l) for k rows and l columns.
-
-/// Sums of fewer than 10^10 profits below this are finite.
-const TOO_LARGE: f64 = 1e290;
-
-/// Maximizes `sum_p E[p, column of p]` over all assignments of a column to each row and returns the maximum. The
-/// columns are in [`Workspace::chosen`].
-///
-/// `profits` is E, row after row, shape (rows, columns). The same matrix gives the same bits and the same columns.
-/// If a profit is not a number, or so large that a sum could overflow, the maximum is NaN and row p gets column p.
-///
-/// # Panics
-/// If there are more rows than columns, or if the length is not rows times columns.
-pub fn maximize(profits: &[f64], rows: usize, columns: usize, workspace: &mut Workspace) -> f64 {
-    assert!(rows <= columns, "every row needs a column of its own");
-    assert_eq!(profits.len(), rows * columns, "one profit for each row and column");
-    if !profits.iter().all(|profit| profit.abs() < TOO_LARGE) {
-        workspace.chosen.clear();
-        workspace.chosen.extend(0..rows as u32);
-        return f64::NAN;
-    }
-    workspace.paths.begin(columns);
-    for _ in 0..rows {
-        checkpoint();
-        workspace.paths.augment(|row| {
-            let profits = &profits[row * columns..(row + 1) * columns];
-            move |column| profits[column]
-        });
-    }
-    workspace.chosen.clear();
-    workspace.chosen.resize(rows, 0);
-    for (column, &row) in workspace.paths.owners().iter().enumerate() {
-        if let Some(chosen) = workspace.chosen.get_mut(row as usize) {
-            *chosen = column as u32;
-        }
-    }
-    workspace.chosen.iter().enumerate().map(|(row, &column)| profits[row * columns + column as usize]).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_number_ends() {
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308] {
-            let mut workspace = Workspace::default();
-            let profits = [1.0, bad, 2.0, -bad, bad, 3.0];
-            assert!(maximize(&profits, 2, 3, &mut workspace).is_nan());
-            assert_eq!(workspace.chosen(), [0, 1]);
-        }
-    }
 }

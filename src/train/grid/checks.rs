@@ -27,7 +27,7 @@ pub(super) fn functions_memory(data: &Dataset, space: &Space, control: &Control)
 pub fn pairs_of_queries(spec: &GridSpec, data: &Dataset) -> Result<()> {
     let documents = spec.form == Form::Scoring || spec.kernel.is_linear();
     let sorted = spec.loss == Loss::Pair(PairLoss::Hinge, PairWeights::Equal)
-        && spec.solver.sorts_pairs()
+        && spec.solver.pair.is_some_and(|method| method.sorts_hinge)
         && data.doc_weights.is_empty()
         && documents;
     if sorted { Ok(()) } else { pairs(data, ["query", "documents"]) }

@@ -31,7 +31,7 @@ fn losses_and_lists_of_blocks_are_the_files() {
             blocks.iter().zip(0..).map(|(&group, document)| RowGroup { document, group }).collect();
         let (measure, decoder) = (Measure::Ndcg(Some(k)), Decoder::Linear(k));
         let direct = Direct { measure, decoder, bound: Bound::Convex, diverse: true };
-        let query = DirectQuery::diverse(&direct, &y, &row_groups);
+        let query = DirectQuery::diverse(&direct.measure, &direct.decoder, &y, &row_groups);
         assert_close(&query.a[..k], &numbers(&case["a"]), 1e-12, "a");
         assert_close(&query.b, &numbers(&case["b"]), 1e-12, "b");
         assert_close(&query.c[..k], &numbers(&case["c"]), 1e-12, "c");

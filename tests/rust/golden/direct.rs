@@ -73,7 +73,8 @@ fn weights_references_and_bounds() {
     for case in &cases {
         let what = format!("{} {} {}", case["measure"], case["c_kind"], case["y"]);
         let (labels, scores) = (numbers(&case["y"]), numbers(&case["s"]));
-        let query = DirectQuery::new(&direct(case, Bound::Convex, 1.0), &labels);
+        let Direct { measure, decoder, .. } = direct(case, Bound::Convex, 1.0);
+        let query = DirectQuery::new(&measure, &decoder, &labels);
         let weights = [&query.a, &query.b, &query.c];
         for (found, key) in weights.into_iter().zip(["a", "b", "c"]) {
             assert_close(found, &numbers(&case[key]), 1e-12, &what);

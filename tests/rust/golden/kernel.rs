@@ -31,7 +31,7 @@ fn gaussian(sigma2: f64) -> Kernel {
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let problem = PairProblem::new(dim, blocks, lambda).unwrap();
     let options = SolveOptions { tolerance, ..SolveOptions::default() };
-    let Solution { w, report } = solve(&problem, &options, &Control::default());
+    let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     (w, report)
 }
 

@@ -142,7 +142,7 @@ fn slam() {
 fn has_flat_query(case: &Value) -> bool {
     let loss = direct(case, Bound::Convex, NEUTRAL);
     case["y"].as_array().unwrap().iter().any(|labels| {
-        let query = DirectQuery::new(&loss, &numbers(labels));
+        let query = DirectQuery::new(&loss.measure, &loss.decoder, &numbers(labels));
         query.b.windows(2).all(|pair| (pair[0] - pair[1]).abs() < 1e-12)
     })
 }

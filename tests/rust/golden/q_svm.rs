@@ -42,7 +42,7 @@ pub fn chosen<'a>(
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let problem = PairProblem::new(dim, blocks, lambda).unwrap();
     let options = SolveOptions { tolerance, ..SolveOptions::default() };
-    let Solution { w, report } = solve(&problem, &options, &Control::default());
+    let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     let plain = certificate(&problem, &w);
     assert!(
         (plain - report.objective).abs() <= 1e-12 * plain.max(1e-3),

@@ -66,7 +66,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) -> Solution {
-    solve(problem, &SolveOptions { solver, tolerance, max_iterations: 20_000 }, &Control::default())
+    solve(problem, &SolveOptions { solver, tolerance, max_iterations: 20_000 }, &Control::default()).unwrap()
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -243,7 +243,7 @@ proptest! {
         prop_assert!(matches!(known.stop, Stop::Converged | Stop::Empty), "{known:?}");
         let mut reports = vec![("reference", known)];
         for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
-            let Solution { w, report } = solve(&problem, &quick(solver), &Control::default());
+            let Solution { w, report } = solve(&problem, &quick(solver), &Control::default()).unwrap();
             let plain = certificate(&problem, &w);
             prop_assert!((plain - report.objective).abs() <= 1e-9 * plain + noise, "{} {plain}", solver.name);
             prop_assert_eq!(report.steps.len(), report.iterations as usize, "{}", solver.name);
@@ -269,7 +269,7 @@ proptest! {
         let mut reports = vec![("reference", known)];
         for name in CENTERED {
             let solver = find(name).unwrap();
-            let Solution { w, report } = solve(&problem, &quick(solver), &Control::default());
+            let Solution { w, report } = solve(&problem, &quick(solver), &Control::default()).unwrap();
             let plain = objective(&case, lambda, PairLoss::Hinge, &center, &w);
             let noise = 1e-11 * scale * (1.0 + 10f64.powf(far));
             prop_assert!((plain - report.objective).abs() <= noise, "{name} {plain} {report:?}");
@@ -294,7 +294,7 @@ proptest! {
         let problem = problem.with_center(center.clone()).unwrap();
         let solver = find("newton").unwrap();
         let options = SolveOptions { solver, tolerance: 1e-9, max_iterations: 100_000 };
-        let Solution { w, report } = solve(&problem, &options, &Control::default());
+        let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
         let plain = objective(&case, lambda, PairLoss::SquaredHinge, &center, &w);
         prop_assert!((plain - report.objective).abs() <= 1e-11 * plain, "{plain} {report:?}");
@@ -339,7 +339,7 @@ fn awkward_features_break_no_certificate() {
                 let mut reports = vec![("reference", known)];
                 for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
                     let options = SolveOptions { tolerance: 1e-6, ..quick(solver) };
-                    let Solution { w, report } = solve(&problem, &options, &Control::default());
+                    let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
                     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite(), "{}", solver.name);
                     reports.push((solver.name, report));
                 }
@@ -363,7 +363,7 @@ fn an_interruption_is_reported_whenever_it_comes() {
         for after in [0, 1, 2, 5, 20, 60] {
             let control = Control::canceled_after(after);
             let options = SolveOptions { solver, tolerance: 1e-15, max_iterations: 1_000_000 };
-            let Solution { w, report } = solve(&problem, &options, &control);
+            let Solution { w, report } = solve(&problem, &options, &control).unwrap();
             assert_eq!(report.stop, Stop::Interrupted, "{} after {after}", solver.name);
             assert!(report.gap.is_finite() && report.objective.is_finite(), "{} {report:?}", solver.name);
             if !["auto", "newton"].contains(&solver.name) {
@@ -385,7 +385,7 @@ fn a_path_ends_where_single_fits_end() {
         assert_eq!(fits.len(), lambdas.len());
         for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
             let single = case.problem(lambda);
-            let cold = solve(&single, &options, &Control::default()).report;
+            let cold = solve(&single, &options, &Control::default()).unwrap().report;
             let what = format!("{} at {lambda:e}: {:?} {}", solver.name, report.stop, report.iterations);
             assert_eq!((report.stop, cold.stop), (Stop::Converged, Stop::Converged), "{what}");
             assert!((report.objective - cold.objective).abs() <= report.gap.max(cold.gap) + 1e-12, "{what}");
@@ -403,7 +403,7 @@ fn a_limit_on_iterations_is_kept() {
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         for max_iterations in [0, 3] {
             let options = SolveOptions { solver, tolerance: 1e-14, max_iterations };
-            let Solution { w, report } = solve(&problem, &options, &Control::default());
+            let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
             assert_eq!(
                 (report.stop, report.iterations),
                 (Stop::IterationLimit, max_iterations),
@@ -447,7 +447,7 @@ fn two_runs_give_the_same_bits() {
     for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
         let options = SolveOptions { solver, tolerance: 1e-5, max_iterations: 500 };
         let run = || {
-            let Solution { w, mut report } = solve(&problem, &options, &Control::default());
+            let Solution { w, mut report } = solve(&problem, &options, &Control::default()).unwrap();
             report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
             (w.iter().map(|w| w.to_bits()).collect::<Vec<u64>>(), report)
         };

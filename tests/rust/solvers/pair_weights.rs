@@ -69,7 +69,7 @@ impl Case {
 }
 
 fn fit(problem: &PairProblem<'_>, solver: &'static SolverDef, tolerance: f64) -> Solution {
-    solve(problem, &SolveOptions { solver, tolerance, max_iterations: 200_000 }, &Control::default())
+    solve(problem, &SolveOptions { solver, tolerance, max_iterations: 200_000 }, &Control::default()).unwrap()
 }
 
 proptest! {

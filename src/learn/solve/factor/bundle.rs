@@ -21,7 +21,8 @@
 //! example; the point between them is from Franc & Sonnenburg (2009).
 
 use super::cuts::Cuts;
-use super::{Factorization, HalfStep};
+use super::factorization::Factorization;
+use super::user_loss::HalfStep;
 use crate::base::{Control, parallel};
 use crate::math::{axpy, dot};
 

@@ -5,8 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Factorization, HalfStep, MOST_USER_PLANES, UserLoss};
-use crate::base::parallel;
+use super::user_loss::{HalfStep, MOST_USER_PLANES, UserLoss};
 use crate::math::{Objective, Planes, axpy, dot, sort_indices};
 
 /// Accuracy of the minimum of the model, relative to the requested gap.
@@ -306,48 +305,6 @@ impl Objective for OfUser<'_> {
         let direction = self.linear_image(v);
         let mut product = vec![0.0; direction.len()];
         self.loss.hessian_times(scores, &direction, &mut product);
-        self.transposed(&product)
-    }
-}
-
-/// sum_u w_u l_u(V_u u + b_u) as a function of V.
-pub(super) struct OfItems<'a, 'p> {
-    pub(super) problem: &'a Factorization<'p>,
-    /// U
-    pub(super) users: &'a [f64],
-    pub(super) rank: usize,
-}
-
-impl Objective for OfItems<'_, '_> {
-    fn dim(&self) -> usize {
-        self.problem.ratings.n_items * self.rank
-    }
-
-    fn image(&self, items: &[f64]) -> Vec<f64> {
-        self.problem.scores(self.users, items, self.rank)
-    }
-
-    fn linear_image(&self, items: &[f64]) -> Vec<f64> {
-        self.problem.products(self.users, items, self.rank)
-    }
-
-    fn transposed(&self, slopes: &[f64]) -> Vec<f64> {
-        self.problem.to_items(slopes, self.users, self.rank)
-    }
-
-    fn value_at(&self, scores: &[f64], slopes: &mut [f64]) -> f64 {
-        self.problem.value_at(scores, slopes)
-    }
-
-    fn hessian_times(&self, scores: &[f64], v: &[f64]) -> Vec<f64> {
-        let direction = self.linear_image(v);
-        let mut product = vec![0.0; direction.len()];
-        parallel::each_of(self.problem.by_user(&mut product), |user, product| {
-            let range = self.problem.ratings.of_user(user);
-            if let Some(loss) = &self.problem.losses[user] {
-                loss.hessian_times(&scores[range.clone()], &direction[range], product);
-            }
-        });
         self.transposed(&product)
     }
 }

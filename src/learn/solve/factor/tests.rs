@@ -1,7 +1,10 @@
 //! Evaluations of losses that half steps leave for the next one.
 
 use super::*;
+use crate::base::Control;
 use crate::cost::loss;
+use crate::data::Ratings;
+use crate::math::Random;
 
 /// 12 users with 6 of 10 items each.
 fn ratings() -> Ratings {

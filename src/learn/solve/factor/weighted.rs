@@ -15,7 +15,7 @@
 //! V'V is the same for all users, so that a half step costs O(pairs rank^2 + (users + items) rank^2 + users rank^3): items
 //! without a pair cost nothing. Each half step is the exact minimum. All sums have a fixed order.
 
-use super::{Factors, by_item};
+use super::{Factors, factorization::by_item};
 use crate::base::{Control, Error, Result, Ticks, checkpoint, parallel};
 use crate::data::Ratings;
 use crate::math::{Factor, LANES, Lanes, dot, gram, lanes};

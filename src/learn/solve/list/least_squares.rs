@@ -25,16 +25,18 @@ use crate::math::{
 
 const MOST_CORRECTIONS: usize = 5;
 
+pub(super) const METHOD: ListMethod = ListMethod {
+    shapes: &[Shape::Quadratic],
+    path,
+    bytes: |problem| least_squares_bytes(problem.dim(), problem.documents()),
+};
+
 /// The definition.
 pub const LEAST_SQUARES: SolverDef = SolverDef {
     name: "least_squares",
     summary: "the linear system of least squares, for quadratic listwise losses",
     pair: None,
-    list: Some(ListMethod {
-        shapes: &[Shape::Quadratic],
-        path,
-        bytes: |problem| least_squares_bytes(problem.dim(), problem.documents()),
-    }),
+    list: Some(METHOD),
 };
 
 fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {

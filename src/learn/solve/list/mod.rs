@@ -14,124 +14,25 @@ mod block;
 mod constraint_generation;
 mod gram;
 mod least_squares;
+mod methods;
 mod nonconvex;
 mod pass;
+mod path;
 mod penalties;
 mod problem;
 mod stochastic;
 #[cfg(test)]
 mod tests;
 
-use super::{Solution, SolveOptions, check_lambda, plane_bytes};
-use crate::base::{Control, Result};
-use crate::cost::loss::{Loss, Shape};
-use crate::learn::solve::{ListMethod, SolverDef};
-use crate::math::optim::cutting_planes::minimize_path;
-use crate::math::{Ridge, lbfgs, newton_cg, solve_path};
-
 pub use block::{ListBlock, Rows};
 pub use constraint_generation::CONSTRAINT_GENERATION;
 pub use gram::Gram;
 pub use least_squares::{LEAST_SQUARES, Slabs, fits_single_precision, path_of_sums as least_squares_of_sums};
+pub use methods::{AUTO_ON_LISTS, BUNDLE, LBFGS, NEWTON_ON_LISTS};
+pub use path::path;
 pub use penalties::{
     Cut, ball_path, eigenpairs, l1_path, largest_lambda as largest_l1_lambda, spectral_of_sums,
     spectral_path, sphere_path,
 };
 pub use problem::ListProblem;
 pub use stochastic::STOCHASTIC;
-
-/// Solves the problem for each of `lambdas`, best ordered from large to small. An interrupted path ends with the
-/// interrupted solution.
-///
-/// # Errors
-/// A lambda out of range; a solver that does not support the loss.
-pub fn path(
-    problem: &ListProblem<'_>,
-    lambdas: &[f64],
-    options: &SolveOptions,
-    control: &Control,
-) -> Result<Vec<Solution>> {
-    lambdas.iter().try_for_each(|&lambda| check_lambda(lambda))?;
-    options.solver.check(&Loss::List(problem.loss.clone()))?;
-    Ok((options.solver.on_lists().path)(problem, lambdas, &options.rule(), control))
-}
-
-/// Solves for each lambda with `solve`, which receives P and a start: first that of the problem, then the previous
-/// solution.
-fn warm_path<'p>(
-    problem: &'p ListProblem<'_>,
-    lambdas: &[f64],
-    solve: impl Fn(Ridge<'p>, Vec<f64>) -> Solution,
-) -> Vec<Solution> {
-    solve_path(lambdas, |lambda, previous| {
-        let start = previous.map_or_else(|| problem.start(), |solution| solution.w.clone());
-        solve(problem.ridge(lambda), start)
-    })
-}
-
-// Choice of a solver by the shape of the loss.
-
-/// The method of the solver `auto` for lists.
-pub const AUTO_ON_LISTS: ListMethod = ListMethod {
-    shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference, Shape::Annealed],
-    path: |problem, lambdas, rule, control| {
-        (choose(problem).on_lists().path)(problem, lambdas, rule, control)
-    },
-    bytes: |problem| (choose(problem).on_lists().bytes)(problem),
-};
-
-/// A larger linear system takes longer than the passes of L-BFGS.
-const LARGEST_SYSTEM: usize = 3000;
-
-fn choose(problem: &ListProblem<'_>) -> &'static SolverDef {
-    match problem.shape() {
-        Shape::Quadratic if problem.dim().min(problem.documents()) <= LARGEST_SYSTEM => &LEAST_SQUARES,
-        Shape::Quadratic | Shape::Smooth | Shape::Annealed => &LBFGS,
-        // Of losses with gradients alone conflicts refuse all solvers.
-        Shape::Convex | Shape::Difference | Shape::Gradients => &BUNDLE,
-    }
-}
-
-// Solvers of smooth losses: L-BFGS and Newton's method with conjugate gradients.
-
-/// The definition.
-pub const LBFGS: SolverDef = SolverDef {
-    name: "lbfgs",
-    summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
-    pair: None,
-    list: Some(ListMethod {
-        shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Annealed],
-        path: |problem, lambdas, rule, control| match problem.shape() {
-            Shape::Annealed => nonconvex::annealing_path(problem, lambdas, rule, control),
-            _ => warm_path(problem, lambdas, |p, w| lbfgs::minimize(&p, w, rule, control)),
-        },
-        // Annealing keeps several starts.
-        bytes: |problem| if problem.shape() == Shape::Annealed { plane_bytes(problem) } else { 0 },
-    }),
-};
-
-/// The method of the solver `newton` for lists.
-pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
-    shapes: &[Shape::Quadratic, Shape::Smooth],
-    path: |problem, lambdas, rule, control| {
-        warm_path(problem, lambdas, |p, w| newton_cg::minimize(&p, w, rule, control))
-    },
-    bytes: |_| 0,
-};
-
-// Solver by cutting planes.
-
-/// The definition.
-pub const BUNDLE: SolverDef = SolverDef {
-    name: "bundle",
-    summary: "cutting planes with a line search, for convex listwise losses and, in rounds, for differences of convex ones",
-    pair: None,
-    list: Some(ListMethod {
-        shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference],
-        path: |problem, lambdas, rule, control| match problem.shape() {
-            Shape::Difference => nonconvex::difference_path(problem, lambdas, rule, control),
-            _ => minimize_path(problem, problem.center(), &problem.start(), lambdas, rule, control),
-        },
-        bytes: plane_bytes,
-    }),
-};

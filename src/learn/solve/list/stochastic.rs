@@ -19,7 +19,7 @@
 //! optimum. The result is the best of the start and the averages after each epoch. Each lambda begins at the same start.
 
 use super::block::{add_columns_times, rows_times};
-use super::{ListProblem, warm_path};
+use super::{ListProblem, methods::warm_path};
 use crate::base::Control;
 use crate::cost::loss::Shape;
 use crate::learn::solve::{ListMethod, SolverDef};

@@ -9,11 +9,11 @@ use ndarray::Array2;
 use serde_json::json;
 
 use super::*;
-use crate::base::Params;
+use crate::base::{Control, Params};
 use crate::cost::loss::{ListLoss, Loss, QueryLoss, Shape, find};
 use crate::data::Matrix;
 use crate::learn::solve::{SOLVERS, SolverDef};
-use crate::math::{Objective, Random, SolveReport, Stop, StopRule};
+use crate::math::{Objective, Random, Solution, SolveReport, Stop, StopRule};
 
 use losses::{Largest, Ramp, Swapped};
 
@@ -90,7 +90,7 @@ fn fits(
     solver: &'static SolverDef,
     tolerance: f64,
 ) -> Vec<Solution> {
-    (solver.on_lists().path)(problem, lambdas, &rule(tolerance), &Control::default())
+    (solver.list.unwrap().path)(problem, lambdas, &rule(tolerance), &Control::default())
 }
 
 /// The solvers that take a shape.

@@ -63,7 +63,7 @@ fn problem<'a>(blocks: &[(&'a PairBlock, f64)], lambda: f64) -> PairProblem<'a> 
 
 fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let options = SolveOptions { tolerance, ..SolveOptions::default() };
-    let Solution { w, report } = solve(problem, &options, &Control::default());
+    let Solution { w, report } = solve(problem, &options, &Control::default()).unwrap();
     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite());
     let plain = certificate(problem, &w);
     // A hinge is a difference of numbers near 1, so an objective is exact to a multiple of the loss of w = 0.
@@ -231,10 +231,10 @@ fn an_interruption_and_a_limit_are_reported() {
     let shape = Shape { seed: 7, queries: 5, docs: 20, dim: 7, grades: 9, noise: 1.5 };
     let blocks = blocks(&shape);
     let problem = problem(&weights(&blocks), 1e-6);
-    let report = solve(&problem, &SolveOptions::default(), &canceled()).report;
+    let report = solve(&problem, &SolveOptions::default(), &canceled()).unwrap().report;
     assert_eq!(report.stop, Stop::Interrupted);
     let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
-    let Solution { w, report } = solve(&problem, &options, &Control::default());
+    let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
     assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
 }

@@ -14,7 +14,10 @@
 //! mu (B^2 - |w|^2). So mu is searched until this is small: where |w| = B, or near 0 if w stays inside. A minimum that is a
 //! little longer than B is shortened to it. 2 mu is the multiplier of |w| <= B.
 
-use super::{Bundle, MODEL_ACCURACY, Model, Penalized, Penalty, Planes, RiskLine, Run, Sample};
+use super::{
+    Bundle, Model, Planes, RiskLine, Sample,
+    bundle::{MODEL_ACCURACY, Penalized, Penalty, Run},
+};
 use crate::base::Control;
 use crate::math::optim::projected_gradient::project;
 use crate::math::{Objective, Solution, StopRule, difference, dot, iterate, norm, solve_path};

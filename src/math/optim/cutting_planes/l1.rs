@@ -13,7 +13,10 @@
 //! **Zeros.** Points on a line have few zeros. The run itself reaches half of the requested gap. At its end it sets the
 //! smallest weights to 0, as far as the requested gap allows.
 
-use super::{Bundle, Model, Penalized, RiskLine, Run, Sample};
+use super::{
+    Bundle, Model, RiskLine, Sample,
+    bundle::{Penalized, Run},
+};
 use crate::base::{Control, checkpoint};
 use crate::math::{
     Factor, Lanes, Objective, Solution, Stop, StopRule, dot, gram, iterate, lanes, solve_path, sort_indices,

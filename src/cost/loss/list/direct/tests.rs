@@ -55,7 +55,7 @@ fn columns(rows: &[(u8, f64, f64)]) -> [Vec<f64>; 3] {
 }
 
 fn query(measure: Measure, decoder: Decoder, labels: &[f64]) -> DirectQuery {
-    DirectQuery::new(&Direct { measure, decoder, bound: Bound::Convex, diverse: false }, labels)
+    DirectQuery::new(&measure, &decoder, labels)
 }
 
 /// Max M - M of the order by score; equal scores by the sign of the first argument times b, or as they came.

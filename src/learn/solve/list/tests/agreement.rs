@@ -83,7 +83,8 @@ fn an_interrupted_path_ends_with_the_interrupted_fit() {
     each_convex(&case, |problem| {
         for solver in taking(problem.shape()) {
             let control = Control::canceled_after(2);
-            let fits = (solver.on_lists().path)(problem, &[0.01, 0.001, 1e-4, 1e-5], &rule(1e-13), &control);
+            let fits =
+                (solver.list.unwrap().path)(problem, &[0.01, 0.001, 1e-4, 1e-5], &rule(1e-13), &control);
             // Least squares may end before the third check.
             if fits.len() < 4 || solver.name != "least_squares" {
                 assert!(fits.len() < 4, "{}", solver.name);

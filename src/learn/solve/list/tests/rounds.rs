@@ -90,7 +90,8 @@ fn rounds_are_interrupted() {
     let case = Case::new(4, 20, 5, SQUARED);
     let problems = [case.with(Shape::Difference, Ramp::of), case.with(Shape::Annealed, Swapped::of)];
     for (problem, solver) in problems.iter().zip([&BUNDLE, &LBFGS]) {
-        let fits = (solver.on_lists().path)(problem, &[0.1, 0.01], &rule(1e-9), &Control::canceled_after(0));
+        let fits =
+            (solver.list.unwrap().path)(problem, &[0.1, 0.01], &rule(1e-9), &Control::canceled_after(0));
         assert_eq!((fits.len(), fits[0].report.stop), (1, Stop::Interrupted));
     }
 }

@@ -89,7 +89,7 @@ fn a_path_and_an_interruption() {
     assert_eq!(fits.len(), 3);
     assert!((certificate(&psi, &last.w) - last.report.objective).abs() < 1e-12);
     assert!((last.report.objective / single.objective - 1.0).abs() < 0.1);
-    assert_eq!(solve(&psi, &SolveOptions::default(), &canceled()).report.stop, Stop::Interrupted);
+    assert_eq!(solve(&psi, &SolveOptions::default(), &canceled()).unwrap().report.stop, Stop::Interrupted);
     assert_eq!(pair_path(&psi, &lambdas, &SolveOptions::default(), &canceled()).unwrap().len(), 1);
 }
 

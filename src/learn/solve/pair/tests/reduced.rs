@@ -28,7 +28,7 @@ proptest! {
         for problem in [plain.clone(), shifted(&plain, shape.seed, center, linear_term)] {
             let (w, report) = fit(&problem, 1e-8);
             let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
-            let direct = (options.solver.on_pairs().path)(&problem, &[problem.lambda], &options.rule(), &Control::default());
+            let direct = (options.solver.pair.unwrap().path)(&problem, &[problem.lambda], &options.rule(), &Control::default());
             let Solution { w: same, report: direct } = &direct[0];
             let total = certificate(&problem, &vec![0.0; problem.dim]);
             let done = matches!(report.stop, Stop::Converged | Stop::Empty) || report.gap <= 1e-14 * total;

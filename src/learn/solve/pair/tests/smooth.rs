@@ -117,20 +117,23 @@ fn an_interruption_and_a_limit_are_reported() {
     let shape = Shape { seed: 7, queries: 5, docs: 20, dim: 7, grades: 9, noise: 1.5 };
     let blocks = blocks(&shape);
     let problem = problem(&weights(&blocks), 1e-6).with_loss(PairLoss::Logistic);
-    assert_eq!(solve(&problem, &SolveOptions::default(), &canceled()).report.stop, Stop::Interrupted);
+    assert_eq!(
+        solve(&problem, &SolveOptions::default(), &canceled()).unwrap().report.stop,
+        Stop::Interrupted
+    );
     let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
-    let Solution { w, report } = solve(&problem, &options, &Control::default());
+    let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
     assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
 }
 
 #[test]
 fn a_solver_refuses_a_loss_that_it_does_not_take() {
+    use crate::learn::solve::table::pair_method;
     use crate::learn::solve::{PairMethod, SOLVERS, SolverDef};
-    let method = PairMethod { losses: &[PairLoss::Hinge], ..SOLVERS[0].on_pairs() };
+    let method = PairMethod { losses: &[PairLoss::Hinge], ..SOLVERS[0].pair.unwrap() };
     let hinge_only = SolverDef { name: "test", summary: "", pair: Some(method), list: None };
     assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi, PairWeights::Equal)));
-    let error =
-        hinge_only.check(&Loss::Pair(PairLoss::Logistic, PairWeights::Equal)).unwrap_err().to_string();
-    assert_eq!(error, "the solver 'test' does not take the loss 'logistic', which is taken by: auto, newton");
+    let error = pair_method(&hinge_only, PairLoss::Logistic).unwrap_err().to_string();
+    assert_eq!(error, "solver 'test' does not support the loss 'logistic'; use auto or newton");
 }

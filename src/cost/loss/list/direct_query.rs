@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::Direct;
 use crate::base::{Error, Result};
 use crate::cost::loss::QueryLoss;
 use crate::cost::loss::list::measure::Measure;
@@ -52,22 +51,22 @@ enum Lists {
 
 impl DirectQuery {
     /// The query with these labels.
-    pub fn new(loss: &Direct, labels: &[f64]) -> Self {
-        let a = loss.measure.position_weights(labels.len());
-        let b = loss.measure.label_weights(labels);
-        let c = loss.decoder.weights(&loss.measure, labels.len());
+    pub fn new(measure: &Measure, decoder: &Decoder, labels: &[f64]) -> Self {
+        let a = measure.position_weights(labels.len());
+        let b = measure.label_weights(labels);
+        let c = decoder.weights(measure, labels.len());
         let lists = Lists::All(Ranking::new(&a, &b, &c));
         Self::of_lists([a, b, c], lists)
     }
 
     /// The query with these labels, whose lists show at most one document of each block (row_groups: one per label).
-    pub fn diverse(loss: &Direct, labels: &[f64], row_groups: &[RowGroup]) -> Self {
-        let mut b = loss.measure.label_weights(labels);
+    pub fn diverse(measure: &Measure, decoder: &Decoder, labels: &[f64], row_groups: &[RowGroup]) -> Self {
+        let mut b = measure.label_weights(labels);
         let ideal = select_diverse(&b, row_groups, 1);
         let blocks = ideal.len();
-        let a = loss.measure.position_weights(blocks);
-        let c = loss.decoder.weights(&loss.measure, blocks);
-        if loss.measure.is_ratio() && !flat(&b) {
+        let a = measure.position_weights(blocks);
+        let c = decoder.weights(measure, blocks);
+        if measure.is_ratio() && !flat(&b) {
             let best: f64 = ideal.iter().zip(&a).map(|(&document, a)| a * b[document as usize]).sum();
             b.iter_mut().for_each(|b| *b /= best);
         }

@@ -21,7 +21,6 @@
 //! each group, and sort(s) is the best of them by s; b of NDCG is divided by the best DCG of such a list, so that the
 //! regret stays between 0 and 1. The number of positions of a query is at most its number of groups.
 
-mod query;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +33,7 @@ use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::cost::metric::MetricOptions;
 use crate::data::{ListConstraint, RowGroup};
 
-pub use query::{DECODERS, Decoder, DirectQuery};
+pub use super::direct_query::{DECODERS, Decoder, DirectQuery};
 
 /// The declaration.
 pub const DIRECT: LossDef = LossDef {
@@ -115,7 +114,7 @@ impl ListwiseLoss for Direct {
     }
 
     fn is_informative(&self, labels: &[f64]) -> bool {
-        !query::flat(&self.measure.label_weights(labels))
+        !super::direct_query::flat(&self.measure.label_weights(labels))
     }
 
     /// The convex bound: the reversed order is farthest from the ideal one. Lists of diverse documents may share none.
@@ -140,14 +139,16 @@ impl ListwiseLoss for Direct {
 
     fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss> {
         let query = if self.diverse {
-            DirectQuery::diverse(self, labels, row_groups)
+            DirectQuery::diverse(&self.measure, &self.decoder, labels, row_groups)
         } else {
-            DirectQuery::new(self, labels)
+            DirectQuery::new(&self.measure, &self.decoder, labels)
         };
         match self.bound {
-            Bound::Convex => Box::new(query::Convex::new(query)),
-            Bound::Minimum => Box::new(query::Moving::new(query, DirectQuery::score_consistent_order)),
-            Bound::Nonconvex => Box::new(query::Moving::new(query, DirectQuery::order)),
+            Bound::Convex => Box::new(super::direct_query::Convex::new(query)),
+            Bound::Minimum => {
+                Box::new(super::direct_query::Moving::new(query, DirectQuery::score_consistent_order))
+            }
+            Bound::Nonconvex => Box::new(super::direct_query::Moving::new(query, DirectQuery::order)),
         }
     }
 }

@@ -5,8 +5,6 @@
 //! with N documents. Pairs with equal labels are not counted. Each file has the value and slope of one pair. The option
 //! `pair_weights` gives each pair a factor by its grades ([`PairWeights`]).
 
-mod logistic_tiles;
-
 use super::def::{LossKind, PairDef, PairLoss};
 use crate::base::{Ticks, checkpoint, named};
 use crate::cost::loss::{LossDef, Shape};
@@ -39,7 +37,7 @@ impl PairDef {
         let sum = match self.def.kind {
             _ if labels.len() < MANY => None,
             LossKind::Pairwise(PairLoss::Logistic) => {
-                logistic_tiles::value_and_slopes(labels, scores, subgradient)
+                super::logistic_tiles::value_and_slopes(labels, scores, subgradient)
             }
             LossKind::Pairwise(loss @ (PairLoss::Hinge | PairLoss::SquaredHinge | PairLoss::Psi)) => {
                 Some(value_and_subgradient(loss, labels, scores, subgradient))

@@ -1,72 +1,14 @@
-//! What scores documents: a space, or a sum of spaces.
+//! Weighted sums of spaces, which share scaling and landmarks.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Form, Map, Space, WeightsOf};
+use super::function::WeightsOf;
+use super::space::{KERNEL_COST, Map, Scorer, Space, Summand};
 use crate::base::{Control, Result, require};
-use crate::data::{Documents, Matrix, Scaling, VALUE_COST};
-use crate::learn::kernel::{Basis, Kernel};
-use crate::trees::Forest;
-
-/// What scores the documents of a query by the weights of a function.
-pub trait Scorer: Sync {
-    /// Number of features of a document.
-    fn width(&self) -> usize;
-
-    /// Number of weights of a function.
-    fn dim(&self) -> usize;
-
-    /// Whether one document can be scored without the other documents of its query.
-    fn pointwise(&self) -> bool;
-
-    /// Operations of about a nanosecond that the score of a document takes.
-    fn operations(&self) -> usize;
-
-    /// Whether a score is a weighted sum of the features.
-    fn is_linear(&self) -> bool {
-        false
-    }
-
-    /// The kernel; none for linear functions and sums.
-    fn kernel(&self) -> Option<&Kernel> {
-        None
-    }
-
-    /// The trees whose leaves the weights belong to; none for other functions.
-    fn trees(&self) -> Option<&Forest> {
-        None
-    }
-
-    /// Checks a space that was read from bytes.
-    ///
-    /// # Errors
-    /// [`crate::base::Error::Corrupt`] with the reason.
-    fn validate(&self) -> Result<()>;
-
-    /// Scores of the documents of one query; higher is better.
-    ///
-    /// # Errors
-    /// A kernel that is not finite on the documents; an interruption.
-    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
-
-    /// The functions of single spaces that a function is the sum of.
-    fn summands<'a>(&'a self, _weights: &'a [f64]) -> Vec<Summand<'a>> {
-        Vec::new()
-    }
-}
-
-/// A function of one space that is a summand of a score.
-#[derive(Debug, Clone, Copy)]
-pub struct Summand<'a> {
-    /// How it scales documents, in addition to the scaling of the model.
-    pub scaling: Option<&'a Scaling>,
-    /// Its space.
-    pub space: &'a Space,
-    /// Its weights.
-    pub weights: &'a [f64],
-}
+use crate::data::{Documents, Matrix, Scaling};
+use crate::learn::kernel::Basis;
 
 /// A space or a sum of spaces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -98,92 +40,6 @@ impl From<SumSpace> for AnySpace {
         Self::Sum(sum)
     }
 }
-
-/// Features whose distances to a landmark take an operation, with AVX-512.
-const FEATURES_AT_ONCE: usize = 16;
-/// Operations for a value of a kernel beside the distance.
-const KERNEL_COST: usize = 3;
-
-impl Scorer for Space {
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    fn dim(&self) -> usize {
-        match &self.map {
-            Map::Linear => self.width,
-            Map::Documents(map) => map.dim(),
-            Map::Fitted(basis) => basis.points.len(),
-            Map::Pairs(map) => map.dim(),
-            Map::Leaves(forest) => forest.leaves(),
-        }
-    }
-
-    fn pointwise(&self) -> bool {
-        self.form == Form::Scoring
-    }
-
-    fn operations(&self) -> usize {
-        let values = VALUE_COST * self.width;
-        match &self.map {
-            Map::Linear => values + self.width,
-            Map::Documents(_) | Map::Fitted(_) => {
-                values + self.dim().saturating_mul(self.width / FEATURES_AT_ONCE + KERNEL_COST)
-            }
-            Map::Pairs(_) => usize::MAX,
-            Map::Leaves(forest) => forest.operations(),
-        }
-    }
-
-    fn is_linear(&self) -> bool {
-        matches!(self.map, Map::Linear)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        match &self.map {
-            Map::Linear | Map::Leaves(_) => None,
-            Map::Documents(map) => Some(&map.basis.kernel),
-            Map::Fitted(basis) => Some(&basis.kernel),
-            Map::Pairs(map) => Some(map.kernel()),
-        }
-    }
-
-    fn trees(&self) -> Option<&Forest> {
-        if let Map::Leaves(forest) = &self.map { Some(forest) } else { None }
-    }
-
-    fn validate(&self) -> Result<()> {
-        if let Map::Leaves(forest) = &self.map {
-            forest.validate(self.width)?;
-        }
-        let (map_is_valid, map_width) = match &self.map {
-            Map::Linear | Map::Leaves(_) => (true, self.width),
-            Map::Documents(map) => (map.is_valid(), map.basis.points.dim),
-            Map::Fitted(basis) => (true, basis.points.dim),
-            Map::Pairs(map) => (map.is_valid(), map.width()),
-        };
-        let of_pairs = matches!(self.map, Map::Pairs(_));
-        require(
-            "space",
-            &[
-                (map_is_valid, "a valid kernel map"),
-                (self.width > 0 && map_width == self.width, "a map of as many features as it has"),
-                (self.is_linear() || (self.form == Form::Ranking) == of_pairs, "a map of its form"),
-                (self.dim() > 0, "a weight"),
-            ],
-        )
-    }
-
-    fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
-        Ok(self.scores_by(documents, std::iter::once(weights), control)?.concat())
-    }
-
-    fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {
-        vec![Summand { scaling: None, space: self, weights }]
-    }
-}
-
-// Sums of functions of several spaces, each with a scaling of its own.
 
 /// A sum of functions, one of each member. Its weights are the weights of the members, in their order.
 ///
@@ -354,7 +210,9 @@ impl Scorer for SumSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::shaped;
+    use crate::data::{VALUE_COST, shaped};
+    use crate::learn::kernel::Kernel;
+    use crate::learn::space::Form;
 
     /// Two Gaussian kernels of the documents -1 and 2, then one of the document 5.
     fn sum() -> SumSpace {

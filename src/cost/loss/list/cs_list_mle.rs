@@ -15,8 +15,6 @@
 //! or O(k m) for few documents and for scores with a large range. The largest score of the lower grades is taken out of
 //! the exponentials, so nothing overflows.
 
-mod costs;
-
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -26,9 +24,9 @@ use crate::base::{Error, Params, Result, Ticks, shorten};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;
 
-pub use costs::{Costs, Scheme, Tables};
+pub use super::cs_list_mle_costs::{Costs, Scheme, Tables};
 
-use costs::Swaps;
+use super::cs_list_mle_costs::Swaps;
 
 /// The declaration.
 pub const CS_LIST_MLE: LossDef = LossDef {

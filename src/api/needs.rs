@@ -1,6 +1,6 @@
 //! The rows of a data set as a computation needs them.
 
-use super::{Dataset, SOURCE, check_length};
+use super::dataset::{Dataset, SOURCE, check_length};
 use crate::api::features::Features;
 use crate::base::{Error, Result};
 use crate::data::{

@@ -1,10 +1,9 @@
 //! ADMM, which keeps a number per pair of documents.
 //!
-//! `pairs` has the passes over pairs and `progress` the record of a fit. The method shares no optimization code with
+//! `admm_pairs` has the passes over pairs. The method shares no optimization code with
 //! Newton's method, so tests compare both.
 
 #![allow(clippy::inline_always)]
-mod pairs;
 
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairMethod, PairProblem, Solution, SolveReport, SolverDef, Step, Stop, StopRule};
 use crate::math::{Lanes, Random, lanes, solve_path};
 
-use pairs::{DualSums, Pairs};
+use super::admm_pairs::{DualSums, Pairs};
 
 // Record of a fit: the best w, the best value of the dual, the certified gap and the stop rule.
 //
@@ -23,7 +22,7 @@ use pairs::{DualSums, Pairs};
 // P(w) - D(theta alpha) = loss - theta work + |2 lambda w - t - theta p|^2 / (4 lambda)
 // ```
 //
-// with the sums of `pairs`. The best theta is (work + p.(2 lambda w - t) / (2 lambda)) / (|p|^2 / (2 lambda)). At
+// with the sums of `admm_pairs`. The best theta is (work + p.(2 lambda w - t) / (2 lambda)) / (|p|^2 / (2 lambda)). At
 // theta = 1 the first two terms are the slack, a sum without cancellation. D is computed as P minus this gap, so a
 // large center causes no cancellation.
 
@@ -223,6 +222,7 @@ pub const ADMM: SolverDef = SolverDef {
     summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",
     pair: Some(PairMethod {
         losses: &[PairLoss::Hinge],
+        sorts_hinge: false,
         path: admm_path,
         // A multiplier of each pair.
         bytes: |problem, _| 8 * problem.blocks.iter().map(|(block, _)| block.pairs).sum::<u64>(),
@@ -448,6 +448,7 @@ mod dual_tests {
                     &SolveOptions { solver, tolerance, max_iterations: 5000 },
                     &Control::default(),
                 )
+                .unwrap()
             };
             let Solution { w, report: reference } = fit(&NEWTON, 1e-10);
             assert_eq!(reference.stop, Stop::Converged, "{reference:?}");

@@ -1,0 +1,90 @@
+//! Options and checks of feature maps and pair maps.
+
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes};
+use crate::math::pivoted::Limits;
+use crate::math::{Gram, cholesky};
+
+/// A negative part above this fraction of the largest diagonal is not rounding.
+const CLEARLY_NEGATIVE: f64 = 1e-6;
+
+/// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
+/// used.
+pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
+
+/// Candidates for each pivot.
+const CANDIDATES_PER_LANDMARK: usize = 4;
+
+/// The size and precision of a map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MapOptions {
+    /// Most pivots; at least 1.
+    pub landmarks: usize,
+    /// The fraction of the largest K(x, x) that may be left out.
+    pub tolerance: f64,
+    /// The seed of the sample of candidates.
+    pub seed: u64,
+}
+
+impl Default for MapOptions {
+    fn default() -> Self {
+        Self { landmarks: 1000, tolerance: 1e-12, seed: 0 }
+    }
+}
+
+impl MapOptions {
+    /// Most documents or pairs from which pivots are chosen.
+    pub(super) fn candidates(&self) -> usize {
+        self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
+    }
+
+    /// Documents in a sample of more documents than memory holds: candidates for pivots, and no fewer than a median needs.
+    pub fn sampled(&self) -> usize {
+        self.candidates().max(MEDIAN_DOCUMENTS)
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        Limits { rank: self.landmarks, tolerance: self.tolerance }
+    }
+}
+
+/// Reserves the bytes of copies of documents from which pivots are chosen.
+pub fn reserve_candidates(documents: usize, dim: usize, control: &Control) -> Result<Reservation> {
+    control.reserve(matrix_bytes(documents, dim), "choosing landmarks", FEWER_LANDMARKS)
+}
+
+/// beta with L' beta = w.
+pub fn coefficients(factor: &[f64], r: usize, w: &[f64]) -> Result<Vec<f64>> {
+    if w.len() != r {
+        let what = "number of weights of a kernel function".to_owned();
+        return Err(Error::Shape { what, found: w.len(), expected: r });
+    }
+    let mut beta = w.to_vec();
+    cholesky::backward(factor, &mut beta);
+    Ok(beta)
+}
+
+/// Refuses a Gram matrix with a diagonal that is not a finite number.
+pub fn check_diagonal(gram: &impl Gram) -> Result<()> {
+    if (0..gram.len()).all(|i| gram.diagonal(i).is_finite()) {
+        return Ok(());
+    }
+    Err(not_finite())
+}
+
+/// What is wrong with such a kernel.
+pub fn not_finite() -> Error {
+    Error::Data(
+        "the kernel of a document with itself is not a finite number: scale the features or lower 'scale'"
+            .to_owned(),
+    )
+}
+
+/// A sentence about a negative part that is more than rounding.
+pub fn warning(kernel: &str, negative: f64) -> Option<String> {
+    (negative > CLEARLY_NEGATIVE).then(|| {
+        format!(
+            "the kernel {kernel} is not positive semidefinite on these documents (by {negative:.2e} of its largest \
+             value); a projection that is was used instead"
+        )
+    })
+}

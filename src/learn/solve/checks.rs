@@ -1,0 +1,45 @@
+//! Checks of the numbers in a problem.
+
+use crate::base::{Error, Result};
+
+// Memory of solvers: upper bounds of the bytes that they allocate besides the prepared queries. They are reserved
+// before a problem is solved.
+
+// Checks of the numbers in a problem.
+
+/// Refuses a lambda out of range.
+///
+/// # Errors
+/// A lambda that is not finite and above 0.
+pub fn check_lambda(lambda: f64) -> Result<()> {
+    if lambda.is_finite() && lambda > 0.0 {
+        return Ok(());
+    }
+    Err(Error::value("lambda", lambda.to_string(), "a finite number above 0"))
+}
+
+/// Refuses a weight c out of range.
+///
+/// # Errors
+/// A weight that is not finite or below 0.
+pub fn check_weight(weight: f64) -> Result<()> {
+    if weight.is_finite() && weight >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::value("weight of a query", weight.to_string(), "a finite number of at least 0"))
+}
+
+/// Refuses a point with another number of features, or with numbers that are not finite.
+///
+/// # Errors
+/// [`Error::Shape`] for another number, otherwise [`Error::Value`].
+pub fn point(what: &str, point: &[f64], dim: usize) -> Result<()> {
+    if point.len() != dim {
+        let what = format!("number of features of {what}");
+        return Err(Error::Shape { what, found: point.len(), expected: dim });
+    }
+    if point.iter().all(|value| value.is_finite()) {
+        return Ok(());
+    }
+    Err(Error::Data(format!("{what} must be finite numbers")))
+}

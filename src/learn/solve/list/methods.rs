@@ -1,0 +1,93 @@
+//! The methods for losses of lists, and the choice between them by the shape of the loss.
+
+use super::super::{Solution, plane_bytes};
+use super::least_squares;
+use super::problem::ListProblem;
+use crate::cost::loss::Shape;
+use crate::learn::solve::{ListMethod, SolverDef};
+use crate::math::optim::cutting_planes::minimize_path;
+use crate::math::{Ridge, lbfgs, newton_cg, solve_path};
+
+/// Solves for each lambda with `solve`, which receives P and a start: first that of the problem, then the previous
+/// solution.
+pub(super) fn warm_path<'p>(
+    problem: &'p ListProblem<'_>,
+    lambdas: &[f64],
+    solve: impl Fn(Ridge<'p>, Vec<f64>) -> Solution,
+) -> Vec<Solution> {
+    solve_path(lambdas, |lambda, previous| {
+        let start = previous.map_or_else(|| problem.start(), |solution| solution.w.clone());
+        solve(problem.ridge(lambda), start)
+    })
+}
+
+// Choice of a solver by the shape of the loss.
+
+/// The method of the solver `auto` for lists.
+pub const AUTO_ON_LISTS: ListMethod = ListMethod {
+    shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference, Shape::Annealed],
+    path: |problem, lambdas, rule, control| (choose(problem).path)(problem, lambdas, rule, control),
+    bytes: |problem| (choose(problem).bytes)(problem),
+};
+
+/// A larger linear system takes longer than the passes of L-BFGS.
+const LARGEST_SYSTEM: usize = 3000;
+
+fn choose(problem: &ListProblem<'_>) -> &'static ListMethod {
+    match problem.shape() {
+        Shape::Quadratic if problem.dim().min(problem.documents()) <= LARGEST_SYSTEM => {
+            &least_squares::METHOD
+        }
+        Shape::Quadratic | Shape::Smooth | Shape::Annealed => &LBFGS_METHOD,
+        // Of losses with gradients alone conflicts refuse all solvers.
+        Shape::Convex | Shape::Difference | Shape::Gradients => &BUNDLE_METHOD,
+    }
+}
+
+// Solvers of smooth losses: L-BFGS and Newton's method with conjugate gradients.
+
+const LBFGS_METHOD: ListMethod = ListMethod {
+    shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Annealed],
+    path: |problem, lambdas, rule, control| match problem.shape() {
+        Shape::Annealed => super::nonconvex::annealing_path(problem, lambdas, rule, control),
+        _ => warm_path(problem, lambdas, |p, w| lbfgs::minimize(&p, w, rule, control)),
+    },
+    // Annealing keeps several starts.
+    bytes: |problem| if problem.shape() == Shape::Annealed { plane_bytes(problem) } else { 0 },
+};
+
+/// The definition.
+pub const LBFGS: SolverDef = SolverDef {
+    name: "lbfgs",
+    summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
+    pair: None,
+    list: Some(LBFGS_METHOD),
+};
+
+/// The method of the solver `newton` for lists.
+pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
+    shapes: &[Shape::Quadratic, Shape::Smooth],
+    path: |problem, lambdas, rule, control| {
+        warm_path(problem, lambdas, |p, w| newton_cg::minimize(&p, w, rule, control))
+    },
+    bytes: |_| 0,
+};
+
+// Solver by cutting planes.
+
+const BUNDLE_METHOD: ListMethod = ListMethod {
+    shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference],
+    path: |problem, lambdas, rule, control| match problem.shape() {
+        Shape::Difference => super::nonconvex::difference_path(problem, lambdas, rule, control),
+        _ => minimize_path(problem, problem.center(), &problem.start(), lambdas, rule, control),
+    },
+    bytes: plane_bytes,
+};
+
+/// The definition.
+pub const BUNDLE: SolverDef = SolverDef {
+    name: "bundle",
+    summary: "cutting planes with a line search, for convex listwise losses and, in rounds, for differences of convex ones",
+    pair: None,
+    list: Some(BUNDLE_METHOD),
+};

@@ -1,0 +1,57 @@
+//! A ranking function: its weights, and what it takes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::named;
+use crate::base::param::list;
+use crate::learn::kernel::Basis;
+use crate::math::are_bounded;
+use crate::trees::Forest;
+
+/// What a function takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Form {
+    /// One document: a scoring function s(x).
+    Scoring,
+    /// Two documents: an antisymmetric ranking function f(x, x').
+    Ranking,
+}
+
+named!(Form { Scoring = "scoring", Ranking = "ranking" });
+
+/// A ranking function: weights in a [`Space`], which turns them into scores.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Function {
+    /// The weights, one for each dimension of the space.
+    #[serde(deserialize_with = "list::whole")]
+    pub weights: Vec<f64>,
+    /// Value of the objective at the weights.
+    pub objective: f64,
+    /// Certified distance of `objective` from the optimum.
+    pub gap: f64,
+}
+
+impl Function {
+    /// The function 0, for queries that none can be fitted for. `objective` and `gap` have no meaning.
+    pub fn zero(dim: usize) -> Self {
+        Self { weights: vec![0.0; dim], objective: 0.0, gap: 0.0 }
+    }
+
+    /// Whether its weights are within the bound of stored numbers, and objective and gap finite.
+    pub fn is_bounded(&self) -> bool {
+        are_bounded(&self.weights) && self.objective.is_finite() && self.gap.is_finite()
+    }
+}
+
+/// What the weights of a function belong to.
+#[derive(Debug, Clone, Copy)]
+pub enum WeightsOf<'a> {
+    /// The scaled features.
+    Features,
+    /// The documents of a basis.
+    Documents(&'a Basis),
+    /// Pairs of documents.
+    Pairs,
+    /// The leaves of trees.
+    Leaves(&'a Forest),
+}
