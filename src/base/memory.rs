@@ -4,6 +4,7 @@
 //! results. They stand next to the allocation, and are upper bounds. Small allocations are not counted. Results do not
 //! depend on the limit: work fits as it is, or is refused.
 
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -13,9 +14,12 @@ use crate::base::{Error, Result};
 /// What to do about a kernel that takes too much memory.
 pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or a linear kernel";
 
+/// The variable with the bound of every call in the process.
+const OF_PROCESS: &str = "SQLITE_LTR_MAX_MEMORY";
+
 /// The bound of every call in the process, which a host sets before its first call. Another text than a whole number allows nothing.
 static CEILING: LazyLock<u64> = LazyLock::new(|| {
-    std::env::var("SQLITE_LTR_MAX_MEMORY").map_or(u64::MAX, |text| text.parse().unwrap_or(0))
+    std::env::var(OF_PROCESS).map_or(u64::MAX, |text| text.parse().unwrap_or(0))
 });
 
 /// Bytes in use and the limit on them (option `max_memory`). Clones count together.
@@ -89,7 +93,8 @@ impl Reservation {
             Ok(_) => self.bytes = bytes,
             Err(used) => {
                 let (what, used) = (what.to_string(), others(used));
-                return Err(Error::Memory { what, needed: bytes, used, allowed, way_out });
+                let limit = if allowed == *CEILING { OF_PROCESS } else { "max_memory" };
+                return Err(Error::Memory { what, needed: bytes, used, allowed, way_out, limit });
             }
         }
         Ok(())
@@ -136,10 +141,16 @@ pub fn matrix_bytes(rows: usize, columns: usize) -> u64 {
 
 /// Bytes that a vector takes after `more` values are pushed: its capacity doubles if they do not fit.
 pub fn grown_bytes<T>(values: &Vec<T>, more: usize) -> u64 {
-    let needed = values.len() + more;
-    let doubled =
-        if needed <= values.capacity() { values.capacity() } else { needed.max(2 * values.capacity()) };
-    bytes_of::<T>(doubled)
+    grown_capacity::<T>(values.len() + more, values.capacity())
+}
+
+/// As [`grown_bytes`], of a queue and one more value.
+pub fn grown_queue_bytes<T>(values: &VecDeque<T>) -> u64 {
+    grown_capacity::<T>(values.len() + 1, values.capacity())
+}
+
+fn grown_capacity<T>(needed: usize, capacity: usize) -> u64 {
+    bytes_of::<T>(if needed <= capacity { capacity } else { needed.max(2 * capacity) })
 }
 
 /// Bytes that the allocator takes for a block on the heap; 0 without one.

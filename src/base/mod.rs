@@ -32,11 +32,14 @@ pub use control::{Control, Ticks, checkpoint, each_in_memory, stop_reason, stopp
 pub(crate) use error::require;
 pub use error::{Error, Result, nearest, shorten};
 pub use memory::{
-    FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
+    FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, grown_queue_bytes, heap_bytes,
+    matrix_bytes, zeros,
 };
 #[cfg(feature = "sqlite")]
 pub(crate) use param::LONGEST_VECTOR;
 pub use param::{Defaults, Params, Rule, stored_model};
-pub(crate) use param::{Strict, json_problem, named, numbers, text_number, whole_number};
+pub(crate) use param::{
+    Strict, each_element, json_problem, most_elements, named, numbers, text_number, whole_number,
+};
 pub use run::{POLL_INTERVAL, cores, on_pool, unwound};
 pub use temporary_file::TemporaryFile;

@@ -3,9 +3,10 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor,
+    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor,
 };
 use serde_json::{Map, Value};
 
@@ -76,43 +77,64 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The numbers of a JSON array, `None` for null, and the length of the array. If `width` numbers are expected, no more are kept,
+/// The numbers of a JSON array, NaN for null, and the length of the array. If `width` numbers are expected, no more are kept,
 /// and a text that is far too long is refused. With checkpoints.
 ///
 /// # Errors
 /// A text that is no array of numbers and nulls, with what is wrong.
-pub(crate) fn numbers(text: &[u8], width: Option<usize>) -> Result<(Vec<Option<f64>>, usize), String> {
+pub(crate) fn numbers(text: &[u8], width: Option<usize>) -> Result<(Vec<f64>, usize), String> {
     let most = width.unwrap_or(usize::MAX);
     let longest = LONGEST_VECTOR.max(most.saturating_mul(LONGEST_NUMBER));
     if text.len() > longest {
         return Err(format!("{} bytes, more than {longest} for {most} numbers", text.len()));
     }
-    let text = std::str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
-    let mut json = serde_json::Deserializer::from_str(text);
-    let numbers = json.deserialize_seq(FirstNumbers(most));
-    numbers.and_then(|numbers| json.end().map(|()| numbers)).map_err(|problem| json_problem(&problem))
+    let (mut kept, mut length) = (Vec::with_capacity(most_elements(text).min(most)), 0);
+    each_element(text, |number: Option<Number>| {
+        length += 1;
+        if length <= most {
+            kept.push(number.map_or(f64::NAN, |Number(number)| number));
+        }
+        Ok(())
+    })?;
+    Ok((kept, length))
 }
 
-/// Keeps the first numbers of an array, at most this number.
-struct FirstNumbers(usize);
+/// An upper bound of the length of a JSON array.
+pub(crate) fn most_elements(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b',').count() + 1
+}
 
-impl<'de> Visitor<'de> for FirstNumbers {
-    type Value = (Vec<Option<f64>>, usize);
+/// Calls `each` with the elements of a JSON array. With checkpoints.
+///
+/// # Errors
+/// A text that is no array of such elements, with what is wrong; errors of `each`.
+pub(crate) fn each_element<T: DeserializeOwned>(
+    text: &[u8],
+    each: impl FnMut(T) -> Result<(), String>,
+) -> Result<(), String> {
+    let text = std::str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let read = json.deserialize_seq(Elements(each, PhantomData));
+    read.and_then(|()| json.end()).map_err(|problem| json_problem(&problem))
+}
+
+/// Hands on the elements of an array.
+struct Elements<T, F>(F, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> for Elements<T, F> {
+    type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let (mut kept, mut length, mut ticks) = (Vec::new(), 0, Ticks::default());
-        while let Some(number) = list.next_element::<Option<Number>>()? {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let mut ticks = Ticks::default();
+        while let Some(element) = list.next_element()? {
             ticks.add(VALUE_COST);
-            length += 1;
-            if length <= self.0 {
-                kept.push(number.map(|Number(number)| number));
-            }
+            self.0(element).map_err(A::Error::custom)?;
         }
-        Ok((kept, length))
+        Ok(())
     }
 }
 

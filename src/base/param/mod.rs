@@ -13,7 +13,7 @@ use crate::base::{Error, Result, shorten};
 
 #[cfg(feature = "sqlite")]
 pub(crate) use json::LONGEST_VECTOR;
-pub(crate) use json::{Strict, json_problem, numbers, text_number};
+pub(crate) use json::{Strict, each_element, json_problem, most_elements, numbers, text_number};
 pub use rule::Named;
 pub(crate) use rule::named;
 pub(crate) use rule::whole_number;

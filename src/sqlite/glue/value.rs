@@ -219,7 +219,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
             let (values, found) = numbers(bytes, model.map(|model| model.card.features.len()))
                 .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
             check_width(found)?;
-            values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()
+            values
         }
         (None, other) => return Err(refuse(describe(other))),
     };

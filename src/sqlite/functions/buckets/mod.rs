@@ -18,7 +18,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::Value;
 
-use crate::base::{Control, Error, Params, Result};
+use crate::base::{Control, Error, Memory, Params, Result};
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
 use crate::data::{DatasetBuilder, Id, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
@@ -26,7 +26,7 @@ use crate::model::TrainingColumns;
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::{
     Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, describe, id_of,
-    interruptible, number_of, row_id, text_argument, usage, whole_of,
+    interruptible, number_of, reading, row_id, text_argument, usage, whole_of,
 };
 use crate::sqlite::source::is_default_name;
 use crate::train::algorithm;
@@ -318,12 +318,12 @@ impl Rows {
 
 impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
     fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<Rows> {
-        let builder = DatasetBuilder::new(PACK, None, Vec::new());
+        let builder = DatasetBuilder::new(PACK, None, Vec::new()).within(&Memory::default());
         Ok(Rows { builder, database: Database::of(context) })
     }
 
     fn step(&self, context: &mut Context<'_>, rows: &mut Rows) -> rusqlite::Result<()> {
-        self.0.guard(PACK, || rows.push(context))
+        self.0.guard(PACK, || reading(context, || rows.push(context)))
     }
 
     fn finalize(&self, _: &mut Context<'_>, rows: Option<Rows>) -> rusqlite::Result<Option<Vec<u8>>> {
