@@ -18,9 +18,8 @@ pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or 
 const OF_PROCESS: &str = "SQLITE_LTR_MAX_MEMORY";
 
 /// The bound of every call in the process, which a host sets before its first call. Another text than a whole number allows nothing.
-static CEILING: LazyLock<u64> = LazyLock::new(|| {
-    std::env::var(OF_PROCESS).map_or(u64::MAX, |text| text.parse().unwrap_or(0))
-});
+static CEILING: LazyLock<u64> =
+    LazyLock::new(|| std::env::var(OF_PROCESS).map_or(u64::MAX, |text| text.parse().unwrap_or(0)));
 
 /// Bytes in use and the limit on them (option `max_memory`). Clones count together.
 #[derive(Debug, Clone)]

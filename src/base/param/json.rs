@@ -6,7 +6,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{
-    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor,
+    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
 use serde_json::{Map, Value};
 
@@ -138,28 +139,45 @@ impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
     }
 }
 
-/// A value in which no object has a key twice, of at most [`MOST_VALUES`] values.
+/// A value in which no object has a key twice, of at most [`MOST_VALUES`] values and [`MOST_LEVELS`] levels.
 pub(crate) struct Strict(pub(crate) Value);
 
 /// Most values in a value: each can take 300 bytes of memory and two of text.
 const MOST_VALUES: usize = 1 << 18;
 
+/// Most levels of a value: each takes up to a kilobyte of the stack, of which threads may have 128.
+const MOST_LEVELS: usize = 16;
+
 impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        StrictSeed(&Cell::new(MOST_VALUES)).deserialize(deserializer).map(Self)
+        let seed = StrictSeed { values: &Cell::new(MOST_VALUES), levels: MOST_LEVELS };
+        seed.deserialize(deserializer).map(Self)
     }
 }
 
-/// Reads a value. The cell has the number of values that may still be read.
+/// Reads a value of at most these numbers of values and levels.
 #[derive(Clone, Copy)]
-struct StrictSeed<'a>(&'a Cell<usize>);
+struct StrictSeed<'a> {
+    values: &'a Cell<usize>,
+    levels: usize,
+}
+
+impl StrictSeed<'_> {
+    /// For the values in an array or an object.
+    fn inner<E: Error>(self) -> Result<Self, E> {
+        let levels = self.levels.checked_sub(1);
+        let levels = levels.ok_or_else(|| E::custom(format_args!("more than {MOST_LEVELS} levels")))?;
+        Ok(Self { levels, ..self })
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for StrictSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let left = self.0.get().checked_sub(1);
-        self.0.set(left.ok_or_else(|| D::Error::custom(format_args!("more than {MOST_VALUES} values")))?);
+        let left = self.values.get().checked_sub(1);
+        self.values
+            .set(left.ok_or_else(|| D::Error::custom(format_args!("more than {MOST_VALUES} values")))?);
         deserializer.deserialize_any(self)
     }
 }
@@ -196,24 +214,48 @@ impl<'de> Visitor<'de> for StrictSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(self)? {
+        let (mut values, seed) = (Vec::new(), self.inner()?);
+        while let Some(value) = list.next_element_seed(seed)? {
             values.push(value);
         }
         Ok(values.into())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
+        let (mut object, seed) = (Map::new(), self.inner()?);
         while let Some(key) = map.next_key::<String>()? {
             if object.contains_key(&key) {
                 let key = shorten(&key);
                 return Err(A::Error::custom(format_args!("the key \"{key}\" appears twice in one object")));
             }
-            object.insert(key, map.next_value_seed(self)?);
+            object.insert(key, map.next_value_seed(seed)?);
         }
         Ok(object.into())
     }
+}
+
+/// The first whole number in a JSON text that is beyond 64 bits. The parser would round it.
+pub(crate) fn long_integer(text: &str) -> Option<&str> {
+    // Every other part between quotes that are not escaped is a string.
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        rest = &rest[start..];
+        let end = if rest.starts_with('"') {
+            let is_escaped =
+                |at: usize| rest[..at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+            let mut quotes = rest[1..].match_indices('"').map(|(at, _)| at + 1);
+            quotes.find(|at| !is_escaped(*at)).map_or(rest.len(), |at| at + 1)
+        } else {
+            rest.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(rest.len())
+        };
+        let (word, after) = rest.split_at(end);
+        let is_whole = word.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+        if is_whole && word.parse::<i64>().is_err() {
+            return Some(word);
+        }
+        rest = after;
+    }
+    None
 }
 
 /// What is wrong with a JSON text, in the words of JSON and SQL in place of those of the parser.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::{Error, Params, Result, names_of, shorten};
+use crate::base::{Error, Params, Result, Strict, names_of, shorten};
 use crate::data::ListConstraint;
 
 pub use def::{
@@ -256,8 +256,11 @@ impl TryFrom<StoredLoss> for Loss {
         let def = find(&stored.name)?;
         let damaged =
             |problem: String| Error::Corrupt(format!("parameters of the loss '{}': {problem}", def.name));
-        let parameters: Map<String, Value> =
-            serde_json::from_str(&stored.parameters).map_err(|problem| damaged(problem.to_string()))?;
+        let Strict(Value::Object(parameters)) =
+            serde_json::from_str(&stored.parameters).map_err(|problem| damaged(problem.to_string()))?
+        else {
+            return Err(damaged("no object".to_owned()));
+        };
         if let Some(key) = parameters.keys().find(|key| !def.reads(key)) {
             return Err(damaged(format!("unknown '{}'", shorten(key))));
         }

@@ -19,8 +19,8 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
 
 use crate::base::{
-    Error, Memory, Params, Reservation, Result, bytes_of, each_element, grown_queue_bytes, heap_bytes,
-    most_elements,
+    Error, Memory, Params, Reservation, Result, Strict, bytes_of, each_element, grown_queue_bytes,
+    heap_bytes, most_elements,
 };
 use crate::cost::metric::{
     METRICS, Metric, MetricDef, MetricOptions, SUBTOPIC_METRICS, SubtopicDef, SubtopicMetric, Subtopics,
@@ -192,7 +192,8 @@ const ROW_BYTES: u64 = 64;
 const TOPIC_BYTES: u64 = 64;
 
 /// What to do about a group that takes too much memory.
-const FEWER_ROWS: &str = "measure groups of fewer rows: GROUP BY the query, and leave out rows that no ranking has";
+const FEWER_ROWS: &str =
+    "measure groups of fewer rows: GROUP BY the query, and leave out rows that no ranking has";
 
 /// A copy of an argument.
 pub(super) fn own(value: ValueRef<'_>) -> Result<Value> {
@@ -210,7 +211,12 @@ impl<K: Kind> Aggregate<State<K>, Option<f64>> for Measure<K> {
     }
 
     fn step(&self, context: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
-        self.guard(|| reading(context, || state.push(self.kind, &arguments(context))))
+        let outcome = self.guard(|| reading(context, || state.push(self.kind, &arguments(context))));
+        if outcome.is_err() {
+            // SQLite asks for a value all the same, and drops it.
+            state.scores.clear();
+        }
+        outcome
     }
 
     fn finalize(&self, _: &mut Context<'_>, mut state: Option<State<K>>) -> rusqlite::Result<Option<f64>> {
@@ -289,11 +295,7 @@ struct Settings {
 
 impl Settings {
     /// Reads the arguments after the score of the first row, and the memory of the group.
-    fn read(
-        layout: &Layout,
-        after_score: &[ValueRef<'_>],
-        database: Database,
-    ) -> Result<(Self, Memory)> {
+    fn read(layout: &Layout, after_score: &[ValueRef<'_>], database: Database) -> Result<(Self, Memory)> {
         let named = layout.names(after_score).into_iter().zip(after_score.iter().copied());
         let mut settings = Self::default();
         let (mut required, mut given) = (Vec::new(), Params::default());
@@ -494,7 +496,7 @@ enum Topic {
 fn topics(value: ValueRef<'_>) -> Option<Vec<Topic>> {
     let ValueRef::Text(text) = value else { return None };
     let mut topics = Vec::with_capacity(most_elements(text));
-    let add = |name| topic(name).map(|topic| topics.push(topic)).ok_or_else(String::new);
+    let add = |Strict(name)| topic(name).map(|topic| topics.push(topic)).ok_or_else(String::new);
     each_element(text, add).ok()?;
     Some(topics)
 }
@@ -504,11 +506,15 @@ fn topic(name: serde_json::Value) -> Option<Topic> {
         serde_json::Value::String(text) => Some(Topic::Text(text)),
         serde_json::Value::Number(number) => match number.as_i128() {
             Some(whole) => Some(Topic::Whole(whole)),
-            None => number.as_f64().map(numbered),
+            // A whole number that the parser has rounded may be another one.
+            None => number.as_f64().filter(|number| number.abs() < ROUNDED).map(numbered),
         },
         _ => None,
     }
 }
+
+/// The smallest whole numbers beyond 64 bits.
+const ROUNDED: f64 = 9_223_372_036_854_775_808.0;
 
 /// A floating-point number as a subtopic; 1.0 equals 1.
 fn numbered(number: f64) -> Topic {

@@ -256,6 +256,11 @@ struct Rows {
 }
 
 impl Rows {
+    fn new(context: &Context<'_>) -> Self {
+        let builder = DatasetBuilder::new(PACK, None, Vec::new()).within(&Memory::default());
+        Self { builder, database: Database::of(context) }
+    }
+
     fn push(&mut self, context: &Context<'_>) -> Result<()> {
         // 1. Every value is checked before the row is added.
         let row = self.builder.n_rows() + 1;
@@ -318,12 +323,16 @@ impl Rows {
 
 impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
     fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<Rows> {
-        let builder = DatasetBuilder::new(PACK, None, Vec::new()).within(&Memory::default());
-        Ok(Rows { builder, database: Database::of(context) })
+        Ok(Rows::new(context))
     }
 
     fn step(&self, context: &mut Context<'_>, rows: &mut Rows) -> rusqlite::Result<()> {
-        self.0.guard(PACK, || reading(context, || rows.push(context)))
+        let outcome = self.0.guard(PACK, || reading(context, || rows.push(context)));
+        if outcome.is_err() {
+            // SQLite asks for a pack all the same, and drops it.
+            *rows = Rows::new(context);
+        }
+        outcome
     }
 
     fn finalize(&self, _: &mut Context<'_>, rows: Option<Rows>) -> rusqlite::Result<Option<Vec<u8>>> {
