@@ -181,15 +181,17 @@ impl<K: Kind> State<K> {
         if self.scores.is_empty() {
             return Ok(None);
         }
-        let bytes = (ROW_BYTES * self.scores.len() as u64).saturating_add(TOPIC_BYTES / 16 * self.heap_bytes);
+        let bytes = ROW_BYTES * self.scores.len() as u64 + HEAP_FACTOR * self.heap_bytes;
         let _used = self.memory.reserve(bytes, "the metric of a group", FEWER_ROWS)?;
         K::measure(&self.metric, self.judgments.make_contiguous(), self.scores.make_contiguous())
     }
 }
 
-/// Bytes that a metric uses for each row, and for each 16 bytes of judgments on the heap.
+/// Bytes that a metric uses for each row.
 const ROW_BYTES: u64 = 64;
-const TOPIC_BYTES: u64 = 64;
+
+/// Bytes that it uses for each byte of judgments on the heap.
+const HEAP_FACTOR: u64 = 3;
 
 /// What to do about a group that takes too much memory.
 const FEWER_ROWS: &str =

@@ -11,6 +11,7 @@
 
 mod train;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -18,7 +19,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::Value;
 
-use crate::base::{Control, Error, Memory, Params, Result};
+use crate::base::{Control, Error, Memory, Params, Reservation, Result};
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
 use crate::data::{DatasetBuilder, Id, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
@@ -149,9 +150,9 @@ fn columns(options: &Params) -> Result<Columns> {
         };
         *role = Some(name.to_owned());
     }
-    let twice = (1..columns.names.len()).find(|last| columns.names[..*last].contains(&columns.names[*last]));
-    if let Some(twice) = twice {
-        let problem = format!("option 'columns' names the feature \"{}\" twice", columns.names[twice]);
+    let mut seen = HashSet::with_capacity(columns.names.len());
+    if let Some(twice) = columns.names.iter().find(|name| !seen.insert(*name)) {
+        let problem = format!("option 'columns' names the feature \"{twice}\" twice");
         return Err(Error::Unsupported(problem));
     }
     Ok(Columns { roles: named(columns.roles), ..columns })
@@ -342,30 +343,41 @@ impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
 
 struct Merge(Arc<ConnectionState>);
 
-impl Aggregate<Option<Answer>, SqlValue> for Merge {
-    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Option<Answer>> {
-        Ok(None)
+/// The answers so far as one, and its bytes.
+type Merged = (Option<Answer>, Reservation);
+
+/// Bytes for each byte of an answer: it, the sum so far, what is decoded, the result, and the copy that SQLite takes.
+const ANSWER_FACTOR: u64 = 5;
+
+impl Aggregate<Merged, SqlValue> for Merge {
+    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Merged> {
+        Ok((None, Memory::default().nothing()))
     }
 
-    fn step(&self, context: &mut Context<'_>, merged: &mut Option<Answer>) -> rusqlite::Result<()> {
-        self.0.guard(MERGE, || {
+    fn step(&self, context: &mut Context<'_>, (merged, held): &mut Merged) -> rusqlite::Result<()> {
+        let merge = || {
             let value = context.get_raw(0);
             if value == ValueRef::Null {
                 return Ok(());
             }
-            let next = Answer::from_bytes(blob("argument 'answer'", value, "ltr_partial or ltr_merge")?)?;
+            let bytes = blob("argument 'answer'", value, "ltr_partial or ltr_merge")?;
+            let needed = ANSWER_FACTOR.saturating_mul(bytes.len() as u64);
+            held.resize(needed, "merging answers", "use fewer features or landmarks")?;
+            let next = Answer::from_bytes(bytes)?;
             if let Some(merged) = merged {
                 merged.merge(next)
             } else {
                 *merged = Some(next);
                 Ok(())
             }
-        })
+        };
+        self.0.guard(MERGE, || reading(context, merge))
     }
 
-    fn finalize(&self, _: &mut Context<'_>, merged: Option<Option<Answer>>) -> rusqlite::Result<SqlValue> {
+    fn finalize(&self, _: &mut Context<'_>, merged: Option<Merged>) -> rusqlite::Result<SqlValue> {
         self.0.guard(MERGE, || {
-            Ok(merged.flatten().map_or(SqlValue::Null, |merged| SqlValue::Blob(merged.to_bytes())))
+            let merged = merged.and_then(|(merged, _held)| merged);
+            Ok(merged.map_or(SqlValue::Null, |merged| SqlValue::Blob(merged.to_bytes())))
         })
     }
 }
