@@ -4,7 +4,6 @@
 //! results. They stand next to the allocation, and are upper bounds. Small allocations are not counted. Results do not
 //! depend on the limit: work fits as it is, or is refused.
 
-use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -140,16 +139,10 @@ pub fn matrix_bytes(rows: usize, columns: usize) -> u64 {
 
 /// Bytes that a vector takes after `more` values are pushed: its capacity doubles if they do not fit.
 pub fn grown_bytes<T>(values: &Vec<T>, more: usize) -> u64 {
-    grown_capacity::<T>(values.len() + more, values.capacity())
-}
-
-/// As [`grown_bytes`], of a queue and one more value.
-pub fn grown_queue_bytes<T>(values: &VecDeque<T>) -> u64 {
-    grown_capacity::<T>(values.len() + 1, values.capacity())
-}
-
-fn grown_capacity<T>(needed: usize, capacity: usize) -> u64 {
-    bytes_of::<T>(if needed <= capacity { capacity } else { needed.max(2 * capacity) })
+    let needed = values.len() + more;
+    let doubled =
+        if needed <= values.capacity() { values.capacity() } else { needed.max(2 * values.capacity()) };
+    bytes_of::<T>(doubled)
 }
 
 /// Bytes that the allocator takes for a block on the heap; 0 without one.

@@ -32,8 +32,7 @@ pub use control::{Control, Ticks, checkpoint, each_in_memory, stop_reason, stopp
 pub(crate) use error::require;
 pub use error::{Error, Result, nearest, shorten};
 pub use memory::{
-    FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, grown_queue_bytes, heap_bytes,
-    matrix_bytes, zeros,
+    FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
 };
 #[cfg(feature = "sqlite")]
 pub(crate) use param::LONGEST_VECTOR;

@@ -235,27 +235,14 @@ impl<'de> Visitor<'de> for StrictSeed<'_> {
 }
 
 /// The first whole number in a JSON text that is beyond 64 bits. The parser would round it.
-pub(crate) fn long_integer(text: &str) -> Option<&str> {
-    // Every other part between quotes that are not escaped is a string.
-    let mut rest = text;
-    while let Some(start) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
-        rest = &rest[start..];
-        let end = if rest.starts_with('"') {
-            let is_escaped =
-                |at: usize| rest[..at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
-            let mut quotes = rest[1..].match_indices('"').map(|(at, _)| at + 1);
-            quotes.find(|at| !is_escaped(*at)).map_or(rest.len(), |at| at + 1)
-        } else {
-            rest.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(rest.len())
-        };
-        let (word, after) = rest.split_at(end);
-        let is_whole = word.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
-        if is_whole && word.parse::<i64>().is_err() {
-            return Some(word);
-        }
-        rest = after;
-    }
-    None
+pub(crate) fn long_integer(text: &str) -> Option<String> {
+    // Without escapes every other part between quotes is a string.
+    let text = text.replace("\\\\", "").replace("\\\"", "");
+    let outside = text.split('"').step_by(2);
+    let mut words =
+        outside.flat_map(|part| part.split(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)));
+    let is_whole = |word: &str| word.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+    words.find(|word| !word.is_empty() && is_whole(word) && word.parse::<i64>().is_err()).map(str::to_owned)
 }
 
 /// What is wrong with a JSON text, in the words of JSON and SQL in place of those of the parser.

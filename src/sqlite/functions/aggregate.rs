@@ -19,8 +19,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
 
 use crate::base::{
-    Error, Memory, Params, Reservation, Result, Strict, bytes_of, each_element, grown_queue_bytes,
-    heap_bytes, most_elements,
+    Error, Memory, Params, Reservation, Result, Strict, bytes_of, each_element, heap_bytes, most_elements,
 };
 use crate::cost::metric::{
     METRICS, Metric, MetricDef, MetricOptions, SUBTOPIC_METRICS, SubtopicDef, SubtopicMetric, Subtopics,
@@ -136,7 +135,9 @@ impl<K: Kind> State<K> {
         let row = self.entered + 1;
         self.check_settings(kind, &arguments[2..], row)?;
         let most = self.heap_bytes + K::most_heap_bytes(arguments[0]);
-        self.reserve(most + grown_queue_bytes(&self.judgments) + grown_queue_bytes(&self.scores))?;
+        // Queues double.
+        let rows = 2 * bytes_of::<(K::Judgment, f64)>(self.scores.len() + 1);
+        self.held.resize(most + rows, format_args!("a group of {row} rows"), FEWER_ROWS)?;
         let judgment = K::judgment(arguments[0], row)?;
         let score = number(arguments[1], || in_row("score", row), "a finite number")?;
         self.heap_bytes += K::heap_bytes(&judgment);
@@ -144,12 +145,6 @@ impl<K: Kind> State<K> {
         self.scores.push_back(score);
         self.entered = row;
         Ok(())
-    }
-
-    /// Reserves the bytes of the rows.
-    fn reserve(&mut self, bytes: u64) -> Result<()> {
-        let what = format_args!("a group of {} rows", self.entered + 1);
-        self.held.resize(bytes, what, FEWER_ROWS)
     }
 
     /// Refuses settings that differ from those of the first row (rule 8.4).
