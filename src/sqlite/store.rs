@@ -219,6 +219,8 @@ impl<'a> Store<'a> {
 
     /// Refuses a version that does not exist.
     fn find_version(&self, name: &str, version: i64) -> Result<()> {
+        // A table of another shape has no versions.
+        self.exists()?;
         match self.row_id(&format!("{name}@{version}")) {
             Ok(_) => Ok(()),
             Err(error) => {

@@ -208,7 +208,7 @@ fn counts_of_another_name_are_a_warning() {
             "SELECT count(*) FROM ltr_recommend('cofi_rank', 'new', 1, '{{\"ratings\": \"{source}\"{options}}}')"
         );
         assert_eq!(value::<i64>(&connection, &sql, []), 1);
-        value::<String>(&connection, "SELECT coalesce(json_extract(ltr_debug(), '$.warnings'), '[]')", [])
+        value::<String>(&connection, "SELECT json_extract(ltr_debug(), '$.last_warnings')", [])
     };
     let rows =
         |more: &str| format!("SELECT column1 AS item_id{more} FROM (VALUES (1, 40), (2, 3), (3, 500))");

@@ -73,8 +73,11 @@ fn a_column_may_have_a_name_of_the_row_number() {
     for column in ["rowid", "oid", "_rowid_"] {
         connection.execute_batch(&format!("ALTER TABLE ltr_models ADD COLUMN {column}")).unwrap();
     }
-    let problem = import(&connection).unwrap_err().to_string();
-    assert!(problem.contains("with columns named rowid, oid and _rowid_"), "{problem}");
+    let activate = connection.query_row("SELECT ltr_activate('m', 1)", [], |_| Ok(()));
+    for problem in [import(&connection).unwrap_err(), activate.unwrap_err()] {
+        let problem = problem.to_string();
+        assert!(problem.contains("with columns named rowid, oid and _rowid_"), "{problem}");
+    }
 }
 
 #[test]
