@@ -84,9 +84,9 @@ fn levels_of_json_fit_a_small_stack() {
     connection
         .execute_batch(
             "CREATE TABLE j AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 79)
-             SELECT i / 4 AS query_id, i AS doc_id, i % 3 AS relevance, i * 7 % 11 AS x, i / 4 % 5 AS q_a, i % 9 AS item_id FROM n;
+             SELECT i / 4 AS query_id, i AS doc_id, i % 3 AS relevance, i * 7 % 11 AS x, i / 4 % 5 AS q_a, i % 9 AS other FROM n;
              SELECT ltr_train('q_svm', 'j', '{\"lambda\": 1, \"name\": \"m\"}');
-             SELECT ltr_train('cofi_rank', 'SELECT query_id AS user_id, item_id, relevance FROM j GROUP BY 1, 2',
+             SELECT ltr_train('cofi_rank', 'SELECT query_id AS user_id, other AS item_id, relevance FROM j GROUP BY 1, 2',
                               '{\"lambda\": 1, \"factors\": 1, \"name\": \"f\"}')",
         )
         .unwrap();
@@ -220,7 +220,7 @@ fn counts_of_another_name_are_a_warning() {
     for (source, options) in [
         (rows(""), ""),
         (rows(", column2 AS relevance"), ""),
-        (rows(", 'a' AS note, 1700000000 AS at, column2 AS rating_id"), ""),
+        (rows(", NULL AS note, 1700000000 AS at, column2 AS rating_id"), ""),
         (plays.clone(), ", \"columns\": {\"ignore\": [\"plays\"]}"),
         (plays, ", \"columns\": {\"relevance\": \"plays\"}"),
     ] {
