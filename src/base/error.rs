@@ -89,8 +89,8 @@ pub enum Error {
         /// The option of that choice.
         because_of: &'static str,
     },
-    /// The work would need more memory than the option `max_memory` allows.
-    #[error("{what} needs {needed} bytes{}, more than the {allowed} of the option 'max_memory'; {way_out}, or raise max_memory", besides(*used))]
+    /// The work would need more memory than `max_memory` or the limit of the process allows.
+    #[error("{what} needs {needed} bytes{}, more than the {allowed} of the {}; {way_out}, or raise {limit}", besides(*used), kind_of(limit))]
     Memory {
         /// What would be allocated.
         what: String,
@@ -102,6 +102,8 @@ pub enum Error {
         allowed: u64,
         /// What the caller can do.
         way_out: &'static str,
+        /// The name of the limit.
+        limit: &'static str,
     },
     /// Another connection holds a lock on the database.
     #[error("{0}")]
@@ -157,6 +159,10 @@ fn hint(nearest: Option<&str>, known: &str) -> String {
 /// The bytes that are in use already, if any.
 fn besides(used: u64) -> String {
     if used == 0 { String::new() } else { format!(" besides {used} in use") }
+}
+
+fn kind_of(limit: &str) -> String {
+    if limit == "max_memory" { format!("option '{limit}'") } else { format!("environment variable {limit}") }
 }
 
 /// Requires all conditions of stored data, each with what it needs.

@@ -13,10 +13,12 @@ use crate::base::{Error, Result};
 /// What to do about a kernel that takes too much memory.
 pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or a linear kernel";
 
+/// The variable with the bound of every call in the process.
+const OF_PROCESS: &str = "SQLITE_LTR_MAX_MEMORY";
+
 /// The bound of every call in the process, which a host sets before its first call. Another text than a whole number allows nothing.
-static CEILING: LazyLock<u64> = LazyLock::new(|| {
-    std::env::var("SQLITE_LTR_MAX_MEMORY").map_or(u64::MAX, |text| text.parse().unwrap_or(0))
-});
+static CEILING: LazyLock<u64> =
+    LazyLock::new(|| std::env::var(OF_PROCESS).map_or(u64::MAX, |text| text.parse().unwrap_or(0)));
 
 /// Bytes in use and the limit on them (option `max_memory`). Clones count together.
 #[derive(Debug, Clone)]
@@ -89,7 +91,8 @@ impl Reservation {
             Ok(_) => self.bytes = bytes,
             Err(used) => {
                 let (what, used) = (what.to_string(), others(used));
-                return Err(Error::Memory { what, needed: bytes, used, allowed, way_out });
+                let limit = if allowed == *CEILING { OF_PROCESS } else { "max_memory" };
+                return Err(Error::Memory { what, needed: bytes, used, allowed, way_out, limit });
             }
         }
         Ok(())

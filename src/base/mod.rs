@@ -37,6 +37,9 @@ pub use memory::{
 #[cfg(feature = "sqlite")]
 pub(crate) use param::LONGEST_VECTOR;
 pub use param::{Defaults, Params, Rule, stored_model};
-pub(crate) use param::{Strict, json_problem, named, numbers, text_number, whole_number};
+pub(crate) use param::{
+    Strict, each_element, json_problem, long_integer, most_elements, named, numbers, text_number,
+    whole_number,
+};
 pub use run::{POLL_INTERVAL, cores, on_pool, unwound};
 pub use temporary_file::TemporaryFile;

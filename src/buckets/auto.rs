@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Asked, BucketTraining, Outcome};
-use crate::base::{Control, Error, Result};
+use crate::base::{Control, Error, Result, Strict};
 use crate::buckets::grid::{Count, FACTS, Facts, First, read_spaces, write_spaces, wrong_length};
 use crate::buckets::{Asking, BucketSums, Part, Question, Reader, Replay, Unit, Writer};
 use crate::cost::metric::StandardError;
@@ -135,7 +135,7 @@ impl Tried {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let warnings =
             (0..reader.length()?).map(|_| reader.bytes().map(text)).collect::<Result<Vec<String>>>()?;
-        let Ok(Value::Object(details)) = serde_json::from_slice(reader.bytes()?) else {
+        let Ok(Strict(Value::Object(details))) = serde_json::from_slice(reader.bytes()?) else {
             return Err(reader.forged("a report"));
         };
         reader.end()?;

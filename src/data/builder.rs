@@ -12,7 +12,9 @@ use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
 use super::new_row::{NewRow, QueryValues, RowContext};
 use super::query_columns::QueryValue;
-use crate::base::{Error, Memory, Reservation, Result, bytes_of, grow, grown_bytes, numbers, shorten};
+use crate::base::{
+    Error, Memory, Reservation, Result, bytes_of, grow, grown_bytes, most_elements, numbers, shorten,
+};
 use crate::math::compare;
 
 /// What to do about rows that take too much memory.
@@ -443,6 +445,11 @@ impl DatasetBuilder {
     /// # Errors
     /// Text that is not an array of numbers, a length that differs from earlier rows, a mix with BLOBs.
     pub fn json(&mut self, text: &[u8]) -> Result<()> {
+        // The list of a first row is as long as it says.
+        if self.width.is_none() && self.is_limited {
+            let bytes = self.grown_bytes(1).saturating_add(bytes_of::<f64>(most_elements(text)));
+            self.memory.resize(bytes, format_args!("reading source {}", self.source), FEWER_ROWS)?;
+        }
         let (list, found) = numbers(text, self.width).map_err(|problem| {
             let found = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
             self.vector_error(format!("text '{found}' is not a JSON array of numbers ({problem})"))
@@ -452,7 +459,9 @@ impl DatasetBuilder {
             return Err(self.vector_error("JSON, but earlier rows have BLOBs; use one of the two"));
         }
         self.columns.resize(list.len(), Column::default());
-        list.into_iter().enumerate().for_each(|(column, value)| self.cell(column, value));
+        for (column, value) in list.into_iter().enumerate() {
+            self.cell(column, Some(value).filter(|value| !value.is_nan()));
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh64::xxh64;
 
-use crate::base::{Error, Result, heap_bytes, shorten, text_number};
+use crate::base::{Error, Result, heap_bytes, shorten, text_number, whole_number};
 
 /// An identifier.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -75,6 +75,11 @@ impl Id {
             Self::Text(_) => "TEXT",
             Self::Blob(_) => "BLOB",
         }
+    }
+
+    /// Whether it is a REAL that can stand for several whole numbers.
+    pub fn is_rounded(&self) -> bool {
+        matches!(self, Self::Real(value) if value.fract().abs() <= 0.0 && whole_number(*value).is_none())
     }
 
     /// The same number or text in other types: 42 for '42' and '42' for 42, a text for the BLOB of its bytes.

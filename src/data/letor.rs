@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 
 use super::id::Id;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, shorten};
 
 /// Higher feature numbers are errors.
 const MAX_FEATURE: usize = 1_000_000;
@@ -99,17 +99,13 @@ fn parse(text: &str, first_feature: usize) -> Result<Option<Line>> {
     let not_letor = || Error::Data(NOT_LETOR.to_owned());
     let query = words.next().and_then(|word| word.strip_prefix("qid:")).ok_or_else(not_letor)?;
     let relevance = grade.parse().ok().filter(|grade: &f64| grade.is_finite()).ok_or_else(not_letor)?;
-    let mut features: Vec<(usize, f32)> = Vec::new();
-    for word in words {
-        let (number, value) = feature(word, first_feature)?;
-        if let Some((previous, _)) =
-            features.last().filter(|(previous, _)| number - first_feature <= *previous)
-        {
-            let previous = previous + first_feature;
-            let problem = format!("feature {number} follows feature {previous}; numbers must increase");
-            return Err(Error::Data(problem));
-        }
-        features.push((number - first_feature, value));
+    let mut features: Vec<(usize, f32)> =
+        words.map(|word| feature(word, first_feature)).collect::<Result<_>>()?;
+    if !features.is_sorted_by_key(|(position, _)| *position) {
+        features.sort_unstable_by_key(|(position, _)| *position);
+    }
+    if let Some(pair) = features.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(Error::Data(format!("feature {} appears twice", pair[0].0 + first_feature)));
     }
     let comment = comment.trim();
     Ok(Some(Line {
@@ -121,12 +117,10 @@ fn parse(text: &str, first_feature: usize) -> Result<Option<Line>> {
     }))
 }
 
-/// The data and the comment of a line. `#` inside an id, such as `qid:c#`, begins no comment.
+/// The data and the comment of a line. `#` inside a word, such as `qid:c#` and `1:1.#IND`, begins no comment.
 fn split_comment(text: &str) -> (&str, &str) {
-    let is_comment = |(at, _): &(usize, &str)| {
-        let word = text[..*at].rsplit(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
-        !word.starts_with("qid:")
-    };
+    let is_comment =
+        |(at, _): &(usize, &str)| text[..*at].chars().next_back().is_none_or(|c| c.is_ascii_whitespace());
     let found = text.match_indices('#').find(is_comment);
     found.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 1..]))
 }
@@ -145,7 +139,13 @@ fn check_spaces(text: &str) -> Result<()> {
     })
 }
 
-/// The number and the value of a feature.
+/// NaN as programs of older compilers for Windows print it, such as `-1.#IND00`.
+fn is_old_nan(text: &str) -> bool {
+    let text = text.trim_start_matches('-').trim_end_matches('0');
+    ["1.#IND", "1.#QNAN", "1.#SNAN"].iter().any(|nan| nan.eq_ignore_ascii_case(text))
+}
+
+/// The position and the value of a feature. A number beyond single precision is the largest or smallest of its numbers.
 fn feature(word: &str, first_feature: usize) -> Result<(usize, f32)> {
     let (index, text) =
         word.split_once(':').ok_or_else(|| Error::Data(format!("found '{word}', expected 'index:value'")))?;
@@ -158,19 +158,19 @@ fn feature(word: &str, first_feature: usize) -> Result<(usize, f32)> {
                 _ => format!("feature number '{index}' is not between {first} and {last}"),
             })
         })?;
-    if MISSING.iter().any(|missing| missing.eq_ignore_ascii_case(text)) {
-        return Ok((number, f32::NAN));
+    let position = number - first_feature;
+    if MISSING.iter().any(|missing| missing.eq_ignore_ascii_case(text)) || is_old_nan(text) {
+        return Ok((position, f32::NAN));
     }
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
     let value = value.ok_or_else(|| {
+        let advice = if text.contains('#') { "; write a blank before the '#' of a comment" } else { "" };
         Error::Data(format!(
-            "feature {number} is '{text}', expected a finite number, or NaN, NULL or NA if it is missing"
+            "feature {number} is '{}', expected a finite number, or NaN, NULL or NA if it is missing{advice}",
+            shorten(text)
         ))
     })?;
-    match value as f32 {
-        value if value.is_finite() => Ok((number, value)),
-        _ => Err(Error::Data(format!("feature {number} is beyond single precision"))),
-    }
+    Ok((position, (value as f32).clamp(f32::MIN, f32::MAX)))
 }
 
 fn id(text: &str) -> Id {
@@ -240,12 +240,23 @@ mod tests {
                 "line 1: feature 0, but features are numbered from 1 by default; set first_feature to 0",
             ),
             ("1 qid:1 1000001:1", "line 1: feature number '1000001' is not between 1 and 1000000"),
-            ("1 qid:1 2:1 1:1", "line 1: feature 1 follows feature 2; numbers must increase"),
+            ("1 qid:1 2:1 1:1 2:1", "line 1: feature 2 appears twice"),
+            (
+                "1 qid:1 0:1 1:1 1:2",
+                "line 1: feature 0, but features are numbered from 1 by default; set first_feature to 0",
+            ),
             (
                 "1 qid:1 1:inf",
                 "line 1: feature 1 is 'inf', expected a finite number, or NaN, NULL or NA if it is missing",
             ),
-            ("1 qid:1 1:1e300", "line 1: feature 1 is beyond single precision"),
+            (
+                "1 qid:1 1:1.#INF",
+                "line 1: feature 1 is '1.#INF', expected a finite number, or NaN, NULL or NA if it is missing; write a blank before the '#' of a comment",
+            ),
+            (
+                "1 qid:1 1:1#docid=x",
+                "line 1: feature 1 is '1#docid=x', expected a finite number, or NaN, NULL or NA if it is missing; write a blank before the '#' of a comment",
+            ),
             ("1 qid:1 junk", "line 1: found 'junk', expected 'index:value'"),
         ] {
             assert_eq!(only(text).unwrap_err().to_string(), problem);
@@ -277,10 +288,32 @@ mod tests {
             assert!(only(&format!("1 qid:1 1:1 # a{space}b")).is_ok(), "comments are free text");
         }
         // 4. Values that are missing.
-        for text in ["NULL", "nan", "NaN", "-nan", "NA", "N/A", "None", "null", "-nan(ind)"] {
+        for text in [
+            "NULL",
+            "nan",
+            "NaN",
+            "-nan",
+            "NA",
+            "N/A",
+            "None",
+            "null",
+            "-nan(ind)",
+            "1.#IND",
+            "-1.#IND00",
+            "1.#QNAN",
+            "1.#QNAN0",
+            "-1.#snan",
+        ] {
             assert!(only(&format!("1 qid:1 2:{text}")).unwrap().unwrap().features[0].1.is_nan(), "{text}");
         }
-        // 5. Features from 0.
+        let line = only("1 qid:1 1:1.#IND 2:5").unwrap().unwrap();
+        assert_eq!((line.features.len(), line.features[1]), (2, (1, 5.0)));
+        // 5. Numbers beyond single precision keep their order.
+        let line = only("1 qid:1 1:1.797e308 2:-1e39 3:3e38").unwrap().unwrap();
+        assert_eq!(line.features, [(0, f32::MAX), (1, f32::MIN), (2, 3e38)]);
+        // 6. Features in any order, from 0.
+        let line = of_bytes(b"1 qid:1 2:7 0:5", 0).unwrap().unwrap();
+        assert_eq!(line.features, [(0, 5.0), (2, 7.0)]);
         let line = of_bytes(b"1 qid:1 0:5 2:7", 0).unwrap().unwrap();
         assert_eq!(
             (line.dense(line.width()), line.features),
@@ -293,7 +326,7 @@ mod tests {
         let ids = |text: &str| only(text).unwrap().map(|line| (line.query, line.doc, line.comment)).unwrap();
         for (text, query, doc) in [
             ("1 qid:c# 1:1 # docid = f#", "c#", Some("f#")),
-            ("1 qid:a#b#c 1:1#docid=x", "a#b#c", Some("x")),
+            ("1 qid:a#b#c 1:1 #docid=x", "a#b#c", Some("x")),
             ("1 qid:q 1:1 # http://x/?docid=7 a", "q", None),
             ("1 qid:q 1:1 # http://x/?docid=7 docid = d", "q", Some("d")),
             ("1 qid:q 1:1 # mydocid=7", "q", None),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::id::Id;
 use super::missing::Missing;
-use crate::base::{Error, Result, Ticks, shorten, text_number};
+use crate::base::{Error, Result, Strict, Ticks, shorten, text_number};
 use crate::data::query_distance::Comparison;
 use crate::math::{are_bounded, sort_items};
 
@@ -315,7 +315,7 @@ impl Cell<'_> {
 
     /// The items of an order, from first to last; none of a missing value.
     pub fn order(self) -> Option<Vec<Id>> {
-        let item = |item: Value| match item {
+        let item = |Strict(item): Strict| match item {
             Value::String(text) => Some(Id::from(text)),
             Value::Number(number) => number.as_i64().map(Id::Integer).or(number.as_f64().map(Id::Real)),
             _ => None,
@@ -324,7 +324,7 @@ impl Cell<'_> {
             Self::Missing => Some(Vec::new()),
             Self::Number(_) => None,
             Self::Text(text) => {
-                serde_json::from_str::<Vec<Value>>(text).ok()?.into_iter().map(item).collect()
+                serde_json::from_str::<Vec<Strict>>(text).ok()?.into_iter().map(item).collect()
             }
         }
     }

@@ -82,16 +82,20 @@ fn config() -> impl Config {
 /// A JSON object as text: bincode stores no values of unknown types.
 pub(super) mod json_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use serde_json::{Map, Value};
+    use serde_json::Value;
+
+    use crate::base::Strict;
 
     pub fn serialize<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&value.to_string())
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
-        let object: Map<String, Value> =
-            serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)?;
-        Ok(Value::Object(object))
+        match serde_json::from_str(&String::deserialize(from)?) {
+            Ok(Strict(value @ Value::Object(_))) => Ok(value),
+            Ok(_) => Err(D::Error::custom("settings that are no object")),
+            Err(problem) => Err(D::Error::custom(problem)),
+        }
     }
 }
 

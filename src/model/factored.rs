@@ -130,7 +130,8 @@ pub struct Factored {
 /// The index of each id among the known ids, which ascend; `None` for a new id.
 ///
 /// # Errors
-/// [`Error::Value`] for an id that is known in another type (42 for '42'), or of a type that no known id has.
+/// [`Error::Value`] for an id that is known in another type (42 for '42'), or of a type that no known id has, and for a REAL
+/// beyond 2^53 that equals a known INTEGER: it may stand for another one.
 fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
     let mut ticks = Ticks::default();
     let mut types: Vec<&str> = Vec::new();
@@ -139,7 +140,11 @@ fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
         ticks.add(100);
         let index = known.binary_search(id).ok();
         indices.push(index);
-        if index.is_some() {
+        if let Some(index) = index {
+            if id.is_rounded() && !known[index].is_rounded() {
+                let allowed = "an INTEGER: a REAL beyond 2^53 stands for several";
+                return Err(Error::value(what, id.describe(), allowed));
+            }
             continue;
         }
         let same = id.in_other_types().iter().find_map(|other| known.binary_search(other).ok());

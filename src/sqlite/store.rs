@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rusqlite::blob::Blob;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Statement};
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -151,15 +151,23 @@ impl<'a> Store<'a> {
         )))
     }
 
+    fn rowid(&self) -> &'static str {
+        rowid(self.connection, &self.table())
+    }
+
     /// What the table is if it lacks a column. Other errors meet the statement that reads.
     fn other_shape(&self) -> Option<String> {
-        let read = format!("SELECT rowid, {COLUMNS} FROM {}", self.table());
+        let rowid = self.rowid();
+        let read = format!("SELECT {rowid}, {COLUMNS} FROM {}", self.table());
         let error = sql::prepare(self.connection, &read).err()?;
         let problem = message(&error);
         // Depending on the build, SQLITE_ERROR with a place in the statement has no code here.
-        matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| match &*problem {
-            "no such column: rowid" => "a table WITHOUT ROWID".to_owned(),
-            _ => format!("a table with other columns ({problem})"),
+        matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| {
+            if problem == format!("no such column: {rowid}") {
+                "a table WITHOUT ROWID, or with columns named rowid, oid and _rowid_".to_owned()
+            } else {
+                format!("a table with other columns ({problem})")
+            }
         })
     }
 
@@ -171,10 +179,10 @@ impl<'a> Store<'a> {
                 self.schema
             )));
         }
-        let table = self.table();
+        let (rowid, table) = (self.rowid(), self.table());
         let find = |condition: &str, name: &str, version: i64| {
             let sql = format!(
-                "SELECT rowid FROM {table} WHERE name = ?1 AND {condition} AND {IS_VERSION} ORDER BY version DESC LIMIT 1"
+                "SELECT {rowid} FROM {table} WHERE name = ?1 AND {condition} AND {IS_VERSION} ORDER BY version DESC LIMIT 1"
             );
             sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).optional().host()
         };
@@ -211,6 +219,8 @@ impl<'a> Store<'a> {
 
     /// Refuses a version that does not exist.
     fn find_version(&self, name: &str, version: i64) -> Result<()> {
+        // A table of another shape has no versions.
+        self.exists()?;
         match self.row_id(&format!("{name}@{version}")) {
             Ok(_) => Ok(()),
             Err(error) => {
@@ -270,9 +280,10 @@ impl<'a> Store<'a> {
     /// # Errors
     /// No such model.
     pub fn version(&self, text: &str) -> Result<NamedVersion> {
-        let sql = format!("SELECT name, version, report FROM {} WHERE rowid = ?1", self.table());
         retry_busy(self.limits, || {
             let row = self.row_id(text)?;
+            let (rowid, table) = (self.rowid(), self.table());
+            let sql = format!("SELECT name, version, report FROM {table} WHERE {rowid} = ?1");
             let read = |row: &Row<'_>| {
                 Ok(NamedVersion { name: row.get(0)?, version: row.get(1)?, report: row.get(2)? })
             };
@@ -305,6 +316,16 @@ pub fn named_version(
 ) -> Result<Option<NamedVersion>> {
     let ValueRef::Text(name) = argument else { return Ok(None) };
     Store::new(connection, schema, limits)?.version(&String::from_utf8_lossy(name)).map(Some)
+}
+
+/// The name of the row number of a table that no column has. A table in which columns have all names gets one that it lacks.
+fn rowid(connection: &Connection, table: &str) -> &'static str {
+    let columns = sql::prepare(connection, &format!("SELECT * FROM {table} LIMIT 0"));
+    let is_free = |name: &&str| {
+        let columns = columns.as_ref().map(Statement::column_names).unwrap_or_default();
+        !columns.iter().any(|column| column.eq_ignore_ascii_case(name))
+    };
+    ["rowid", "oid", "_rowid_"].into_iter().find(is_free).unwrap_or("no_rowid")
 }
 
 /// Opens the column `model` of a row for reading in parts.
@@ -387,9 +408,10 @@ pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<Model
     }
     let (mut statement, facts) = call.statements.take::<()>(KEY).or_else(|| {
         let sql = format!(
-            "SELECT rowid, length(model), \
+            "SELECT {}, length(model), \
              CASE WHEN typeof(model) = 'blob' AND length(model) <= {SMALL_BLOB} THEN substr(model, 1, {KEY_END}) END \
-             FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1"
+             FROM main.ltr_models WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1",
+            rowid(&call.statements.connection, "main.ltr_models")
         );
         Some((sql::prepare(&call.statements.connection, &sql).ok()?, Rc::new(())))
     })?;

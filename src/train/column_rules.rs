@@ -18,6 +18,26 @@ use crate::train::report::is_part;
 /// Queries that share a value of a query feature whose spelling is compared.
 const FREQUENT: usize = 3;
 
+/// The warning about a column without a role that may have the counts of pairs.
+pub fn left_out_count(name: &str, facts: &ColumnFacts, advice: ColumnAdvice<'_>) -> Option<String> {
+    let may_be_count = facts.kinds().eq(["numbers"])
+        && facts.range.0 >= 0.0
+        && !is_time(facts.range.0)
+        && !is_row_number_or_split(name)
+        && !is_like_id(name);
+    may_be_count.then(|| {
+        format!(
+            "the numeric column \"{name}\" is left out, so each row counts 1; if it has the counts of the pairs, use the options {}",
+            advice.role("relevance", json!(name))
+        )
+    })
+}
+
+/// Whether a smallest number looks like seconds or milliseconds since 1970, from the year 2000 on.
+fn is_time(low: f64) -> bool {
+    (9.4e8..2.3e9).contains(&low) || (9.4e11..2.3e12).contains(&low)
+}
+
 /// Whether the name of a column says that its texts are no values of documents: the number of a row, or a part of the data.
 pub fn is_row_number_or_split(name: &str) -> bool {
     is_row_number(name) || is_part(name)
@@ -292,19 +312,13 @@ impl ColumnRules<'_> {
         let differs = found.distinct.is_none_or(|distinct| distinct == facts.rows);
         let is_dense = high - low < 4.0 * facts.rows as f64;
         let is_long = low >= SMALLEST_ID && high < 10.0 * low;
-        let is_date = (9.4e8..2.3e9).contains(&low) || (9.4e11..2.3e12).contains(&low);
+        let is_date = is_time(low);
         if facts.is_whole() && facts.rows >= 8 && differs && (is_dense || is_long && !is_date) {
             return self.id(name, facts, "whole numbers that differ in every row");
         }
         let Some(vector) = self.advice.vector else {
             // Pairs without counts.
-            let warning = (low >= 0.0 && !is_date).then(|| {
-                format!(
-                    "the numeric column \"{name}\" is left out, so each row counts 1; if it has the counts of the pairs, use the \
-                     options {}",
-                    self.advice.role("relevance", json!(name))
-                )
-            });
+            let warning = left_out_count(name, facts, self.advice);
             return left_out("the algorithm learns from pairs of ids and their counts", warning);
         };
         if found.constant_within_query {

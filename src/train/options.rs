@@ -214,7 +214,7 @@ const READS: &[Use] = &joined::<17>(ALL_WITH_MODELS, &READS_LOGS);
 /// All that keep `time_limit`.
 const LIMITED: &[Use] = &joined::<18>(&WITH_MODELS, &READS_LOGS);
 /// All that keep `max_memory`.
-const RESERVES: &[Use] = &joined::<19>(LIMITED, &[Use::PairedTest]);
+const RESERVES: &[Use] = &joined::<20>(LIMITED, &[Use::PairedTest, Use::Metric]);
 const FIT_OR_SCORE: &[Use] = &without::<12>(ALL_WITH_MODELS, Use::Recommend);
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
 const MEASURES_OF_MODELS: &[Use] =

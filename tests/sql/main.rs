@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod aggregates;
+mod argument_limits;
 mod ball;
 mod buckets;
 mod buckets_agree;
@@ -60,6 +61,7 @@ mod roles;
 mod scored_rows;
 mod selection;
 mod slt;
+mod stored_table;
 mod support;
 mod trees;
 mod unknown_values;

@@ -3,9 +3,11 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor,
+    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
 use serde_json::{Map, Value};
 
@@ -76,68 +78,106 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The numbers of a JSON array, `None` for null, and the length of the array. If `width` numbers are expected, no more are kept,
+/// The numbers of a JSON array, NaN for null, and the length of the array. If `width` numbers are expected, no more are kept,
 /// and a text that is far too long is refused. With checkpoints.
 ///
 /// # Errors
 /// A text that is no array of numbers and nulls, with what is wrong.
-pub(crate) fn numbers(text: &[u8], width: Option<usize>) -> Result<(Vec<Option<f64>>, usize), String> {
+pub(crate) fn numbers(text: &[u8], width: Option<usize>) -> Result<(Vec<f64>, usize), String> {
     let most = width.unwrap_or(usize::MAX);
     let longest = LONGEST_VECTOR.max(most.saturating_mul(LONGEST_NUMBER));
     if text.len() > longest {
         return Err(format!("{} bytes, more than {longest} for {most} numbers", text.len()));
     }
-    let text = std::str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
-    let mut json = serde_json::Deserializer::from_str(text);
-    let numbers = json.deserialize_seq(FirstNumbers(most));
-    numbers.and_then(|numbers| json.end().map(|()| numbers)).map_err(|problem| json_problem(&problem))
+    let (mut kept, mut length) = (Vec::with_capacity(most_elements(text).min(most)), 0);
+    each_element(text, |number: Option<Number>| {
+        length += 1;
+        if length <= most {
+            kept.push(number.map_or(f64::NAN, |Number(number)| number));
+        }
+        Ok(())
+    })?;
+    Ok((kept, length))
 }
 
-/// Keeps the first numbers of an array, at most this number.
-struct FirstNumbers(usize);
+/// An upper bound of the length of a JSON array.
+pub(crate) fn most_elements(text: &[u8]) -> usize {
+    text.split(|byte| *byte == b',').count()
+}
 
-impl<'de> Visitor<'de> for FirstNumbers {
-    type Value = (Vec<Option<f64>>, usize);
+/// Calls `each` with the elements of a JSON array. With checkpoints.
+///
+/// # Errors
+/// A text that is no array of such elements, with what is wrong; errors of `each`.
+pub(crate) fn each_element<T: DeserializeOwned>(
+    text: &[u8],
+    each: impl FnMut(T) -> Result<(), String>,
+) -> Result<(), String> {
+    let text = std::str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let read = json.deserialize_seq(Elements(each, PhantomData));
+    read.and_then(|()| json.end()).map_err(|problem| json_problem(&problem))
+}
+
+/// Hands on the elements of an array.
+struct Elements<T, F>(F, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> for Elements<T, F> {
+    type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let (mut kept, mut length, mut ticks) = (Vec::new(), 0, Ticks::default());
-        while let Some(number) = list.next_element::<Option<Number>>()? {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let mut ticks = Ticks::default();
+        while let Some(element) = list.next_element()? {
             ticks.add(VALUE_COST);
-            length += 1;
-            if length <= self.0 {
-                kept.push(number.map(|Number(number)| number));
-            }
+            self.0(element).map_err(A::Error::custom)?;
         }
-        Ok((kept, length))
+        Ok(())
     }
 }
 
-/// A value in which no object has a key twice, of at most [`MOST_VALUES`] values.
+/// A value in which no object has a key twice, of at most [`MOST_VALUES`] values and [`MOST_LEVELS`] levels.
 pub(crate) struct Strict(pub(crate) Value);
 
 /// Most values in a value: each can take 300 bytes of memory and two of text.
 const MOST_VALUES: usize = 1 << 18;
 
+/// Most levels of a value: each takes up to a kilobyte of the stack, of which threads may have 128.
+const MOST_LEVELS: usize = 16;
+
 impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        StrictSeed(&Cell::new(MOST_VALUES)).deserialize(deserializer).map(Self)
+        let seed = StrictSeed { values: &Cell::new(MOST_VALUES), levels: MOST_LEVELS };
+        seed.deserialize(deserializer).map(Self)
     }
 }
 
-/// Reads a value. The cell has the number of values that may still be read.
+/// Reads a value of at most these numbers of values and levels.
 #[derive(Clone, Copy)]
-struct StrictSeed<'a>(&'a Cell<usize>);
+struct StrictSeed<'a> {
+    values: &'a Cell<usize>,
+    levels: usize,
+}
+
+impl StrictSeed<'_> {
+    /// For the values in an array or an object.
+    fn inner<E: Error>(self) -> Result<Self, E> {
+        let levels = self.levels.checked_sub(1);
+        let levels = levels.ok_or_else(|| E::custom(format_args!("more than {MOST_LEVELS} levels")))?;
+        Ok(Self { levels, ..self })
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for StrictSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let left = self.0.get().checked_sub(1);
-        self.0.set(left.ok_or_else(|| D::Error::custom(format_args!("more than {MOST_VALUES} values")))?);
+        let left = self.values.get().checked_sub(1);
+        self.values
+            .set(left.ok_or_else(|| D::Error::custom(format_args!("more than {MOST_VALUES} values")))?);
         deserializer.deserialize_any(self)
     }
 }
@@ -174,24 +214,35 @@ impl<'de> Visitor<'de> for StrictSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(self)? {
+        let (mut values, seed) = (Vec::new(), self.inner()?);
+        while let Some(value) = list.next_element_seed(seed)? {
             values.push(value);
         }
         Ok(values.into())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
+        let (mut object, seed) = (Map::new(), self.inner()?);
         while let Some(key) = map.next_key::<String>()? {
             if object.contains_key(&key) {
                 let key = shorten(&key);
                 return Err(A::Error::custom(format_args!("the key \"{key}\" appears twice in one object")));
             }
-            object.insert(key, map.next_value_seed(self)?);
+            object.insert(key, map.next_value_seed(seed)?);
         }
         Ok(object.into())
     }
+}
+
+/// The first whole number in a JSON text that is beyond 64 bits. The parser would round it.
+pub(crate) fn long_integer(text: &str) -> Option<String> {
+    // Without escapes every other part between quotes is a string.
+    let text = text.replace("\\\\", "").replace("\\\"", "");
+    let outside = text.split('"').step_by(2);
+    let mut words =
+        outside.flat_map(|part| part.split(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)));
+    let is_whole = |word: &str| word.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+    words.find(|word| !word.is_empty() && is_whole(word) && word.parse::<i64>().is_err()).map(str::to_owned)
 }
 
 /// What is wrong with a JSON text, in the words of JSON and SQL in place of those of the parser.

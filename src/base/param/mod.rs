@@ -13,7 +13,9 @@ use crate::base::{Error, Result, shorten};
 
 #[cfg(feature = "sqlite")]
 pub(crate) use json::LONGEST_VECTOR;
-pub(crate) use json::{Strict, json_problem, numbers, text_number};
+pub(crate) use json::{
+    Strict, each_element, json_problem, long_integer, most_elements, numbers, text_number,
+};
 pub use rule::Named;
 pub(crate) use rule::named;
 pub(crate) use rule::whole_number;
@@ -59,6 +61,13 @@ impl Params {
             if !rule.accepts(&value) {
                 let what = format!("option '{key}'");
                 return Err(Error::value(what, shorten(&value.to_string()), rule.allowed_for(&value)));
+            }
+            if rule.takes_values()
+                && let Some(long) = long_integer(text)
+            {
+                let allowed =
+                    "whole numbers of 64 bits; write a longer id as a text, and another number as 1e20";
+                return Err(Error::value(format!("option '{key}'"), long, allowed));
             }
             if given.insert(key.clone(), rule.with_integers(value)).is_some() {
                 return Err(Error::value(format!("option '{key}'"), "it twice", "each key once"));

@@ -138,6 +138,11 @@ impl Rule {
         }
     }
 
+    /// Whether its values are values of SQL, such as ids.
+    pub fn takes_values(&self) -> bool {
+        matches!(self, Self::TextOrArray | Self::ArrayOrObject | Self::TextArrayOrObject)
+    }
+
     /// Whether an array can obey the rule.
     pub fn takes_arrays(&self) -> bool {
         matches!(

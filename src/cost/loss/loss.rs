@@ -3,7 +3,7 @@
 use super::def::{ListwiseLoss, LossDef, LossKind, PairLoss, Shape};
 use super::pair::{PairWeights, pair_count, pair_normalizer};
 use super::table::find;
-use crate::base::{Error, Params, Result, shorten};
+use crate::base::{Error, Params, Result, Strict, shorten};
 use crate::data::ListConstraint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -217,8 +217,11 @@ impl TryFrom<StoredLoss> for Loss {
         let def = find(&stored.name)?;
         let damaged =
             |problem: String| Error::Corrupt(format!("parameters of the loss '{}': {problem}", def.name));
-        let parameters: Map<String, Value> =
-            serde_json::from_str(&stored.parameters).map_err(|problem| damaged(problem.to_string()))?;
+        let Strict(Value::Object(parameters)) =
+            serde_json::from_str(&stored.parameters).map_err(|problem| damaged(problem.to_string()))?
+        else {
+            return Err(damaged("no object".to_owned()));
+        };
         if let Some(key) = parameters.keys().find(|key| !def.reads(key)) {
             return Err(damaged(format!("unknown '{}'", shorten(key))));
         }

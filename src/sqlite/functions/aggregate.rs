@@ -18,12 +18,15 @@ use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
 use rusqlite::types::{Value, ValueRef};
 
-use crate::base::{Error, Params, Result};
+use crate::base::{
+    Error, Memory, Params, Reservation, Result, Strict, bytes_of, each_element, heap_bytes, most_elements,
+};
 use crate::cost::metric::{
     METRICS, Metric, MetricDef, MetricOptions, SUBTOPIC_METRICS, SubtopicDef, SubtopicMetric, Subtopics,
 };
 use crate::sqlite::glue::{
-    Database, PURE, State as ConnectionState, describe, interruptible, number_of, usage, whole_of,
+    Database, PURE, RunLimits, State as ConnectionState, describe, interruptible, number_of, reading, usage,
+    whole_of,
 };
 use crate::train::options::{self, Use};
 
@@ -99,7 +102,12 @@ struct State<K: Kind> {
     after_score: Vec<Value>,
     judgments: VecDeque<K::Judgment>,
     scores: VecDeque<f64>,
+    /// Bytes of the judgments on the heap.
+    heap_bytes: u64,
     entered: usize,
+    memory: Memory,
+    /// The bytes of the rows.
+    held: Reservation,
     database: Database,
 }
 
@@ -107,14 +115,17 @@ impl<K: Kind> State<K> {
     /// No row yet, with the settings of the first row.
     fn new(kind: K, arguments: &[ValueRef<'_>], database: Database) -> Result<Self> {
         let after_score = &arguments[2..];
-        let settings = Settings::read(&kind.layout(), after_score)?;
+        let (settings, memory) = Settings::read(&kind.layout(), after_score, database)?;
         let owned: Result<Vec<Value>> = after_score.iter().map(|&value| own(value)).collect();
         Ok(Self {
             metric: kind.metric(settings)?,
             after_score: owned?,
             judgments: VecDeque::new(),
             scores: VecDeque::new(),
+            heap_bytes: 0,
             entered: 0,
+            held: memory.nothing(),
+            memory,
             database,
         })
     }
@@ -123,8 +134,13 @@ impl<K: Kind> State<K> {
     fn push(&mut self, kind: K, arguments: &[ValueRef<'_>]) -> Result<()> {
         let row = self.entered + 1;
         self.check_settings(kind, &arguments[2..], row)?;
+        let most = self.heap_bytes + K::most_heap_bytes(arguments[0]);
+        // Queues double.
+        let rows = 2 * bytes_of::<(K::Judgment, f64)>(self.scores.len() + 1);
+        self.held.resize(most + rows, format_args!("a group of {row} rows"), FEWER_ROWS)?;
         let judgment = K::judgment(arguments[0], row)?;
         let score = number(arguments[1], || in_row("score", row), "a finite number")?;
+        self.heap_bytes += K::heap_bytes(&judgment);
         self.judgments.push_back(judgment);
         self.scores.push_back(score);
         self.entered = row;
@@ -147,7 +163,10 @@ impl<K: Kind> State<K> {
     /// The oldest row leaves.
     fn pop(&mut self) -> Result<()> {
         match (self.judgments.pop_front(), self.scores.pop_front()) {
-            (Some(_), Some(_)) => Ok(()),
+            (Some(judgment), Some(_)) => {
+                self.heap_bytes -= K::heap_bytes(&judgment);
+                Ok(())
+            }
             _ => Err(Error::Internal("a row left a window frame that holds none".to_owned())),
         }
     }
@@ -157,9 +176,21 @@ impl<K: Kind> State<K> {
         if self.scores.is_empty() {
             return Ok(None);
         }
+        let bytes = ROW_BYTES * self.scores.len() as u64 + HEAP_FACTOR * self.heap_bytes;
+        let _used = self.memory.reserve(bytes, "the metric of a group", FEWER_ROWS)?;
         K::measure(&self.metric, self.judgments.make_contiguous(), self.scores.make_contiguous())
     }
 }
+
+/// Bytes that a metric uses for each row.
+const ROW_BYTES: u64 = 64;
+
+/// Bytes that it uses for each byte of judgments on the heap.
+const HEAP_FACTOR: u64 = 3;
+
+/// What to do about a group that takes too much memory.
+const FEWER_ROWS: &str =
+    "measure groups of fewer rows: GROUP BY the query, and leave out rows that no ranking has";
 
 /// A copy of an argument.
 pub(super) fn own(value: ValueRef<'_>) -> Result<Value> {
@@ -173,11 +204,16 @@ fn arguments<'a>(context: &'a Context<'_>) -> Vec<ValueRef<'a>> {
 
 impl<K: Kind> Aggregate<State<K>, Option<f64>> for Measure<K> {
     fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<State<K>> {
-        self.guard(|| State::new(self.kind, &arguments(context), Database::of(context)))
+        self.guard(|| reading(context, || State::new(self.kind, &arguments(context), Database::of(context))))
     }
 
     fn step(&self, context: &mut Context<'_>, state: &mut State<K>) -> rusqlite::Result<()> {
-        self.guard(|| state.push(self.kind, &arguments(context)))
+        let outcome = self.guard(|| reading(context, || state.push(self.kind, &arguments(context))));
+        if outcome.is_err() {
+            // SQLite asks for a value all the same, and drops it.
+            state.scores.clear();
+        }
+        outcome
     }
 
     fn finalize(&self, _: &mut Context<'_>, mut state: Option<State<K>>) -> rusqlite::Result<Option<f64>> {
@@ -255,22 +291,23 @@ struct Settings {
 }
 
 impl Settings {
-    /// Reads the arguments after the score of the first row.
-    fn read(layout: &Layout, after_score: &[ValueRef<'_>]) -> Result<Self> {
+    /// Reads the arguments after the score of the first row, and the memory of the group.
+    fn read(layout: &Layout, after_score: &[ValueRef<'_>], database: Database) -> Result<(Self, Memory)> {
         let named = layout.names(after_score).into_iter().zip(after_score.iter().copied());
         let mut settings = Self::default();
-        let mut required = Vec::new();
+        let (mut required, mut given) = (Vec::new(), Params::default());
         for (name, value) in named {
             match name {
                 "k" => settings.cutoff = Some(cutoff(value)?),
-                "options" => settings.options = options(layout, value)?,
+                "options" => given = options(layout, value)?,
                 _ => required.push((name, number(value, || name.to_owned(), "a finite number")?)),
             }
         }
+        settings.options = metric_options(&given)?;
         for (name, value) in required {
             set(&mut settings.options, name, value)?;
         }
-        Ok(settings)
+        Ok((settings, RunLimits::new(database, &given).memory))
     }
 }
 
@@ -290,7 +327,7 @@ fn cutoff(value: ValueRef<'_>) -> Result<usize> {
     whole.filter(|k| *k > 0).ok_or_else(|| Error::value("k", describe(value), allowed))
 }
 
-fn options(layout: &Layout, value: ValueRef<'_>) -> Result<MetricOptions> {
+fn options(layout: &Layout, value: ValueRef<'_>) -> Result<Params> {
     let refusal = || {
         let no_cutoff = if layout.takes_cutoff { "" } else { "; this metric takes no cutoff" };
         let allowed = format!("a JSON object such as {{\"ties\": \"input\"}}{no_cutoff}");
@@ -301,7 +338,7 @@ fn options(layout: &Layout, value: ValueRef<'_>) -> Result<MetricOptions> {
         ValueRef::Text(text) => Some(std::str::from_utf8(text).map_err(|_| refusal())?),
         _ => return Err(refusal()),
     };
-    metric_options(&options::parse(text, Use::Metric)?)
+    options::parse(text, Use::Metric)
 }
 
 /// The options of a metric among the checked options of a call.
@@ -342,6 +379,14 @@ trait Kind: Copy + UnwindSafe + RefUnwindSafe + 'static {
     fn layout(self) -> Layout;
     /// The metric for the arguments after the score.
     fn metric(self, settings: Settings) -> Result<Self::Metric>;
+    /// Most bytes of a judgment on the heap, before it is read.
+    fn most_heap_bytes(_: ValueRef<'_>) -> u64 {
+        0
+    }
+    /// Bytes of a judgment on the heap.
+    fn heap_bytes(_: &Self::Judgment) -> u64 {
+        0
+    }
     /// The judgment of the row with this number.
     fn judgment(value: ValueRef<'_>, row: usize) -> Result<Self::Judgment>;
     /// The value of a group.
@@ -402,6 +447,21 @@ impl Kind for Coverage {
         SubtopicMetric::new(self.0, settings.cutoff, settings.options)
     }
 
+    fn most_heap_bytes(value: ValueRef<'_>) -> u64 {
+        match value {
+            ValueRef::Text(text) => bytes_of::<Topic>(most_elements(text)) + text.len() as u64,
+            _ => 0,
+        }
+    }
+
+    fn heap_bytes(topics: &Vec<Topic>) -> u64 {
+        let names = topics.iter().map(|topic| match topic {
+            Topic::Text(name) => heap_bytes(name.capacity()),
+            _ => 0,
+        });
+        heap_bytes(topics.capacity() * size_of::<Topic>()) + names.sum::<u64>()
+    }
+
     fn judgment(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
         topics(value).ok_or_else(|| {
             let hint = match value {
@@ -432,8 +492,10 @@ enum Topic {
 /// The subtopics in a JSON array; `None` if the value is something else.
 fn topics(value: ValueRef<'_>) -> Option<Vec<Topic>> {
     let ValueRef::Text(text) = value else { return None };
-    let names: Vec<serde_json::Value> = serde_json::from_slice(text).ok()?;
-    names.into_iter().map(topic).collect()
+    let mut topics = Vec::with_capacity(most_elements(text));
+    let add = |Strict(name)| topic(name).map(|topic| topics.push(topic)).ok_or_else(String::new);
+    each_element(text, add).ok()?;
+    Some(topics)
 }
 
 fn topic(name: serde_json::Value) -> Option<Topic> {
@@ -441,11 +503,15 @@ fn topic(name: serde_json::Value) -> Option<Topic> {
         serde_json::Value::String(text) => Some(Topic::Text(text)),
         serde_json::Value::Number(number) => match number.as_i128() {
             Some(whole) => Some(Topic::Whole(whole)),
-            None => number.as_f64().map(numbered),
+            // A whole number that the parser has rounded may be another one.
+            None => number.as_f64().filter(|number| number.abs() < ROUNDED).map(numbered),
         },
         _ => None,
     }
 }
+
+/// The smallest whole numbers beyond 64 bits.
+const ROUNDED: f64 = 9_223_372_036_854_775_808.0;
 
 /// A floating-point number as a subtopic; 1.0 equals 1.
 fn numbered(number: f64) -> Topic {

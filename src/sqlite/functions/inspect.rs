@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 #[cfg(feature = "buckets")]
 use super::buckets;
 use crate::apply::{FeatureWeight, Fit, ScoringJob, function_for, function_weights};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, Strict};
 use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
@@ -161,7 +161,8 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
     }
     let limits = RunLimits::of(call.connection);
     let found = named_version(call.connection, call.argument(0), None, &limits)?;
-    let report: Value = found.and_then(|found| serde_json::from_str(&found.report).ok()).unwrap_or_default();
+    let report = found.and_then(|found| serde_json::from_str(&found.report).ok());
+    let Strict(report) = report.unwrap_or(Strict(Value::Null));
     let seconds = report["log_seconds"].as_array();
     let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
         let seconds = seconds.and_then(|seconds| seconds.get(index)?.as_f64());

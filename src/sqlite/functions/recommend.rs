@@ -14,7 +14,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use crate::apply::{candidate_items, new_users, user_of_ratings};
-use crate::base::{Error, Params, Reservation, Result};
+use crate::base::{Error, Params, Reservation, Result, Strict, each_element, long_integer};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
@@ -58,7 +58,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     let (ids, ids_memory) = users(call.argument(1), factored, limits)?;
     let lists = Lists { call, options, limits, model: &handle.model, factored };
     let among = lists.candidates(&mut warnings)?;
-    let (users, folded) = match lists.ratings()? {
+    let (users, folded) = match lists.ratings(&mut warnings)? {
         Some(_) if ids.len() > 1 => {
             let found = format!("{} users and the option 'ratings'", ids.len());
             let allowed = "one user; without ratings, an array of users";
@@ -128,11 +128,14 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
     if text.len() > LONGEST_USERS {
         return Err(refuse(format!("{} bytes", text.len())));
     }
+    if let Some(long) = std::str::from_utf8(text).ok().and_then(long_integer) {
+        return Err(Error::value("argument 'user'", long, "whole numbers of 64 bits, and texts"));
+    }
     let bytes = ID_BYTES.saturating_mul(text.len() as u64);
     let memory = limits.memory.reserve(bytes, "an array of users", "give fewer users in one call")?;
-    let entries: Vec<Value> = serde_json::from_slice(text).map_err(|_| refuse(describe(argument)))?;
-    let ids: Option<Vec<Id>> = entries.iter().map(|entry| id_of_json(entry, Id::text)).collect();
-    let ids = ids.ok_or_else(|| refuse(describe(argument)))?;
+    let mut ids = Vec::new();
+    let add = |Strict(entry)| id_of_json(&entry, Id::text).map(|id| ids.push(id)).ok_or_else(String::new);
+    each_element(text, add).map_err(|_| refuse(describe(argument)))?;
     let mut seen = HashSet::with_capacity(ids.len());
     if let Some(repeated) = ids.iter().find(|id| !seen.insert(*id)) {
         return Err(Error::Data(format!("argument 'user': user {repeated} appears twice")));
@@ -161,12 +164,19 @@ struct Lists<'a> {
 
 impl Lists<'_> {
     /// The rows of a source, which must be those of one user; `problem` tells what they are otherwise.
-    fn read(&self, text: &str, judgments: Judgments, problem: impl Fn(usize) -> String) -> Result<Dataset> {
+    fn read(
+        &self,
+        text: &str,
+        judgments: Judgments,
+        problem: impl Fn(usize) -> String,
+        warnings: &mut Vec<String>,
+    ) -> Result<Dataset> {
         let Self { call, options, limits, model, .. } = *self;
         let (connection, source) = (call.connection, &Source::resolve(call.connection, text, limits)?);
         let spec = ReadSpec { judgments, ..ReadSpec::ranked(model, ListConstraint::None) };
         let call = SourceCall { connection, source, options, values: &[], limits };
-        let SourceRows { data, .. } = read(call, spec)?;
+        let SourceRows { data, roles, read_report } = read(call, spec)?;
+        warnings.extend(roles.left_out_counts(&read_report, options));
         if data.n_queries() > 1 { Err(source.error(problem(data.n_queries()))) } else { Ok(data) }
     }
 
@@ -185,7 +195,7 @@ impl Lists<'_> {
                     let allowed = "one list of items (ltr_rank ranks rows of users and items)";
                     format!("candidates of {users} users; allowed is {allowed}")
                 };
-                self.read(text, Judgments::Unread, problem)?.doc_ids
+                self.read(text, Judgments::Unread, problem, warnings)?.doc_ids
             }
             Some(Value::Array(entries)) => {
                 entries.iter().map(|entry| self.item(entry, "candidates")).collect::<Result<_>>()?
@@ -196,14 +206,14 @@ impl Lists<'_> {
     }
 
     /// The option `ratings` (rule 11.2).
-    fn ratings(&self) -> Result<Option<Vec<(Id, f64)>>> {
+    fn ratings(&self, warnings: &mut Vec<String>) -> Result<Option<Vec<(Id, f64)>>> {
         let ratings = match self.options.get("ratings") {
             None => return Ok(None),
             Some(Value::String(text)) => {
                 let is_implicit = self.factored.implicit.is_some();
                 let judgments = if is_implicit { Judgments::Count } else { Judgments::Relevance };
                 let problem = |users| format!("ratings of {users} users; allowed are those of one user");
-                let data = self.read(text, judgments, problem)?;
+                let data = self.read(text, judgments, problem, warnings)?;
                 Ok(data.doc_ids.iter().cloned().zip(data.relevance.iter().copied()).collect())
             }
             Some(Value::Object(entries)) => {

@@ -12,7 +12,7 @@ use super::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
 use super::plot::{self, ranked};
 use super::ranking_call::RankingCall;
 use crate::apply::{METRIC_COST, evaluate};
-use crate::base::{Control, Error, Result};
+use crate::base::{Control, Error, Result, Strict};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::Dataset;
 use crate::math::{compare, descending, sort_indices};
@@ -104,7 +104,7 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
             let previous = store.previous(&found)?;
             let NamedVersion { name, version, report } = found;
             let previous = previous.map(|version| (name.clone(), version));
-            let stored = serde_json::from_str(&report).unwrap_or(Value::Null);
+            let Strict(stored) = serde_json::from_str(&report).unwrap_or(Strict(Value::Null));
             (format!("{name} (version {version})"), stored, previous)
         }
         _ => (format!("a model of {algorithm}"), Value::Null, None),

@@ -6,8 +6,10 @@
 
 use rusqlite::types::ValueRef;
 
-use crate::base::{Error, Result, Ticks};
-use crate::sqlite::glue::{Output, PURE, ScalarCall, ScalarFunction, describe, number_of, vector_argument};
+use crate::base::{Error, Memory, Result, Ticks, bytes_of, grown_bytes, most_elements};
+use crate::sqlite::glue::{
+    Output, PURE, ScalarCall, ScalarFunction, describe, number_of, reading, vector_argument,
+};
 
 /// The definition of `ltr_vec`.
 pub const VEC: ScalarFunction = ScalarFunction::new("ltr_vec", "", vec).with_flags(PURE).taking(&[-1]);
@@ -16,30 +18,39 @@ pub const VEC: ScalarFunction = ScalarFunction::new("ltr_vec", "", vec).with_fla
 pub const VEC_TO_JSON: ScalarFunction =
     ScalarFunction::new("ltr_vec_to_json", "blob", to_json).with_flags(PURE);
 
-/// Bytes of an argument above which reading it checks for interrupts.
-const LONG: usize = 1 << 16;
+/// Operations, for [`Ticks`], of a number in decimals.
+const DECIMALS_COST: usize = 128;
+
+/// Most bytes of a number in JSON and the comma after it.
+const LONGEST_NUMBER: usize = 32;
+
+/// What to do about a vector that takes too much memory.
+const SHORTER: &str = "make shorter vectors";
 
 fn vec(call: &ScalarCall<'_>) -> Result<Output> {
-    let is_long = |index: usize| match call.context.get_raw(index) {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() > LONG,
-        _ => false,
-    };
-    if (0..call.context.len()).any(is_long) {
-        return call.with_connection(|_| concatenated(call));
-    }
-    concatenated(call)
+    reading(call.context, || concatenated(call))
 }
 
 fn concatenated(call: &ScalarCall<'_>) -> Result<Output> {
-    let (mut bytes, mut ticks) = (Vec::with_capacity(4 * call.context.len()), Ticks::default());
+    let mut bytes: Vec<u8> = Vec::with_capacity(4 * call.context.len());
+    let (mut held, mut ticks) = (Memory::default().nothing(), Ticks::default());
     for index in 0..call.context.len() {
         let value = call.context.get_raw(index);
         let what = || format!("argument {}", index + 1);
+        let most = match value {
+            ValueRef::Text(text) => most_elements(text),
+            ValueRef::Blob(blob) => blob.len() / 4,
+            _ => 1,
+        };
+        // The numbers of the argument, the vector, and the copy that SQLite takes.
+        let result = grown_bytes(&bytes, 4 * most) + bytes.len() as u64 + bytes_of::<f32>(most);
+        held.resize(result.saturating_add(bytes_of::<f64>(most)), "a vector", SHORTER)?;
         let numbers = match number_of(value) {
             Some(number) => vec![number],
             None if value == ValueRef::Null => vec![f64::NAN],
             None => vector_argument(&what(), value, None)?,
         };
+        bytes.reserve(4 * numbers.len());
         for number in numbers {
             ticks.add(1);
             push(number, &mut bytes, &what)?;
@@ -66,16 +77,32 @@ fn to_json(call: &ScalarCall<'_>) -> Result<Output> {
     if !rest.is_empty() {
         return Err(Error::value("argument 1", describe(value), "a multiple of 4 bytes"));
     }
-    let values: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
-    match values.iter().position(|value| value.is_infinite()) {
-        // The shortest decimals that read back as the same f32.
-        None => serde_json::from_str(&format!("{values:?}").replace("NaN", "null"))
-            .map(Output::Json)
-            .map_err(|problem| Error::Internal(problem.to_string())),
-        Some(at) => Err(Error::value(
-            "argument 1",
-            format!("{} as value {}", values[at], at + 1),
-            "finite numbers, and NaN",
-        )),
+    reading(call.context, || json_of(values)).map(Output::Text)
+}
+
+/// The shortest decimals that read back as the same f32. NaN is null.
+fn json_of(values: &[[u8; 4]]) -> Result<String> {
+    let mut text = String::from("[");
+    let (mut held, mut ticks) = (Memory::default().nothing(), Ticks::default());
+    for (at, bytes) in values.iter().enumerate() {
+        ticks.add(DECIMALS_COST);
+        if text.capacity() - text.len() < LONGEST_NUMBER {
+            // SQLite takes a copy.
+            let longest = (text.len() + LONGEST_NUMBER).max(2 * text.capacity());
+            held.resize(2 * longest as u64, "the text of a vector", SHORTER)?;
+            text.reserve(LONGEST_NUMBER);
+        }
+        let value = f32::from_le_bytes(*bytes);
+        if value.is_infinite() {
+            let found = format!("{value} as value {}", at + 1);
+            return Err(Error::value("argument 1", found, "finite numbers, and NaN"));
+        }
+        if at > 0 {
+            text.push(',');
+        }
+        let decimals = format!("{value:?}").parse().unwrap_or(f64::NAN);
+        text += &serde_json::Value::from(decimals).to_string();
     }
+    text.push(']');
+    Ok(text)
 }

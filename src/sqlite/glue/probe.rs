@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use rusqlite::functions::Context;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 
 use super::sql;
@@ -65,6 +66,21 @@ impl Database {
 pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let probe = Probe::unprepared(database);
     stoppable(Rc::new(at_intervals(move || probe.check())), work)
+}
+
+/// Bytes of an argument above which reading it checks for interrupts.
+const LONG: usize = 1 << 16;
+
+/// As [`interruptible`] if the work reads a long argument of the callback. Other work is over before a check.
+///
+/// # Errors
+/// Errors of the work; an interruption.
+pub fn reading<T>(context: &Context<'_>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let is_long = |index| match context.get_raw(index) {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() > LONG,
+        _ => false,
+    };
+    if (0..context.len()).any(is_long) { interruptible(Database::of(context), work) } else { work() }
 }
 
 /// Calls `check` once in [`POLL_INTERVAL`].

@@ -3,7 +3,9 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, ToSql};
 
-use crate::base::{Error, LONGEST_VECTOR, Result, json_problem, numbers, shorten, text_number, whole_number};
+use crate::base::{
+    Error, LONGEST_VECTOR, Result, Strict, json_problem, numbers, shorten, text_number, whole_number,
+};
 use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, no_vector};
 use crate::model::Model;
 
@@ -219,7 +221,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
             let (values, found) = numbers(bytes, model.map(|model| model.card.features.len()))
                 .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
             check_width(found)?;
-            values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()
+            values
         }
         (None, other) => return Err(refuse(describe(other))),
     };
@@ -244,7 +246,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     if bytes.len() > LONGEST_VECTOR {
         return refuse(&format!("{} bytes of text", bytes.len()));
     }
-    let Ok(values) = serde_json::from_slice::<Vec<serde_json::Value>>(bytes) else {
+    let Ok(values) = serde_json::from_slice::<Vec<Strict>>(bytes) else {
         return refuse(&describe(value));
     };
     let inputs = card.categories.inputs(card.features.len());
@@ -252,7 +254,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
         return refuse(&format!("{} values", values.len()));
     }
     let mut features = vec![0.0; card.features.len()];
-    for (value, input) in values.iter().zip(inputs) {
+    for (Strict(value), input) in values.iter().zip(inputs) {
         match (input, value) {
             (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
             // As in the rows of a source, a text may be a number.
@@ -281,7 +283,12 @@ fn json_category_value(value: &serde_json::Value) -> Option<CategoryValue<'_>> {
         serde_json::Value::Bool(flag) => Some(CategoryValue::Integer(i64::from(*flag))),
         serde_json::Value::String(text) => Some(CategoryValue::Text(text)),
         serde_json::Value::Number(number) => {
-            number.as_i64().map(CategoryValue::Integer).or(number.as_f64().map(CategoryValue::Real))
+            // SQLite has no larger whole numbers.
+            match number.as_i64() {
+                Some(whole) => Some(CategoryValue::Integer(whole)),
+                None if number.is_u64() => None,
+                None => number.as_f64().map(CategoryValue::Real),
+            }
         }
         _ => None,
     }
@@ -305,9 +312,9 @@ pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> 
     };
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers, texts and orders of items";
     let refuse = |problem: String| Error::value(what, problem, allowed);
-    let values: Vec<serde_json::Value> = serde_json::from_slice(bytes)
+    let values: Vec<Strict> = serde_json::from_slice(bytes)
         .map_err(|problem| refuse(format!("{} ({})", describe(value), json_problem(&problem))))?;
-    let entry = |(at, value): (usize, serde_json::Value)| {
+    let entry = |(at, Strict(value)): (usize, Strict)| {
         query_entry(&value)
             .ok_or_else(|| refuse(format!("{} as value {}", shorten(&value.to_string()), at + 1)))
     };

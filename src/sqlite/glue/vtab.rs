@@ -11,6 +11,7 @@
 #![allow(unsafe_code, reason = "SQLite calls through raw pointers")]
 
 use std::borrow::Cow;
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
@@ -156,8 +157,8 @@ pub struct Aux {
 
 #[repr(C)]
 struct Table<'vtab> {
-    /// Must be first.
-    base: ffi::sqlite3_vtab,
+    /// Must be first. SQLite and [`reported`] write to it.
+    base: UnsafeCell<ffi::sqlite3_vtab>,
     aux: Aux,
     statements: Rc<Statements>,
     phantom: PhantomData<&'vtab ()>,
@@ -289,6 +290,35 @@ fn is_binary(info: &IndexInfo, constraint: usize) -> bool {
     info.collation(constraint).is_ok_and(|name| name.eq_ignore_ascii_case("BINARY"))
 }
 
+/// Gives SQLite the text of an error of a table. The error that is returned has no text for rusqlite to copy: it would abort
+/// the process if SQLite had no memory for it.
+fn reported(error: rusqlite::Error, table: *mut ffi::sqlite3_vtab) -> rusqlite::Error {
+    let (code, text) = match error {
+        rusqlite::Error::SqliteFailure(error, text) => (error.extended_code, text.unwrap_or_default()),
+        other => (ffi::SQLITE_ERROR, other.to_string()),
+    };
+    if text.is_empty() {
+        return failure(code);
+    }
+    // SAFETY: SQLite gave the table to a callback that runs. The text and a zero byte fit into the copy, which SQLite frees.
+    let is_copied = unsafe {
+        let copy = ffi::sqlite3_malloc64(text.len() as u64 + 1).cast::<u8>();
+        if !copy.is_null() {
+            copy.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            copy.add(text.len()).write(0);
+            ffi::sqlite3_free((*table).zErrMsg.cast());
+            (*table).zErrMsg = copy.cast();
+        }
+        !copy.is_null()
+    };
+    failure(if is_copied { code } else { ffi::SQLITE_NOMEM })
+}
+
+/// An error without a text.
+fn failure(code: c_int) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+}
+
 // SAFETY: `Table` is repr(C) and begins with `sqlite3_vtab`.
 unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
     type Aux = Aux;
@@ -302,22 +332,24 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
         _table_name: &[u8],
         _args: &[&[u8]],
     ) -> rusqlite::Result<(Cow<'static, CStr>, Self)> {
-        let Some(aux) = aux.cloned() else {
-            return Err(rusqlite::Error::ModuleError("a module without its function".to_owned()));
-        };
+        let Some(aux) = aux.cloned() else { return Err(failure(ffi::SQLITE_INTERNAL)) };
         let direct_only = aux.function.direct_only;
         db.config(if direct_only { VTabConfig::DirectOnly } else { VTabConfig::Innocuous })?;
-        // SAFETY: the statements are dropped with this table or its last cursor. SQLite closes cursors and disconnects tables
-        // before it frees a database, also one that `sqlite3_close_v2` left open for its statements.
-        let statements = aux.guard(|| unsafe { Statements::new(db.handle(), &aux.state) })?;
-        let (declaration, statements) = (aux.guard(|| aux.declaration())?, Rc::new(statements));
-        let base = ffi::sqlite3_vtab::default();
+        let made = guard(aux.function.name, || {
+            // SAFETY: the statements are dropped with this table or its last cursor. SQLite closes cursors and disconnects tables
+            // before it frees a database, also one that `sqlite3_close_v2` left open for its statements.
+            let statements = unsafe { Statements::new(db.handle(), &aux.state) }?;
+            Ok((aux.declaration()?, Rc::new(statements)))
+        });
+        // Only `best_index` can give SQLite a text of its own. It also refuses a library that was not loaded completely.
+        let (declaration, statements) = made.map_err(|_| failure(ffi::SQLITE_INTERNAL))?;
+        let base = UnsafeCell::default();
         Ok((Cow::Owned(declaration), Self { base, aux, statements, phantom: PhantomData }))
     }
 
     fn best_index(&self, info: &mut IndexInfo) -> rusqlite::Result<bool> {
         self.aux.state.count_plan();
-        self.aux.guard(|| Ok(self.aux.plan(info)))
+        self.aux.guard(|| Ok(self.aux.plan(info))).map_err(|error| reported(error, self.base.get()))
     }
 
     fn open(&'vtab mut self) -> rusqlite::Result<Cursor<'vtab>> {
@@ -367,10 +399,10 @@ impl Cursor<'_> {
     /// Runs a part of the call. One that fails has no warnings.
     fn guard(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> rusqlite::Result<()> {
         let outcome = guard(self.aux.function.name, || body(self));
-        if outcome.is_err() {
+        outcome.map_err(|error| {
             self.aux.state.set_warnings(Vec::new());
-        }
-        outcome
+            reported(error, self.base.pVtab)
+        })
     }
 
     fn advance(&mut self) -> Result<()> {

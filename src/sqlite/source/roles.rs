@@ -16,7 +16,7 @@ use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
 use crate::data::{Categories, Dataset, ListConstraint, ReadReport};
 use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
-use crate::train::column_rules::{ReadColumn, Usage};
+use crate::train::column_rules::{ReadColumn, Usage, left_out_count};
 
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,13 +176,14 @@ impl Roles {
         let query_features = self.query_features.take();
         let features = std::mem::replace(&mut self.features, FeatureColumns::Wide(Vec::new()));
         let columns = query_features.iter().chain([&features]).flat_map(FeatureColumns::all);
-        self.observed = columns.copied().collect();
-        self.ignored.extend(&self.observed);
+        let columns: Vec<usize> = columns.copied().collect();
+        // A model reads no columns of features.
+        let unused =
+            self.ignored.iter().filter(|column| self.is_of_model && !self.on_purpose.contains(column));
+        self.observed = columns.iter().chain(unused).copied().collect();
+        self.ignored.extend(columns);
         self.ignored.sort_unstable();
-        if spec.judgments != Judgments::Count
-            || self.relevance.is_some()
-            || spec.feature_set == FeatureSet::Known
-        {
+        if spec.judgments != Judgments::Count || self.relevance.is_some() {
             self.observed.clear();
         }
         self.categories.clear();
@@ -221,6 +222,13 @@ impl Roles {
         };
         let columns: Vec<ReadColumn<'_>> = (0..self.names.len()).map(column).collect();
         ColumnReport::of(&columns, data, read, self.takes_categories, advice)
+    }
+
+    /// Warnings about columns that may have the counts of pairs, and that no role reads (rule 2.17).
+    pub fn left_out_counts(&self, read: &ReadReport, options: &Params) -> Vec<String> {
+        let advice = self.advice(options);
+        let facts = self.observed.iter().zip(&read.observed);
+        facts.filter_map(|(column, facts)| left_out_count(&self.names[*column], facts, advice)).collect()
     }
 
     fn usage(&self, column: usize) -> Usage {

@@ -74,21 +74,7 @@ impl Store<'_> {
     /// A database that is read-only or that SQLite could not roll back; a table `ltr_models` of another shape; an outer statement
     /// that reads or writes; another connection that writes.
     pub fn prepare(&self) -> Result<()> {
-        let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
-            || sql::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
-        if read_only {
-            return Err(Error::Unsupported(format!("the database '{}' is read-only{ADVICE}", self.schema)));
-        }
-        let mode = format!("PRAGMA {}.journal_mode", quote(&self.schema));
-        if sql::query_row(self.connection, &mode, [], |row| row.get(0))
-            .is_ok_and(|mode: String| mode == "off")
-        {
-            return Err(Error::Unsupported(format!(
-                "the journal mode of the database '{}' is OFF, so SQLite could not undo a write that fails; choose another \
-                 one, such as PRAGMA journal_mode = MEMORY{ADVICE}",
-                self.schema
-            )));
-        }
+        self.check_database(ADVICE)?;
         if writing_statement_runs(self.connection) {
             return Err(Error::Unsupported(
                 "a statement that writes is still running on this connection, such as one that contains this call, so the \
@@ -117,6 +103,26 @@ impl Store<'_> {
             })?,
         }
         retry_busy(self.limits, || self.check_table())
+    }
+
+    /// Refuses a database that cannot be written, or in which SQLite could not undo a write.
+    fn check_database(&self, advice: &str) -> Result<()> {
+        let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
+            || sql::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
+        if read_only {
+            return Err(Error::Unsupported(format!("the database '{}' is read-only{advice}", self.schema)));
+        }
+        let mode = format!("PRAGMA {}.journal_mode", quote(&self.schema));
+        if sql::query_row(self.connection, &mode, [], |row| row.get(0))
+            .is_ok_and(|mode: String| mode == "off")
+        {
+            return Err(Error::Unsupported(format!(
+                "the journal mode of the database '{}' is OFF, so SQLite could not undo a write that fails; choose another \
+                 one, such as PRAGMA journal_mode = MEMORY{advice}",
+                self.schema
+            )));
+        }
+        Ok(())
     }
 
     /// Refuses a table `ltr_models` that cannot take a new version.
@@ -243,21 +249,33 @@ impl Store<'_> {
     /// Makes the triggers that keep one version of a name active, if the table is older than they are. Of several active versions
     /// the highest stays (rule 5.10). Returns warnings. A host that allows no triggers goes without.
     fn keep_one_active(&self) -> Result<Vec<String>> {
-        let find = format!(
-            "SELECT count(*) FROM {}.sqlite_master WHERE type = 'trigger' AND name IN ('ltr_models_inserted', 'ltr_models_activated')",
-            quote(&self.schema)
-        );
-        let found = sql::query_row(self.connection, &find, [], |row| row.get::<_, i64>(0));
-        if found.is_ok_and(|found| found == EVENTS.len() as i64) {
+        // 1. Those that are missing. A trigger of another table can have the name, so they are found by their text.
+        let triggers = self.triggers().unwrap_or_default();
+        let create = |(event, change): &(&str, &str)| {
+            let template = ONE_ACTIVE.replace("{change}", change);
+            let body =
+                template.split_once("{event}").map_or("", |(_, body)| body.trim_end().trim_end_matches(';'));
+            if triggers.iter().any(|(_, text)| text.ends_with(body)) {
+                return None;
+            }
+            let is_free = |event: &String| {
+                let name = format!("ltr_models_{event}");
+                !triggers.iter().any(|(taken, _)| taken.eq_ignore_ascii_case(&name))
+            };
+            let mut names =
+                std::iter::once((*event).to_owned()).chain((2..).map(|number| format!("{event}_{number}")));
+            Some(self.sql(&template).replace("{event}", &names.find(is_free)?))
+        };
+        let missing: Vec<String> = EVENTS.iter().filter_map(create).collect();
+        if missing.is_empty() {
             return Ok(Vec::new());
         }
-        let made = EVENTS.iter().try_for_each(|(event, change)| {
-            self.run(&self.sql(ONE_ACTIVE).replace("{event}", event).replace("{change}", change), [])
-        });
+        let made = missing.iter().try_for_each(|create| self.run(create, []));
         match made {
             Err(Error::Host(_)) if !self.connection.is_autocommit() => return Ok(Vec::new()),
             made => made?,
         }
+        // 2. What was active without them.
         let table = self.table();
         let several = format!(
             "SELECT name, max(version) FROM {table} WHERE active AND typeof(name) = 'text' AND {IS_VERSION} GROUP BY name HAVING count(*) > 1"
@@ -276,6 +294,15 @@ impl Store<'_> {
         several.into_iter().map(one).collect()
     }
 
+    /// The name and the text of each trigger.
+    fn triggers(&self) -> Result<Vec<(String, String)>> {
+        let find =
+            format!("SELECT name, sql FROM {}.sqlite_master WHERE type = 'trigger'", quote(&self.schema));
+        let mut statement = sql::prepare(self.connection, &find).host()?;
+        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        found.and_then(Iterator::collect).host()
+    }
+
     /// Makes a version of a name the only active one.
     ///
     /// # Errors
@@ -289,9 +316,12 @@ impl Store<'_> {
             ));
         }
         retry_busy(self.limits, || self.find_version(name, version))?;
+        self.check_database("")?;
         retry_busy(self.limits, || {
             let mut transaction = StoreTransaction::begin(self.connection, self.alone)?;
             self.start_to_write()?;
+            // Another connection may have deleted it since.
+            self.find_version(name, version)?;
             self.keep_one_active()?;
             self.execute(ACTIVATE, (name, version))?;
             if self.active_versions(name)? != [version] {
@@ -342,7 +372,8 @@ impl Store<'_> {
 
     /// Whether the version holds exactly this model.
     fn holds(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
-        let find = format!("SELECT rowid FROM {} WHERE name = ?1 AND version = ?2", self.table());
+        let (rowid, table) = (self.rowid(), self.table());
+        let find = format!("SELECT {rowid} FROM {table} WHERE name = ?1 AND version = ?2");
         let row = sql::query_row(self.connection, &find, (new.name, version), |row| row.get(0));
         let Some(row) = row.optional().host()? else { return Ok(false) };
         let location = BlobLocation { schema: self.schema.clone(), row };
@@ -410,7 +441,8 @@ impl Store<'_> {
     /// Rowid and number of the highest active version of a name.
     fn active_version(&self, name: &str) -> Result<Option<(i64, i64)>> {
         let sql = format!(
-            "SELECT rowid, version FROM {} WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1",
+            "SELECT {}, version FROM {} WHERE name = ?1 AND active ORDER BY version DESC LIMIT 1",
+            self.rowid(),
             self.table()
         );
         let found = sql::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));

@@ -267,8 +267,15 @@ impl TreesSpec {
             Some(loss) => loss.is_informative(labels, &[]),
             None => loss::pair_count(labels) > 0,
         };
-        if !(0..data.n_queries()).any(|query| informs(data.labels(query))) {
-            return Err(grid::nothing_to_learn(data.n_queries()));
+        let any =
+            |informs: &dyn Fn(&[f64]) -> bool| (0..data.n_queries()).any(|query| informs(data.labels(query)));
+        if !any(&informs) {
+            return Err(match &self.loss {
+                Some(loss) if any(&|labels| loss::pair_count(labels) > 0) => {
+                    grid::not_told_apart(loss, data.n_queries(), false)
+                }
+                _ => grid::nothing_to_learn(data.n_queries()),
+            });
         }
         if let Some(Loss::List(loss)) = &self.loss {
             for query in 0..data.n_queries() {

@@ -71,9 +71,14 @@ fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
 /// The error for training sets in which no query is informative.
 pub fn not_told_apart(loss: &Loss, queries: usize, has_weights: bool) -> Error {
     let weights = if has_weights { ", and documents of weight 0 hardly count" } else { "" };
+    let reason = if loss.def().name == "svm_map" {
+        "it compares documents of at least the threshold with the others"
+    } else {
+        "to most losses a relevance of 0 or less is not relevant, whatever it is; if such grades differ, add a number to all"
+    };
     Error::Data(format!(
         "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({queries} queries read; \
-         most losses treat relevance below 0 as 0{weights})",
+         {reason}{weights})",
         loss.def().name
     ))
 }

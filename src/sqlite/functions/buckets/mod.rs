@@ -11,6 +11,7 @@
 
 mod train;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -18,7 +19,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::Value;
 
-use crate::base::{Control, Error, Params, Result};
+use crate::base::{Control, Error, Memory, Params, Reservation, Result};
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{Answer, pack};
 use crate::data::{DatasetBuilder, Id, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
@@ -26,7 +27,7 @@ use crate::model::TrainingColumns;
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::{
     Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, describe, id_of,
-    interruptible, number_of, row_id, text_argument, usage, whole_of,
+    interruptible, number_of, reading, row_id, text_argument, usage, whole_of,
 };
 use crate::sqlite::source::is_default_name;
 use crate::train::algorithm;
@@ -149,9 +150,9 @@ fn columns(options: &Params) -> Result<Columns> {
         };
         *role = Some(name.to_owned());
     }
-    let twice = (1..columns.names.len()).find(|last| columns.names[..*last].contains(&columns.names[*last]));
-    if let Some(twice) = twice {
-        let problem = format!("option 'columns' names the feature \"{}\" twice", columns.names[twice]);
+    let mut seen = HashSet::with_capacity(columns.names.len());
+    if let Some(twice) = columns.names.iter().find(|name| !seen.insert(*name)) {
+        let problem = format!("option 'columns' names the feature \"{twice}\" twice");
         return Err(Error::Unsupported(problem));
     }
     Ok(Columns { roles: named(columns.roles), ..columns })
@@ -256,6 +257,11 @@ struct Rows {
 }
 
 impl Rows {
+    fn new(context: &Context<'_>) -> Self {
+        let builder = DatasetBuilder::new(PACK, None, Vec::new()).within(&Memory::default());
+        Self { builder, database: Database::of(context) }
+    }
+
     fn push(&mut self, context: &Context<'_>) -> Result<()> {
         // 1. Every value is checked before the row is added.
         let row = self.builder.n_rows() + 1;
@@ -318,12 +324,16 @@ impl Rows {
 
 impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
     fn init(&self, context: &mut Context<'_>) -> rusqlite::Result<Rows> {
-        let builder = DatasetBuilder::new(PACK, None, Vec::new());
-        Ok(Rows { builder, database: Database::of(context) })
+        Ok(Rows::new(context))
     }
 
     fn step(&self, context: &mut Context<'_>, rows: &mut Rows) -> rusqlite::Result<()> {
-        self.0.guard(PACK, || rows.push(context))
+        let outcome = self.0.guard(PACK, || reading(context, || rows.push(context)));
+        if outcome.is_err() {
+            // SQLite asks for a pack all the same, and drops it.
+            *rows = Rows::new(context);
+        }
+        outcome
     }
 
     fn finalize(&self, _: &mut Context<'_>, rows: Option<Rows>) -> rusqlite::Result<Option<Vec<u8>>> {
@@ -333,30 +343,41 @@ impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
 
 struct Merge(Arc<ConnectionState>);
 
-impl Aggregate<Option<Answer>, SqlValue> for Merge {
-    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Option<Answer>> {
-        Ok(None)
+/// The answers so far as one, and its bytes.
+type Merged = (Option<Answer>, Reservation);
+
+/// Bytes for each byte of an answer: it, the sum so far, what is decoded, the result, and the copy that SQLite takes.
+const ANSWER_FACTOR: u64 = 5;
+
+impl Aggregate<Merged, SqlValue> for Merge {
+    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Merged> {
+        Ok((None, Memory::default().nothing()))
     }
 
-    fn step(&self, context: &mut Context<'_>, merged: &mut Option<Answer>) -> rusqlite::Result<()> {
-        self.0.guard(MERGE, || {
+    fn step(&self, context: &mut Context<'_>, (merged, held): &mut Merged) -> rusqlite::Result<()> {
+        let merge = || {
             let value = context.get_raw(0);
             if value == ValueRef::Null {
                 return Ok(());
             }
-            let next = Answer::from_bytes(blob("argument 'answer'", value, "ltr_partial or ltr_merge")?)?;
+            let bytes = blob("argument 'answer'", value, "ltr_partial or ltr_merge")?;
+            let needed = ANSWER_FACTOR.saturating_mul(bytes.len() as u64);
+            held.resize(needed, "merging answers", "use fewer features or landmarks")?;
+            let next = Answer::from_bytes(bytes)?;
             if let Some(merged) = merged {
                 merged.merge(next)
             } else {
                 *merged = Some(next);
                 Ok(())
             }
-        })
+        };
+        self.0.guard(MERGE, || reading(context, merge))
     }
 
-    fn finalize(&self, _: &mut Context<'_>, merged: Option<Option<Answer>>) -> rusqlite::Result<SqlValue> {
+    fn finalize(&self, _: &mut Context<'_>, merged: Option<Merged>) -> rusqlite::Result<SqlValue> {
         self.0.guard(MERGE, || {
-            Ok(merged.flatten().map_or(SqlValue::Null, |merged| SqlValue::Blob(merged.to_bytes())))
+            let merged = merged.and_then(|(merged, _held)| merged);
+            Ok(merged.map_or(SqlValue::Null, |merged| SqlValue::Blob(merged.to_bytes())))
         })
     }
 }
