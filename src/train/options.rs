@@ -217,8 +217,7 @@ const LIMITED: &[Use] = &joined::<18>(&WITH_MODELS, &READS_LOGS);
 const RESERVES: &[Use] = &joined::<19>(LIMITED, &[Use::PairedTest]);
 const FIT_OR_SCORE: &[Use] = &without::<12>(ALL_WITH_MODELS, Use::Recommend);
 const MEASURES: &[Use] = &[Use::Evaluate, Use::Compare, Use::Importance, Use::Metric];
-const MEASURES_OF_MODELS: &[Use] =
-    &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance];
+const UTILITIES: &[Use] = &joined::<7>(TRAIN, MEASURES);
 const NAMES_METRICS: &[Use] = &[
     Use::Train,
     Use::Fit,
@@ -367,8 +366,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("decoder_power", Rule::AboveOrSeveral(0.0, 3.0), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda").searchable(),
     def("discounts", Rule::NumbersBetween(0.0, 1e9), "null", TRAIN, "position weights in the bound of direct in place of those of decoder, never rising; 0 after the last"),
     def("bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes").searchable(),
-    def("neutral_grade", Rule::Between(-1e9, 1e9), "0", MEASURES_OF_MODELS, "grade with gain 0 in the measures and metrics eru and neru"),
-    def("half_life", Rule::Above(1.0, 1e9), "5", MEASURES_OF_MODELS, "position with weight 1/2 in the measures and metrics eru and neru"),
+    def("neutral_grade", Rule::Between(-1e9, 1e9), "0", UTILITIES, "grade with gain 0 in the measures and metrics eru and neru"),
+    def("half_life", Rule::Above(1.0, 1e9), "5", UTILITIES, "position with weight 1/2 in the measures and metrics eru and neru"),
     def("lambda", Rule::PositivesOr(&["auto", "rate"]), "\"auto\"", TRAIN, "weight of the penalty; auto or an array: validation chooses; rate: from the number of queries").searchable(),
     def("lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one per training query, chosen on its documents"),
     def("fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
@@ -404,7 +403,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
     def("threshold", Rule::Between(-1e9, 1e9), "1", &[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric], "lowest relevance that counts as relevant; in training for the loss svm_map"),
-    def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for ltr_alpha_ndcg"),
+    def("alpha", Rule::Between(0.0, 1.0), "0.5", &[Use::Metric], "loss of value of a repeated subtopic, for alpha_ndcg"),
     #[cfg(feature = "search")]
     def("model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", &[Use::Judgments], "click model; auto: the one that predicts held-out impressions best, of those that read the log once"),
     #[cfg(feature = "search")]

@@ -264,7 +264,7 @@ fn grades_too_large_for_a_metric_are_refused_everywhere() {
             "SELECT query_id, doc_id, iif(relevance > 1, {grade}, relevance) AS relevance, a, b FROM judged"
         );
         let outcomes = [
-            connection.query_row(&format!("SELECT max(v) FROM (SELECT ltr_dcg(relevance, a) AS v FROM ({source}) GROUP BY query_id)"), [], |_| Ok(())),
+            connection.query_row(&format!("SELECT max(v) FROM (SELECT ltr_metric('dcg', relevance, a) AS v FROM ({source}) GROUP BY query_id)"), [], |_| Ok(())),
             connection.query_row("SELECT sum(value IS NULL) FROM ltr_evaluate(?1, ?2, '{\"metric\": \"dcg\"}')", (&model, &source), |_| Ok(())),
             connection.query_row("SELECT ltr_fit('rank_svm', ?1, '{\"metric\": \"dcg\", \"lambda\": [1, 0.1], \"validation\": 0.4}')", [&source], |_| Ok(())),
         ];

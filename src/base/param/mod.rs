@@ -81,6 +81,13 @@ impl Params {
         self
     }
 
+    /// The same parameters with these keys alone.
+    #[must_use]
+    pub fn only(mut self, keys: &[&str]) -> Self {
+        self.given.retain(|key, _| keys.contains(&key.as_str()));
+        self
+    }
+
     /// The same parameters without these keys.
     #[must_use]
     pub fn without(mut self, keys: &[&str]) -> Self {

@@ -5,8 +5,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::base::Result;
-use crate::cost::metric::{Better, METRICS, MetricDef, SUBTOPIC_METRICS, SubtopicDef};
-use crate::sqlite::glue::{Call, OutputRows, TableFunction, ready, row};
+use crate::cost::metric::{Better, METRICS, MetricDef, SUBTOPIC_METRICS};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready, row};
 use crate::train::ALGORITHMS;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::options::{OPTIONS, OptionDef};
@@ -50,15 +50,11 @@ pub const METRIC_TABLE: TableFunction = TableFunction::new(
 .innocuous();
 
 fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
-    let relevance = METRICS.iter().map(|metric| {
+    fn row<L: ?Sized>(metric: &&MetricDef<L>) -> Vec<Output> {
         let MetricDef { name, function, summary, formula, source, takes_cutoff, better, .. } = **metric;
         row![name, function, summary, formula, source, takes_cutoff, better == Better::Higher]
-    });
-    let subtopics = SUBTOPIC_METRICS.iter().map(|metric| {
-        let SubtopicDef { name, function, summary, formula, source, .. } = **metric;
-        row![name, function, summary, formula, source, true, true]
-    });
-    Ok(ready(relevance.chain(subtopics).collect()))
+    }
+    Ok(ready(METRICS.iter().map(row).chain(SUBTOPIC_METRICS.iter().map(row)).collect()))
 }
 
 /// The table of options.
