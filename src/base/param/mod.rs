@@ -17,9 +17,10 @@ pub(crate) use json::{Strict, json_problem, numbers, text_number};
 pub use rule::Named;
 pub(crate) use rule::named;
 pub(crate) use rule::whole_number;
-pub use rule::{Rule, median_factor, stored_model};
+pub use rule::{POSITIVE, Rule, median_factor, stored_model};
 
 use json::Entries;
+use rule::MAX_VALUES;
 
 /// Longest text of parameters in bytes. Parsing is not interrupted, and takes about 50 times the memory of the text.
 const MAX_BYTES: usize = 256 << 10;
@@ -35,11 +36,12 @@ pub struct Params {
 }
 
 impl Params {
-    /// Parses and checks a JSON object. No text means no parameters. `rule_of` returns the rule of a key.
+    /// Parses and checks a JSON object. No text means no parameters. `rule_of` returns the rule of a key, and whether an array
+    /// of values is allowed too.
     ///
     /// # Errors
     /// Text that is no JSON object, a key that `rule_of` refuses or that appears twice, a value against its rule.
-    pub fn parse(text: Option<&str>, rule_of: impl Fn(&str) -> Result<Rule>) -> Result<Self> {
+    pub fn parse(text: Option<&str>, rule_of: impl Fn(&str) -> Result<(Rule, bool)>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::default()) };
         if text.len() > MAX_BYTES {
             let allowed =
@@ -55,10 +57,13 @@ impl Params {
         })?;
         let mut given = Map::new();
         for (key, value) in entries {
-            let rule = rule_of(&key)?;
-            if !rule.accepts(&value) {
-                let what = format!("option '{key}'");
-                return Err(Error::value(what, shorten(&value.to_string()), rule.allowed_for(&value)));
+            let (rule, searchable) = rule_of(&key)?;
+            if !(rule.accepts(&value) || searchable && rule.accepts_all(&value)) {
+                let mut allowed = rule.allowed_for(&value);
+                if searchable && value.is_array() {
+                    allowed += &format!(", or an array of 1 to {MAX_VALUES} such values");
+                }
+                return Err(Error::value(format!("option '{key}'"), shorten(&value.to_string()), allowed));
             }
             if given.insert(key.clone(), rule.with_integers(value)).is_some() {
                 return Err(Error::value(format!("option '{key}'"), "it twice", "each key once"));

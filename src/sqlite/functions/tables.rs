@@ -28,7 +28,7 @@ fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
                     |(_, name)| json!(name),
                 );
                 let mut entry = json!({ "default": default, "range": option.rule.to_string() });
-                if let Some((other, value)) = option.companion() {
+                if let Some((other, value)) = option.companion {
                     entry["with"] = json!({ other: value });
                 }
                 (option.key.to_owned(), entry)
@@ -58,16 +58,19 @@ fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
 }
 
 /// The table of options.
-pub const OPTION_TABLE: TableFunction =
-    TableFunction::new("ltr_options", "name, summary, default, range, functions, searchable", "", options)
-        .innocuous();
+pub const OPTION_TABLE: TableFunction = TableFunction::new(
+    "ltr_options",
+    "name, summary, default, range, functions, searchable, family",
+    "",
+    options,
+)
+.innocuous();
 
 fn options(_call: &Call<'_>) -> Result<OutputRows> {
     let row = |option: &OptionDef| {
-        let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
-        let OptionDef { key, summary, default, searchable, .. } = *option;
+        let OptionDef { key, summary, default, searchable, family, .. } = *option;
         let default = Some(default).filter(|default| *default != "null");
-        row![key, summary, default, option.rule.to_string(), functions.join(", "), searchable]
+        row![key, summary, default, option.rule.to_string(), option.used_by.functions(), searchable, family]
     };
     Ok(ready(OPTIONS.iter().map(row).collect()))
 }

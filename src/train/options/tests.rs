@@ -108,11 +108,11 @@ fn sound(option: &OptionDef, algorithm: &AlgorithmDef) -> Value {
 #[test]
 fn an_algorithm_accepts_the_options_that_it_lists_and_refuses_the_others() {
     for algorithm in ALGORITHMS {
-        let options = OPTIONS.iter().filter(|option| option.used_by.contains(&Use::Train));
+        let options = OPTIONS.iter().filter(|option| option.used_by.contains(Use::Train));
         for option in options.filter(|option| !OF_ALL.contains(&option.key)) {
             let mut given = Map::from_iter([(option.key.to_owned(), sound(option, algorithm))]);
             let listed = option.acts_in(algorithm);
-            if let Some((other, value)) = option.companion().filter(|_| listed) {
+            if let Some((other, value)) = option.companion.filter(|_| listed) {
                 given.insert(other.to_owned(), json!(value));
             }
             let text = Value::Object(given).to_string();
@@ -171,7 +171,7 @@ const OF_ALL: &[&str] = &[
 
 #[test]
 fn every_option_of_training_is_read_by_an_algorithm() {
-    for option in OPTIONS.iter().filter(|option| option.used_by.contains(&Use::Train)) {
+    for option in OPTIONS.iter().filter(|option| option.used_by.contains(Use::Train)) {
         let read = crate::train::ALGORITHMS.iter().any(|algorithm| (algorithm.reads)(option.key));
         assert!(read || OF_ALL.contains(&option.key), "no algorithm reads '{}'", option.key);
     }
