@@ -155,6 +155,9 @@ impl OptionDef {
     }
 }
 
+/// A list of more options is no help in a message.
+const MANY: usize = 25;
+
 /// The family of the options that most calls use.
 pub const COMMON: &str = "common";
 
@@ -398,7 +401,7 @@ fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
         if let Error::Unknown { nearest: None, known, .. } = &mut error {
             let common: Vec<&str> =
                 accepted.clone().filter(|def| def.family == COMMON).map(|def| def.key).collect();
-            if common.len() < accepted.count() {
+            if accepted.count() > MANY {
                 *known = format!("{} (SELECT name, family FROM ltr_options lists all)", common.join(", "));
             }
         }

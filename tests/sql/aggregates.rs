@@ -204,7 +204,7 @@ fn bad_settings_are_refused() {
         ("ltr_ndcg(a, b, b)", "ltr_ndcg: k in row 2 of the group: got 3, allowed is the value of the first row, 4".to_owned()),
         ("ltr_metric('mre@3', a, b)", "ltr_metric: cutoff of the metric 'mre': got '3', allowed is none, the metric is over the whole list: 'mre'".to_owned()),
         ("ltr_metric('mre', a, b, 3)", r#"ltr_metric: options: got 3, allowed is a JSON object such as {"ties": "input"}"#.to_owned()),
-        ("ltr_metric(NULL, a, b)", "ltr_metric: argument 'name': got NULL, allowed is a text".to_owned()),
+        ("ltr_metric(NULL, a, b)", "ltr_metric: argument 'name': got NULL, allowed is text".to_owned()),
         ("ltr_metric('precision@' || b, a, b)", "ltr_metric: name in row 2 of the group: got text 'precision@3', allowed is the value of the first row, text 'precision@4'".to_owned()),
         (r#"ltr_ap(a, b, '{"ties": "random"}')"#, r#"ltr_ap: option 'ties': got "random", allowed is one of "expected", "input", "worst", "best""#.to_owned()),
         ("ltr_metric('eru(neutral_grade=0,half_life=1)', a, b)", "ltr_metric: parameter 'half_life' of the metric 'eru': got '1', allowed is a number above 1, at most 1000000000".to_owned()),
@@ -351,7 +351,11 @@ fn a_group_may_be_large() {
 #[test]
 fn every_name_means_the_same_everywhere() {
     let connection = judgments();
-    let sql = "CREATE VIEW ranked AS SELECT query_id, row_number() OVER () AS doc_id, relevance, score AS f1, score FROM judgments";
+    let sql = r#"CREATE TABLE source AS SELECT query_id, rowid AS doc_id, relevance, score AS f1 FROM judgments;
+        SELECT ltr_train('regression', 'source', '{"lambda": 1, "name": "m"}');
+        DROP TABLE judgments;
+        CREATE TABLE judgments AS SELECT query_id, relevance, score
+            FROM ltr_rank('m', 'source') JOIN source USING (query_id, doc_id) ORDER BY doc_id"#;
     connection.execute_batch(sql).expect(sql);
     let sql = "SELECT m.name || p.p || k.k, m.function FROM ltr_metrics AS m,
         (SELECT '' AS p UNION ALL SELECT '(ties=input)' UNION ALL SELECT '(rel=2)') AS p,
@@ -372,7 +376,7 @@ fn every_name_means_the_same_everywhere() {
         };
         let by_name = by_query(&format!("ltr_metric('{name}', relevance, score)"));
         let evaluated = format!(
-            "SELECT group_concat(quote(value)) FROM ltr_evaluate(NULL, 'SELECT * FROM ranked', '{{\"metric\": \"{name}\"}}')
+            "SELECT group_concat(quote(value)) FROM ltr_evaluate('m', 'source', '{{\"metric\": \"{name}\"}}')
              WHERE query_id IS NOT NULL"
         );
         match (by_name, query(&connection, &evaluated)) {

@@ -28,6 +28,17 @@ fn a_call_without_the_option_columns_names_its_own_options() {
 }
 
 #[test]
+fn a_message_lists_the_common_options_of_a_training() {
+    let problem = message(r#"{"xyzzyx": 46}"#);
+    assert!(
+        problem.contains("known: name, schema,") && problem.contains("SELECT name, family FROM ltr_options"),
+        "{problem}"
+    );
+    assert!(OPTIONS.iter().filter(|def| def.family == COMMON).count() <= 25);
+    assert!(!problem.contains("xyzzyx, ") && !problem.contains("novel_neighbors"), "{problem}");
+}
+
+#[test]
 fn a_wrong_value_names_key_value_and_what_is_allowed() {
     assert_eq!(
         message(r#"{"neighbors": 0}"#),
