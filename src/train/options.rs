@@ -319,7 +319,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("query features", "lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one per training query, chosen on its documents"),
     def("query features", "fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
     def("choosing", "metric", Rule::Or(&[Rule::Text, Rule::Several(&Rule::Text)]), "\"ndcg@10\"", MEANS.and(&[Use::EvaluateClicks]), "metric that validation maximizes, or metrics to evaluate").common(),
-    def("choosing", "validation", Rule::Or(&[Rule::Fraction, Rule::Text]), "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source").common(),
+    def("choosing", "validation", Rule::Or(&[Rule::Fraction, Rule::OneOf(&["documents"]), Rule::Text]), "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source").common(),
     def("choosing", "folds", Rule::Integer(2, 1000), "5", TRAIN, "number of parts of the queries (cofi_rank: of the ratings of each user), each held out once").common(),
     def("choosing", "split_by", Rule::Text, "null", TRAIN, "column such as a date, by which cross-validation trains on earlier queries and validates on later ones"),
     def("choosing", "effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough"),
