@@ -59,10 +59,13 @@ impl Params {
         for (key, value) in entries {
             let (rule, searchable) = rule_of(&key)?;
             if !(rule.accepts(&value) || searchable && rule.accepts_all(&value)) {
-                let mut allowed = rule.allowed_for(&value);
-                if searchable && value.is_array() {
-                    allowed += &format!(", or an array of 1 to {MAX_VALUES} such values");
-                }
+                let allowed = rule.allowed_for(&value);
+                let allowed = match value {
+                    Value::Array(_) if searchable => {
+                        format!("{allowed}, or an array of 1 to {MAX_VALUES} such values")
+                    }
+                    _ => allowed,
+                };
                 return Err(Error::value(format!("option '{key}'"), shorten(&value.to_string()), allowed));
             }
             if given.insert(key.clone(), rule.with_integers(value)).is_some() {

@@ -261,17 +261,12 @@ fn unknown_metric(text: &str) -> Error {
     let (name, ..) = parts(text);
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_cut = |def: &&&MetricDef| def.takes_cutoff && def.name.eq_ignore_ascii_case(parts(stem).0);
-    match METRICS.iter().find(is_cut).filter(|_| text == name) {
-        Some(def) => Error::Unsupported(format!(
-            "unknown metric '{text}', did you mean '{}@{}'?",
-            def.name,
-            &name[stem.len()..]
-        )),
-        None => {
-            let subtopics = SUBTOPIC_METRICS.iter().map(|def| def.name);
-            Error::unknown("metric", name, METRICS.iter().map(|def| def.name).chain(subtopics))
-        }
+    if let Some(def) = METRICS.iter().find(is_cut).filter(|_| text == name) {
+        let cutoff = &name[stem.len()..];
+        return Error::Unsupported(format!("unknown metric '{text}', did you mean '{}@{cutoff}'?", def.name));
     }
+    let subtopics = SUBTOPIC_METRICS.iter().map(|def| def.name);
+    Error::unknown("metric", name, METRICS.iter().map(|def| def.name).chain(subtopics))
 }
 
 /// The cutoff behind an `@`.

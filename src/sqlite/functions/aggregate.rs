@@ -39,7 +39,7 @@ pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqli
             let measure = Measure { layout, connection: Arc::clone(state) };
             connection.create_window_function(layout.function(), arguments, flags, measure)?;
         }
-        usage::answer_aggregate(connection, layout.function(), &layout.signature())?;
+        usage::answer_aggregate(connection, layout.function(), layout.signature())?;
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ impl State {
     fn check_settings(&self, layout: Layout, arguments: &[ValueRef<'_>], row: usize) -> Result<()> {
         for ((first, &here), name) in self.first.iter().zip(arguments).zip(layout.names(arguments)) {
             let first = ValueRef::from(first);
-            if first != here && !["relevance", "score"].contains(&name) {
+            if first != here && !["relevance", "score"].contains(name) {
                 let allowed = format!("the value of the first row, {}", describe(first));
                 return Err(Error::value(in_row(name, row), describe(here), allowed));
             }

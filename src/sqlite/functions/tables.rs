@@ -50,11 +50,11 @@ pub const METRIC_TABLE: TableFunction = TableFunction::new(
 .innocuous();
 
 fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
-    fn row<L: ?Sized>(metric: &&MetricDef<L>) -> Vec<Output> {
-        let MetricDef { name, function, summary, formula, source, takes_cutoff, better, .. } = **metric;
+    fn row<L: ?Sized>(metric: &MetricDef<L>) -> Vec<Output> {
+        let MetricDef { name, function, summary, formula, source, takes_cutoff, better, .. } = *metric;
         row![name, function, summary, formula, source, takes_cutoff, better == Better::Higher]
     }
-    Ok(ready(METRICS.iter().map(row).chain(SUBTOPIC_METRICS.iter().map(row)).collect()))
+    Ok(ready(METRICS.iter().map(|def| row(def)).chain(SUBTOPIC_METRICS.iter().map(|def| row(def))).collect()))
 }
 
 /// The table of options.
