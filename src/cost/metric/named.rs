@@ -343,7 +343,7 @@ mod tests {
                 for (name, option, rule) in PARAMETERS {
                     let value = match rule {
                         Rule::OneOf(names) => names[1].to_owned(),
-                        _ => "0.5".replace('0', if option == "half_life" { "2" } else { "" }),
+                        _ => "0.25".replace('0', if option == "half_life" { "2" } else { "" }),
                     };
                     for key in [name, option] {
                         let text = format!(" {}( {key} = '{value}' ) ", def.name.to_uppercase());
