@@ -90,9 +90,9 @@ const FITS: &[(&str, &str, &str)] = &[
 /// Other calls.
 const CALLS: &[(&str, &str)] = &[
     ("ltr_ndcg", "SELECT ltr_ndcg(relevance, a) FROM grades"),
-    ("ltr_err, tied", "SELECT ltr_err(relevance * 1e-9, 1.0) FROM grades"),
-    ("ltr_kendall_tau", "SELECT ltr_kendall_tau(relevance, a) FROM grades"),
-    ("ltr_alpha_ndcg, tied", "SELECT ltr_alpha_ndcg(t, 1.0) FROM topics"),
+    ("ltr_err, tied", "SELECT ltr_metric('err', relevance * 1e-9, 1.0) FROM grades"),
+    ("ltr_kendall_tau", "SELECT ltr_metric('kendall_tau', relevance, a) FROM grades"),
+    ("ltr_alpha_ndcg, tied", "SELECT ltr_metric('alpha_ndcg', t, 1.0) FROM topics"),
     ("ltr_rank, linear", "SELECT count(*) FROM ltr_rank('linear', 'grades')"),
     (
         "ltr_rank, diverse",

@@ -50,6 +50,6 @@ WITH shown AS (
     SELECT r.query_id, r.doc_id, NULL, -r.rank
       FROM ltr_rank('diverse', 'SELECT * FROM pages WHERE query_id > 60', '{"diversify_by": "site"}') AS r)
 SELECT round(avg(free), 2) AS free, round(avg(limited), 2) AS limited
-  FROM (SELECT ltr_subtopic_recall(json_array(site), free, 5) FILTER (WHERE free IS NOT NULL) AS free,
-               ltr_subtopic_recall(json_array(site), limited, 5) FILTER (WHERE limited IS NOT NULL) AS limited
+  FROM (SELECT ltr_metric('subtopic_recall@5', json_array(site), free) FILTER (WHERE free IS NOT NULL) AS free,
+               ltr_metric('subtopic_recall@5', json_array(site), limited) FILTER (WHERE limited IS NOT NULL) AS limited
           FROM shown JOIN pages USING (query_id, doc_id) GROUP BY query_id);

@@ -172,6 +172,12 @@ fn generated(connection: &Connection, page: &Page, header: &str) -> Vec<String> 
                 &listed.into_iter().filter(|[name, ..]| names.contains(&name.as_str())).collect::<Vec<_>>(),
             )
         }
+        (Some("family"), words) => {
+            let sql = "SELECT name, family FROM ltr_options";
+            let listed: Vec<[String; 2]> = rows(connection, sql);
+            let family = words.join(" ");
+            options(connection, |name| listed.iter().any(|[known, of]| known == name && *of == family))
+        }
         (Some("options"), names) => options(connection, |name| names.contains(&name)),
         _ => panic!("{}: unknown generated part '{header}'", page.path),
     }

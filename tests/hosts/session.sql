@@ -72,7 +72,7 @@ SELECT ltr_vec_to_json(ltr_vec(1, '[2.5, 3]', ltr_vec(4))), hex(ltr_vec(1));
 -- Metrics, as aggregates and over windows.
 SELECT printf('%.6f %.6f %.6f', ltr_ndcg(relevance, f1), ltr_ndcg(relevance, f1, 3), ltr_ap(relevance, f1)) FROM judgments WHERE query_id = 3;
 --> 0.868077 0.569838 0.840437
-SELECT printf('%.6f %.6f %.6f', ltr_err(relevance, f1), ltr_rr(relevance, f1, '{"threshold": 3}'), ltr_kendall_tau(relevance, f1)) FROM judgments WHERE query_id = 3;
+SELECT printf('%.6f %.6f %.6f', ltr_metric('err', relevance, f1), ltr_rr(relevance, f1, '{"threshold": 3}'), ltr_metric('kendall_tau', relevance, f1)) FROM judgments WHERE query_id = 3;
 --> 0.909211 1.000000 0.253619
 SELECT group_concat(value) FROM (SELECT printf('%.4f', ltr_ndcg(relevance, f1) OVER (ORDER BY doc_id ROWS 2 PRECEDING)) AS value FROM judgments WHERE query_id = 3 AND doc_id < 6);
 --> 1.0000,0.7967,0.9721,1.0000,1.0000,1.0000

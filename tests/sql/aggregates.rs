@@ -23,6 +23,7 @@ fn over(call: &str, rows: &str) -> Value {
 fn number(call: &str, rows: &str) -> f64 {
     match over(call, rows) {
         Value::Real(value) => value,
+        Value::Integer(value) => value as f64,
         other => panic!("{call}: {other:?}"),
     }
 }
@@ -43,12 +44,12 @@ const RANKED: &str = "(0, 4), (2, 3), (0, 2), (1, 1)";
 fn every_function_has_its_value() {
     let dcg = 3.0 * DISCOUNT_2 + 1.0 / 5.0_f64.log2();
     let table = [
-        ("ltr_dcg(a, b)", dcg),
-        ("ltr_dcg(a, b, 2)", 3.0 * DISCOUNT_2),
+        ("ltr_metric('dcg', a, b)", dcg),
+        ("ltr_metric('dcg@2', a, b)", 3.0 * DISCOUNT_2),
         ("ltr_ndcg(a, b)", dcg / (3.0 + DISCOUNT_2)),
         ("ltr_ndcg(a, b, 1)", 0.0),
-        ("ltr_err(a, b)", 0.75 / 2.0 + 0.25 * 0.25 / 4.0),
-        ("ltr_err(a, b, 3)", 0.75 / 2.0),
+        ("ltr_metric('err', a, b)", 0.75 / 2.0 + 0.25 * 0.25 / 4.0),
+        ("ltr_metric('err@3', a, b)", 0.75 / 2.0),
         ("ltr_ap(a, b)", 0.5),
         ("ltr_ap(a, b, 3)", 0.25),
         ("ltr_rr(a, b)", 0.5),
@@ -57,14 +58,26 @@ fn every_function_has_its_value() {
         ("ltr_precision(a, b, 8)", 0.25),
         ("ltr_recall(a, b, 3)", 0.5),
         ("ltr_recall(a, b)", 1.0),
-        ("ltr_wta(a, b)", 0.0),
-        ("ltr_eru(a, b, 0, 2)", 1.0 + 0.125),
-        ("ltr_eru(a, b, 1, 3)", 0.5_f64.sqrt()),
-        ("ltr_neru(a, b, 0, 2)", 1.125 / 2.5),
-        ("ltr_neru(a, b, 1, 3)", 0.5_f64.sqrt()),
-        ("ltr_mre(a, b)", 3.0 / 6.0),
-        ("ltr_kendall_tau(a, b)", -1.0 / (5.0 * 6.0_f64).sqrt()),
-        ("ltr_pair_loss(a, b)", 35.0 / 6.0),
+        ("ltr_metric('wta', a, b)", 0.0),
+        ("ltr_metric('success@1', a, b)", 0.0),
+        ("ltr_metric('Success@2', a, b)", 1.0),
+        ("ltr_metric('success(rel=3)', a, b) IS NULL", 1.0),
+        ("ltr_metric('rbp', a, b)", 0.2 * (0.8 + 0.512)),
+        ("ltr_metric('RBP(p=.5)@3', a, b)", 0.25),
+        ("ltr_metric('P(rel=2)@10', a, b)", 0.1),
+        ("ltr_metric('R(rel=2)@2', a, b)", 1.0),
+        ("ltr_metric('AP@3', a, b)", 0.25),
+        ("ltr_metric(' nDCG(dcg=''log2'')@2 ', a, b)", 2.0 * DISCOUNT_2 / (2.0 + DISCOUNT_2)),
+        ("ltr_metric('err(max_grade=4)@2', a, b)", 3.0 / 32.0),
+        (r#"ltr_metric('eru', a, b, '{"neutral_grade": 1, "half_life": 3}')"#, 0.5_f64.sqrt()),
+        (r#"ltr_metric('precision(rel=2)@2', a, b, '{"threshold": 0}')"#, 0.5),
+        ("ltr_metric('eru(neutral_grade=0,half_life=2)', a, b)", 1.0 + 0.125),
+        ("ltr_metric('eru(neutral_grade=1,half_life=3)', a, b)", 0.5_f64.sqrt()),
+        ("ltr_metric('neru(neutral_grade=0,half_life=2)', a, b)", 1.125 / 2.5),
+        ("ltr_metric('neru(neutral_grade=1,half_life=3)', a, b)", 0.5_f64.sqrt()),
+        ("ltr_metric('mre', a, b)", 3.0 / 6.0),
+        ("ltr_metric('kendall_tau', a, b)", -1.0 / (5.0 * 6.0_f64).sqrt()),
+        ("ltr_metric('pair_loss', a, b)", 35.0 / 6.0),
     ];
     for (call, expected) in table {
         assert_close(number(call, RANKED), expected, call);
@@ -76,16 +89,16 @@ fn functions_of_subtopics_have_their_values() {
     let rows = r#"('["x", 1]', 3), ('["x"]', 2), ('[2, "x"]', 1), ('[]', 0)"#;
     let ideal = 2.0 + 1.5 * DISCOUNT_2 + 0.25 * 0.5;
     let value = 2.0 + 0.5 * DISCOUNT_2 + 1.25 * 0.5;
-    assert_close(number("ltr_alpha_ndcg(a, b)", rows), value / ideal, "alpha-nDCG");
-    let strict = r#"ltr_alpha_ndcg(a, b, 2, '{"alpha": 1}')"#;
+    assert_close(number("ltr_metric('alpha_ndcg', a, b)", rows), value / ideal, "alpha-nDCG");
+    let strict = r#"ltr_metric('alpha_ndcg@2', a, b, '{"alpha": 1}')"#;
     assert_close(number(strict, rows), 2.0 / (2.0 + DISCOUNT_2), strict);
-    assert_close(number("ltr_subtopic_recall(a, b, 1)", rows), 2.0 / 3.0, "subtopic recall");
-    assert_close(number("ltr_subtopic_recall(a, b)", rows), 1.0, "subtopic recall of all");
+    assert_close(number("ltr_metric('subtopic_recall@1', a, b)", rows), 2.0 / 3.0, "subtopic recall");
+    assert_close(number("ltr_metric('subtopic_recall', a, b)", rows), 1.0, "subtopic recall of all");
     let same = r#"('[1, "1"]', 2), ('[1.0, 2.5]', 1)"#;
-    assert_close(number("ltr_subtopic_recall(a, b, 1)", same), 2.0 / 3.0, "1 is 1.0 and not '1'");
+    assert_close(number("ltr_metric('subtopic_recall@1', a, b)", same), 2.0 / 3.0, "1 is 1.0 and not '1'");
     let tied = "('[1]', 0), ('[2]', 0), ('[1]', 0)";
-    assert_close(number("ltr_subtopic_recall(a, b, 1)", tied), 0.5, "expected ties");
-    assert_eq!(over("ltr_alpha_ndcg(a, b)", "('[]', 1)"), Value::Null);
+    assert_close(number("ltr_metric('subtopic_recall@1', a, b)", tied), 0.5, "expected ties");
+    assert_eq!(over("ltr_metric('alpha_ndcg', a, b)", "('[]', 1)"), Value::Null);
 }
 
 /// Rule 8.3: NULL options are no options.
@@ -93,20 +106,20 @@ fn functions_of_subtopics_have_their_values() {
 fn every_option_has_its_effect() {
     let tied = "(0, 1), (2, 1), (1, 1)";
     let table = [
-        ("ltr_wta(a, b)", 2.0 / 3.0),
-        (r#"ltr_wta(a, b, '{"ties": "expected"}')"#, 2.0 / 3.0),
-        (r#"ltr_wta(a, b, '{"ties": "input"}')"#, 0.0),
-        (r#"ltr_wta(a, b, '{"ties": "worst"}')"#, 0.0),
-        (r#"ltr_wta(a, b, '{"ties": "best"}')"#, 1.0),
-        (r#"ltr_dcg(a, b, 1, '{"ties": "best"}')"#, 3.0),
-        (r#"ltr_dcg(a, b, 1, '{"ties": "best", "gain": "linear"}')"#, 2.0),
-        (r#"ltr_dcg(a, b, '{"gain": "linear", "ties": "best"}')"#, 2.0 + DISCOUNT_2),
-        (r#"ltr_err(a, b, 1, '{"ties": "best", "max_grade": 4}')"#, 3.0 / 16.0),
-        (r#"ltr_wta(a, b, '{"threshold": 2}')"#, 1.0 / 3.0),
-        (r#"ltr_mre(a, b, '{"ties": "worst"}')"#, 1.0),
-        ("ltr_mre(a, b, NULL)", 0.5),
+        ("ltr_metric('wta', a, b)", 2.0 / 3.0),
+        (r#"ltr_metric('wta', a, b, '{"ties": "expected"}')"#, 2.0 / 3.0),
+        (r#"ltr_metric('wta', a, b, '{"ties": "input"}')"#, 0.0),
+        (r#"ltr_metric('wta', a, b, '{"ties": "worst"}')"#, 0.0),
+        (r#"ltr_metric('wta', a, b, '{"ties": "best"}')"#, 1.0),
+        (r#"ltr_metric('dcg@1', a, b, '{"ties": "best"}')"#, 3.0),
+        (r#"ltr_metric('dcg@1', a, b, '{"ties": "best", "gain": "linear"}')"#, 2.0),
+        (r#"ltr_metric('dcg', a, b, '{"gain": "linear", "ties": "best"}')"#, 2.0 + DISCOUNT_2),
+        (r#"ltr_metric('err@1', a, b, '{"ties": "best", "max_grade": 4}')"#, 3.0 / 16.0),
+        (r#"ltr_metric('wta', a, b, '{"threshold": 2}')"#, 1.0 / 3.0),
+        (r#"ltr_metric('mre', a, b, '{"ties": "worst"}')"#, 1.0),
+        ("ltr_metric('mre', a, b, NULL)", 0.5),
         ("ltr_ndcg(a, b, 3, NULL) / ltr_ndcg(a, b, 3)", 1.0),
-        (r#"ltr_eru(a, b, 0, 2, '{"ties": "best"}')"#, 2.5),
+        (r#"ltr_metric('eru(neutral_grade=0,half_life=2)', a, b, '{"ties": "best"}')"#, 2.5),
     ];
     for (call, expected) in table {
         assert_close(number(call, tied), expected, call);
@@ -126,10 +139,14 @@ fn without_rows_or_relevant_documents_the_value_is_null() {
     for call in calls {
         assert_eq!(over(call, "(0, 1), (0, 2)"), Value::Null, "{call}");
     }
-    assert_eq!(over("ltr_mre(a, b)", "(1, 1)"), Value::Null);
-    assert_eq!(over("ltr_kendall_tau(a, b)", "(1, 1), (1, 2)"), Value::Null);
-    assert_eq!(over("ltr_neru(a, b, 2, 2)", RANKED), Value::Null);
-    for call in ["ltr_dcg(a, b)", "ltr_err(a, b)", "ltr_eru(a, b, 0, 2)"] {
+    assert_eq!(over("ltr_metric('mre', a, b)", "(1, 1)"), Value::Null);
+    assert_eq!(over("ltr_metric('kendall_tau', a, b)", "(1, 1), (1, 2)"), Value::Null);
+    assert_eq!(over("ltr_metric('neru(neutral_grade=2,half_life=2)', a, b)", RANKED), Value::Null);
+    for call in [
+        "ltr_metric('dcg', a, b)",
+        "ltr_metric('err', a, b)",
+        "ltr_metric('eru(neutral_grade=0,half_life=2)', a, b)",
+    ] {
         assert_close(number(call, "(0, 1), (0, 2)"), 0.0, call);
         let none = format!("{call} FILTER (WHERE a > 9)");
         assert_eq!(over(&none, "(0, 1), (0, 2)"), Value::Null, "{none}");
@@ -185,27 +202,25 @@ fn bad_settings_are_refused() {
         ("ltr_ndcg(a, b, 'ten')", format!("ltr_ndcg: k: got text 'ten', {k}")),
         ("ltr_ndcg(a, b, NULL)", format!("ltr_ndcg: k: got NULL, {k}")),
         ("ltr_ndcg(a, b, b)", "ltr_ndcg: k in row 2 of the group: got 3, allowed is the value of the first row, 4".to_owned()),
-        ("ltr_mre(a, b, 3)", r#"ltr_mre: options: got 3, allowed is a JSON object such as {"ties": "input"}; this metric takes no cutoff"#.to_owned()),
+        ("ltr_metric('mre@3', a, b)", "ltr_metric: cutoff of the metric 'mre': got '3', allowed is none, the metric is over the whole list: 'mre'".to_owned()),
+        ("ltr_metric('mre', a, b, 3)", r#"ltr_metric: options: got 3, allowed is a JSON object such as {"ties": "input"}"#.to_owned()),
+        ("ltr_metric(NULL, a, b)", "ltr_metric: argument 'name': got NULL, allowed is text".to_owned()),
+        ("ltr_metric('precision@' || b, a, b)", "ltr_metric: name in row 2 of the group: got text 'precision@3', allowed is the value of the first row, text 'precision@4'".to_owned()),
         (r#"ltr_ap(a, b, '{"ties": "random"}')"#, r#"ltr_ap: option 'ties': got "random", allowed is one of "expected", "input", "worst", "best""#.to_owned()),
-        ("ltr_eru(a, b, 0, 1)", "ltr_eru: half_life: got 1, allowed is a finite number above 1".to_owned()),
-        ("ltr_eru(a, b, NULL, 2)", "ltr_eru: neutral_grade: got NULL, allowed is a finite number".to_owned()),
-        ("ltr_eru(a, b, 0, b)", "ltr_eru: half_life in row 2 of the group: got 3, allowed is the value of the first row, 4".to_owned()),
-        ("ltr_dcg(a + 2000, b)", "ltr_dcg: the grades are so large that the value of 'dcg' is beyond 1e288".to_owned()),
+        ("ltr_metric('eru(neutral_grade=0,half_life=1)', a, b)", "ltr_metric: parameter 'half_life' of the metric 'eru': got '1', allowed is a number above 1, at most 1000000000".to_owned()),
+        ("ltr_metric('eru(neutral_grade=NULL,half_life=2)', a, b)", "ltr_metric: parameter 'neutral_grade' of the metric 'eru': got 'NULL', allowed is a number from -1000000000 to 1000000000".to_owned()),
+        ("ltr_metric('dcg', a + 2000, b)", "ltr_metric: the grades are so large that the value of 'dcg' is beyond 1e288".to_owned()),
     ];
     for (call, expected) in table {
         assert_eq!(refusal(call, RANKED), expected);
     }
     for (call, expected) in [
         ("ltr_ndcg(a)", "ltr_ndcg: got 1 argument; call ltr_ndcg(relevance, score [, k] [, options])"),
-        ("ltr_mre(a, b, NULL, NULL)", "ltr_mre: got 4 arguments; call ltr_mre(relevance, score [, options])"),
         (
-            "ltr_eru(a, b, 0)",
-            "ltr_eru: got 3 arguments; call ltr_eru(relevance, score, neutral_grade, half_life [, options])",
+            "ltr_metric('mre', a, b, NULL, NULL)",
+            "ltr_metric: got 5 arguments; call ltr_metric(name, relevance, score [, options])",
         ),
-        (
-            "ltr_alpha_ndcg(a)",
-            "ltr_alpha_ndcg: got 1 argument; call ltr_alpha_ndcg(subtopics, score [, k] [, options])",
-        ),
+        ("ltr_metric(a)", "ltr_metric: got 1 argument; call ltr_metric(name, relevance, score [, options])"),
     ] {
         assert_eq!(refusal(call, RANKED), expected);
     }
@@ -222,22 +237,19 @@ fn bad_subtopics_are_refused() {
         (
             "('[1]', 2), (NULL, 1)",
             format!(
-                "ltr_alpha_ndcg: subtopics in row 2 of the group: got NULL, {array}; write coalesce(subtopics, '[]') if unjudged means no subtopic"
+                "ltr_metric: subtopics in row 2 of the group: got NULL, {array}; write coalesce(subtopics, '[]') if unjudged means no subtopic"
             ),
         ),
-        ("('x', 1)", format!("ltr_alpha_ndcg: subtopics in row 1 of the group: got text 'x', {array}")),
-        (
-            "('[null]', 1)",
-            format!("ltr_alpha_ndcg: subtopics in row 1 of the group: got text '[null]', {array}"),
-        ),
-        ("(7, 1)", format!("ltr_alpha_ndcg: subtopics in row 1 of the group: got 7, {array}")),
+        ("('x', 1)", format!("ltr_metric: subtopics in row 1 of the group: got text 'x', {array}")),
+        ("('[null]', 1)", format!("ltr_metric: subtopics in row 1 of the group: got text '[null]', {array}")),
+        ("(7, 1)", format!("ltr_metric: subtopics in row 1 of the group: got 7, {array}")),
     ];
     for (rows, expected) in table {
-        assert_eq!(refusal("ltr_alpha_ndcg(a, b)", rows), expected);
+        assert_eq!(refusal("ltr_metric('alpha_ndcg', a, b)", rows), expected);
     }
     assert_eq!(
-        refusal(r#"ltr_subtopic_recall(a, b, 1, '{"ties": "best"}')"#, "('[1]', 1)"),
-        "ltr_subtopic_recall: ties: got 'best', allowed is expected, input (subtopics do not order the documents of a tie)"
+        refusal(r#"ltr_metric('subtopic_recall@1', a, b, '{"ties": "best"}')"#, "('[1]', 1)"),
+        "ltr_metric: ties: got 'best', allowed is expected, input (subtopics do not order the documents of a tie)"
     );
 }
 
@@ -265,7 +277,7 @@ fn groups_are_measured_apart_and_avg_skips_the_undefined() {
 /// All values of a window call over query 1 in the order of its rows.
 fn windows(connection: &Connection, over: &str) -> Vec<Option<f64>> {
     let sql = format!(
-        "SELECT ltr_dcg(relevance, score) OVER ({over}) FROM judgments WHERE query_id = 1 ORDER BY rowid"
+        "SELECT ltr_metric('dcg', relevance, score) OVER ({over}) FROM judgments WHERE query_id = 1 ORDER BY rowid"
     );
     let mut statement = connection.prepare(&sql).expect(&sql);
     let rows = statement.query_map([], |row| row.get(0)).expect(&sql);
@@ -334,6 +346,56 @@ fn a_group_may_be_large() {
     assert!(matches!(query(&connection, sql).unwrap(), Value::Real(value) if value > 0.0 && value < 1.0));
 }
 
+/// Rule 8.1: each metric of `ltr_metrics` by its name is the value of `ltr_evaluate` by the same name, and functions of their
+/// own are `ltr_metric`.
+#[test]
+fn every_name_means_the_same_everywhere() {
+    let connection = judgments();
+    let sql = r#"CREATE TABLE source AS SELECT query_id, rowid AS doc_id, relevance, score AS f1 FROM judgments;
+        SELECT ltr_train('regression', 'source', '{"lambda": 1, "name": "m"}');
+        DROP TABLE judgments;
+        CREATE TABLE judgments AS SELECT query_id, relevance, score
+            FROM ltr_rank('m', 'source') JOIN source USING (query_id, doc_id) ORDER BY doc_id"#;
+    connection.execute_batch(sql).expect(sql);
+    let sql = "SELECT m.name || p.p || k.k, m.function FROM ltr_metrics AS m,
+        (SELECT '' AS p UNION ALL SELECT '(ties=input)' UNION ALL SELECT '(rel=2)') AS p,
+        (SELECT '' AS k UNION ALL SELECT '@2') AS k
+        WHERE m.name NOT IN ('alpha_ndcg', 'subtopic_recall') AND (m.takes_cutoff OR k.k = '')";
+    let mut statement = connection.prepare(sql).expect(sql);
+    let names = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect(sql);
+    let names: Vec<(String, String)> = names.collect::<Result<_, _>>().expect(sql);
+    let problem =
+        |error: rusqlite::Error| error.to_string().split_once(": ").map(|(_, text)| text.to_owned());
+    let mut compared = 0;
+    for (name, function) in &names {
+        let by_query = |call: &str| {
+            let sql = format!(
+                "SELECT group_concat(quote(v)) FROM (SELECT {call} AS v FROM judgments GROUP BY query_id)"
+            );
+            query(&connection, &sql)
+        };
+        let by_name = by_query(&format!("ltr_metric('{name}', relevance, score)"));
+        let evaluated = format!(
+            "SELECT group_concat(quote(value)) FROM ltr_evaluate('m', 'source', '{{\"metric\": \"{name}\"}}')
+             WHERE query_id IS NOT NULL"
+        );
+        match (by_name, query(&connection, &evaluated)) {
+            (Ok(by_name), Ok(evaluated)) => {
+                assert_eq!(by_name, evaluated, "{name}");
+                compared += 1;
+                if function != "ltr_metric" && !name.contains('(') {
+                    let k = name.split_once('@').map_or(String::new(), |(_, k)| format!(", {k}"));
+                    assert_eq!(by_query(&format!("{function}(relevance, score{k})")).unwrap(), by_name);
+                }
+            }
+            // Parameters that the metric does not read.
+            (Err(one), Err(other)) => assert_eq!(problem(one), problem(other), "{name}"),
+            (one, other) => panic!("{name}: {one:?}, {other:?}"),
+        }
+    }
+    assert!(compared > 45 && compared < names.len(), "{compared} of {}", names.len());
+}
+
 /// A list of a golden file as rows of VALUES.
 fn rows_of(relevance: &Json, scores: &Json) -> String {
     let lists = relevance.as_array().expect("grades").iter().zip(scores.as_array().expect("scores"));
@@ -353,11 +415,11 @@ fn golden_lists_of_the_query_dependent_svm() {
     let golden: Json = serde_json::from_str(include_str!("../rust/golden/qsvm/metrics.json")).unwrap();
     for list in golden["lists"].as_array().unwrap() {
         let rows = rows_of(&list["y"], &list["scores"]);
-        check("ltr_mre(a, b)", &rows, &list["mre_halfties"]);
-        check(r#"ltr_mre(a, b, '{"ties": "input"}')"#, &rows, &list["mre"]);
+        check("ltr_metric('mre', a, b)", &rows, &list["mre_halfties"]);
+        check(r#"ltr_metric('mre', a, b, '{"ties": "input"}')"#, &rows, &list["mre"]);
         check(r#"ltr_ndcg(a, b, 10, '{"ties": "input"}')"#, &rows, &list["ndcg10"]);
         if list["name"] != "test_subset_fullmax" {
-            check(r#"ltr_err(a, b, '{"ties": "input"}')"#, &rows, &list["err"]);
+            check(r#"ltr_metric('err', a, b, '{"ties": "input"}')"#, &rows, &list["err"]);
         }
     }
 }
@@ -370,9 +432,9 @@ fn golden_lists_of_the_listwise_methods() {
         for (rule, ties) in [("stable", "input"), ("pessimistic", "worst"), ("optimistic", "best")] {
             let list = &case[rule];
             let options = format!(r#"'{{"ties": "{ties}", "max_grade": 4}}'"#);
-            check(&format!("ltr_dcg(a, b, {options})"), &rows, &list["dcg"]);
-            check(&format!("ltr_err(a, b, {options})"), &rows, &list["err"]);
-            check(&format!("ltr_err(a, b, 3, {options})"), &rows, &list["err_at_3"]);
+            check(&format!("ltr_metric('dcg', a, b, {options})"), &rows, &list["dcg"]);
+            check(&format!("ltr_metric('err', a, b, {options})"), &rows, &list["err"]);
+            check(&format!("ltr_metric('err@3', a, b, {options})"), &rows, &list["err_at_3"]);
             check(&format!("coalesce(ltr_ndcg(a, b, 3, {options}), 1.0)"), &rows, &list["ndcg_at_3"]);
             check(&format!("coalesce(ltr_ap(a, b, {options}), 1.0)"), &rows, &list["ap"]);
             check(&format!("coalesce(ltr_rr(a, b, {options}), 0.0)"), &rows, &list["rr"]);

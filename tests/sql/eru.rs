@@ -39,13 +39,26 @@ fn validation_takes_the_parameters_of_the_metric() {
             let best = report["validation"]["best"].as_f64().unwrap();
             let sql = "SELECT value FROM ltr_evaluate('m', 'held', ?1) WHERE query_id IS NULL";
             let evaluated: f64 = value(&connection, sql, [parameters.to_string()]);
-            let function = metric.to_ascii_lowercase();
             let sql = format!(
-                "SELECT avg(v) FROM (SELECT ltr_{function}(relevance, score, {neutral}, {half_life}) AS v
+                "SELECT avg(v) FROM (SELECT ltr_metric('{metric}(neutral_grade={neutral}, half_life={half_life})', relevance, score) AS v
                    FROM ltr_rank('m', 'held') JOIN held USING (query_id, doc_id) GROUP BY query_id)"
             );
             let aggregate: f64 = value(&connection, &sql, ());
             assert!((best - evaluated).abs() < 1e-9, "{what}: {best}, {evaluated}");
+            // The same parameters in the name.
+            let named = json!(format!("{metric}(neutral_grade={neutral},half_life={half_life})"));
+            let measure = options.get("measure").cloned();
+            all["metric"] = named;
+            all.as_object_mut()
+                .unwrap()
+                .retain(|key, _| !["neutral_grade", "half_life"].contains(&key.as_str()));
+            if let Some("neru") = measure.as_ref().and_then(Value::as_str) {
+                all["measure"] = json!(format!("neru(neutral_grade={neutral},half_life={half_life})"));
+            }
+            let report: String =
+                value(&connection, "SELECT ltr_train(?1, 'train', ?2)", (algorithm, all.to_string()));
+            let report: Value = serde_json::from_str(&report).unwrap();
+            assert_eq!(report["validation"]["best"].as_f64(), Some(best), "{what}");
             assert!((aggregate - evaluated).abs() < 1e-12, "{what}: {aggregate}, {evaluated}");
         }
     }

@@ -3,7 +3,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
-use sqlite_ltr::internals::base::param::Rule;
+use sqlite_ltr::internals::base::param::{POSITIVE, Rule};
 use sqlite_ltr::internals::train::ALGORITHMS;
 use sqlite_ltr::internals::train::algorithm::AlgorithmDef;
 use sqlite_ltr::internals::train::options::{OPTIONS, Use};
@@ -76,7 +76,8 @@ fn connect() -> Connection {
 fn extremes(rule: Rule) -> Vec<Value> {
     let positive = [f64::MIN_POSITIVE, 1e-300, 1e-150, 1e-20, 1e20, 1e150, 1e300, f64::MAX];
     match rule {
-        Rule::Integer(low, high) | Rule::IntegerOr(low, high, _) => vec![json!(low), json!(high)],
+        Rule::Integer(low, high) => vec![json!(low), json!(high)],
+        POSITIVE => positive.iter().map(|number| json!(number)).collect(),
         Rule::Above(low, high) if low > 0.0 => vec![json!(low.next_up()), json!(high)],
         Rule::Above(_, high) => vec![json!(f64::MIN_POSITIVE), json!(1e-150), json!(high)],
         Rule::Between(low, high) => {
@@ -84,16 +85,10 @@ fn extremes(rule: Rule) -> Vec<Value> {
             let numbers = [low, 0.5 * (low + high), 1.0, high].into_iter();
             numbers.filter(|number| (low..=high).contains(number)).map(|number| json!(number)).collect()
         }
-        Rule::Bandwidth => {
-            let small = positive.iter().filter(|number| **number <= 1e150);
-            small.map(|number| json!(number)).chain([json!("1e-300 median"), json!(1e150)]).collect()
-        }
-        Rule::PositiveOr(_) => positive.iter().map(|number| json!(number)).collect(),
-        Rule::PositivesOr(_) => {
-            let list = json!([f64::MIN_POSITIVE, 1.0, f64::MAX]);
-            positive.iter().map(|number| json!(number)).chain([list]).collect()
-        }
-        Rule::FractionOrText => vec![json!(f64::MIN_POSITIVE), json!(1.0f64.next_down())],
+        Rule::Median => vec![json!("1e-300 median")],
+        Rule::Several(&POSITIVE) => vec![json!([f64::MIN_POSITIVE, 1.0, f64::MAX])],
+        Rule::Fraction => vec![json!(f64::MIN_POSITIVE), json!(1.0f64.next_down())],
+        Rule::Or(rules) => rules.iter().copied().flat_map(extremes).collect(),
         _ => Vec::new(),
     }
 }
@@ -155,7 +150,7 @@ fn base(algorithm: &AlgorithmDef, key: &str) -> Map<String, Value> {
 fn extreme_options_of_every_algorithm_are_refused_or_give_finite_scores() {
     let connection = connect();
     let numbers =
-        OPTIONS.iter().filter(|option| option.used_by.contains(&Use::Train) && !OTHERS.contains(&option.key));
+        OPTIONS.iter().filter(|option| option.used_by.contains(Use::Train) && !OTHERS.contains(&option.key));
     let mut untried: Vec<&str> = Vec::new();
     for option in numbers.filter(|option| !extremes(option.rule).is_empty()) {
         let mut models = 0;
@@ -174,6 +169,52 @@ fn extreme_options_of_every_algorithm_are_refused_or_give_finite_scores() {
         }
     }
     assert!(untried.is_empty(), "no model with {untried:?}: are other options missing in this test?");
+}
+
+/// The default of each option in `ltr_algorithms` is what a training without the option does: both give the same scores.
+#[test]
+fn defaults_of_the_table_are_those_of_trainings() {
+    let connection = connect();
+    let mut compared = 0;
+    for algorithm in ALGORITHMS.iter().filter(|algorithm| !["auto", "matching"].contains(&algorithm.name)) {
+        let sql = "SELECT coalesce('{\"' || (SELECT key FROM json_each(option.value, '$.with')) || '\":'
+                || json_quote((SELECT value FROM json_each(option.value, '$.with'))) || '}', '{}'),
+                json_object(option.key, json(option.value -> '$.default'))
+            FROM ltr_algorithms AS a, json_each(a.parameters) AS option
+            WHERE a.name = ?1 AND json_type(option.value, '$.default') IN ('text', 'integer', 'real', 'true', 'false')
+                AND option.key NOT IN ('trees', 'lambda')";
+        let mut statement = connection.prepare(sql).unwrap();
+        let listed = statement.query_map([algorithm.name], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        for (with, default) in listed.map(Result::unwrap).collect::<Vec<(String, String)>>() {
+            let scores = |option: &str| -> Result<String, rusqlite::Error> {
+                let base =
+                    if (algorithm.reads)("trees") { json!({"trees": 3}) } else { json!({"lambda": 0.1}) };
+                let base =
+                    if (algorithm.reads)("lambda") || (algorithm.reads)("trees") { base } else { json!({}) };
+                let source = match algorithm.name {
+                    "cofi_rank" => "SELECT query_id AS user, doc_id AS item, relevance AS rating FROM judged",
+                    _ => "judged",
+                };
+                let sql = "SELECT group_concat(quote(score)) FROM ltr_rank(
+                    ltr_fit(?1, ?2, json_patch(json_patch(?3, ?4), ?5)), ?2)";
+                let given = (algorithm.name, source, base.to_string(), &with, option);
+                connection.query_row(sql, given, |row| row.get(0))
+            };
+            let (given, left_out) = (scores(&default), scores("{}"));
+            // A combination may need one more option: then both are refused alike.
+            if let (Ok(given), Ok(left_out)) = (&given, &left_out) {
+                assert_eq!(given, left_out, "{} {with} {default}", algorithm.name);
+                compared += 1;
+            } else if !default.contains("\"validation\"") {
+                assert!(
+                    given.is_err() && left_out.is_err(),
+                    "{} {with} {default}: {given:?}, {left_out:?}",
+                    algorithm.name
+                );
+            }
+        }
+    }
+    assert!(compared > 150, "{compared}");
 }
 
 #[test]
@@ -264,7 +305,7 @@ fn grades_too_large_for_a_metric_are_refused_everywhere() {
             "SELECT query_id, doc_id, iif(relevance > 1, {grade}, relevance) AS relevance, a, b FROM judged"
         );
         let outcomes = [
-            connection.query_row(&format!("SELECT max(v) FROM (SELECT ltr_dcg(relevance, a) AS v FROM ({source}) GROUP BY query_id)"), [], |_| Ok(())),
+            connection.query_row(&format!("SELECT max(v) FROM (SELECT ltr_metric('dcg', relevance, a) AS v FROM ({source}) GROUP BY query_id)"), [], |_| Ok(())),
             connection.query_row("SELECT sum(value IS NULL) FROM ltr_evaluate(?1, ?2, '{\"metric\": \"dcg\"}')", (&model, &source), |_| Ok(())),
             connection.query_row("SELECT ltr_fit('rank_svm', ?1, '{\"metric\": \"dcg\", \"lambda\": [1, 0.1], \"validation\": 0.4}')", [&source], |_| Ok(())),
         ];

@@ -306,7 +306,7 @@ fn an_interrupt_stops_an_aggregate() {
         Instant::now()
     });
     // All rows are tied, which takes seconds.
-    let sql = "SELECT ltr_alpha_ndcg('[' || (i % 3) || ']', 1.0) || '' FROM t";
+    let sql = "SELECT ltr_metric('alpha_ndcg', '[' || (i % 3) || ']', 1.0) || '' FROM t";
     let outcome = run(&connection, sql);
     let ended = Instant::now();
     assert!(ended.duration_since(sent.join().expect("the thread")) < SOON);

@@ -19,9 +19,10 @@ pub(crate) use json::{
 pub use rule::Named;
 pub(crate) use rule::named;
 pub(crate) use rule::whole_number;
-pub use rule::{Rule, median_factor, stored_model};
+pub use rule::{POSITIVE, Rule, median_factor, stored_model};
 
 use json::Entries;
+use rule::MAX_VALUES;
 
 /// Longest text of parameters in bytes. Parsing is not interrupted, and takes about 50 times the memory of the text.
 const MAX_BYTES: usize = 256 << 10;
@@ -37,11 +38,12 @@ pub struct Params {
 }
 
 impl Params {
-    /// Parses and checks a JSON object. No text means no parameters. `rule_of` returns the rule of a key.
+    /// Parses and checks a JSON object. No text means no parameters. `rule_of` returns the rule of a key, and whether an array
+    /// of values is allowed too.
     ///
     /// # Errors
     /// Text that is no JSON object, a key that `rule_of` refuses or that appears twice, a value against its rule.
-    pub fn parse(text: Option<&str>, rule_of: impl Fn(&str) -> Result<Rule>) -> Result<Self> {
+    pub fn parse(text: Option<&str>, rule_of: impl Fn(&str) -> Result<(Rule, bool)>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::default()) };
         if text.len() > MAX_BYTES {
             let allowed =
@@ -57,10 +59,16 @@ impl Params {
         })?;
         let mut given = Map::new();
         for (key, value) in entries {
-            let rule = rule_of(&key)?;
-            if !rule.accepts(&value) {
-                let what = format!("option '{key}'");
-                return Err(Error::value(what, shorten(&value.to_string()), rule.allowed_for(&value)));
+            let (rule, searchable) = rule_of(&key)?;
+            if !(rule.accepts(&value) || searchable && rule.accepts_all(&value)) {
+                let allowed = rule.allowed_for(&value);
+                let allowed = match value {
+                    Value::Array(_) if searchable => {
+                        format!("{allowed}, or an array of 1 to {MAX_VALUES} such values")
+                    }
+                    _ => allowed,
+                };
+                return Err(Error::value(format!("option '{key}'"), shorten(&value.to_string()), allowed));
             }
             if rule.takes_values()
                 && let Some(long) = long_integer(text)
@@ -87,6 +95,13 @@ impl Params {
     #[must_use]
     pub fn with(mut self, key: &str, value: Value) -> Self {
         self.given.insert(key.to_owned(), value);
+        self
+    }
+
+    /// The same parameters with these keys alone.
+    #[must_use]
+    pub fn only(mut self, keys: &[&str]) -> Self {
+        self.given.retain(|key, _| keys.contains(&key.as_str()));
         self
     }
 

@@ -4,11 +4,8 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
-/// Values of options that were removed, and what to use instead.
-const REMOVED: [(&str, &str); 1] = [("dual_descent", "\"auto\"")];
-
-/// Longest array of numbers.
-const MAX_NUMBERS: usize = 1000;
+/// Most values of an array.
+pub const MAX_VALUES: usize = 1000;
 
 /// The values that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,51 +14,32 @@ pub enum Rule {
     Text,
     /// `true` or `false`.
     Flag,
-    /// `true`, `false` or this text.
-    FlagOr(&'static str),
     /// A JSON object.
     Object,
-    /// A text, or a JSON object.
-    TextOrObject,
-    /// A text, or a JSON array.
-    TextOrArray,
-    /// A JSON array or object.
-    ArrayOrObject,
-    /// A text, a JSON array or a JSON object.
-    TextArrayOrObject,
-    /// A text, or an array of texts.
-    Texts,
-    /// One of these texts.
+    /// A JSON array.
+    Array,
+    /// One of these texts. `@name` stands for "@" and the name of a stored model.
     OneOf(&'static [&'static str]),
-    /// One of these texts, or "@" and the name of a stored model.
-    OneOfOrModel(&'static [&'static str]),
     /// An integer in this range, both ends included.
     Integer(u64, u64),
-    /// As [`Self::Integer`], or this text.
-    IntegerOr(u64, u64, &'static str),
     /// A whole number, or a text that is not empty.
     Id,
-    /// A whole number of bytes, at least 1.
-    Bytes,
     /// A number above the first and at most the second.
     Above(f64, f64),
-    /// As [`Self::Above`], or an array of at most 1000 such numbers.
-    AboveOrSeveral(f64, f64),
+    /// A number above 0 and below 1.
+    Fraction,
     /// A number in this range, both ends included.
     Between(f64, f64),
-    /// A number above 0, or one of these texts.
-    PositiveOr(&'static [&'static str]),
-    /// A bandwidth: a number above 0, `rate`, or a multiple of the median ([`median_factor`]).
-    Bandwidth,
-    /// A number above 0, an array of at most 1000 such numbers, or one of these texts.
-    PositivesOr(&'static [&'static str]),
-    /// An array of 1 to 1000 numbers in this range, both ends included.
-    NumbersBetween(f64, f64),
-    /// A number above 0 and below 1, or a text.
-    FractionOrText,
-    /// A value that obeys this rule, or an array of 1 to 1000 such values.
-    OneOrSeveral(&'static Rule),
+    /// A multiple of the median ([`median_factor`]).
+    Median,
+    /// An array of 1 to 1000 values that obey this rule.
+    Several(&'static Rule),
+    /// A value that obeys one of these rules.
+    Or(&'static [Rule]),
 }
+
+/// A number above 0.
+pub const POSITIVE: Rule = Rule::Above(0.0, f64::MAX);
 
 /// A model with a larger bandwidth cannot be stored.
 const LARGEST_BANDWIDTH: f64 = 1e150;
@@ -70,108 +48,99 @@ const LARGEST_BANDWIDTH: f64 = 1e150;
 pub fn median_factor(text: &str) -> Option<f64> {
     let factor = text.strip_suffix("median")?;
     let factor = if factor.is_empty() { 1.0 } else { factor.strip_suffix(' ')?.parse().ok()? };
-    positive(factor).then_some(factor)
+    POSITIVE.accepts(&factor.into()).then_some(factor)
 }
 
 impl Rule {
     /// Whether a value obeys the rule.
     pub fn accepts(&self, value: &Value) -> bool {
         let number = value.as_f64().filter(|x| !x.is_subnormal());
-        let word = |words: &[&str]| value.as_str().is_some_and(|text| words.contains(&text));
         match *self {
             Self::Text => value.is_string(),
             Self::Flag => value.is_boolean(),
-            Self::FlagOr(text) => value.is_boolean() || word(&[text]),
             Self::Object => value.is_object(),
-            Self::TextOrObject => value.is_string() || value.is_object(),
-            Self::TextOrArray => value.is_string() || value.is_array(),
-            Self::ArrayOrObject => value.is_object() || value.is_array(),
-            Self::TextArrayOrObject => value.is_string() || value.is_array() || value.is_object(),
-            Self::Texts => value.is_string() || texts(value),
-            Self::OneOf(words) => word(words),
-            Self::OneOfOrModel(words) => word(words) || stored_model(value).is_some(),
+            Self::Array => value.is_array(),
+            Self::OneOf(words) => {
+                let model = words.contains(&STORED) && stored_model(value).is_some();
+                model || value.as_str().is_some_and(|text| words.contains(&text) && text != STORED)
+            }
             Self::Id => {
                 whole(value).is_some_and(|n| n.is_i64())
                     || value.as_str().is_some_and(|text| !text.is_empty())
             }
-            Self::Bytes => count(value).is_some_and(|n| n > 0),
-            Self::Integer(low, high) => count(value).is_some_and(|n| (low..=high).contains(&n)),
-            Self::IntegerOr(low, high, text) => Self::Integer(low, high).accepts(value) || word(&[text]),
+            Self::Integer(low, high) => {
+                whole(value).and_then(|n| n.as_u64()).is_some_and(|n| (low..=high).contains(&n))
+            }
             Self::Above(low, high) => number.is_some_and(|x| x > low && x <= high),
-            Self::AboveOrSeveral(low, high) => {
-                let one = Self::Above(low, high);
-                let several = value.as_array().filter(|list| (1..=MAX_NUMBERS).contains(&list.len()));
-                one.accepts(value) || several.is_some_and(|list| list.iter().all(|item| one.accepts(item)))
-            }
+            Self::Fraction => number.is_some_and(|x| x > 0.0 && x < 1.0),
             Self::Between(low, high) => number.is_some_and(|x| (low..=high).contains(&x)),
-            Self::PositiveOr(words) => number.is_some_and(positive) || word(words),
-            Self::Bandwidth => {
-                let multiple = value.as_str().and_then(median_factor);
-                number.or(multiple).is_some_and(|x| positive(x) && x <= LARGEST_BANDWIDTH) || word(&["rate"])
-            }
-            Self::PositivesOr(words) => {
-                number.is_some_and(positive) || numbers(value, positive) || word(words)
-            }
-            Self::NumbersBetween(low, high) => numbers(value, |x| (low..=high).contains(&x)),
-            Self::FractionOrText => number.is_some_and(|x| x > 0.0 && x < 1.0) || value.is_string(),
-            Self::OneOrSeveral(rule) => {
-                let several = value.as_array().filter(|list| (1..=MAX_NUMBERS).contains(&list.len()));
-                rule.accepts(value) || several.is_some_and(|list| list.iter().all(|item| rule.accepts(item)))
-            }
+            Self::Median => value
+                .as_str()
+                .and_then(median_factor)
+                .is_some_and(|factor| Self::Above(0.0, LARGEST_BANDWIDTH).accepts(&factor.into())),
+            Self::Several(rule) => rule.accepts_all(value),
+            Self::Or(rules) => rules.iter().any(|rule| rule.accepts(value)),
         }
     }
-}
 
-impl Rule {
-    /// A value that obeys the rule, with integers where the rule asks for whole numbers: hosts such as JavaScript write 2 as
-    /// 2.0, and people a million as 1e6.
+    /// Whether a value is an array of 1 to 1000 values that obey the rule.
+    pub fn accepts_all(&self, value: &Value) -> bool {
+        let list = value.as_array().filter(|list| (1..=MAX_VALUES).contains(&list.len()));
+        list.is_some_and(|list| list.iter().all(|item| self.accepts(item)))
+    }
+
+    /// A value that obeys the rule, or an array of such values, with integers where the rule asks for whole numbers: hosts such
+    /// as JavaScript write 2 as 2.0, and people a million as 1e6.
     pub fn with_integers(&self, value: Value) -> Value {
-        match (self, value) {
-            (Self::OneOrSeveral(rule), Value::Array(list)) => {
-                list.into_iter().map(|value| rule.with_integers(value)).collect()
-            }
-            (Self::OneOrSeveral(rule), value) => rule.with_integers(value),
-            (Self::Id | Self::Bytes | Self::Integer(..) | Self::IntegerOr(..), value) => {
+        match value {
+            Value::Array(list) => list.into_iter().map(|value| self.with_integers(value)).collect(),
+            value if self.asks(|rule| matches!(rule, Self::Id | Self::Integer(..))) => {
                 whole(&value).map_or(value, Value::Number)
             }
-            (_, value) => value,
+            value => value,
         }
     }
 
     /// Whether its values are values of SQL, such as ids.
     pub fn takes_values(&self) -> bool {
-        matches!(self, Self::TextOrArray | Self::ArrayOrObject | Self::TextArrayOrObject)
+        self.asks(|rule| matches!(rule, Self::Array))
     }
 
     /// Whether an array can obey the rule.
     pub fn takes_arrays(&self) -> bool {
-        matches!(
-            self,
-            Self::ArrayOrObject
-                | Self::TextArrayOrObject
-                | Self::Texts
-                | Self::AboveOrSeveral(..)
-                | Self::PositivesOr(_)
-                | Self::NumbersBetween(..)
-                | Self::OneOrSeveral(_)
-        )
+        self.asks(|rule| matches!(rule, Self::Array | Self::Several(_)))
     }
-}
 
-impl Rule {
+    /// Whether the rule, or one of its alternatives, has a property.
+    fn asks(&self, has: impl Fn(&Self) -> bool + Copy) -> bool {
+        match self {
+            Self::Or(rules) => rules.iter().any(|rule| rule.asks(has)),
+            rule => has(rule),
+        }
+    }
+
     /// The smallest and the largest number that can obey the rule.
     pub fn range(&self) -> (f64, f64) {
         match *self {
-            Self::Integer(low, high) | Self::IntegerOr(low, high, _) => (low as f64, high as f64),
-            Self::Above(low, high)
-            | Self::AboveOrSeveral(low, high)
-            | Self::Between(low, high)
-            | Self::NumbersBetween(low, high) => (low, high),
-            Self::OneOrSeveral(rule) => rule.range(),
+            Self::Integer(low, high) => (low as f64, high as f64),
+            Self::Above(low, high) | Self::Between(low, high) => (low, high),
+            Self::Several(rule) | Self::Or([rule, ..]) => rule.range(),
             _ => (0.0, f64::INFINITY),
         }
     }
 }
+
+/// An end of a range; large ones with an exponent.
+struct Bound(f64);
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 1e20 { write!(f, "{}", self.0) } else { write!(f, "{:e}", self.0) }
+    }
+}
+
+/// How a rule writes the name of a stored model.
+const STORED: &str = "@name";
 
 /// The model that a text such as "@name" or "@name@2" refers to.
 pub fn stored_model(value: &Value) -> Option<&str> {
@@ -194,30 +163,11 @@ pub fn whole_number(number: f64) -> Option<i64> {
     (number.abs() <= EXACT && number.fract().abs() <= 0.0).then_some(number as i64)
 }
 
-fn count(value: &Value) -> Option<u64> {
-    whole(value)?.as_u64()
-}
-
-fn positive(x: f64) -> bool {
-    x >= f64::MIN_POSITIVE && x.is_finite()
-}
-
 /// Whether a value is a number closer to 0 than [`f64::MIN_POSITIVE`], or an array with one. Such numbers have fewer digits,
 /// and divisions by them overflow.
 fn is_too_small(value: &Value) -> bool {
     let subnormal = |value: &Value| value.as_f64().is_some_and(f64::is_subnormal);
     subnormal(value) || value.as_array().is_some_and(|list| list.iter().any(subnormal))
-}
-
-/// Whether a value is an array of 1 to [`MAX_NUMBERS`] numbers with a property, none of them subnormal.
-fn numbers(value: &Value, have: impl Fn(f64) -> bool) -> bool {
-    value.as_array().filter(|list| (1..=MAX_NUMBERS).contains(&list.len())).is_some_and(|list| {
-        list.iter().all(|item| item.as_f64().is_some_and(|x| !x.is_subnormal() && have(x)))
-    })
-}
-
-fn texts(value: &Value) -> bool {
-    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
 }
 
 impl Rule {
@@ -226,63 +176,55 @@ impl Rule {
         if is_too_small(value) {
             return format!("{self}; the smallest number above 0 is {:e}", f64::MIN_POSITIVE);
         }
-        if let Some((name, instead)) = REMOVED.iter().find(|(name, _)| value == name) {
-            return format!("{self}; \"{name}\" was removed, use {instead}");
-        }
+        self.to_string()
+    }
+
+    /// The alternatives. `of`: the rule of which an array may have several.
+    fn alternatives(&self, of: Option<&Self>) -> Vec<String> {
         match self {
-            Self::OneOrSeveral(_) if value.is_array() => {
-                format!("{self}, or an array of 1 to {MAX_NUMBERS} such values")
+            Self::Or(rules) => rules.iter().flat_map(|rule| rule.alternatives(rules.first())).collect(),
+            Self::Flag => vec!["true".to_owned(), "false".to_owned()],
+            Self::OneOf(words) if of.is_some() => words.iter().map(|word| format!("\"{word}\"")).collect(),
+            Self::Several(rule) if of == Some(rule) && **rule != Self::Text => {
+                vec![format!("an array of up to {MAX_VALUES} of them")]
             }
-            _ => self.to_string(),
+            rule => vec![rule.to_string()],
         }
     }
-}
-
-fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text => f.write_str("a text"),
-            Self::Flag => f.write_str("true or false"),
-            Self::FlagOr(text) => write!(f, "true, false or \"{text}\""),
             Self::Object => f.write_str("a JSON object"),
-            Self::TextOrObject => f.write_str("a text or a JSON object"),
-            Self::TextOrArray => f.write_str("a text or a JSON array"),
-            Self::ArrayOrObject => f.write_str("a JSON array or object"),
-            Self::TextArrayOrObject => f.write_str("a text, a JSON array or a JSON object"),
-            Self::Texts => f.write_str("a text or an array of texts"),
+            Self::Array => f.write_str("a JSON array"),
             Self::OneOf([only]) => write!(f, "only \"{only}\""),
-            Self::OneOf(words) => write!(f, "one of {}", quoted(words)),
-            Self::OneOfOrModel(words) => {
-                write!(f, "one of {} (a stored model; the @ belongs to it)", quoted(words))
+            Self::OneOf(words) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                let model =
+                    if words.contains(&STORED) { " (a stored model; the @ belongs to it)" } else { "" };
+                write!(f, "one of {}{model}", quoted.join(", "))
             }
             Self::Id => f.write_str("a whole number from -2^63 to 2^63 - 1, or a text that is not empty"),
-            Self::Bytes => f.write_str("a whole number of bytes from 1"),
+            Self::Integer(low, u64::MAX) if *low > 0 => write!(f, "a whole number from {low}"),
             Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
-            Self::IntegerOr(low, high, text) => {
-                write!(f, "a whole number from {low} to {high} or \"{text}\"")
-            }
-            Self::Above(low, high) => write!(f, "a number above {low}, at most {high}"),
-            Self::AboveOrSeveral(low, high) => {
-                write!(f, "a number above {low}, at most {high}, or an array of up to {MAX_NUMBERS} of them")
-            }
+            Self::Above(low, f64::MAX) => write!(f, "a number above {low}"),
+            Self::Above(low, high) => write!(f, "a number above {low}, at most {}", Bound(*high)),
+            Self::Fraction => f.write_str("a number above 0 and below 1"),
             Self::Between(low, high) => write!(f, "a number from {low} to {high}"),
-            Self::PositiveOr([]) => f.write_str("a number above 0"),
-            Self::PositiveOr(words) => write!(f, "a number above 0 or {}", quoted(words)),
-            Self::Bandwidth => f.write_str(
-                "a number above 0 and at most 1e150, \"median\", a multiple of it such as \"0.5 median\", or \"rate\"",
-            ),
-            Self::NumbersBetween(low, high) => {
-                write!(f, "an array of up to {MAX_NUMBERS} numbers from {low} to {high}")
+            Self::Median => f.write_str("a multiple of the median such as \"0.5 median\""),
+            Self::Several(Self::Text) => f.write_str("an array of texts"),
+            Self::Several(Self::Between(low, high)) => {
+                write!(f, "an array of up to {MAX_VALUES} numbers from {low} to {high}")
             }
-            Self::PositivesOr(words) => {
-                write!(f, "a number above 0, an array of up to {MAX_NUMBERS} of them, or {}", quoted(words))
+            Self::Several(rule) => write!(f, "an array of up to {MAX_VALUES}, each {rule}"),
+            Self::Flag | Self::Or(_) => {
+                let mut parts = self.alternatives(None);
+                let last = parts.pop().unwrap_or_default();
+                let or = if parts.iter().any(|part| part.contains(',')) { ", or " } else { " or " };
+                write!(f, "{}{or}{last}", parts.join(", "))
             }
-            Self::FractionOrText => f.write_str("a number above 0 and below 1, \"documents\", or a source"),
-            Self::OneOrSeveral(rule) => rule.fmt(f),
         }
     }
 }

@@ -61,15 +61,67 @@ impl BinaryRanking {
 
 /// The declaration.
 pub const WTA: MetricDef = MetricDef {
+    parameters: &["threshold", "ties"],
     summary: "whether the first document is relevant (success at 1)",
     formula: "[y_1 relevant]",
     source: "Le, Smola, Chapelle, Teo",
     takes_cutoff: false,
-    ..MetricDef::new("wta", "ltr_wta", winner_takes_all)
+    ..MetricDef::new("wta", winner_takes_all)
 };
 
 fn winner_takes_all(list: &ScoredList<'_>) -> Option<f64> {
     Some(BinaryRanking::new(list)?.expected_hits(1))
+}
+
+// Success: whether one of the first k documents is relevant. `wta` is success at 1.
+//
+// Decisions: undefined without a relevant document; 1 without a cutoff. Ties: the first k' of a tie of m documents, r of
+// them relevant, have none with probability `C(m-r, k') / C(m, k')`, exact. Cost O(n log n).
+
+/// The declaration.
+pub const SUCCESS: MetricDef = MetricDef {
+    parameters: &["threshold", "ties"],
+    summary: "whether one of the first k documents is relevant",
+    formula: "[some y_i relevant, i <= k]",
+    source: "trec_eval; ties: McSherry and Najork 2008",
+    ..MetricDef::new("success", success)
+};
+
+fn success(list: &ScoredList<'_>) -> Option<f64> {
+    let ranking = BinaryRanking::new(list)?;
+    let first = ranking.ties.iter().find(|tie| tie.relevant > 0)?;
+    let visible = first.size.min(list.depth().saturating_sub(first.start));
+    let misses = (0..visible).map(|seen| {
+        let left = first.size - seen;
+        left.saturating_sub(first.relevant) as f64 / left as f64
+    });
+    Some(1.0 - misses.product::<f64>())
+}
+
+// Rank-biased precision (Moffat and Zobel 2008): a user reads the next document with probability p.
+//
+// `RBP@k = (1 - p) sum_{i <= k, document i relevant} p^(i-1)`.
+//
+// Decisions: undefined without a relevant document, as the other binary metrics. Ties: the fraction of relevant documents
+// of the tie times the sum of its weights, exact. Cost O(n log n).
+
+/// The declaration.
+pub const RBP: MetricDef = MetricDef {
+    parameters: &["p", "threshold", "ties"],
+    summary: "rank-biased precision: a user reads on with probability p",
+    formula: "(1 - p) sum_{i<=k, y_i relevant} p^(i - 1)",
+    source: "Moffat and Zobel 2008",
+    ..MetricDef::new("rbp", rank_biased_precision)
+};
+
+fn rank_biased_precision(list: &ScoredList<'_>) -> Option<f64> {
+    let (p, depth) = (list.options.p, list.depth());
+    let weight = |position: usize| libm::pow(p, position as f64);
+    let value = |tie: &Tie| {
+        let weights: f64 = (tie.start..depth.min(tie.start + tie.size)).map(weight).sum();
+        tie.relevant as f64 / tie.size as f64 * weights
+    };
+    Some((1.0 - p) * BinaryRanking::new(list)?.ties.iter().map(value).sum::<f64>())
 }
 
 // Recall: the fraction of the relevant documents that is among the first k.
@@ -81,10 +133,12 @@ fn winner_takes_all(list: &ScoredList<'_>) -> Option<f64> {
 
 /// The declaration.
 pub const RECALL: MetricDef = MetricDef {
+    parameters: &["threshold", "ties"],
     summary: "share of the relevant documents among the first k",
     formula: "(relevant among the first k) / (all relevant)",
     source: "Kent et al. 1955; ties: McSherry and Najork 2008",
-    ..MetricDef::new("recall", "ltr_recall", recall)
+    function: "ltr_recall",
+    ..MetricDef::new("recall", recall)
 };
 
 fn recall(list: &ScoredList<'_>) -> Option<f64> {
@@ -128,10 +182,12 @@ pub(super) fn expected_products(ones: usize, others: impl Iterator<Item = f64>, 
 
 /// The declaration.
 pub const PRECISION: MetricDef = MetricDef {
+    parameters: &["threshold", "ties"],
     summary: "share of the first k documents that is relevant",
     formula: "(relevant among the first k) / k",
     source: "Kent et al. 1955; ties: McSherry and Najork 2008",
-    ..MetricDef::new("precision", "ltr_precision", precision)
+    function: "ltr_precision",
+    ..MetricDef::new("precision", precision)
 };
 
 fn precision(list: &ScoredList<'_>) -> Option<f64> {
@@ -152,10 +208,12 @@ fn precision(list: &ScoredList<'_>) -> Option<f64> {
 
 /// The declaration.
 pub const MAP: MetricDef = MetricDef {
+    parameters: &["threshold", "ties"],
     summary: "average precision; its mean is MAP",
     formula: "(1/R) sum_{i<=k, y_i relevant} (relevant among the first i) / i",
     source: "Buckley and Voorhees 2000; ties: McSherry and Najork 2008",
-    ..MetricDef::new("map", "ltr_ap", average_precision)
+    function: "ltr_ap",
+    ..MetricDef::new("map", average_precision)
 };
 
 fn average_precision(list: &ScoredList<'_>) -> Option<f64> {
@@ -192,10 +250,12 @@ fn precision_sum(tie: &Tie, before: usize, depth: usize) -> f64 {
 
 /// The declaration.
 pub const MRR: MetricDef = MetricDef {
+    parameters: &["threshold", "ties"],
     summary: "reciprocal rank of the first relevant document; its mean is MRR",
     formula: "1 / min { i <= k : y_i relevant }",
     source: "Voorhees 1999; ties: McSherry and Najork 2008",
-    ..MetricDef::new("mrr", "ltr_rr", reciprocal_rank)
+    function: "ltr_rr",
+    ..MetricDef::new("mrr", reciprocal_rank)
 };
 
 fn reciprocal_rank(list: &ScoredList<'_>) -> Option<f64> {

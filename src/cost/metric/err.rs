@@ -23,10 +23,11 @@ use super::{MetricDef, ScoredList};
 
 /// The declaration.
 pub const ERR: MetricDef = MetricDef {
+    parameters: &["max_grade", "ties"],
     summary: "expected reciprocal rank at which a user stops",
     formula: "sum_{i<=k} (1/i) R_i prod_{j<i} (1 - R_j), R = (2^y - 1) / 2^max_grade",
     source: "Chapelle, Metzler, Zhang, Grinspan 2009",
-    ..MetricDef::new("err", "ltr_err", err)
+    ..MetricDef::new("err", err)
 };
 
 /// Probability of reaching a position below which the position is left out. The positions above it stopped the user
@@ -94,22 +95,22 @@ fn stop_value(products: &[f64], start: usize) -> f64 {
 
 /// The declaration.
 pub const ERU: MetricDef = MetricDef {
-    arguments: &["neutral_grade", "half_life"],
+    parameters: &["neutral_grade", "half_life", "ties"],
     summary: "expected rank utility with exponential decay",
     formula: "sum_i max(y_i - neutral, 0) * 2^((1 - i) / (half_life - 1))",
     source: "Breese, Heckerman, Kadie 1998; Le, Smola, Chapelle, Teo",
     takes_cutoff: false,
-    ..MetricDef::new("eru", "ltr_eru", expected_rank_utility)
+    ..MetricDef::new("eru", expected_rank_utility)
 };
 
 /// The declaration of the normalized value.
 pub const NERU: MetricDef = MetricDef {
-    arguments: ERU.arguments,
+    parameters: ERU.parameters,
     summary: "normalized expected rank utility",
     formula: "ERU / max over orders of ERU",
     source: ERU.source,
     takes_cutoff: false,
-    ..MetricDef::new("neru", "ltr_neru", normalized)
+    ..MetricDef::new("neru", normalized)
 };
 
 fn expected_rank_utility(list: &ScoredList<'_>) -> Option<f64> {

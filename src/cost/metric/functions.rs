@@ -4,35 +4,24 @@
 //! documents from the top that count (`10`, or `None` for all). Higher scores rank first. A tie gives the exact mean
 //! over its orders. The result is `None` where the metric is undefined. [`Metric`] has other options.
 
+use super::MetricDef;
 use super::binary::{MAP, MRR, PRECISION, RECALL, WTA};
 use super::err::ERR;
-use super::named::{Metric, SubtopicMetric};
+use super::named::{Judgments, Metric};
 use super::ndcg::{DCG, NDCG};
 use super::pairs::{KENDALL_TAU, MRE};
 use super::ranked::MetricOptions;
 use super::subtopics::{ALPHA_NDCG, SUBTOPIC_RECALL, Subtopics};
-use super::{MetricDef, SubtopicDef};
 
 #[expect(clippy::expect_used, reason = "documented panic")]
-fn value(
-    def: &'static MetricDef,
-    relevance: &[f64],
+fn value<L: Judgments + ?Sized>(
+    def: &'static MetricDef<L>,
+    judgments: &L,
     scores: &[f64],
     k: impl Into<Option<usize>>,
 ) -> Option<f64> {
     let metric = Metric::new(def, k.into(), MetricOptions::default()).expect("k of 1 or more");
-    metric.value(relevance, scores)
-}
-
-#[expect(clippy::expect_used, reason = "documented panic")]
-fn subtopic_value<T: Ord>(
-    def: &'static SubtopicDef,
-    subtopics: &[Vec<T>],
-    scores: &[f64],
-    k: impl Into<Option<usize>>,
-) -> Option<f64> {
-    let metric = SubtopicMetric::new(def, k.into(), MetricOptions::default()).expect("k of 1 or more");
-    metric.value(&Subtopics::new(subtopics), scores)
+    metric.value(judgments, scores)
 }
 
 /// Normalized discounted cumulative gain (Jarvelin and Kekalainen 2002; gain 2^y - 1 of Burges et al. 2005), from 0 to
@@ -209,7 +198,7 @@ pub fn misranking_error(relevance: &[f64], scores: &[f64]) -> Option<f64> {
 /// # Panics
 /// If subtopics and scores differ in length; if k is 0.
 pub fn alpha_ndcg<T: Ord>(subtopics: &[Vec<T>], scores: &[f64], k: impl Into<Option<usize>>) -> Option<f64> {
-    subtopic_value(&ALPHA_NDCG, subtopics, scores, k)
+    value(&ALPHA_NDCG, &Subtopics::new(subtopics), scores, k)
 }
 
 /// Fraction of the query's subtopics that the first k documents cover (Zhai, Cohen, Lafferty 2003). Undefined if no
@@ -229,5 +218,5 @@ pub fn subtopic_recall<T: Ord>(
     scores: &[f64],
     k: impl Into<Option<usize>>,
 ) -> Option<f64> {
-    subtopic_value(&SUBTOPIC_RECALL, subtopics, scores, k)
+    value(&SUBTOPIC_RECALL, &Subtopics::new(subtopics), scores, k)
 }

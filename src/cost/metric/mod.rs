@@ -21,7 +21,7 @@
 //! | `dcg`, `eru`, `err` | never otherwise: nothing relevant is worth 0 |
 //! | `ndcg` | no document has a gain above 0 |
 //! | `neru` | no grade is above `neutral_grade` |
-//! | `map`, `mrr`, `precision`, `recall`, `wta` | no document is relevant |
+//! | `map`, `mrr`, `precision`, `rbp`, `recall`, `success`, `wta` | no document is relevant |
 //! | `mre`, `mre_pooled`, `pair_loss` | fewer than two documents |
 //! | `kendall_tau` | all grades equal or all scores equal |
 //! | `alpha_ndcg`, `subtopic_recall` | no document has a subtopic |
@@ -49,14 +49,14 @@ pub use mean::{Mean, StandardError, Undefined};
 #[cfg(feature = "sqlite")]
 pub(crate) use named::LARGEST_VALUE;
 #[doc(hidden)]
-pub use named::{Metric, SubtopicMetric};
+pub use named::{Judgments, Metric, SubtopicMetric};
 pub(crate) use ndcg::{gains, gains_for_ratios, logarithmic};
 pub use ranked::{Gain, MetricOptions, Ties};
 #[doc(hidden)]
 pub use subtopics::Subtopics;
 
-/// Options that only some metrics read ([`MetricDef::arguments`]).
-pub(crate) const METRIC_ARGUMENTS: &[&str] = err::ERU.arguments;
+/// Options of metrics that trainings take too.
+pub(crate) const METRIC_ARGUMENTS: &[&str] = &["neutral_grade", "half_life"];
 
 /// The metric of validation and evaluation if none is given.
 pub(crate) const DEFAULT_METRIC: &str = "ndcg@10";
@@ -71,6 +71,8 @@ pub const METRICS: &[&MetricDef] = &[
     &binary::MRR,
     &binary::PRECISION,
     &binary::RECALL,
+    &binary::SUCCESS,
+    &binary::RBP,
     &binary::WTA,
     &err::ERU,
     &err::NERU,
@@ -80,9 +82,9 @@ pub const METRICS: &[&MetricDef] = &[
     &pairs::PAIR_LOSS,
 ];
 
-/// Every metric of subtopics. All take a cutoff, and higher is better.
+/// Every metric of subtopics.
 #[doc(hidden)]
-pub const SUBTOPIC_METRICS: &[&SubtopicDef] = &[&subtopics::ALPHA_NDCG, &subtopics::SUBTOPIC_RECALL];
+pub const SUBTOPIC_METRICS: &[&MetricDef<Subtopics>] = &[&subtopics::ALPHA_NDCG, &subtopics::SUBTOPIC_RECALL];
 
 // Declaration of a metric.
 
@@ -126,20 +128,17 @@ impl<L: ?Sized> ScoredList<'_, L> {
 }
 
 /// The value for one query; `None` if undefined.
-pub type PerQuery = fn(&ScoredList<'_>) -> Option<f64>;
+pub type PerQuery<L> = fn(&ScoredList<'_, L>) -> Option<f64>;
 
-/// The value for one query with subtopics; `None` if undefined.
-pub type PerQueryOfSubtopics = fn(&ScoredList<'_, Subtopics>) -> Option<f64>;
-
-/// The declaration of one metric of relevance.
+/// The declaration of one metric, of relevance or of subtopics.
 #[derive(Debug)]
-pub struct MetricDef {
+pub struct MetricDef<L: ?Sized = [f64]> {
     /// Name in options and rows, without a cutoff.
     pub name: &'static str,
-    /// Name of the SQL aggregate of the value of one query. Metrics that differ only in their mean have the same.
+    /// Name of the SQL aggregate of the value of one query.
     pub function: &'static str,
-    /// Options that the SQL aggregate takes as arguments after the score, because they have no common default.
-    pub arguments: &'static [&'static str],
+    /// The options that it reads, which may also stand in its name.
+    pub parameters: &'static [&'static str],
     /// One line for the reference tables.
     pub summary: &'static str,
     /// Formula in ASCII; i and j are ranks from 1.
@@ -151,18 +150,18 @@ pub struct MetricDef {
     /// Which values are better.
     pub better: Better,
     /// The value of one query.
-    pub per_query: PerQuery,
+    pub per_query: PerQuery<L>,
     /// Weight of a query with these grades in the mean over queries; 1 if `None`.
-    pub weight: Option<fn(&[f64]) -> f64>,
+    pub weight: Option<fn(&L) -> f64>,
 }
 
-impl MetricDef {
+impl<L: ?Sized> MetricDef<L> {
     /// A metric whose larger values are better, with a cutoff, and a mean over queries without weights.
-    pub(super) const fn new(name: &'static str, function: &'static str, per_query: PerQuery) -> Self {
+    pub(super) const fn new(name: &'static str, per_query: PerQuery<L>) -> Self {
         Self {
             name,
-            function,
-            arguments: &[],
+            function: "ltr_metric",
+            parameters: &[],
             summary: "",
             formula: "",
             source: "",
@@ -172,23 +171,6 @@ impl MetricDef {
             weight: None,
         }
     }
-}
-
-/// The declaration of one metric of subtopics.
-#[derive(Debug)]
-pub struct SubtopicDef {
-    /// Name in options and rows, without a cutoff.
-    pub name: &'static str,
-    /// Name of the SQL aggregate.
-    pub function: &'static str,
-    /// One line for the reference tables.
-    pub summary: &'static str,
-    /// Formula in ASCII; i and j are ranks from 1.
-    pub formula: &'static str,
-    /// Authors and year.
-    pub source: &'static str,
-    /// The value of one query.
-    pub per_query: PerQueryOfSubtopics,
 }
 
 #[cfg(test)]
@@ -203,14 +185,5 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), total);
-    }
-
-    #[test]
-    fn metrics_of_one_function_have_one_value() {
-        for a in METRICS {
-            for b in METRICS.iter().filter(|b| b.function == a.function) {
-                assert!(std::ptr::fn_addr_eq(a.per_query, b.per_query), "{} and {}", a.name, b.name);
-            }
-        }
     }
 }

@@ -13,10 +13,12 @@ use super::{MetricDef, ScoredList};
 
 /// The declaration.
 pub const NDCG: MetricDef = MetricDef {
+    parameters: &["gain", "ties"],
     summary: "normalized discounted cumulative gain",
     formula: "DCG@k / max over orders of DCG@k",
     source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",
-    ..MetricDef::new("ndcg", "ltr_ndcg", ndcg)
+    function: "ltr_ndcg",
+    ..MetricDef::new("ndcg", ndcg)
 };
 
 fn ndcg(list: &ScoredList<'_>) -> Option<f64> {
@@ -40,10 +42,11 @@ fn ndcg(list: &ScoredList<'_>) -> Option<f64> {
 
 /// The declaration.
 pub const DCG: MetricDef = MetricDef {
+    parameters: &["gain", "ties"],
     summary: "discounted cumulative gain",
     formula: "sum_{i<=k} (2^y_i - 1) / log2(1 + i)",
     source: "Jarvelin and Kekalainen 2002; Burges et al. 2005",
-    ..MetricDef::new("dcg", "ltr_dcg", dcg)
+    ..MetricDef::new("dcg", dcg)
 };
 
 fn dcg(list: &ScoredList<'_>) -> Option<f64> {

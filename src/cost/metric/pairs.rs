@@ -92,7 +92,7 @@ pub const KENDALL_TAU: MetricDef = MetricDef {
     formula: "(C - D) / sqrt((N - T_y) (N - T_s))",
     source: "Kendall 1945; Knight 1966",
     takes_cutoff: false,
-    ..MetricDef::new("kendall_tau", "ltr_kendall_tau", tau_b)
+    ..MetricDef::new("kendall_tau", tau_b)
 };
 
 fn tau_b(list: &ScoredList<'_>) -> Option<f64> {
@@ -122,23 +122,25 @@ fn tau_b(list: &ScoredList<'_>) -> Option<f64> {
 
 /// The declaration.
 pub const MRE: MetricDef = MetricDef {
+    parameters: &["ties"],
     summary: "mis-ranking error: share of all pairs in the wrong order",
     formula: "2 / (n (n - 1)) * #{i < j : y_i < y_j}",
     source: "Dai and Wang 2019",
     takes_cutoff: false,
     better: Better::Lower,
-    ..MetricDef::new("mre", "ltr_mre", mis_ranking_error)
+    ..MetricDef::new("mre", mis_ranking_error)
 };
 
 /// The declaration.
 pub const MRE_POOLED: MetricDef = MetricDef {
+    parameters: &["ties"],
     summary: "mis-ranking error over the pairs of all queries",
     formula: "mean of mre, query weights n (n - 1) / 2",
     source: "Dai and Wang 2019",
     takes_cutoff: false,
     better: Better::Lower,
     weight: Some(pair_weight),
-    ..MetricDef::new("mre_pooled", "ltr_mre", mis_ranking_error)
+    ..MetricDef::new("mre_pooled", mis_ranking_error)
 };
 
 fn mis_ranking_error(list: &ScoredList<'_>) -> Option<f64> {
@@ -161,7 +163,7 @@ pub const PAIR_LOSS: MetricDef = MetricDef {
     source: "Xu, Fang, Wang 2014",
     takes_cutoff: false,
     better: Better::Lower,
-    ..MetricDef::new("pair_loss", "ltr_pair_loss", pair_loss)
+    ..MetricDef::new("pair_loss", pair_loss)
 };
 
 fn pair_loss(list: &ScoredList<'_>) -> Option<f64> {

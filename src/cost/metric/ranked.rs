@@ -108,6 +108,8 @@ pub struct MetricOptions {
     pub half_life: f64,
     /// How much a repeated subtopic loses in `alpha_ndcg`, from 0 to 1.
     pub alpha: f64,
+    /// Probability that a user reads the next document, for `rbp`; from 0, below 1.
+    pub p: f64,
 }
 
 impl Default for MetricOptions {
@@ -120,18 +122,29 @@ impl Default for MetricOptions {
             neutral: 0.0,
             half_life: 5.0,
             alpha: 0.5,
+            p: 0.8,
         }
     }
 }
 
 impl MetricOptions {
-    /// With the options `neutral_grade` and `half_life` of a call.
-    pub(crate) fn with_arguments(self, options: &Params) -> Self {
-        Self {
-            neutral: options.number("neutral_grade").unwrap_or(self.neutral),
-            half_life: options.number("half_life").unwrap_or(self.half_life),
-            ..self
-        }
+    /// With the options of a call or the parameters in the name of a metric.
+    ///
+    /// # Errors
+    /// A value outside its range.
+    pub(crate) fn with(self, given: &Params) -> Result<Self> {
+        let all = Self {
+            ties: given.choice("ties")?.unwrap_or(self.ties),
+            gain: given.choice("gain")?.unwrap_or(self.gain),
+            max_grade: given.number("max_grade").or(self.max_grade),
+            threshold: given.number("threshold").unwrap_or(self.threshold),
+            neutral: given.number("neutral_grade").unwrap_or(self.neutral),
+            half_life: given.number("half_life").unwrap_or(self.half_life),
+            alpha: given.number("alpha").unwrap_or(self.alpha),
+            p: given.number("p").unwrap_or(self.p),
+        };
+        all.check()?;
+        Ok(all)
     }
 
     /// Refuses numbers outside their ranges; everything behind this check trusts them.
@@ -145,7 +158,8 @@ impl MetricOptions {
         in_range("threshold", self.threshold, true, "a finite number")?;
         in_range("neutral_grade", self.neutral, true, "a finite number")?;
         in_range("half_life", self.half_life, self.half_life > 1.0, "a finite number above 1")?;
-        in_range("alpha", self.alpha, (0.0..=1.0).contains(&self.alpha), "a number from 0 to 1")
+        in_range("alpha", self.alpha, (0.0..=1.0).contains(&self.alpha), "a number from 0 to 1")?;
+        in_range("p", self.p, (0.0..1.0).contains(&self.p), "a number from 0, below 1")
     }
 }
 

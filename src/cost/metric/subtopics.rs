@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::binary::expected_products;
 use super::ndcg::logarithmic;
 use super::ranked::Ranked;
-use super::{ScoredList, SubtopicDef};
+use super::{MetricDef, ScoredList};
 use crate::base::Ticks;
 use crate::math::compare;
 
@@ -74,13 +74,12 @@ impl Subtopics {
 const HASH_COST: usize = 64;
 
 /// The declaration.
-pub const ALPHA_NDCG: SubtopicDef = SubtopicDef {
-    name: "alpha_ndcg",
-    function: "ltr_alpha_ndcg",
+pub const ALPHA_NDCG: MetricDef<Subtopics> = MetricDef {
+    parameters: &["alpha", "ties"],
     summary: "discounted gain in which a repeated subtopic loses value, over that of the greedy order",
     formula: "sum_{i<=k} sum_{t in T_i} (1 - alpha)^#{j<i : t in T_j} / log2(1 + i), over its greedy ideal",
     source: "Clarke, Kolla, Cormack, Vechtomova, Ashkan, Buettcher, MacKinnon 2008",
-    per_query: alpha_ndcg,
+    ..MetricDef::new("alpha_ndcg", alpha_ndcg)
 };
 
 fn alpha_ndcg(list: &ScoredList<'_, Subtopics>) -> Option<f64> {
@@ -195,13 +194,12 @@ fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
 // probability `1 - C(m-c, k') / C(m, k')`; exact. Cost O(n log n + subtopic occurrences).
 
 /// The declaration.
-pub const SUBTOPIC_RECALL: SubtopicDef = SubtopicDef {
-    name: "subtopic_recall",
-    function: "ltr_subtopic_recall",
+pub const SUBTOPIC_RECALL: MetricDef<Subtopics> = MetricDef {
+    parameters: &["ties"],
     summary: "share of the query's subtopics that the first k documents cover",
     formula: "|union_{i<=k} T_i| / |union_i T_i|",
     source: "Zhai, Cohen, Lafferty 2003",
-    per_query: subtopic_recall,
+    ..MetricDef::new("subtopic_recall", subtopic_recall)
 };
 
 fn subtopic_recall(list: &ScoredList<'_, Subtopics>) -> Option<f64> {

@@ -1,8 +1,10 @@
 //! The kernels: one definition each, for the table [`super::KERNELS`].
 
 use super::def::{Fallback, Inner, KernelDef, ParameterDef};
-use crate::base::Rule;
+use crate::base::{POSITIVE, Rule};
 use crate::math::lanes::decays;
+
+const POSITIVE_OR_MEDIAN: Rule = Rule::Or(&[POSITIVE, Rule::OneOf(&["median"])]);
 
 // Polynomial kernel.
 //
@@ -70,7 +72,7 @@ pub const GAUSSIAN: KernelDef = KernelDef {
     source: "Aizerman, Braverman and Rozonoer 1964; Boser, Guyon and Vapnik 1992",
     parameters: &[ParameterDef {
         name: "gamma",
-        rule: Rule::PositiveOr(&["median"]),
+        rule: POSITIVE_OR_MEDIAN,
         fallback: Fallback::PerVariance(0.125),
     }],
     inner: Inner::SquaredDistance,
@@ -88,7 +90,7 @@ pub const LAPLACE_L1: KernelDef = KernelDef {
     source: "Schoenberg 1938; Rahimi and Recht 2007",
     parameters: &[ParameterDef {
         name: "gamma",
-        rule: Rule::PositiveOr(&["median"]),
+        rule: POSITIVE_OR_MEDIAN,
         fallback: Fallback::PerFeature(0.25),
     }],
     inner: Inner::Manhattan,
@@ -109,7 +111,7 @@ pub const LAPLACE: KernelDef = KernelDef {
     source: "Schoenberg 1938",
     parameters: &[ParameterDef {
         name: "gamma",
-        rule: Rule::PositiveOr(&["median"]),
+        rule: POSITIVE_OR_MEDIAN,
         fallback: Fallback::PerDistance(0.25),
     }],
     inner: Inner::SquaredDistance,

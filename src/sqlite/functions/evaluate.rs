@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::aggregate::metric_options;
 use super::ranking_call::{PARAMETERS, RankingCall};
 use super::train::{self, algorithm_and_source, stored_prior};
 use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
-use crate::cost::metric::{DEFAULT_METRIC, Metric};
+use crate::cost::metric::{DEFAULT_METRIC, Metric, MetricOptions};
 use crate::data::{Dataset, Fingerprint};
 use crate::model::Model;
 use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, row};
@@ -154,7 +153,7 @@ pub(super) fn metrics(options: &Params) -> Result<Vec<Metric>> {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => vec![DEFAULT_METRIC],
     };
-    let settings = metric_options(options)?;
+    let settings = MetricOptions::default().with(options)?;
     names.into_iter().map(|name| Metric::parse(name)?.with_options(settings.clone())).collect()
 }
 

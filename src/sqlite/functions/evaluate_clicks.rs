@@ -151,12 +151,14 @@ fn with_column(options: Params, role: &str, name: &str) -> Params {
 /// The gain of a document by its rank (rule 16.9).
 fn gain(metric: &Metric) -> Result<Gain> {
     let depth = metric.cutoff().unwrap_or(usize::MAX);
-    match (metric.def().name, metric.cutoff()) {
+    // Clicks have no grades, so parameters in the name have no meaning.
+    let name = if metric.named().given().is_empty() { metric.def().name } else { "" };
+    match (name, metric.cutoff()) {
         ("dcg", _) => Ok(Box::new(move |rank| if rank < depth { logarithmic(rank) } else { 0.0 })),
         ("precision", Some(k)) => Ok(Box::new(move |rank| if rank < k { 1.0 / k as f64 } else { 0.0 })),
         _ => Err(Error::Unsupported(format!(
             "metric '{}': it is no sum over documents by their ranks, so clicks do not estimate it without bias; allowed are dcg, \
-             dcg@k and precision@k, as in 'dcg@10'",
+             dcg@k and precision@k without parameters, as in 'dcg@10'",
             metric.name()
         ))),
     }

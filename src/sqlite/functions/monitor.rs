@@ -7,12 +7,11 @@
 
 use std::rc::Rc;
 
-use super::aggregate::metric_options;
 use super::evaluate::{Measured, measure, scored_judged};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{Finding, Status, drift, feature_findings, unknown_values};
 use crate::base::{Error, Result};
-use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric};
+use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Mean, Metric, MetricOptions};
 use crate::data::{Dataset, Fingerprint, Missing};
 use crate::model::{Card, Factored, IMPORTED, Model, Ranker};
 use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready, row};
@@ -202,7 +201,8 @@ fn metric(request: &RankingCall<'_>, model: &Model, rows: Option<SourceRows>) ->
     let arguments = METRIC_ARGUMENTS.iter().filter_map(|key| Some((*key, model.card.settings.get(key)?)));
     let arguments = arguments.map(|(key, value)| (key, value.clone())).collect::<serde_json::Value>();
     let arguments = options::parse(Some(&arguments.to_string()), Use::Evaluate)?;
-    let metric = Metric::parse(name.unwrap_or(DEFAULT_METRIC))?.with_options(metric_options(&arguments)?)?;
+    let metric = Metric::parse(name.unwrap_or(DEFAULT_METRIC))?
+        .with_options(MetricOptions::default().with(&arguments)?)?;
     let (name, better) = (metric.name(), metric.def().better);
     let no_value = || Finding::fact("metric", Some(name.clone()), None, reference.map(|(best, _)| best));
     let Some(rows) = rows else { return Ok(no_value()) };

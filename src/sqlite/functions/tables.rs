@@ -5,8 +5,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::base::Result;
-use crate::cost::metric::{Better, METRICS, MetricDef, SUBTOPIC_METRICS, SubtopicDef};
-use crate::sqlite::glue::{Call, OutputRows, TableFunction, ready, row};
+use crate::cost::metric::{Better, METRICS, MetricDef, SUBTOPIC_METRICS};
+use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready, row};
 use crate::train::ALGORITHMS;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::options::{OPTIONS, OptionDef};
@@ -28,7 +28,7 @@ fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
                     |(_, name)| json!(name),
                 );
                 let mut entry = json!({ "default": default, "range": option.rule.to_string() });
-                if let Some((other, value)) = option.companion() {
+                if let Some((other, value)) = option.companion {
                     entry["with"] = json!({ other: value });
                 }
                 (option.key.to_owned(), entry)
@@ -50,28 +50,27 @@ pub const METRIC_TABLE: TableFunction = TableFunction::new(
 .innocuous();
 
 fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
-    let relevance = METRICS.iter().map(|metric| {
-        let MetricDef { name, function, summary, formula, source, takes_cutoff, better, .. } = **metric;
+    fn row<L: ?Sized>(metric: &MetricDef<L>) -> Vec<Output> {
+        let MetricDef { name, function, summary, formula, source, takes_cutoff, better, .. } = *metric;
         row![name, function, summary, formula, source, takes_cutoff, better == Better::Higher]
-    });
-    let subtopics = SUBTOPIC_METRICS.iter().map(|metric| {
-        let SubtopicDef { name, function, summary, formula, source, .. } = **metric;
-        row![name, function, summary, formula, source, true, true]
-    });
-    Ok(ready(relevance.chain(subtopics).collect()))
+    }
+    Ok(ready(METRICS.iter().map(|def| row(def)).chain(SUBTOPIC_METRICS.iter().map(|def| row(def))).collect()))
 }
 
 /// The table of options.
-pub const OPTION_TABLE: TableFunction =
-    TableFunction::new("ltr_options", "name, summary, default, range, functions, searchable", "", options)
-        .innocuous();
+pub const OPTION_TABLE: TableFunction = TableFunction::new(
+    "ltr_options",
+    "name, summary, default, range, functions, searchable, family",
+    "",
+    options,
+)
+.innocuous();
 
 fn options(_call: &Call<'_>) -> Result<OutputRows> {
     let row = |option: &OptionDef| {
-        let functions: Vec<&str> = option.used_by.iter().map(|used| used.functions()).collect();
-        let OptionDef { key, summary, default, searchable, .. } = *option;
+        let OptionDef { key, summary, default, searchable, family, .. } = *option;
         let default = Some(default).filter(|default| *default != "null");
-        row![key, summary, default, option.rule.to_string(), functions.join(", "), searchable]
+        row![key, summary, default, option.rule.to_string(), option.used_by.functions(), searchable, family]
     };
     Ok(ready(OPTIONS.iter().map(row).collect()))
 }

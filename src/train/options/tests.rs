@@ -28,6 +28,17 @@ fn a_call_without_the_option_columns_names_its_own_options() {
 }
 
 #[test]
+fn a_message_lists_the_common_options_of_a_training() {
+    let problem = message(r#"{"xyzzyx": 46}"#);
+    assert!(
+        problem.contains("known: name, schema,") && problem.contains("SELECT name, family FROM ltr_options"),
+        "{problem}"
+    );
+    assert!(OPTIONS.iter().filter(|def| def.family == COMMON).count() <= 25);
+    assert!(!problem.contains("xyzzyx, ") && !problem.contains("novel_neighbors"), "{problem}");
+}
+
+#[test]
 fn a_wrong_value_names_key_value_and_what_is_allowed() {
     assert_eq!(
         message(r#"{"neighbors": 0}"#),
@@ -108,11 +119,11 @@ fn sound(option: &OptionDef, algorithm: &AlgorithmDef) -> Value {
 #[test]
 fn an_algorithm_accepts_the_options_that_it_lists_and_refuses_the_others() {
     for algorithm in ALGORITHMS {
-        let options = OPTIONS.iter().filter(|option| option.used_by.contains(&Use::Train));
+        let options = OPTIONS.iter().filter(|option| option.used_by.contains(Use::Train));
         for option in options.filter(|option| !OF_ALL.contains(&option.key)) {
             let mut given = Map::from_iter([(option.key.to_owned(), sound(option, algorithm))]);
             let listed = option.acts_in(algorithm);
-            if let Some((other, value)) = option.companion().filter(|_| listed) {
+            if let Some((other, value)) = option.companion.filter(|_| listed) {
                 given.insert(other.to_owned(), json!(value));
             }
             let text = Value::Object(given).to_string();
@@ -171,7 +182,7 @@ const OF_ALL: &[&str] = &[
 
 #[test]
 fn every_option_of_training_is_read_by_an_algorithm() {
-    for option in OPTIONS.iter().filter(|option| option.used_by.contains(&Use::Train)) {
+    for option in OPTIONS.iter().filter(|option| option.used_by.contains(Use::Train)) {
         let read = crate::train::ALGORITHMS.iter().any(|algorithm| (algorithm.reads)(option.key));
         assert!(read || OF_ALL.contains(&option.key), "no algorithm reads '{}'", option.key);
     }

@@ -125,7 +125,7 @@ pub fn metric(params: &Params) -> Result<Metric> {
             Err(Error::value("option 'metric'", other.to_string(), "one metric, such as \"ndcg@10\""))
         }
     }?;
-    metric.with_options(MetricOptions::default().with_arguments(params))
+    metric.with_options(MetricOptions::default().with(&params.clone().only(METRIC_ARGUMENTS))?)
 }
 
 /// Refuses parameters of metrics that are neither the option `metric` nor the option `measure`.
@@ -135,7 +135,7 @@ fn check_parameters(params: &Params, metric: &Metric) -> Result<()> {
         [Some(metric), measure.as_ref()]
             .into_iter()
             .flatten()
-            .any(|metric| metric.def().arguments.contains(&key))
+            .any(|metric| metric.def().parameters.contains(&key))
     };
     match METRIC_ARGUMENTS.iter().find(|key| params.has(key) && !read(key)) {
         Some(key) => Err(Error::Unsupported(format!(

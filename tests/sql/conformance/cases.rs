@@ -143,7 +143,7 @@ impl Case {
 /// The values of an option.
 fn choices_of(key: &str) -> &'static [&'static str] {
     match OPTIONS.iter().find(|option| option.key == key).expect("an option").rule {
-        Rule::OneOf(names) | Rule::OneOfOrModel(names) => names,
+        Rule::OneOf(names) => names,
         _ => panic!("{key} is no choice of names"),
     }
 }

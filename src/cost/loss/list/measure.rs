@@ -15,7 +15,9 @@
 
 use super::{RELEVANT, check_grades, check_weights, grade_number, in_range};
 use crate::base::{Error, Result};
-use crate::cost::metric::{Gain, Metric, gains, gains_for_ratios, logarithmic};
+use crate::cost::metric::{
+    Gain, METRIC_ARGUMENTS, Metric, MetricOptions, gains, gains_for_ratios, logarithmic,
+};
 use crate::math::{descending, sort_ascending};
 
 /// A measure that losses follow; cutoffs are numbers of positions.
@@ -67,15 +69,21 @@ impl Measure {
     /// An unknown name or a wrong cutoff.
     pub fn parse(text: &str, neutral: f64, half_life: f64) -> Result<Option<Self>> {
         let metric = Metric::parse(text)?;
+        let options = MetricOptions { neutral, half_life, ..MetricOptions::default() };
+        let MetricOptions { neutral, half_life, .. } = *metric.with_options(options)?.options();
+        let own = metric.named().given().keys().all(|key| METRIC_ARGUMENTS.contains(&key.as_str()));
         Ok(match metric.def().name {
-            "eru" => Some(Self::Eru { neutral, half_life, normalized: false }),
-            "neru" => Some(Self::Eru { neutral, half_life, normalized: true }),
+            "eru" if own => Some(Self::Eru { neutral, half_life, normalized: false }),
+            "neru" if own => Some(Self::Eru { neutral, half_life, normalized: true }),
             _ => Self::of(&metric),
         })
     }
 
     /// The measure of a metric without parameters; `None` for others.
     pub fn of(metric: &Metric) -> Option<Self> {
+        if !metric.named().given().is_empty() {
+            return None;
+        }
         match (metric.def().name, metric.cutoff()) {
             ("wta", _) => Some(Self::Wta),
             ("mrr", cutoff) => Some(Self::Mrr(cutoff)),

@@ -85,6 +85,7 @@ impl Bounded {
     /// The measure of a metric; `None` for others.
     pub fn of(metric: &Metric) -> Option<Self> {
         match (metric.def().name, metric.cutoff()) {
+            _ if !metric.named().given().is_empty() => None,
             ("ndcg", cutoff) => Some(Self::Ndcg(cutoff)),
             ("map", None) => Some(Self::Map),
             _ => None,

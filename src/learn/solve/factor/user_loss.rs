@@ -19,8 +19,8 @@ pub struct HalfStep {
 
 /// The loss of one user with its weight.
 pub struct UserLoss {
-    loss: Box<dyn QueryLoss>,
-    weight: f64,
+    pub(super) loss: Box<dyn QueryLoss>,
+    pub(super) weight: f64,
     pub(super) smooth: bool,
 }
 

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::math::assignment::{BlockRanking, maximize_in_blocks, sort_documents};
 
 /// The largest sum over all ways to give every row a column of its own.
 fn brute_force(matrix: &[f64], columns: usize, row: usize, used: &mut Vec<bool>) -> f64 {
