@@ -19,8 +19,10 @@ pub mod projected_gradient;
 pub use driver::{Best, Method, iterate, several_starts, solve_path};
 pub use objective::{Objective, Point, Ridge};
 
+use serde::{Deserialize, Serialize};
+
 /// A point with the report of the run that found it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Solution {
     /// The best point.
     pub w: Vec<f64>,
@@ -29,7 +31,7 @@ pub struct Solution {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SolveReport {
     /// Why it stopped.
     pub stop: Stop,
@@ -59,18 +61,19 @@ impl SolveReport {
 }
 
 /// State after one iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Best objective so far.
     pub objective: f64,
     /// Best certified gap so far, absolute.
     pub gap: f64,
-    /// Seconds since the start. Nothing else in a report differs between runs.
+    /// Seconds since the start. Nothing else in a report differs between runs, so bytes leave it out.
+    #[serde(skip)]
     pub seconds: f64,
 }
 
 /// Why a run stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stop {
     /// The requested gap is certified.
     Converged,

@@ -30,7 +30,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
+    AlgorithmDef, Columns, DocWeights, InBuckets, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
 use super::grid;
 use super::single_feature::{self, Judge};
@@ -61,6 +61,10 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     reads: |option| OPTIONS.contains(&option),
     parse: |params| Ok(Box::new(AutoSpec::parse(params)?)),
     resume: None,
+    in_buckets: InBuckets::No(
+        "compares candidates on all rows, so it does not train in buckets; train it on rows on one machine, or train \"boosted_trees\" \
+         on packs, or \"rank_svm\", \"regression\" or another linear function in buckets",
+    ),
 };
 
 /// The options that `auto` reads.

@@ -9,6 +9,7 @@
 //! * 15.8: `boosted_trees` trains on packs in one process (`ltr_train`, `ltr_fit`), with the trees of the rows; `ltr_begin`
 //!   refuses it.
 
+mod arguments;
 mod train;
 
 use std::sync::Arc;
@@ -16,24 +17,23 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value as SqlValue, ValueRef};
-use serde_json::Value;
 
 use crate::base::{Control, Error, Params, Result};
-use crate::buckets::rounds::{Columns, State};
-use crate::buckets::{Answer, pack};
+use crate::buckets::rounds::State;
+use crate::buckets::{Answer, Kind, pack};
 use crate::data::{DatasetBuilder, Id, NewRow, QueryValues, bucket_of, check_buckets, is_weight};
-use crate::model::TrainingColumns;
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::{
     Database, Output, PURE, RunLimits, ScalarCall, ScalarFunction, State as ConnectionState, describe, id_of,
-    interruptible, number_of, row_id, text_argument, usage, whole_of,
+    interruptible, number_of, row_id, text_argument, usage,
 };
-use crate::sqlite::source::is_default_name;
 use crate::train::algorithm;
 use crate::train::options::Use;
-use crate::train::tuning::Search;
+use crate::train::protocol::Training;
 
 pub(super) use train::train;
+
+use arguments::{blob, columns, one_setting, whole};
 
 /// The definition of `ltr_bucket`.
 pub const BUCKET: ScalarFunction =
@@ -52,20 +52,6 @@ pub const STEP: ScalarFunction = ScalarFunction::new("ltr_step", "state, answer"
 
 /// The definition of `ltr_finish`.
 pub const FINISH: ScalarFunction = ScalarFunction::new("ltr_finish", "state", finish).with_flags(PURE);
-
-/// The bytes of an argument.
-fn blob<'a>(what: &str, value: ValueRef<'a>, maker: &str) -> Result<&'a [u8]> {
-    match value {
-        ValueRef::Blob(bytes) => Ok(bytes),
-        other => Err(Error::value(what, describe(other), format!("a BLOB of {maker}"))),
-    }
-}
-
-/// A whole number from 0 to 2^32 - 1.
-fn whole(what: &str, value: ValueRef<'_>) -> Result<u32> {
-    let whole = whole_of(value).and_then(|number| u32::try_from(number).ok());
-    whole.ok_or_else(|| Error::value(what, describe(value), "a whole number from 0"))
-}
 
 fn bucket(call: &ScalarCall<'_>) -> Result<Output> {
     let what = "argument 'buckets'";
@@ -87,7 +73,7 @@ fn here(
 fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     let algorithm = algorithm::find(&text_argument("argument 'algorithm'", call.context.get_raw(0))?)?;
     let (options, _) = call.options(1, Use::Fit)?;
-    refuse_search(algorithm, &options)?;
+    one_setting(&Training::new(algorithm, options.clone())?)?;
     if let Some(key) = ["threads", "params"].into_iter().find(|key| options.has(key)) {
         let problem =
             format!("option '{key}': ltr_begin starts no threads and reads no source; leave it out");
@@ -107,69 +93,6 @@ fn begin(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// Refuses arrays of values, among which cross-validation would choose.
-fn refuse_search(algorithm: &'static algorithm::AlgorithmDef, options: &Params) -> Result<()> {
-    if Search::of_training(algorithm, options)?.is_none() {
-        return Ok(());
-    }
-    let problem = "training in buckets takes one value for each option, except for lambda; compare several with \
-                   ltr_cross_validate on a sample of the rows";
-    Err(Error::Unsupported(problem.to_owned()))
-}
-
-/// What the option `columns` says of the rows before they were packed.
-///
-/// # Errors
-/// A role that packs do not have; a value that is no name.
-fn columns(options: &Params) -> Result<Columns> {
-    let mut columns = Columns::default();
-    for (key, value) in options.get("columns").and_then(Value::as_object).into_iter().flatten() {
-        let roles = &mut columns.roles;
-        let role = match key.as_str() {
-            "features" => {
-                let names = value.as_array().into_iter().flatten();
-                columns.names = names.filter_map(|name| name.as_str().map(str::to_owned)).collect();
-                continue;
-            }
-            "query" => &mut roles.query,
-            "doc" => &mut roles.doc,
-            "relevance" => &mut roles.relevance,
-            "weight" => &mut roles.weight,
-            "doc_weight" => &mut roles.doc_weight,
-            _ => {
-                let problem = format!(
-                    "option 'columns': packs have no '{key}'; allowed are features, query, doc, relevance, weight and doc_weight"
-                );
-                return Err(Error::Unsupported(problem));
-            }
-        };
-        let Some(name) = value.as_str() else {
-            let what = format!("option 'columns', key '{key}'");
-            return Err(Error::value(what, value.to_string(), "the name of a column"));
-        };
-        *role = Some(name.to_owned());
-    }
-    let twice = (1..columns.names.len()).find(|last| columns.names[..*last].contains(&columns.names[*last]));
-    if let Some(twice) = twice {
-        let problem = format!("option 'columns' names the feature \"{}\" twice", columns.names[twice]);
-        return Err(Error::Unsupported(problem));
-    }
-    Ok(Columns { roles: named(columns.roles), ..columns })
-}
-
-/// Without default names, which are found again anyway. So rows and packs give the same model.
-fn named(roles: TrainingColumns) -> TrainingColumns {
-    let keep = |role: &str, name: Option<String>| name.filter(|name| !is_default_name(role, name));
-    TrainingColumns {
-        query: keep("query", roles.query),
-        doc: keep("doc", roles.doc),
-        relevance: keep("relevance", roles.relevance),
-        weight: keep("weight", roles.weight),
-        doc_weight: keep("doc_weight", roles.doc_weight),
-        ..TrainingColumns::default()
-    }
-}
-
 fn state_bytes(value: ValueRef<'_>) -> Result<&[u8]> {
     blob("argument 'state'", value, "ltr_begin or ltr_step")
 }
@@ -185,7 +108,7 @@ fn partial(call: &ScalarCall<'_>) -> Result<Output> {
     }
     let (bucket, rows) = (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
     let state = call.with_connection(|_| call.state.round(state_bytes(state_value)?))?;
-    here(call, &state.options, |control| Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes())))
+    here(call, &state.options, |control| Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes()?)))
 }
 
 fn step(call: &ScalarCall<'_>) -> Result<Output> {
@@ -216,7 +139,7 @@ fn finish(call: &ScalarCall<'_>) -> Result<Output> {
 /// What is known about a state, for `ltr_info`; `None` if the BLOB is none.
 pub(super) fn info(value: ValueRef<'_>) -> Result<Option<Output>> {
     match value {
-        ValueRef::Blob(bytes) if crate::buckets::Kind::State.begins(bytes) => {
+        ValueRef::Blob(bytes) if Kind::State.begins(bytes) => {
             Ok(Some(Output::Json(State::from_bytes(bytes)?.to_json())))
         }
         _ => Ok(None),
@@ -312,7 +235,7 @@ impl Rows {
     }
 
     fn finish(self) -> Result<Vec<u8>> {
-        interruptible(self.database, || Ok(pack::write(&pack::rows(self.builder)?)))
+        interruptible(self.database, || pack::write(&pack::rows(self.builder)?))
     }
 }
 
@@ -356,7 +279,8 @@ impl Aggregate<Option<Answer>, SqlValue> for Merge {
 
     fn finalize(&self, _: &mut Context<'_>, merged: Option<Option<Answer>>) -> rusqlite::Result<SqlValue> {
         self.0.guard(MERGE, || {
-            Ok(merged.flatten().map_or(SqlValue::Null, |merged| SqlValue::Blob(merged.to_bytes())))
+            let merged = merged.flatten().map(|merged| merged.to_bytes()).transpose()?;
+            Ok(merged.map_or(SqlValue::Null, SqlValue::Blob))
         })
     }
 }
