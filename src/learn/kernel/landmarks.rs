@@ -15,7 +15,7 @@ use crate::math::{LANES, Registers, SimdTask, TILE, Tile, dispatch, median, simd
 
 /// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
 /// used.
-pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
+const MEDIAN_DOCUMENTS: usize = 2000;
 /// Rows summed at a time.
 const BLOCK: usize = 4096;
 

@@ -38,8 +38,6 @@ pub use map::Replacements;
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
 pub use single_map::SingleMap;
 
-use landmarks::MEDIAN_DOCUMENTS;
-
 /// Every kernel; the first is the default, and needs no map.
 pub const KERNELS: &[&KernelDef] = &[
     &functions::LINEAR,
@@ -91,11 +89,6 @@ impl MapOptions {
     /// Most documents or pairs from which pivots are chosen.
     pub(super) fn candidates(&self) -> usize {
         self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
-    }
-
-    /// Documents in a sample of more documents than memory holds: candidates for pivots, and no fewer than a median needs.
-    pub fn sampled(&self) -> usize {
-        self.candidates().max(MEDIAN_DOCUMENTS)
     }
 
     pub(super) fn limits(&self) -> Limits {
