@@ -140,7 +140,7 @@ const NOT_SMOOTH: [&str; 2] =
 const NOT_CONVEX: [&str; 2] =
     ["is not convex: its solver minimizes several approximations", "or train on rows"];
 
-/// Rule 15.6: each algorithm trains in buckets, or `ltr_begin`, `ltr_fit` with packs and `ltr_fit` with rows say why not.
+/// Rules 15.6, 15.7: each algorithm trains in buckets, or `ltr_begin`, `ltr_fit` with packs and `ltr_fit` with rows say why not.
 #[test]
 fn every_algorithm_trains_in_buckets_or_says_why_not() {
     let connection = judged(10);

@@ -1,4 +1,4 @@
-//! Boosted trees from packs in one process (rule 15.7): the trees of rows in memory, bit for bit.
+//! Boosted trees from packs in one process (rule 15.8): the trees of rows in memory, bit for bit.
 
 use rusqlite::Connection;
 

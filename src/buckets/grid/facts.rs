@@ -194,8 +194,7 @@ impl Prepared {
 
     fn of(spec: &GridSpec, (numbers, scaling): (Vec<f64>, Scaling)) -> Result<Self> {
         let facts = Facts::new(numbers)?;
-        scaling.validate(facts.dim())?;
-        if scaling.kind() != spec.scale {
+        if scaling.kind() != spec.scale || scaling.validate(facts.dim()).is_err() {
             return Err(Kind::State.forged("the scaling of its options"));
         }
         check_bytes(answer_bytes(facts.dim())).map(|()| Self { facts, scaling })

@@ -6,7 +6,7 @@
 //! * 15.3: The first round finds the buckets with rows. Later a missing bucket is an error; so are in each round a bucket that
 //!   appears twice, answers of another round or training, and damaged bytes.
 //! * 15.4: These functions, `ltr_fit` with packs, and `ltr_fit` with rows and the option `buckets` return the same model.
-//! * 15.7: `boosted_trees` trains on packs in one process (`ltr_train`, `ltr_fit`), with the trees of the rows; `ltr_begin`
+//! * 15.8: `boosted_trees` trains on packs in one process (`ltr_train`, `ltr_fit`), with the trees of the rows; `ltr_begin`
 //!   refuses it.
 
 mod arguments;
