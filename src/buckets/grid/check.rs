@@ -20,7 +20,7 @@ pub fn check(spec: &GridSpec, params: &Params) -> Result<()> {
          \"query_time\", and rank with it on every worker"
             .to_owned()
     } else if spec.form != Form::Scoring {
-        "the form \"ranking\" needs pairs of documents of different buckets; use \"form\": \"scoring\", or train on rows".to_owned()
+        "the form \"ranking\" needs pairs of documents of different buckets; use \"form\": \"scoring\" without a kernel, or train on rows".to_owned()
     } else if !spec.kernel.is_linear() {
         "functions of a kernel need documents of other buckets; leave out the option 'kernel', train \"boosted_trees\" on packs, or \
          train on rows on one machine"
