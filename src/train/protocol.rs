@@ -68,6 +68,7 @@ impl Training {
     }
 
     /// Its spec; `None` if cross-validation chooses one of several.
+    #[cfg(feature = "buckets")]
     pub fn spec(&self) -> Option<&dyn TrainingSpec> {
         match &self.plan {
             Plan::One(spec) => Some(&**spec),
