@@ -209,7 +209,7 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
     }
     // 3. Their values.
     let data =
-        Dataset { query_ids, offsets, relevance, features, weights, doc_weights, ..Dataset::default() };
+        Dataset { features, offsets, query_ids, relevance, doc_weights, weights, ..Dataset::default() };
     judged(data).ok_or_else(|| Kind::Pack.forged("finite numbers, and weights from 0 to 1e100"))
 }
 

@@ -161,6 +161,7 @@ mod bits {
 
     use crate::data::MOST_BUCKETS;
 
+    #[expect(clippy::ref_option, reason = "the form that serde calls")]
     pub fn serialize<S: Serializer>(present: &Option<Vec<u32>>, to: S) -> Result<S::Ok, S::Error> {
         let bits = present.as_ref().map(|present| {
             let mut bits = vec![0u8; present.last().map_or(0, |last| *last as usize / 8 + 1)];
