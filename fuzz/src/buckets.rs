@@ -2,15 +2,13 @@
 
 use crate::pieces;
 
-/// Whole numbers of 7 bits a byte.
-fn count_bytes(mut number: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while number >= 1 << 7 {
-        bytes.push(number as u8 | 1 << 7);
-        number >>= 7;
+/// A length as bincode writes it.
+fn count_bytes(number: u64) -> Vec<u8> {
+    match number {
+        0..251 => vec![number as u8],
+        251..65_536 => [&[251][..], &(number as u16).to_le_bytes()].concat(),
+        _ => [&[252][..], &(number as u32).to_le_bytes()].concat(),
     }
-    bytes.push(number as u8);
-    bytes
 }
 
 /// The body of an input.

@@ -5,20 +5,24 @@
 //! unfinished task, so one pass over the buckets serves all of them. A finished task keeps its result instead of its
 //! answers.
 
-use std::any::Any;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
 
-use super::bytes::{Reader, Writer, check_bytes};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::bytes::{Kind, check_bytes};
 use super::sums::BucketSums;
 use crate::base::parallel::lock;
+use crate::base::param::list;
 use crate::base::{Error, Result, stopped, unwind};
+use crate::model::{byte_string, encode_header};
 
 /// Number of folds.
 pub const FOLDS: u32 = 5;
 
 /// The buckets that take part in an answer. Bucket b is in fold b modulo [`FOLDS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     /// All.
     All,
@@ -42,32 +46,17 @@ impl Part {
     pub fn folds(self) -> impl Iterator<Item = u32> {
         (0..FOLDS).filter(move |fold| self.has(*fold))
     }
-
-    fn code(self) -> u64 {
-        match self {
-            Self::All => 0,
-            Self::Only(fold) => u64::from(1 + 2 * fold),
-            Self::Without(fold) => u64::from(2 + 2 * fold),
-        }
-    }
-
-    fn from_code(code: u32) -> Self {
-        match (code, code % 2) {
-            (0, _) => Self::All,
-            (_, 1) => Self::Only(code / 2),
-            _ => Self::Without(code / 2 - 1),
-        }
-    }
 }
 
 /// What each bucket is asked. The trainer defines its meaning.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// What is asked.
     pub kind: u64,
     /// The buckets that take part.
     pub part: Part,
     /// Points and parameters.
+    #[serde(deserialize_with = "list::whole")]
     pub numbers: Vec<f64>,
 }
 
@@ -79,16 +68,20 @@ impl Question {
 }
 
 /// What is known of a task.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Record {
     /// The answers to its questions so far.
     Open(Vec<BucketSums>),
     /// Its result.
-    Done(Vec<u8>),
+    Done(#[serde(serialize_with = "byte_string", deserialize_with = "owned")] Vec<u8>),
+}
+
+fn owned<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<u8>, D::Error> {
+    <&[u8]>::deserialize(from).map(<[u8]>::to_vec)
 }
 
 /// The tasks of a training.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
     records: Vec<Record>,
     /// The task and the question of each unfinished task.
@@ -123,37 +116,17 @@ impl Asking<'_> {
     }
 }
 
-/// What all answers of a training need, decoded at its first use.
-#[derive(Debug, Default)]
-pub struct Decoded(OnceLock<Arc<dyn Any + Send + Sync>>);
-
-impl Decoded {
-    /// The value, otherwise the one that `decode` returns.
-    ///
-    /// # Errors
-    /// Errors of `decode`.
-    pub fn get<T: Any + Send + Sync>(&self, decode: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
-        if let Some(known) = self.0.get().and_then(|known| Arc::clone(known).downcast().ok()) {
-            return Ok(known);
-        }
-        let new = Arc::new(decode()?);
-        // Another thread may have been faster, with an equal value.
-        drop(self.0.set(Arc::clone(&new) as Arc<dyn Any + Send + Sync>));
-        Ok(new)
-    }
-}
-
 impl Replay {
     /// The result of task number `number`: the recorded one, otherwise the result of `work`; `None` if it lacks an
-    /// answer.
+    /// answer. It is always read from its bytes, so that a training that continues from a state is the same.
     ///
     /// # Errors
     /// Errors of `work`; too many bytes.
-    pub fn task(
+    pub fn task<T: Serialize + DeserializeOwned>(
         &mut self,
         number: usize,
-        work: impl FnOnce(&Asking<'_>) -> Result<Vec<u8>>,
-    ) -> Result<Option<Vec<u8>>> {
+        work: impl FnOnce(&Asking<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
         // Several parts of a training may need the same task.
         if self.questions.iter().any(|(asked, _)| *asked == number) {
             return Ok(None);
@@ -161,48 +134,30 @@ impl Replay {
         if self.records.len() <= number {
             self.records.resize(number + 1, Record::Open(Vec::new()));
         }
-        let answers = match &self.records[number] {
-            Record::Done(result) => return Ok(Some(result.clone())),
-            Record::Open(answers) => answers,
-        };
-        let (used, lacking, progress) = (AtomicUsize::new(0), Mutex::new(None), Mutex::new(None));
-        let asking = Asking { answers, used, lacking, progress };
-        let result = stopped(|| work(&asking));
-        let shown = lock(&asking.progress).take();
-        self.progress = shown.or(self.progress);
-        if let Some(question) = lock(&asking.lacking).take() {
-            self.questions.push((number, question));
-        } else {
-            let result = result?;
-            self.records[number] = Record::Done(result.clone());
-            return self.check_bytes().map(|()| Some(result));
+        if let Record::Open(answers) = &self.records[number] {
+            let (used, lacking, progress) = (AtomicUsize::new(0), Mutex::new(None), Mutex::new(None));
+            let asking = Asking { answers, used, lacking, progress };
+            let result = stopped(|| work(&asking));
+            let shown = lock(&asking.progress).take();
+            self.progress = shown.or(self.progress);
+            if let Some(question) = lock(&asking.lacking).take() {
+                self.questions.push((number, question));
+                return Ok(None);
+            }
+            self.records[number] = Record::Done(encode_header(&result?)?);
+            self.check_bytes()?;
         }
-        Ok(None)
+        self.result(number)
     }
 
-    /// As [`Self::task`], of a task whose result is numbers.
+    /// The result of a task; `None` if it is not finished.
     ///
     /// # Errors
-    /// As [`Self::task`].
-    pub fn numbers(
-        &mut self,
-        number: usize,
-        work: impl FnOnce(&Asking<'_>) -> Result<Vec<f64>>,
-    ) -> Result<Option<Vec<f64>>> {
-        let bytes = |numbers: Vec<f64>| {
-            let mut writer = Writer::default();
-            writer.numbers(&numbers);
-            writer.into_bytes()
-        };
-        let found = self.task(number, |asking| work(asking).map(bytes))?;
-        found.map(|found| Reader::of_state(&found).numbers()).transpose()
-    }
-
-    /// The result of a finished task.
-    pub fn result(&self, number: usize) -> Option<&[u8]> {
+    /// Bytes of another result.
+    pub fn result<T: DeserializeOwned>(&self, number: usize) -> Result<Option<T>> {
         match self.records.get(number) {
-            Some(Record::Done(result)) => Some(result),
-            _ => None,
+            Some(Record::Done(result)) => Kind::State.decode_body(result).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -245,60 +200,18 @@ impl Replay {
         check_bytes(bytes)
     }
 
-    /// Writes the records.
-    pub fn write(&self, writer: &mut Writer) {
-        writer.count(self.records.len() as u64);
-        for record in &self.records {
-            match record {
-                Record::Open(answers) => {
-                    writer.count(0);
-                    writer.count(answers.len() as u64);
-                    answers.iter().for_each(|sums| sums.write(writer));
-                }
-                Record::Done(result) => {
-                    writer.count(1);
-                    writer.bytes(result);
-                }
-            }
-        }
-        writer.count(self.questions.len() as u64);
-        for (number, Question { kind, part, numbers }) in &self.questions {
-            writer.count(*number as u64);
-            writer.count(*kind);
-            writer.count(part.code());
-            writer.numbers(numbers);
-        }
-        writer.numbers(&self.progress.map_or_else(Vec::new, |(objective, gap)| vec![objective, gap]));
-    }
-
-    /// Reads the bytes.
+    /// Checks records and questions that were read from bytes.
     ///
     /// # Errors
-    /// Bytes that [`Self::write`] does not write.
-    pub fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let record = |reader: &mut Reader<'_>| match reader.count_to(1)? {
-            0 => (0..reader.length()?)
-                .map(|_| BucketSums::read(reader))
-                .collect::<Result<_>>()
-                .map(Record::Open),
-            _ => Ok(Record::Done(reader.bytes()?.to_vec())),
-        };
-        let records: Vec<Record> = (0..reader.length()?).map(|_| record(reader)).collect::<Result<_>>()?;
-        let mut questions: Vec<(usize, Question)> = Vec::new();
-        for _ in 0..reader.length()? {
-            let (number, kind) = (reader.count()?, reader.count()?);
-            let part = Part::from_code(reader.count_to(u64::from(2 * FOLDS))? as u32);
-            let is_new = !questions.iter().any(|(asked, _)| *asked == number as usize);
-            if !is_new || !matches!(records.get(number as usize), Some(Record::Open(_))) {
-                return Err(reader.forged("one question of each unfinished task"));
-            }
-            questions.push((number as usize, Question { kind, part, numbers: reader.numbers()? }));
+    /// A question of a task that is finished, or two of one task.
+    pub fn check(&self) -> Result<()> {
+        let is_open =
+            |(number, _): &(usize, Question)| matches!(self.records.get(*number), Some(Record::Open(_)));
+        let mut asked: Vec<usize> = self.questions.iter().map(|(number, _)| *number).collect();
+        asked.sort_unstable();
+        if self.questions.iter().all(is_open) && asked.is_sorted_by(|a, b| a < b) {
+            return Ok(());
         }
-        let progress = match reader.numbers()?[..] {
-            [objective, gap] => Some((objective, gap)),
-            [] => None,
-            _ => return Err(reader.forged("an objective and a gap")),
-        };
-        Ok(Self { records, questions, progress })
+        Err(Kind::State.forged("one question of each unfinished task"))
     }
 }

@@ -3,17 +3,20 @@
 //! The state is the only thing that rounds share. SQL functions, engines and `ltr_fit` run the same functions, so they give
 //! the same bytes.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::algorithms::training;
+use super::bytes::{Kind, checksum};
+use super::pack;
+use super::replay::Replay;
+use super::sums::{Answer, BucketSums, Round};
+use super::training::{BucketTraining, Outcome};
 use crate::base::{Control, Error, Params, Result};
-use crate::buckets::{
-    Answer, Asked, BucketSums, BucketTraining, Decoded, InProcess, Kind, Outcome, Reader, Replay, Round,
-    Writer, in_process, in_rounds, pack,
-};
 use crate::data::{Categories, position_names};
-use crate::model::{TrainingColumns, decode_header, encode_header};
-use crate::train::algorithm::{self, AlgorithmDef, TrainingSpec};
+use crate::model::{TrainingColumns, encode_header};
+use crate::train::algorithm::{self, AlgorithmDef};
 use crate::train::column_report::ColumnReport;
 use crate::train::options::{self, Use};
 use crate::train::report::{FeatureColumns, Finished};
@@ -23,21 +26,18 @@ pub struct State {
     algorithm: &'static AlgorithmDef,
     /// The options of the training.
     pub options: Params,
-    spec: Box<dyn TrainingSpec>,
-    /// How it trains in this process, if that differs.
-    in_process: Option<InProcess>,
+    training: Box<dyn BucketTraining>,
     columns: Columns,
     round: Round,
     /// The buckets of the first round with the checksums of their packs, ascending.
     packs: Vec<(u32, u64)>,
     replay: Replay,
-    decoded: Decoded,
     /// The result of the last round.
     trained: Option<Outcome>,
 }
 
 /// The columns that the rows had before they were packed.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Columns {
     /// Names of the features; empty if they are numbered.
     pub names: Vec<String>,
@@ -49,63 +49,41 @@ impl State {
     /// A training with options that were checked, before its first round.
     ///
     /// # Errors
-    /// Options that do not fit each other.
+    /// Options that do not fit each other; choices that do not train in buckets.
     pub fn of(
         algorithm: &'static AlgorithmDef,
         options: &Params,
         buckets: u32,
         columns: Columns,
     ) -> Result<Self> {
-        let mut writer = Writer::default();
-        writer.bytes(algorithm.name.as_bytes());
-        writer.bytes(Value::Object(options.given().clone()).to_string().as_bytes());
-        writer.count(u64::from(buckets));
-        let training = xxh3_64(&writer.into_bytes());
+        let identity = encode_header(&(algorithm.name, options_text(options), buckets))?;
         Ok(Self {
             algorithm,
             options: options.clone(),
-            spec: algorithm.spec(options)?,
-            in_process: None,
+            training: training(algorithm, options)?,
             columns,
-            round: Round { training, number: 1, buckets, present: None },
+            round: Round { training: xxh3_64(&identity), number: 1, buckets, present: None },
             packs: Vec::new(),
             replay: Replay::default(),
-            decoded: Decoded::default(),
             trained: None,
         })
     }
 
-    /// The training in its first round.
+    /// The training in its first round, on any number of machines.
     ///
     /// # Errors
-    /// Choices that do not train in buckets.
-    pub fn in_rounds(mut self, control: &Control) -> Result<Self> {
-        in_rounds(&*self.spec)?;
-        if self.options.has("validation") {
-            let problem = "training in buckets: lambda is chosen by holding out the buckets with the same number modulo 5; \
-                           leave out the option 'validation'";
-            return Err(Error::Unsupported(problem.to_owned()));
-        }
-        self.run(control).map(|()| self)
+    /// As [`Self::begun`]; choices that only train in one process.
+    pub fn in_rounds(self, control: &Control) -> Result<Self> {
+        self.training.check_rounds()?;
+        self.begun(control)
     }
 
-    /// The training in its first round; all rounds are in this process. It has no bytes.
+    /// The training in its first round; all rounds are in this process.
     ///
     /// # Errors
-    /// Choices that do not train in buckets in one process.
-    pub fn in_process(mut self, control: &Control) -> Result<Self> {
-        self.in_process = in_process(&*self.spec)?;
-        if self.in_process.is_none() {
-            return self.in_rounds(control);
-        }
+    /// A program whose panics do not unwind; an interruption.
+    pub fn begun(mut self, control: &Control) -> Result<Self> {
         self.run(control).map(|()| self)
-    }
-
-    fn training(&self) -> Result<&dyn BucketTraining> {
-        match &self.in_process {
-            Some(training) => Ok(&**training),
-            None => in_rounds(&*self.spec),
-        }
     }
 
     /// Runs the training over the recorded answers.
@@ -114,10 +92,7 @@ impl State {
             let problem = "training in buckets needs a program whose panics unwind";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        let mut replay = std::mem::take(&mut self.replay);
-        let trained = self.training().and_then(|it| it.run(&mut replay, &self.columns.names, control));
-        self.replay = replay;
-        self.trained = trained?;
+        self.trained = self.training.run(&mut self.replay, control)?;
         Ok(())
     }
 
@@ -158,7 +133,7 @@ impl State {
             return Err(Error::value("argument 'bucket'", bucket.to_string(), allowed));
         }
         let mut data = pack::read(pack, bucket, buckets)?;
-        let refused = self.spec.input().doc_weights.problem();
+        let refused = self.training.spec().input().doc_weights.problem();
         if let Some(problem) = refused.filter(|_| !data.doc_weights.is_empty()) {
             return Err(Error::Unsupported(format!("bucket {bucket} has weights of documents: {problem}")));
         }
@@ -172,15 +147,14 @@ impl State {
         }
         data.names.clone_from(names);
         // The first round records the packs. Later ones need the same.
-        let checksum = Reader::checksum(pack);
+        let checksum = checksum(pack);
         let place = self.packs.binary_search_by(|(known, _)| known.cmp(&bucket));
         if place.is_ok_and(|place| self.packs[place].1 != checksum) {
             return Err(Error::Data(format!(
                 "bucket {bucket} has another pack than in the first round; a training needs the same rows in every round"
             )));
         }
-        let asked = Asked { replay: &self.replay, decoded: &self.decoded, control };
-        let mut sums = self.training()?.answer(&asked, bucket, data)?;
+        let mut sums = self.training.answer(&self.replay, bucket, data, control)?;
         if self.round.present.is_none() {
             sums.push(BucketSums { counts: vec![(bucket, checksum)], ..BucketSums::default() });
         }
@@ -192,7 +166,7 @@ impl State {
     /// # Errors
     /// A bucket that is missing; answers of another round or training; data that the training cannot learn from.
     pub fn step(&mut self, answer: Answer, control: &Control) -> Result<()> {
-        let digest = answer.digest();
+        let digest = answer.digest()?;
         let (mut sums, present) = answer.total(&self.round)?;
         if self.round.present.is_none() {
             self.packs = sums.pop().unwrap_or_default().counts;
@@ -224,7 +198,7 @@ impl State {
         let column_report = ColumnReport::of_packs(&roles, &names);
         let names = if names.is_empty() { position_names(means.len()) } else { names };
         let columns = FeatureColumns { names, categories: Categories::default(), means, roles };
-        let mut finished = Finished::new(self.algorithm, &*self.spec, facts, columns, trained)?;
+        let mut finished = Finished::new(self.algorithm, self.training.spec(), facts, columns, trained)?;
         finished.model.card.settings["buckets"] = json!(self.round.buckets);
         finished.missing_filled = missing_filled;
         finished.columns = column_report;
@@ -234,26 +208,10 @@ impl State {
     /// The BLOB.
     ///
     /// # Errors
-    /// A training of [`Self::in_process`].
+    /// Contents that are too long.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if self.in_process.is_some() {
-            return Err(Error::Internal("a training in one process has no state".to_owned()));
-        }
-        let mut writer = Writer::default();
-        writer.bytes(self.algorithm.name.as_bytes());
-        writer.bytes(Value::Object(self.options.given().clone()).to_string().as_bytes());
-        let Columns { names, roles } = &self.columns;
-        writer.count(names.len() as u64);
-        names.iter().for_each(|name| writer.bytes(name.as_bytes()));
-        writer.bytes(&encode_header(roles)?);
-        self.round.write(&mut writer);
-        writer.count(self.packs.len() as u64);
-        for (bucket, checksum) in &self.packs {
-            writer.count(u64::from(*bucket));
-            writer.count(*checksum);
-        }
-        self.replay.write(&mut writer);
-        Ok(writer.seal(Kind::State))
+        let Self { algorithm, options, columns, round, packs, replay, .. } = self;
+        Kind::State.encode(&(algorithm.name, options_text(options), columns, round, packs, replay))
     }
 
     /// The state of a BLOB.
@@ -261,32 +219,24 @@ impl State {
     /// # Errors
     /// Bytes that [`Self::to_bytes`] does not write.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::open(Kind::State, bytes)?;
-        let text = |reader: &mut Reader<'_>| {
-            let bytes = reader.bytes()?;
-            String::from_utf8(bytes.to_vec()).map_err(|_| reader.forged("text in UTF-8"))
-        };
-        let algorithm = algorithm::find(&text(&mut reader)?)?;
-        let options = options::parse(Some(&text(&mut reader)?), Use::Fit)?;
-        let names = (0..reader.length()?).map(|_| text(&mut reader)).collect::<Result<_>>()?;
-        let columns = Columns { names, roles: decode_header(reader.bytes()?)? };
-        let round = Round::read(&mut reader)?;
-        let pack = |reader: &mut Reader<'_>| {
-            Ok((reader.count_to(u64::from(round.buckets))? as u32, reader.count()?))
-        };
-        let packs: Vec<(u32, u64)> =
-            (0..reader.length()?).map(|_| pack(&mut reader)).collect::<Result<_>>()?;
+        type Stored = (String, String, Columns, Round, Vec<(u32, u64)>, Replay);
+        let (name, options, columns, round, packs, replay): Stored = Kind::State.decode(bytes)?;
+        let options = options::parse(Some(&options), Use::Fit)?;
+        round.check()?;
         check_packs(&packs, round.present.as_deref().unwrap_or_default())?;
-        let replay = Replay::read(&mut reader)?;
-        reader.end()?;
-        let state = Self::of(algorithm, &options, round.buckets, columns)?;
-        in_rounds(&*state.spec)?;
+        replay.check()?;
+        let state = Self::of(algorithm::find(&name)?, &options, round.buckets, columns)?;
+        state.training.check_rounds()?;
         let is_first = round.present.is_none();
         if !(1..=u64::from(u32::MAX)).contains(&round.number) || (round.number == 1) != is_first {
-            return Err(reader.forged("rounds from 1, and the buckets of the first one"));
+            return Err(Kind::State.forged("rounds from 1, and the buckets of the first one"));
         }
         Ok(Self { round, packs, replay, ..state })
     }
+}
+
+fn options_text(options: &Params) -> String {
+    Value::Object(options.given().clone()).to_string()
 }
 
 /// Refuses packs of the first round that are not those of its buckets.

@@ -6,34 +6,41 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::bytes::{Kind, Reader, Writer};
-use super::sample::Sample;
+use super::bytes::Kind;
+use crate::base::param::list;
 use crate::base::{Error, Result};
 use crate::data::MOST_BUCKETS;
 
 /// The answer of some buckets to a question.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BucketSums {
     /// Numbers that are added one by one; none if the buckets take no part.
+    #[serde(deserialize_with = "list::whole")]
     pub numbers: Vec<f64>,
     /// Keys in ascending order, with counts that are added.
+    #[serde(with = "gaps")]
     pub counts: Vec<(u32, u64)>,
-    /// Documents or queries, of which those with the smallest keys are kept.
-    pub sample: Sample,
+}
+
+impl From<Vec<f64>> for BucketSums {
+    fn from(numbers: Vec<f64>) -> Self {
+        Self { numbers, counts: Vec::new() }
+    }
 }
 
 impl BucketSums {
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
-        8 * self.numbers.len() + 12 * self.counts.len() + self.sample.bytes()
+        8 * self.numbers.len() + 12 * self.counts.len()
     }
 
     /// Adds the sums of the buckets to the right.
     ///
     /// # Errors
-    /// Another number of numbers; a sample of another size, or of too many bytes.
+    /// Another number of numbers.
     fn add(&mut self, other: Self) -> Result<()> {
         match (self.numbers.len(), other.numbers.len()) {
             (_, 0) => {}
@@ -57,36 +64,36 @@ impl BucketSums {
             }
             is_same
         });
-        self.sample.add(other.sample)
+        Ok(())
+    }
+}
+
+/// Ascending keys as differences, most of which take a byte.
+mod gaps {
+    use serde::de::Error;
+    use serde::{Deserializer, Serializer};
+
+    use crate::base::param::list;
+
+    pub fn serialize<S: Serializer>(counts: &[(u32, u64)], to: S) -> Result<S::Ok, S::Error> {
+        let before = std::iter::once(0).chain(counts.iter().map(|(key, _)| *key));
+        let gap = |((key, count), before): (&(u32, u64), u32)| (key - before, *count);
+        list::serialize(&counts.iter().zip(before).map(gap).collect::<Vec<_>>(), to)
     }
 
-    pub(super) fn write(&self, writer: &mut Writer) {
-        writer.numbers(&self.numbers);
-        writer.count(self.counts.len() as u64);
-        for (key, count) in &self.counts {
-            writer.count(u64::from(*key));
-            writer.count(*count);
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u32, u64)>, D::Error> {
+        let mut counts: Vec<(u32, u64)> = list::deserialize(from)?;
+        for index in 1..counts.len() {
+            let (before, gap) = (counts[index - 1].0, counts[index].0);
+            let key = before.checked_add(gap).filter(|key| *key > before);
+            counts[index].0 = key.ok_or_else(|| D::Error::custom("keys that do not ascend"))?;
         }
-        self.sample.write(writer);
-    }
-
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let numbers = reader.numbers()?;
-        let length = reader.length()?;
-        let mut counts: Vec<(u32, u64)> = Vec::new();
-        for _ in 0..length {
-            let key = reader.count_to(u64::from(u32::MAX))? as u32;
-            if counts.last().is_some_and(|(last, _)| *last >= key) {
-                return Err(reader.forged("keys in ascending order"));
-            }
-            counts.push((key, reader.count()?));
-        }
-        Ok(Self { numbers, counts, sample: Sample::read(reader)? })
+        Ok(counts)
     }
 }
 
 /// The round that an answer belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Identifies the training and all answers of earlier rounds.
     pub training: u64,
@@ -95,6 +102,7 @@ pub struct Round {
     /// Number of buckets.
     pub buckets: u32,
     /// The buckets with rows, ascending; `None` in the first round, which finds them.
+    #[serde(with = "bits")]
     pub present: Option<Vec<u32>>,
 }
 
@@ -130,45 +138,51 @@ impl Round {
         )))
     }
 
-    /// Writes the round.
-    pub fn write(&self, writer: &mut Writer) {
-        writer.count(self.training);
-        writer.count(self.number);
-        writer.count(u64::from(self.buckets));
-        writer.count(u64::from(self.present.is_some()));
-        if let Some(present) = &self.present {
-            let mut bits = vec![0u8; (self.buckets as usize).div_ceil(8)];
-            present.iter().for_each(|bucket| bits[*bucket as usize / 8] |= 1 << (bucket % 8));
-            writer.bytes(&bits);
-        }
-    }
-
-    /// Reads the bytes.
+    /// Checks a round that was read from bytes.
     ///
     /// # Errors
-    /// Bytes that [`Self::write`] does not write.
-    pub fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let (training, number) = (reader.count()?, reader.count()?);
-        let buckets = reader.count_to(MOST_BUCKETS)? as u32;
-        if !buckets.is_power_of_two() {
-            return Err(reader.forged("a power of two as the number of buckets"));
+    /// Another number of buckets than a training has.
+    pub fn check(&self) -> Result<()> {
+        let last = self.present.as_ref().and_then(|present| present.last());
+        if u64::from(self.buckets) <= MOST_BUCKETS
+            && self.buckets.is_power_of_two()
+            && last.is_none_or(|last| *last < self.buckets)
+        {
+            return Ok(());
         }
-        let present = if reader.count_to(1)? == 0 {
-            None
-        } else {
-            let bits = reader.bytes()?;
-            if bits.len() != (buckets as usize).div_ceil(8) {
-                return Err(reader.forged("a bit for each bucket"));
-            }
-            let is_present = |bucket: &u32| bits[*bucket as usize / 8] >> (bucket % 8) & 1 == 1;
-            Some((0..buckets).filter(is_present).collect())
-        };
-        Ok(Self { training, number, buckets, present })
+        Err(Kind::State.forged("a power of two as the number of buckets, and only these buckets"))
+    }
+}
+
+/// Buckets as bits: an eighth of a byte each.
+mod bits {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::data::MOST_BUCKETS;
+
+    #[expect(clippy::ref_option, reason = "the form that serde calls")]
+    pub fn serialize<S: Serializer>(present: &Option<Vec<u32>>, to: S) -> Result<S::Ok, S::Error> {
+        let bits = present.as_ref().map(|present| {
+            let mut bits = vec![0u8; present.last().map_or(0, |last| *last as usize / 8 + 1)];
+            present.iter().for_each(|bucket| bits[*bucket as usize / 8] |= 1 << (bucket % 8));
+            bits
+        });
+        bits.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u32>>, D::Error> {
+        let Some(bits) = <Option<&[u8]>>::deserialize(from)? else { return Ok(None) };
+        if bits.len() as u64 > MOST_BUCKETS / 8 {
+            return Err(D::Error::custom("more buckets than a training has"));
+        }
+        let is_present = |bucket: &u32| bits[*bucket as usize / 8] >> (bucket % 8) & 1 == 1;
+        Ok(Some((0..8 * bits.len() as u32).filter(is_present).collect()))
     }
 }
 
 /// The sums of a subtree, one for each question of the round.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Node {
     /// Number of leaves.
     width: u32,
@@ -176,7 +190,7 @@ struct Node {
 }
 
 /// The answers of some buckets to all questions of a round.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     round: Round,
     /// The finished subtrees, by their first leaf.
@@ -284,22 +298,19 @@ impl Answer {
     }
 
     /// Identifies the sums.
-    pub fn digest(&self) -> u64 {
-        xxh3_64(&self.to_bytes())
+    ///
+    /// # Errors
+    /// As [`Self::to_bytes`].
+    pub fn digest(&self) -> Result<u64> {
+        Ok(xxh3_64(&self.to_bytes()?))
     }
 
     /// The BLOB.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
-        self.round.write(&mut writer);
-        writer.count(self.nodes.len() as u64);
-        for (start, node) in &self.nodes {
-            writer.count(u64::from(*start));
-            writer.count(u64::from(node.width));
-            writer.count(node.sums.len() as u64);
-            node.sums.iter().for_each(|sums| sums.write(&mut writer));
-        }
-        writer.seal(Kind::Answer)
+    ///
+    /// # Errors
+    /// Sums that are too long.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        Kind::Answer.encode(self)
     }
 
     /// The answer of a BLOB.
@@ -307,20 +318,18 @@ impl Answer {
     /// # Errors
     /// Bytes that [`Self::to_bytes`] does not write.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::open(Kind::Answer, bytes)?;
-        let mut answer = Self { round: Round::read(&mut reader)?, nodes: BTreeMap::new() };
-        for _ in 0..reader.length()? {
-            let buckets = answer.round.buckets;
-            let (start, width) = (reader.count_to(u64::from(buckets))?, reader.count_to(u64::from(buckets))?);
-            let (start, width) = (start as u32, width as u32);
-            if !width.is_power_of_two() || start % width != 0 || start + width > buckets {
-                return Err(reader.forged("subtrees of the tree of buckets"));
+        let Self { round, nodes } = Kind::Answer.decode(bytes)?;
+        round.check()?;
+        let buckets = round.buckets;
+        let mut answer = Self { round, nodes: BTreeMap::new() };
+        for (start, node) in nodes {
+            let width = node.width;
+            if !width.is_power_of_two() || width > buckets || start % width != 0 || start >= buckets {
+                return Err(Kind::Answer.forged("subtrees of the tree of buckets"));
             }
             answer.round.check_rows(start, width)?;
-            let sums = (0..reader.length()?).map(|_| BucketSums::read(&mut reader)).collect::<Result<_>>()?;
-            answer.insert(start, Node { width, sums })?;
+            answer.insert(start, node)?;
         }
-        reader.end()?;
         Ok(answer)
     }
 }

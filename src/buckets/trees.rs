@@ -9,19 +9,20 @@
 //! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders,
 //! bins, held-out queries and trees are the same as in a training on rows.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use ndarray::Array2;
 
-use super::{Asked, BucketTraining, InProcess, Outcome};
+use super::grid::{Count, FACTS, Facts, First, wrong_length};
+use super::replay::{Part, Question, Replay};
+use super::sums::BucketSums;
+use super::training::{BucketTraining, Outcome};
 use crate::base::{Control, Error, Memory, Reservation, Result, bytes_of, parallel};
-use crate::buckets::grid::{Count, FACTS, Facts, First, wrong_length};
-use crate::buckets::{BucketSums, Part, Question, Reader, Replay};
 use crate::data::{Dataset, Id, Missing, Scaling, ScalingKind};
 use crate::math::sort_items;
+use crate::train::algorithm::TrainingSpec;
 use crate::train::boosted_trees::early::{MOST_TREES, ScaledRows};
 use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;
@@ -52,30 +53,10 @@ enum Stage {
     Done,
 }
 
-/// How trees train if one process reads all buckets.
-pub(super) fn in_process(spec: &dyn Any) -> Result<Option<InProcess>> {
-    let trees = spec.downcast_ref::<TreesSpec>();
-    trees.map(|trees| PackTrees::new(trees).map(|trees| Box::new(trees) as InProcess)).transpose()
-}
-
-/// Trees do not train in rounds: their histograms need the splits before.
-pub(super) fn refuse_rounds(spec: &dyn Any) -> Result<()> {
-    let Some(spec) = spec.downcast_ref::<TreesSpec>() else { return Ok(()) };
-    let (trees, most) = match spec.trees {
-        TreeCount::Fixed(trees) => (trees, ""),
-        TreeCount::Auto => (MOST_TREES, "up to "),
-    };
-    let rounds = trees.saturating_mul(spec.seeds).saturating_mul(spec.options.depth);
-    Err(Error::Unsupported(format!(
-        "'boosted_trees' trains in buckets in one process only: in rounds it would need {most}{rounds}, one for each level of \
-         each tree; call ltr_fit with the packs, or use \"regression\""
-    )))
-}
-
 impl PackTrees {
     /// # Errors
     /// Choices that need more than packs have.
-    pub fn new(spec: &TreesSpec) -> Result<Self> {
+    pub fn new(spec: TreesSpec) -> Result<Self> {
         let problem = if spec.both_scales || spec.scale != ScalingKind::None {
             format!(
                 "\"scale\": \"{}\" is not supported; trees need no scaling, so leave it out",
@@ -87,7 +68,7 @@ impl PackTrees {
             "the option 'validation' takes the fraction of queries that are held out, and no source"
                 .to_owned()
         } else {
-            return Ok(Self { spec: spec.clone(), stage: RwLock::new(Stage::Facts(Mutex::default())) });
+            return Ok(Self { spec, stage: RwLock::new(Stage::Facts(Mutex::default())) });
         };
         Err(Error::Unsupported(format!("training in buckets: {problem}")))
     }
@@ -121,9 +102,26 @@ impl PackTrees {
 }
 
 impl BucketTraining for PackTrees {
-    fn run(&self, replay: &mut Replay, _names: &[String], control: &Control) -> Result<Option<Outcome>> {
+    fn spec(&self) -> &dyn TrainingSpec {
+        &self.spec
+    }
+
+    /// Histograms need the splits before, so each level of a tree would be a round.
+    fn check_rounds(&self) -> Result<()> {
+        let (trees, most) = match self.spec.trees {
+            TreeCount::Fixed(trees) => (trees, ""),
+            TreeCount::Auto => (MOST_TREES, "up to "),
+        };
+        let rounds = trees.saturating_mul(self.spec.seeds).saturating_mul(self.spec.options.depth);
+        Err(Error::Unsupported(format!(
+            "'boosted_trees' trains in buckets in one process only: in rounds it would need {most}{rounds}, one for each level of \
+             each tree; call ltr_fit with the packs, or use \"regression\""
+        )))
+    }
+
+    fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<Outcome>> {
         // 1. Three passes.
-        let facts = replay.numbers(FACTS_TASK, |asking| {
+        let facts = replay.task(FACTS_TASK, |asking| {
             let facts = Facts::new(asking.ask(Question::new(FACTS, Part::All)).numbers)?;
             if facts.count(Count::Pairs, Part::All) < 1.0 {
                 return Err(grid::nothing_to_learn(facts.count(Count::Queries, Part::All) as usize));
@@ -136,7 +134,7 @@ impl BucketTraining for PackTrees {
         for (task, kind) in [(BORDERS_TASK, BORDERS), (BINS_TASK, BINS)] {
             let asked = replay.task(task, |asking| {
                 asking.ask(Question::new(kind, Part::All));
-                Ok(Vec::new())
+                Ok(())
             })?;
             if asked.is_none() {
                 return Ok(None);
@@ -156,28 +154,26 @@ impl BucketTraining for PackTrees {
         Ok(Some(Outcome { missing_filled, ..trained }))
     }
 
-    fn answer(&self, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
-        let Asked { replay, decoded, control } = *asked;
+    fn answer(
+        &self,
+        replay: &Replay,
+        bucket: u32,
+        mut data: Dataset,
+        control: &Control,
+    ) -> Result<Vec<BucketSums>> {
         let stage = self.stage.read().unwrap_or_else(PoisonError::into_inner);
         if let Stage::Facts(judgments) = &*stage {
-            let TreesSpec { missing, options, .. } = &self.spec;
             let first = First {
                 informative: &|grades, _| crate::cost::loss::pair_count(grades) > 0,
-                missing: *missing,
+                missing: self.spec.missing,
                 counts_bins: false,
-                sample: None,
-                seed: options.seed,
             };
             let sums = first.answer(bucket, &data)?;
             let mut judgments = parallel::lock(judgments);
             judgments.insert(bucket, data, control.memory())?;
             return Ok(vec![sums]);
         }
-        let facts = || {
-            let numbers = replay.result(FACTS_TASK).ok_or_else(wrong_length)?;
-            Facts::new(Reader::of_state(numbers).numbers()?)
-        };
-        let facts = decoded.get(facts)?;
+        let facts = Facts::new(replay.result(FACTS_TASK)?.ok_or_else(wrong_length)?)?;
         facts.complete(&mut data, bucket, self.spec.missing)?;
         match &*stage {
             Stage::Borders(rows, sample) => sample.add(rows.of_bucket(bucket, &data)?, &data.features)?,

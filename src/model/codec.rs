@@ -71,6 +71,9 @@ impl<'a> BorrowReader<'a> for HeaderReader<'a> {
 }
 
 /// Writes bytes within a header all at once. They are stored like a list of numbers.
+///
+/// # Errors
+/// Errors of the writer.
 pub fn byte_string<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(bytes)
 }

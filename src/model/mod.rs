@@ -42,7 +42,7 @@ use crate::data::{Categories, ColumnSummary, Fingerprint, Missing, Scaling, posi
 use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 
-pub use codec::{Block, Encoded, TrainingColumns, decode_header, encode_header};
+pub use codec::{Block, Encoded, TrainingColumns, byte_string, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use general::{GeneralTrees, TreeInput};

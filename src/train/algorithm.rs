@@ -40,6 +40,20 @@ pub struct AlgorithmDef {
     pub parse: fn(&Params) -> Result<Box<dyn TrainingSpec>>,
     /// Trains a model further with new documents, if the algorithm can.
     pub resume: Option<ResumeFn>,
+    /// How it trains in buckets.
+    pub in_buckets: InBuckets,
+}
+
+/// How an algorithm trains on parts of the rows, the buckets.
+#[derive(Debug, Clone, Copy)]
+pub enum InBuckets {
+    /// As a point of the grid, from sums over buckets.
+    Sums,
+    /// As trees, in one process that reads the buckets several times.
+    #[cfg(feature = "trees")]
+    Passes,
+    /// Not at all: why, after the name of the algorithm, and what to do instead.
+    No(&'static str),
 }
 
 /// One training: an algorithm with its checked parameters.
@@ -296,6 +310,14 @@ impl AlgorithmDef {
     /// # Errors
     /// Parameters that the algorithm does not read or that do not work together.
     pub fn spec(&self, params: &Params) -> Result<Box<dyn TrainingSpec>> {
+        (self.parse)(&self.params(params)?)
+    }
+
+    /// These parameters with the defaults of the algorithm.
+    ///
+    /// # Errors
+    /// Parameters that the algorithm does not read.
+    pub fn params(&self, params: &Params) -> Result<Params> {
         for key in params.given().keys().filter(|key| !(self.reads)(key)) {
             let others: Vec<&str> =
                 ALGORITHMS.iter().filter(|other| (other.reads)(key)).map(|other| other.name).collect();
@@ -317,7 +339,7 @@ impl AlgorithmDef {
                 "one scaling; only boosted_trees averages ensembles of two, and auto does so without it";
             return Err(Error::value("option 'scale'", format!("\"{BOTH_SCALES}\""), allowed));
         }
-        (self.parse)(&params.clone().with_defaults(self.defaults))
+        Ok(params.clone().with_defaults(self.defaults))
     }
 }
 

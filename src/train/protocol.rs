@@ -6,7 +6,7 @@
 //!    collects the report and the warnings ([`Finished`]).
 //! 4. [`Encoded`] has the bytes of the model.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base::{ColumnAdvice, Control, Error, Memory, Params, Reservation, Result};
 use crate::data::{Dataset, Fingerprint, QueryFeatureKind, ReadReport, RowOrder};
@@ -65,6 +65,15 @@ impl Training {
             None => Plan::One(algorithm.spec(&options)?),
         };
         Ok(Self { algorithm, options, plan })
+    }
+
+    /// Its spec; `None` if cross-validation chooses one of several.
+    #[cfg(feature = "buckets")]
+    pub fn spec(&self) -> Option<&dyn TrainingSpec> {
+        match &self.plan {
+            Plan::One(spec) => Some(&**spec),
+            Plan::Best(_) => None,
+        }
     }
 
     /// What it reads.
@@ -132,9 +141,14 @@ impl Training {
         control: &Control,
     ) -> Result<Finished> {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
+        rows.explained(&spec.settings()?, (self.algorithm, &self.options), control, |rows| {
+            self.fit_rows(spec, rows, control)
+        })
+    }
+
+    fn fit_rows(&self, spec: &dyn TrainingSpec, rows: Rows<'_>, control: &Control) -> Result<Finished> {
+        let Rows { data, read_report, validation, roles, advice, .. } = rows;
         // 1. What reports need of the rows, which the fit consumes.
-        let signs = Signs::of(&rows, &spec.settings()?, control)?;
-        let Rows { data, read_report, validation, roles, advice, column_report } = rows;
         let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
         let fingerprint = (spec.input().order == RowOrder::Canonical).then(fingerprint).transpose()?;
         let facts = DataFacts::of(&data);
@@ -162,8 +176,28 @@ impl Training {
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;
         finished.dependence = dependence;
+        Ok(finished)
+    }
+}
+
+impl Rows<'_> {
+    /// Trains with `train`, and adds to its result what the rows tell besides: the signs of leakage and of useless features, and
+    /// what became of the columns.
+    ///
+    /// # Errors
+    /// Errors of `train`; an interruption.
+    pub fn explained(
+        mut self,
+        settings: &Map<String, Value>,
+        (algorithm, options): (&AlgorithmDef, &Params),
+        control: &Control,
+        train: impl FnOnce(Self) -> Result<Finished>,
+    ) -> Result<Finished> {
+        let signs = Signs::of(&self, settings, control)?;
+        let (advice, column_report) = (self.advice, std::mem::take(&mut self.column_report));
+        let mut finished = train(self)?;
         finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-        column_report.add_to(&mut finished, self.algorithm, &self.options, advice);
+        column_report.add_to(&mut finished, algorithm, options, advice);
         Ok(finished)
     }
 }
@@ -180,26 +214,25 @@ pub fn update(
     options: &Params,
     control: &Control,
 ) -> Result<(DataFacts, Finished)> {
-    let signs = match &model.card.settings {
-        Value::Object(settings) => Signs::of(&rows, settings, control)?,
-        _ => Signs::default(),
-    };
-    let Rows { data, read_report, advice, column_report, .. } = rows;
-    let added = DataFacts::of(&data);
-    let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
-    let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
-    let trained = resume(previous, set, control)?;
+    let nothing = Map::new();
+    let settings = model.card.settings.as_object().unwrap_or(&nothing);
+    let added = DataFacts::of(&rows.data);
     let facts = added.added_to(&model.card.summary);
-    let mut finished = Finished::continued(&model.card, facts, read_report.means, trained)?;
-    finished.missing_filled = read_report.imputed;
-    finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    column_report.add_to(&mut finished, algorithm, options, advice);
+    let finished = rows.explained(settings, (algorithm, options), control, |rows| {
+        let Rows { data, read_report, .. } = rows;
+        let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
+        let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
+        let trained = resume(previous, set, control)?;
+        let mut finished = Finished::continued(&model.card, facts, read_report.means, trained)?;
+        finished.missing_filled = read_report.imputed;
+        Ok(finished)
+    })?;
     Ok((added, finished))
 }
 
 /// What rows tell before they are consumed: signs of leakage and of useless features.
 #[derive(Debug, Default)]
-pub struct Signs {
+struct Signs {
     features: FeatureChecks,
     warnings: Vec<String>,
 }
@@ -209,7 +242,7 @@ impl Signs {
     ///
     /// # Errors
     /// An interruption.
-    pub fn of(rows: &Rows<'_>, settings: &serde_json::Map<String, Value>, control: &Control) -> Result<Self> {
+    fn of(rows: &Rows<'_>, settings: &Map<String, Value>, control: &Control) -> Result<Self> {
         let mut warnings = signs_of_leakage(&rows.data, rows.advice);
         warnings.extend(rating_of_documents(&rows.data, rows.roles.relevance.as_deref(), rows.advice));
         let repeated = rows.validation.as_ref().map_or(0, |other| other.documents_also_in(&rows.data));
@@ -223,7 +256,7 @@ impl Signs {
     }
 
     /// The warnings, those about features in words for this ranker.
-    pub fn warnings(self, ranker: &Ranker, advice: ColumnAdvice<'_>) -> Vec<String> {
+    fn warnings(self, ranker: &Ranker, advice: ColumnAdvice<'_>) -> Vec<String> {
         let query_features = ranker.query_rule().map_or(&[][..], |rule| &rule.names);
         let mut warnings = self.features.warnings(ranker.capabilities().linear, query_features, advice);
         warnings.extend(self.warnings);

@@ -385,7 +385,7 @@ fn options_hold_in_every_round() {
     let second =
         "SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM complete_packs))
                     FROM (SELECT ltr_begin('regression', ?1) AS state)";
-    let options = r#"{"buckets": 8, "kernel": "gaussian", "lambda": 1, "max_memory": 100000}"#;
+    let options = r#"{"buckets": 8, "lambda": 1, "max_memory": 100}"#;
     let found = connection.query_row(second, [options], |_| Ok(())).unwrap_err().to_string();
     assert!(found.contains("max_memory"), "{found}");
     let twice = "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"features\": [\"a\", \"b\", \"a\"]}}')";

@@ -149,10 +149,6 @@ const CASES: &[(&str, &str, Rows, u32)] = &[
     ("list_mle", r#"{"scale": "standard", "lambda": 0.1}"#, PLAIN, 8),
     ("cs_list_mle", r#"{"scale": "standard", "missing": "zero", "lambda": 0.01}"#, WEIGHTED_QUERIES, 8),
     ("cs_list_mle", r#"{"scale": "none", "weighting": "pairs", "lambda": 0.1}"#, PLAIN, 256),
-    ("regression", r#"{"kernel": "gaussian", "landmarks": 20, "missing": "mean"}"#, WEIGHTED, 8),
-    ("rank_svm", r#"{"kernel": "laplace_l1", "landmarks": 15, "lambda": 0.1}"#, PLAIN, 256),
-    ("auto", r#"{"landmarks": 10}"#, PLAIN, 8),
-    ("auto", r#"{"landmarks": 10}"#, Rows { weights: [false, true], seed: 4, ..PLAIN }, 8),
 ];
 
 /// With `LTR_LONG=1` more queries, and all combinations.

@@ -36,8 +36,12 @@ const WRONG: &[(&str, &str)] = &[
         "training in buckets: \"prior\": \"regression\" is not supported; use \"zero\"",
     ),
     (
-        "SELECT ltr_fit('auto', 'SELECT * FROM complete_packs WHERE bucket = 0', '{\"buckets\": 8}')",
-        "queries have documents of different relevance; 'auto' needs 10",
+        "SELECT ltr_begin('rank_svm', '{\"buckets\": 8, \"kernel\": \"gaussian\"}')",
+        "training in buckets: functions of a kernel need documents of other buckets; leave out the option 'kernel'",
+    ),
+    (
+        "SELECT ltr_fit('regression', 'complete_packs', '{\"kernel\": \"laplace_l1\", \"landmarks\": 5}')",
+        "train \"boosted_trees\" on packs, or train on rows on one machine",
     ),
     ("SELECT ltr_fit('regression', 'judgments', '{\"buckets\": 5}')", "option 'buckets': got 5"),
     ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
@@ -116,6 +120,13 @@ const REFUSED: &[(&str, [&str; 2])] = &[
     ("matching", NOT_SMOOTH),
     ("direct", NOT_CONVEX),
     ("smooth_grad", NOT_CONVEX),
+    (
+        "auto",
+        [
+            "'auto' compares candidates on all rows",
+            "train it on rows on one machine, or train \"boosted_trees\" on packs",
+        ],
+    ),
     ("perceptron", ["'perceptron' reads the documents one query after the other", "train it on rows"]),
     ("cofi_rank", ["'cofi_rank' learns from ids of users and items", "train it on rows"]),
 ];
@@ -129,7 +140,7 @@ const NOT_SMOOTH: [&str; 2] =
 const NOT_CONVEX: [&str; 2] =
     ["is not convex: its solver minimizes several approximations", "or train on rows"];
 
-/// Each algorithm trains in buckets, or `ltr_begin`, `ltr_fit` with packs and `ltr_fit` with rows say why not.
+/// Rules 15.6, 15.7: each algorithm trains in buckets, or `ltr_begin`, `ltr_fit` with packs and `ltr_fit` with rows say why not.
 #[test]
 fn every_algorithm_trains_in_buckets_or_says_why_not() {
     let connection = judged(10);
@@ -290,7 +301,7 @@ fn errors_of_blobs_say_what_is_wrong() {
         }
         assert_problem(call(kind, &[]), &format!("{kind}: 0 bytes that begin otherwise"));
         let version = with(blob, 8, 7);
-        assert_problem(call(kind, &version), &format!("{kind}: format version 7, this library reads 1"));
+        assert_problem(call(kind, &version), &format!("{kind}: format version 7, this library reads 2"));
         let (_, other) = blobs[(number + 1) % 3];
         assert_problem(call(kind, other), &format!("{kind}: {} bytes that begin otherwise", other.len()));
     }

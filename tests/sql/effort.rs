@@ -10,8 +10,6 @@ CREATE TABLE judged AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1
 x AS (SELECT i / 8 AS query_id, i % 8 AS doc_id, (i * 104729 % 1009) / 1009.0 AS a, (i * 1299709 % 997) / 997.0 AS b,
              (i * 15485863 % 991) / 991.0 AS c FROM n)
 SELECT query_id, doc_id, (a > 0.5) + (b > 0.4) + (c > 0.8) AS relevance, json_array(a, b, c) AS features FROM x;
-CREATE TABLE packs AS SELECT ltr_bucket(query_id, 4) AS bucket, ltr_pack(query_id, doc_id, relevance, features) AS rows
-  FROM judged GROUP BY 1;
 ";
 
 /// Three kernels with each of two scalings.
@@ -83,18 +81,6 @@ fn every_level_gives_the_same_bytes_for_any_threads_and_order_of_rows() {
             let source = format!("SELECT * FROM judged ORDER BY {order}");
             assert!(fit(&connection, &source, &options(threads)) == model, "{effort}, {order}, {threads}");
         }
-    }
-}
-
-#[test]
-fn buckets_have_levels_too() {
-    let connection = connect();
-    for (effort, kernels) in [(1, 6), (5, 18)] {
-        let options = format!(r#"{{"effort": {effort}, "landmarks": 20, "buckets": 4}}"#);
-        let model = fit(&connection, "packs", &options);
-        let tried = about(&connection, &model, "count(value ->> 'kernel')");
-        assert!((FIRST_WIDTHS..=kernels).contains(&tried), "{effort}");
-        assert!(model == fit(&connection, "judged", &options), "{effort}");
     }
 }
 

@@ -7,7 +7,6 @@ mod ball;
 mod buckets;
 mod buckets_agree;
 mod buckets_errors;
-mod buckets_kernels;
 mod buckets_trees;
 mod calls;
 mod categories;

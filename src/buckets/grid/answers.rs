@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::facts::{FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
-use super::{FACTS_TASK, facts};
-use crate::base::{Control, Error, Result, matrix_bytes, parallel, unwind};
-use crate::buckets::{Asked, Asking, BucketSums, Part, Question, Unit};
+use super::facts::{self, FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
+use crate::base::{Control, Error, Result, parallel, unwind};
+use crate::buckets::replay::{Asking, Part, Question, Replay};
+use crate::buckets::sums::BucketSums;
 use crate::cost::loss::Loss;
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ScalingKind};
@@ -14,25 +14,30 @@ use crate::learn::solve::{
     Gram, ListBlock, ListProblem, PairProblem, QueryBlock, hinge_origin, hinge_origin_len, hinge_sums,
     hinge_sums_len, hinge_sums_pairs,
 };
-use crate::learn::space::{Form, Scorer, Space};
+use crate::learn::space::{Form, Space};
 use crate::math::{BOUNDED, Objective, are_bounded, axpy, dot};
 use crate::train::algorithm::scale;
 use crate::train::grid::checks;
-use crate::train::grid::session::{map_options, relative_weight};
+use crate::train::grid::session::relative_weight;
 use crate::train::grid::spec::GridSpec;
 
 /// Kinds of questions, besides those of [`facts`].
-pub(super) const GRAM: u64 = 2;
-pub(super) const VALUES: u64 = 3;
-pub(super) const NEWTON: u64 = 4;
-pub(super) const HINGE: u64 = 5;
+pub const GRAM: u64 = 2;
+pub const VALUES: u64 = 3;
+pub const NEWTON: u64 = 4;
+pub const HINGE: u64 = 5;
 
 /// A query with its weight.
 type Weighted = (Arc<QueryBlock>, f64);
 
 /// The answers to the questions of a round.
-pub fn answer(spec: &GridSpec, asked: &Asked<'_>, bucket: u32, mut data: Dataset) -> Result<Vec<BucketSums>> {
-    let Asked { replay, decoded, control } = *asked;
+pub fn answer(
+    spec: &GridSpec,
+    replay: &Replay,
+    bucket: u32,
+    mut data: Dataset,
+    control: &Control,
+) -> Result<Vec<BucketSums>> {
     let questions = &replay.questions;
     let takes_part = |question: &Question| question.part.has(bucket);
     if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions[..] {
@@ -48,23 +53,14 @@ pub fn answer(spec: &GridSpec, asked: &Asked<'_>, bucket: u32, mut data: Dataset
         return Ok(vec![BucketSums::default(); questions.len()]);
     }
     // 1. Documents as in the fit.
-    let prepared = || Prepared::from_bytes(replay.result(FACTS_TASK).ok_or_else(wrong_length)?);
-    let prepared = decoded.get(prepared)?;
-    prepared.facts.complete(&mut data, bucket, spec.missing)?;
-    let _memory = scale(&prepared.scaling, spec.scale, &mut data, control)?;
-    // Functions are linear in the map of a kernel.
-    let (documents, dim) = (data.n_docs(), prepared.space.dim());
-    let mut _mapped = None;
-    if !prepared.space.is_linear() {
-        let what = format_args!("bucket {bucket} with {documents} documents and {dim} landmarks");
-        let bytes = matrix_bytes(documents, dim);
-        _mapped = Some(control.reserve(bytes, what, "use more buckets or fewer landmarks")?);
-        data.features = prepared.space.rows(&data.features, 0..documents, control)?;
-    }
+    let Prepared { facts, scaling } = Prepared::recorded(spec, replay)?;
+    facts.complete(&mut data, bucket, spec.missing)?;
+    let _memory = scale(&scaling, spec.scale, &mut data, control)?;
+    let dim = facts.dim();
     let data = Arc::new(data);
     let space = Arc::new(Space::linear(dim, Form::Scoring));
     let blocks = TrainingBlocks::of_rows(space, Arc::clone(&data), spec.loss.clone(), true);
-    let mean_size = prepared.facts.mean_size(spec.weighting);
+    let mean_size = facts.mean_size(spec.weighting);
     // 2. Queries with their weights, once for all questions.
     let informative: Vec<usize> =
         (0..data.n_queries()).filter(|query| blocks.is_informative(*query)).collect();
@@ -78,7 +74,7 @@ pub fn answer(spec: &GridSpec, asked: &Asked<'_>, bucket: u32, mut data: Dataset
     let _sums = control.reserve(
         (questions.len() as u64).saturating_mul(answer_bytes(dim) as u64),
         what,
-        "use fewer features, fewer landmarks or fewer values of lambda",
+        "use fewer features or fewer values of lambda",
     )?;
     let of_question = |(_, question): &(usize, Question)| {
         control.check()?;
@@ -93,7 +89,7 @@ pub fn answer(spec: &GridSpec, asked: &Asked<'_>, bucket: u32, mut data: Dataset
             Question { kind: HINGE, numbers, .. } => hinge(dim, &queries, numbers, control)?,
             _ => return Err(wrong_length()),
         };
-        Ok(BucketSums { numbers, ..BucketSums::default() })
+        Ok(numbers.into())
     };
     questions.iter().map(of_question).collect()
 }
@@ -103,13 +99,10 @@ fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<BucketSums> {
     if matches!(spec.loss, Loss::Pair(..)) {
         checks::pairs_of_queries(spec, data)?;
     }
-    let sampled = || (Unit::Document, map_options(spec).sampled());
     let first = First {
         informative: &|grades, weights| spec.loss.is_informative(grades, weights),
         missing: spec.missing,
         counts_bins: spec.scale == ScalingKind::Quantile,
-        sample: (!spec.kernel.is_linear()).then(sampled),
-        seed: spec.seed,
     };
     first.answer(bucket, data)
 }
@@ -181,7 +174,7 @@ fn newton(spec: &GridSpec, dim: usize, queries: &[Weighted], w: &[f64]) -> Resul
 // Risks whose rows are in buckets. The image of w is w; a new point is a question.
 
 /// What no point changes about the hinge, as means over queries.
-pub(super) fn ask_hinge_origin(asking: &Asking<'_>, part: Part, dim: usize, queries: f64) -> Vec<f64> {
+pub fn ask_hinge_origin(asking: &Asking<'_>, part: Part, dim: usize, queries: f64) -> Vec<f64> {
     let mut numbers = asking.ask(Question::new(HINGE, part)).numbers;
     if numbers.len() != hinge_origin_len(dim) {
         unwind(wrong_length());
@@ -211,7 +204,7 @@ pub fn ask_hinge_sums(
 }
 
 /// Shows objective and gap of a point from its sums.
-pub(super) fn show_hinge(asking: &Asking<'_>, sums: &[f64], w: &[f64], lambda: f64) {
+pub fn show_hinge(asking: &Asking<'_>, sums: &[f64], w: &[f64], lambda: f64) {
     let [loss, alpha, _, rest @ ..] = sums else { return };
     let alpha_z = &rest[..w.len()];
     let objective = loss + lambda * dot(w, w);
@@ -219,7 +212,7 @@ pub(super) fn show_hinge(asking: &Asking<'_>, sums: &[f64], w: &[f64], lambda: f
 }
 
 /// A mean over queries of a smooth loss.
-pub(super) struct AskedRisk<'a> {
+pub struct AskedRisk<'a> {
     asking: &'a Asking<'a>,
     part: Part,
     dim: usize,

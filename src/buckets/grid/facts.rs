@@ -7,25 +7,24 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use crate::base::{Control, Error, Result, Ticks};
-use crate::buckets::{
-    Asking, BucketSums, FOLDS, Outcome, Part, Question, Reader, Sample, Unit, Writer, check_bytes,
-};
+use crate::base::{Error, Result, Ticks};
+use crate::buckets::bytes::{Kind, check_bytes};
+use crate::buckets::replay::{Asking, FOLDS, Part, Question, Replay};
+use crate::buckets::sums::BucketSums;
+use crate::buckets::training::Outcome;
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind, mean_and_factor_of};
-use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace};
-use crate::model::Linear;
-use crate::train::algorithm::{Trained, scale};
+use crate::train::algorithm::Trained;
 use crate::train::grid::checks;
-use crate::train::grid::session::map_options;
 use crate::train::grid::spec::{GridSpec, Weighting};
 use crate::train::report::DataFacts;
 
+/// The task of the first questions.
+const TASK: usize = 0;
+
 /// Kinds of questions.
-pub(in crate::buckets) const FACTS: u64 = 0;
-pub(super) const VARIANCES: u64 = 1;
+pub const FACTS: u64 = 0;
+pub const VARIANCES: u64 = 1;
 
 /// Where the numbers are: counts of each fold by [`Count`], then those of all rows, then those of features.
 const DOCUMENTS: usize = 3 * FOLDS as usize;
@@ -40,11 +39,11 @@ const MOST_COUNT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 
 /// Counts of all rows, and for each feature count and sum of the values that are not missing.
 #[derive(Debug, Clone)]
-pub(in crate::buckets) struct Facts(Vec<f64>);
+pub struct Facts(Vec<f64>);
 
 /// A per-fold count.
 #[derive(Clone, Copy)]
-pub(in crate::buckets) enum Count {
+pub enum Count {
     Queries,
     Informative,
     Pairs,
@@ -76,7 +75,7 @@ impl Facts {
             || 2.0 * facts.count(Count::Pairs, Part::All) > counts[ORDERED_PAIRS]
             || counts[DOUBLE..].iter().any(|known| *known > documents)
         {
-            return Err(Reader::of_state(&[]).forged("counts from 0 to 2^53 that fit each other"));
+            return Err(Kind::State.forged("counts from 0 to 2^53 that fit each other"));
         }
         if !sums.iter().all(|sum| sum.is_finite()) {
             return Err(Error::Data("features are so large that their sum is not finite".to_owned()));
@@ -137,7 +136,7 @@ impl Facts {
         self.double() > 0.0
     }
 
-    /// Replaces missing features of a bucket.
+    /// Replaces missing features of a bucket, unless splits choose their side.
     ///
     /// # Errors
     /// Another number of features.
@@ -148,15 +147,10 @@ impl Facts {
                 "bucket {bucket}: {found} features, {width} in the first round"
             )));
         }
-        self.fill(data, missing);
-        Ok(())
-    }
-
-    /// Replaces missing features, unless splits choose their side.
-    pub fn fill(&self, data: &mut Dataset, missing: Missing) {
         if missing != Missing::Branch {
             fill(data, &self.fills(missing));
         }
+        Ok(())
     }
 
     /// The result of a training with these counts.
@@ -178,35 +172,38 @@ impl Facts {
 }
 
 /// What is fixed before anything is fitted.
-pub(super) struct Prepared {
+pub struct Prepared {
     pub facts: Facts,
     pub scaling: Scaling,
-    /// The space of functions of scaled documents.
-    pub space: Space,
 }
 
 impl Prepared {
-    pub fn into_bytes(self) -> Result<Vec<u8>> {
-        let mut writer = Writer::default();
-        writer.numbers(self.facts.numbers());
-        let space = Member { scaling: self.scaling.into(), space: self.space };
-        write_spaces(&mut writer, self.facts.dim(), vec![space])?;
-        Ok(writer.into_bytes())
+    /// The result of the first questions; `None` if they have no answers yet.
+    pub fn run(spec: &GridSpec, replay: &mut Replay) -> Result<Option<Self>> {
+        let found = replay.task(TASK, |asking| {
+            let Self { facts, scaling } = Self::ask(spec, asking)?;
+            Ok((facts.0, scaling))
+        })?;
+        found.map(|found| Self::of(spec, found)).transpose()
     }
 
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::of_state(bytes);
-        let facts = Facts::new(reader.numbers()?)?;
-        let Some(Member { scaling, space }) = read_spaces(&mut reader, facts.dim())?.pop() else {
-            return Err(reader.forged("a space"));
-        };
-        Ok(Self { facts, scaling: Arc::unwrap_or_clone(scaling), space })
+    /// The recorded result.
+    pub fn recorded(spec: &GridSpec, replay: &Replay) -> Result<Self> {
+        Self::of(spec, replay.result(TASK)?.ok_or_else(wrong_length)?)
     }
 
-    /// Asks the buckets for the facts, and fits scaling and space.
-    pub fn ask(spec: &GridSpec, asking: &Asking<'_>, control: &Control) -> Result<Self> {
+    fn of(spec: &GridSpec, (numbers, scaling): (Vec<f64>, Scaling)) -> Result<Self> {
+        let facts = Facts::new(numbers)?;
+        if scaling.kind() != spec.scale || scaling.validate(facts.dim()).is_err() {
+            return Err(Kind::State.forged("the scaling of its options"));
+        }
+        check_bytes(answer_bytes(facts.dim())).map(|()| Self { facts, scaling })
+    }
+
+    /// Asks the buckets for the facts, and fits the scaling.
+    fn ask(spec: &GridSpec, asking: &Asking<'_>) -> Result<Self> {
         let question = |kind, numbers| Question { kind, part: Part::All, numbers };
-        let BucketSums { numbers, counts, sample } = asking.ask(question(FACTS, Vec::new()));
+        let BucketSums { numbers, counts } = asking.ask(question(FACTS, Vec::new()));
         let facts = Facts::new(numbers)?;
         check(spec, &facts)?;
         let fills = facts.fills(spec.missing);
@@ -237,7 +234,7 @@ impl Prepared {
                     let missing = facts.missing(feature);
                     let known = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
                     if known != (facts.documents() - missing) as u64 {
-                        return Err(Reader::of_state(&[]).forged("bins of all values"));
+                        return Err(Kind::State.forged("bins of all values"));
                     }
                     let mut ties: Vec<(f64, f64)> =
                         counts.iter().map(|(key, count)| (bin_value(*key), *count as f64)).collect();
@@ -251,53 +248,18 @@ impl Prepared {
             }
             _ => Scaling::None,
         };
-        let space = if spec.kernel.is_linear() {
-            Space::linear(facts.dim(), Form::Scoring)
-        } else {
-            let mut data = sample.dataset(facts.dim(), facts.is_double())?;
-            facts.fill(&mut data, spec.missing);
-            let _memory = scale(&scaling, spec.scale, &mut data, control)?;
-            Space::fit(&spec.kernel, Form::Scoring, &data, &map_options(spec), control)?
-        };
-        Ok(Self { facts, scaling, space })
-    }
-}
-
-/// Writes the scaled spaces of `features` features as the space of a zero function, so that the model encoder can be
-/// used.
-pub(in crate::buckets) fn write_spaces(
-    writer: &mut Writer,
-    features: usize,
-    spaces: Vec<Member>,
-) -> Result<()> {
-    let sum = SumSpace::new(features, spaces);
-    let function = Function::zero(sum.dim());
-    writer.bytes(&Linear::new(sum, function).encode()?);
-    Ok(())
-}
-
-/// Reads the scaled spaces of `features` features, at least one space.
-pub(in crate::buckets) fn read_spaces(reader: &mut Reader<'_>, features: usize) -> Result<Vec<Member>> {
-    let linear = Linear::decode(reader.bytes()?)?;
-    match &linear.space {
-        AnySpace::Sum(sum) if sum.width() == features => {
-            // The next answers have sums for each space.
-            let bytes = sum.members.iter().map(|member| answer_bytes(member.space.dim()));
-            check_bytes(bytes.fold(0, usize::saturating_add))?;
-            Ok(sum.members.clone())
-        }
-        _ => Err(reader.forged("spaces of the features")),
+        Ok(Self { facts, scaling })
     }
 }
 
 /// Bytes of the sums that answer a question about functions of `dim` numbers: at most a value, a gradient and the upper
 /// half of a Hessian.
-pub(super) fn answer_bytes(dim: usize) -> usize {
+pub fn answer_bytes(dim: usize) -> usize {
     4usize.saturating_mul(dim + 1).saturating_mul(dim + 2)
 }
 
 /// The error about sums of another length than the question has.
-pub(in crate::buckets) fn wrong_length() -> Error {
+pub fn wrong_length() -> Error {
     Error::Data("an answer of another training: it has another number of numbers".to_owned())
 }
 
@@ -327,17 +289,13 @@ fn bin_value(key: u32) -> f64 {
 }
 
 /// What a training needs to know first.
-pub(in crate::buckets) struct First<'a> {
+pub struct First<'a> {
     /// Which queries count as informative, by the grades and weights of their documents.
     pub informative: &'a dyn Fn(&[f64], &[f64]) -> bool,
     /// What to do about missing features.
     pub missing: Missing,
     /// Whether values are counted in bins.
     pub counts_bins: bool,
-    /// What is sampled, and at least how many documents.
-    pub sample: Option<(Unit, usize)>,
-    /// The seed of the sample.
-    pub seed: u64,
 }
 
 impl First<'_> {
@@ -384,11 +342,7 @@ impl First<'_> {
             }
         }
         let counts = if self.counts_bins { bin_counts(data) } else { Vec::new() };
-        let sample = match self.sample {
-            Some((unit, most)) => Sample::of(data, unit, most, self.seed)?,
-            None => Sample::default(),
-        };
-        Ok(BucketSums { numbers, counts, sample })
+        Ok(BucketSums { numbers, counts })
     }
 }
 
@@ -436,7 +390,7 @@ fn fill(data: &mut Dataset, fills: &[f64]) {
 }
 
 /// The answer of a bucket to [`VARIANCES`]: for each feature the sum of (x - center)^2.
-pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<BucketSums> {
+pub fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<BucketSums> {
     let dim = data.features.columns();
     if numbers.len() != 2 * dim {
         return Err(wrong_length());
@@ -452,5 +406,5 @@ pub(super) fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<BucketSums>
             *square += difference * difference;
         }
     }
-    Ok(BucketSums { numbers: squares, ..BucketSums::default() })
+    Ok(squares.into())
 }

@@ -6,7 +6,6 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::def::Inner;
-use super::map_options::MEDIAN_DOCUMENTS;
 use crate::base::{Control, Result, matrix_bytes, parallel};
 use crate::data::Matrix;
 use crate::math::lanes::BLOCKS;
@@ -14,6 +13,9 @@ use crate::math::{LANES, Registers, SimdTask, TILE, Tile, dispatch, median, simd
 
 // Typical distances of documents: the units of the parameters of kernels.
 
+/// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
+/// used.
+const MEDIAN_DOCUMENTS: usize = 2000;
 /// Rows summed at a time.
 const BLOCK: usize = 4096;
 

@@ -7,10 +7,6 @@ use crate::math::{Gram, cholesky};
 /// A negative part above this fraction of the largest diagonal is not rounding.
 const CLEARLY_NEGATIVE: f64 = 1e-6;
 
-/// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
-/// used.
-pub(super) const MEDIAN_DOCUMENTS: usize = 2000;
-
 /// Candidates for each pivot.
 const CANDIDATES_PER_LANDMARK: usize = 4;
 
@@ -35,11 +31,6 @@ impl MapOptions {
     /// Most documents or pairs from which pivots are chosen.
     pub(super) fn candidates(&self) -> usize {
         self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
-    }
-
-    /// Documents in a sample of more documents than memory holds: candidates for pivots, and no fewer than a median needs.
-    pub fn sampled(&self) -> usize {
-        self.candidates().max(MEDIAN_DOCUMENTS)
     }
 
     pub(super) fn limits(&self) -> Limits {

@@ -1,7 +1,9 @@
 //! What a method returns: the solution, its certificate, the record of steps, and when it stops.
 
+use serde::{Deserialize, Serialize};
+
 /// A point with the report of the run that found it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Solution {
     /// The best point.
     pub w: Vec<f64>,
@@ -10,7 +12,7 @@ pub struct Solution {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SolveReport {
     /// Why it stopped.
     pub stop: Stop,
@@ -40,18 +42,19 @@ impl SolveReport {
 }
 
 /// State after one iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Best objective so far.
     pub objective: f64,
     /// Best certified gap so far, absolute.
     pub gap: f64,
-    /// Seconds since the start. Nothing else in a report differs between runs.
+    /// Seconds since the start. Nothing else in a report differs between runs, so bytes leave it out.
+    #[serde(skip)]
     pub seconds: f64,
 }
 
 /// Why a run stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stop {
     /// The requested gap is certified.
     Converged,

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::ranking_call::{PARAMETERS, RankingCall};
 use super::train::{self, algorithm_and_source, stored_prior};
+use super::training;
 use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric, MetricOptions};
@@ -204,7 +205,7 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
         let (connection, options, values, limits) = (call.connection, &options, &call.values(3), &limits);
         let call = SourceCall { connection, source, options, values, limits };
         let (input, spec) = (search.input(), train::training_spec(search.input(), prior.as_ref()));
-        let SourceRows { data, read_report, .. } = train::read_judged(call, input, spec)?;
+        let SourceRows { data, read_report, .. } = training::read_judged(call, input, spec)?;
         let folds = search.folds(&data, read_report.split.as_deref(), options)?;
         Ok((SearchRows { data, folds, summaries: read_report.summaries }, read_report.memory))
     })?;

@@ -9,7 +9,7 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::train::most_bytes;
+use super::training::most_bytes;
 use crate::apply::export::{self, Format};
 use crate::apply::{ImportSpec, import as import_text};
 use crate::base::{Control, Error, Result};

@@ -31,6 +31,7 @@ mod report;
 mod score;
 mod tables;
 mod train;
+mod training;
 mod update;
 mod vector;
 

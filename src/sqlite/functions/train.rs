@@ -8,25 +8,25 @@
 //! * 5.9: A failed or interrupted training leaves the stored models unchanged.
 
 use rusqlite::Connection;
-use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 #[cfg(feature = "buckets")]
 use super::buckets;
+use super::training::{About, Trained, TrainingReport, most_bytes, read_judged, read_spec};
 use crate::base::{Error, Params, Reservation, Result, shorten};
 use crate::data::{Dataset, RowOrder};
-use crate::model::{LinearPrior, Model};
+use crate::model::LinearPrior;
 use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, State, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::SourceCall;
-use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, Judgments, ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, NamedVersion, NewVersion, Store, check_name, model};
-use crate::train::algorithm::{self, AlgorithmDef, Columns, Input};
+use crate::train::algorithm::{self, AlgorithmDef, Input};
 use crate::train::options::Use;
-use crate::train::protocol::{Encoded, Rows, Training, check_rows};
-use crate::train::report::{DataFacts, Finished, ReportLength, Summary, short_report};
+use crate::train::protocol::{Encoded, Rows, Training};
+use crate::train::report::{ReportLength, short_report};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &str = "algorithm, source [, options] [, value1, ...]";
@@ -81,85 +81,6 @@ impl Start {
     fn is_new(&self) -> bool {
         matches!(self, Self::New)
     }
-}
-
-/// What a training read and found.
-#[derive(Serialize)]
-pub(super) struct TrainingReport {
-    pub algorithm: &'static str,
-    pub source: String,
-    pub roles: Value,
-    /// What became of each column.
-    pub columns: Value,
-    pub settings: Value,
-    /// Counts of the rows of an update.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub added: Option<DataFacts>,
-    #[serde(flatten)]
-    pub summary: Summary,
-    #[serde(flatten)]
-    pub volatile: Map<String, Value>,
-    pub missing_filled: usize,
-    pub warnings: Vec<String>,
-    pub seconds: Seconds,
-    /// Left out of the report of `ltr_train`; the stored report has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_seconds: Option<Vec<f64>>,
-}
-
-/// A model, and the report of its training.
-pub(super) type Trained = (Encoded, TrainingReport);
-
-impl TrainingReport {
-    /// The report of a finished training and its model.
-    pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
-        let Finished { model, summary, volatile, missing_filled, warnings, columns, log_seconds, .. } =
-            finished;
-        let report = Self {
-            algorithm: about.algorithm.name,
-            source: about.source.to_owned(),
-            roles: about.roles,
-            columns,
-            settings: model.card.settings.clone(),
-            added: about.added,
-            summary,
-            volatile,
-            missing_filled,
-            warnings,
-            seconds: Seconds { reading: about.reading, all: 0.0 },
-            log_seconds: Some(log_seconds),
-        };
-        (model, report)
-    }
-
-    /// Encodes the model. The seconds of the report include this.
-    ///
-    /// # Errors
-    /// As [`Encoded::new`].
-    pub fn encode(mut self, connection: &Connection, model: Model, limits: &RunLimits) -> Result<Trained> {
-        let encoded = Encoded::new(model, most_bytes(connection), &limits.memory)?;
-        self.seconds.all = limits.seconds();
-        Ok((encoded, self))
-    }
-}
-
-/// What a call knows about its training.
-pub(super) struct About<'a> {
-    pub algorithm: &'static AlgorithmDef,
-    pub source: &'a str,
-    /// The columns of the roles; null for packs.
-    pub roles: Value,
-    /// Counts of the rows of an update.
-    pub added: Option<DataFacts>,
-    /// Seconds for reading.
-    pub reading: f64,
-}
-
-/// Seconds since the call began.
-#[derive(Serialize)]
-pub(super) struct Seconds {
-    pub reading: f64,
-    pub all: f64,
 }
 
 fn train(call: &ScalarCall<'_>) -> Result<Output> {
@@ -331,16 +252,6 @@ pub(super) fn stored_prior(
     Ok(Some(StoredPrior { name, version, function }))
 }
 
-/// Reads judged documents, at least one.
-///
-/// # Errors
-/// As [`read`]; no rows.
-pub(super) fn read_judged(call: SourceCall<'_>, input: Input<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
-    let mut rows = read(call, spec)?;
-    check_rows(&mut rows.data, input).map_err(|problem| call.source.error(problem))?;
-    Ok(rows)
-}
-
 /// The algorithm of the first argument, and the text of the source, the second one.
 ///
 /// # Errors
@@ -373,17 +284,6 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
 pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
     let known = prior.map(|prior| CategoryColumns::Known(&prior.function.categories));
     ReadSpec { categories: known.unwrap_or(CategoryColumns::Learned), ..read_spec(input, input.order) }
-}
-
-pub(super) fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
-    let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
-    let judgments = if input.columns == Columns::Pairs { Judgments::Count } else { judged.judgments };
-    ReadSpec { doc_weights: input.doc_weights, judgments, not_allowed: input.missing, ..judged }
-}
-
-/// Largest number of bytes of a value of the database.
-pub(super) fn most_bytes(connection: &Connection) -> u64 {
-    connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64)
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@
 
 use rusqlite::types::ValueRef;
 
-use super::train::{About, Keep, Start, StoredReport, Trained, TrainingReport, keep};
+use super::train::{Keep, Start, StoredReport, keep};
+use super::training::{About, Trained, TrainingReport};
 use crate::base::{Error, Params, Result};
 use crate::data::{ListConstraint, RowOrder};
 use crate::model::{Key, Model, Ranker};

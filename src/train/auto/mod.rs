@@ -17,20 +17,20 @@
 
 mod documents;
 mod effort;
-pub mod folds;
-pub mod prepared;
-pub mod refit;
+mod folds;
+mod prepared;
+mod refit;
 mod report;
 #[cfg(feature = "trees")]
 mod trees;
-pub mod trial;
+mod trial;
 
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
 use super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
+    AlgorithmDef, Columns, DocWeights, InBuckets, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
 };
 use super::grid;
 use super::single_feature::{self, Judge};
@@ -61,6 +61,10 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     reads: |option| OPTIONS.contains(&option),
     parse: |params| Ok(Box::new(AutoSpec::parse(params)?)),
     resume: None,
+    in_buckets: InBuckets::No(
+        "compares candidates on all rows, so it does not train in buckets; train it on rows on one machine, or train \"boosted_trees\" \
+         on packs, or \"rank_svm\", \"regression\" or another linear function in buckets",
+    ),
 };
 
 /// The options that `auto` reads.
@@ -68,14 +72,14 @@ const OPTIONS: &[&str] =
     &["effort", "scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
 
 /// Approximate number of documents on which kernels are tried. Functions are fitted on all.
-pub const MOST_TRIED: usize = 40_000;
+const MOST_TRIED: usize = 40_000;
 /// They, in messages about memory.
-pub const TRIED: &str = "the queries on which 'auto' tries candidates";
+const TRIED: &str = "the queries on which 'auto' tries candidates";
 /// Standard errors that make trees clearly worse than the third best kernel. One of their ensembles has the value of less
 /// than their mean.
 const TREES_CLEARLY: f64 = 3.0;
 /// Minimum number of judged queries: fewer cannot compare candidates.
-pub const FEWEST_QUERIES: usize = 10;
+const FEWEST_QUERIES: usize = 10;
 
 /// The choices of one training.
 #[derive(Debug, Clone)]
@@ -222,7 +226,7 @@ fn judged_queries(data: &Dataset) -> Vec<bool> {
 }
 
 /// Refuses too few judged queries.
-pub fn check_judged(judged: usize, queries: usize) -> Result<()> {
+fn check_judged(judged: usize, queries: usize) -> Result<()> {
     match judged {
         0 => Err(grid::nothing_to_learn(queries)),
         FEWEST_QUERIES.. => Ok(()),
@@ -235,37 +239,37 @@ pub fn check_judged(judged: usize, queries: usize) -> Result<()> {
 
 /// Numbers of queries of a training set.
 #[derive(Clone, Copy)]
-pub struct QueryCounts {
+struct QueryCounts {
     /// With documents of different relevance.
-    pub judged: usize,
+    judged: usize,
     /// In all.
-    pub all: usize,
+    all: usize,
 }
 
 /// The best few candidates.
-pub struct Found {
+struct Found {
     /// The trials of kernels, the best first.
-    pub chosen: Vec<Trial>,
+    chosen: Vec<Trial>,
     /// The trees, if they are among the best.
     trees: Vec<Fitted>,
     /// Whether the trees split query features.
     splits_queries: bool,
-    pub choice: Choice,
+    choice: Choice,
 }
 
 /// What trials tell.
-pub struct Choice {
+struct Choice {
     /// Lambda of the best kernel; none if there are only trees.
-    pub lambda: Option<f64>,
+    lambda: Option<f64>,
     /// Of the best candidate.
-    pub selection: Selection,
-    pub warnings: Vec<String>,
-    pub details: Map<String, Value>,
+    selection: Selection,
+    warnings: Vec<String>,
+    details: Map<String, Value>,
 }
 
 impl AutoSpec {
     /// Tries every kernel on these queries, and compares it with trees of all documents. `counts`: of the whole training set.
-    pub fn find(
+    fn find(
         &self,
         counts: QueryCounts,
         copies: &mut Copies<'_>,
@@ -362,12 +366,7 @@ fn is_better(spec: &AutoSpec, value: Option<f64>, other: Option<f64>) -> bool {
 
 impl Choice {
     /// The sum of fitted functions of documents with `width` features. Each comes with the seconds since training began.
-    pub fn trained(
-        self,
-        width: usize,
-        fitted: Vec<(Fitted, f64)>,
-        rule: Option<QueryFeatureRule>,
-    ) -> Trained {
+    fn trained(self, width: usize, fitted: Vec<(Fitted, f64)>, rule: Option<QueryFeatureRule>) -> Trained {
         let step = |(fitted, seconds): &(Fitted, f64)| LogStep {
             objective: fitted.objective,
             gap: 0.0,

@@ -189,11 +189,7 @@ pub fn block(
 
 /// Whether a query has documents of different relevance among those that have a weight.
 pub fn is_judged(data: &Dataset, query: usize) -> bool {
-    are_judged(data.labels(query), data.doc_weights(query))
-}
-
-/// The same by the grades and weights of the documents of a query.
-pub fn are_judged(grades: &[f64], weights: &[f64]) -> bool {
+    let (grades, weights) = (data.labels(query), data.doc_weights(query));
     let counts = |row: usize| weights.get(row).is_none_or(|weight| *weight > 0.0);
     let counted = grades.iter().enumerate().filter(|(row, _)| counts(*row));
     pair_count(&counted.map(|(_, grade)| *grade).collect::<Vec<f64>>()) > 0

@@ -25,12 +25,7 @@ pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: &mut Scaled, control: 
 }
 
 /// The sums of least squares of scaled documents.
-pub fn gram(
-    space: &Space,
-    single: Option<&SingleMap>,
-    data: &Arc<Dataset>,
-    control: &Control,
-) -> Result<Gram> {
+fn gram(space: &Space, single: Option<&SingleMap>, data: &Arc<Dataset>, control: &Control) -> Result<Gram> {
     if let Some(map) = single {
         let loss = |query: usize| Ok(query_loss(data, query));
         let queries = queries(data);
@@ -52,7 +47,7 @@ pub fn gram(
 }
 
 /// The function for these sums over documents of this weight in all.
-pub fn solved(gram: &Gram, lambda: f64, documents: f64, scaling: Scaling, space: &Space) -> Result<Fitted> {
+fn solved(gram: &Gram, lambda: f64, documents: f64, scaling: Scaling, space: &Space) -> Result<Fitted> {
     let ridge = lambda * documents;
     let w = gram
         .solve(0.5 * ridge, None)

@@ -8,7 +8,9 @@ mod settings;
 
 use serde_json::{Map, Value};
 
-use super::algorithm::{AlgorithmDef, Columns, DocWeights, Input, Trained, TrainingSet, TrainingSpec, scale};
+use super::algorithm::{
+    AlgorithmDef, Columns, DocWeights, InBuckets, Input, Trained, TrainingSet, TrainingSpec, scale,
+};
 use super::averaged::BOTH_SCALES;
 use super::{averaged, grid, single_feature};
 use crate::base::{Control, Error, Params, Result, parallel};
@@ -36,6 +38,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     reads: |option| OPTIONS.contains(&option),
     parse: |params| Ok(Box::new(TreesSpec::parse(params)?)),
     resume: None,
+    in_buckets: InBuckets::Passes,
 };
 
 /// The preset with the loss `lambda_rank`.
@@ -138,7 +141,7 @@ impl TreesSpec {
     ///
     /// # Errors
     /// A learning rate above 1; data to validate on that have no meaning.
-    fn parse(params: &Params) -> Result<Self> {
+    pub fn parse(params: &Params) -> Result<Self> {
         let trees = params.count("trees").map_or(TreeCount::Auto, TreeCount::Fixed);
         let learning_rate = params.number("learning_rate");
         if let Some(rate) = learning_rate.filter(|rate| *rate > 1.0) {

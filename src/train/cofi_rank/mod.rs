@@ -13,8 +13,8 @@ mod select_lambda;
 use serde_json::{Map, Value, json};
 
 use super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, entries,
-    refuse_query_weights,
+    AlgorithmDef, Columns, DocWeights, FoldUnit, InBuckets, Input, Trained, TrainingSet, TrainingSpec,
+    entries, refuse_query_weights,
 };
 use super::grid::{check_loss_parameters, check_pairs, loss_parameters, nothing_to_learn};
 use crate::base::{Control, Error, Params, Result, matrix_bytes, named};
@@ -52,6 +52,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
         }
     },
     resume: None,
+    in_buckets: InBuckets::No(
+        "learns from ids of users and items, so it does not train in buckets of queries; train it on rows",
+    ),
 };
 
 /// The options that `cofi_rank` reads.

@@ -5,7 +5,7 @@ use crate::data::ScalingKind;
 use crate::learn::fit::{Interaction, PenaltyKind, Prior};
 use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;
-use crate::train::algorithm::AlgorithmDef;
+use crate::train::algorithm::{AlgorithmDef, InBuckets};
 
 /// What the presets have in common.
 const PRESET: AlgorithmDef = AlgorithmDef {
@@ -17,6 +17,7 @@ const PRESET: AlgorithmDef = AlgorithmDef {
     reads: spec::reads,
     parse: |params| Ok(Box::new(GridSpec::parse(params)?)),
     resume: None,
+    in_buckets: InBuckets::Sums,
 };
 
 /// The defaults of a preset: smoothing, loss, penalty, prior and interaction. `scale` and `kernel` have the same defaults in

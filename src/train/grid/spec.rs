@@ -148,7 +148,7 @@ impl GridSpec {
     ///
     /// # Errors
     /// Choices that do not work together, or options without effect.
-    pub(super) fn parse(params: &Params) -> Result<Self> {
+    pub fn parse(params: &Params) -> Result<Self> {
         // 1. The loss, the space of functions and the penalty decide the other defaults.
         let loss_def = loss::find(params.text("loss").unwrap_or(loss::NAMES[0]))?;
         check_loss_parameters(loss_def, params, &[])?;

@@ -16,8 +16,8 @@ mod rounds;
 use serde_json::{Map, Value, json};
 
 use super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, Input, PreviousFit, Trained, TrainingSet, TrainingSpec, entries,
-    refuse_query_weights, scale,
+    AlgorithmDef, Columns, DocWeights, InBuckets, Input, PreviousFit, Trained, TrainingSet, TrainingSpec,
+    entries, refuse_query_weights, scale,
 };
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::loss::list::{Active, LabelTies};
@@ -41,6 +41,9 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     reads: |option| OPTIONS.contains(&option),
     parse: |params| Ok(Box::new(PerceptronSpec::parse(params)?)),
     resume: Some(resume),
+    in_buckets: InBuckets::No(
+        "reads the documents one query after the other, so it does not train in buckets; train it on rows",
+    ),
 };
 
 /// The options that `perceptron` reads.

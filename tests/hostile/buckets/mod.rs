@@ -28,14 +28,16 @@ const LONGEST: Duration = Duration::from_secs(5);
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 const REALS: [f64; 9] = [0.0, -1.0, 1e308, -1e308, 1e-320, f64::NAN, f64::INFINITY, 1e100, 4_294_967_296.0];
-/// Numbers of 7 bits a byte: 2^64 - 1, 2^63, 2^32, 2^28, 2^16, and one that is too long.
-const COUNTS: [&[u8]; 6] = [
-    &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
-    &[128, 128, 128, 128, 128, 128, 128, 128, 128, 1],
-    &[128, 128, 128, 128, 16],
-    &[128, 128, 128, 128, 1],
-    &[128, 128, 4],
-    &[255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
+/// Whole numbers as bincode writes them: 2^64 - 1, 2^63, 2^32 - 1, 2^28, 2^16, 251 in more bytes than it needs, and one that is
+/// too long.
+const COUNTS: [&[u8]; 7] = [
+    &[253, 255, 255, 255, 255, 255, 255, 255, 255],
+    &[253, 0, 0, 0, 0, 0, 0, 0, 128],
+    &[252, 255, 255, 255, 255],
+    &[252, 0, 0, 0, 16],
+    &[252, 0, 0, 1, 0],
+    &[251, 251, 0],
+    &[254, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255],
 ];
 
 /// A changed BLOB with a right checksum. `other`: a BLOB to take parts of.

@@ -23,7 +23,6 @@ const TRAININGS: &[(&str, &str)] = &[
     ("rank_svm", r#"{"buckets": 4, "scale": "standard", "missing": "mean", "lambda": [0.1, 0.01]}"#),
     ("list_net", r#"{"buckets": 4, "scale": "none", "missing": "zero", "lambda": [0.1, 0.01]}"#),
     ("cs_list_mle", r#"{"buckets": 4, "scale": "quantile", "missing": "zero", "lambda": 0.1}"#),
-    ("auto", r#"{"buckets": 4, "kernel": "linear", "missing": "mean", "effort": 1}"#),
 ];
 
 const JUDGED: &str = "CREATE TABLE judged AS
@@ -110,7 +109,7 @@ pub fn rounds(connection: &Connection) -> Vec<Round> {
 
 /// The BLOB of a kind with this body.
 pub fn sealed(kind: &[u8], body: &[u8]) -> Vec<u8> {
-    let numbers = [1, body.len() as u64, xxh3_64(body)].map(u64::to_le_bytes).concat();
+    let numbers = [2, body.len() as u64, xxh3_64(body)].map(u64::to_le_bytes).concat();
     [kind, &numbers, body].concat()
 }
 

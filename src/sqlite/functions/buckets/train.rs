@@ -3,17 +3,17 @@
 use rusqlite::{Row, Rows};
 use serde_json::Value;
 
-use super::{blob, columns, named, refuse_search, whole};
+use super::arguments::{blob, columns, named, one_setting, whole};
 use crate::base::{Control, Error, Memory, Params, Reservation, Result, cores, parallel};
 use crate::buckets::rounds::{Columns, State};
-use crate::buckets::{Answer, in_process, in_rounds, pack};
+use crate::buckets::{self, Answer, pack};
 use crate::data::{RowOrder, check_buckets, position_names};
-use crate::sqlite::functions::train::{About, Trained, TrainingReport, read_judged, read_spec};
+use crate::sqlite::functions::training::{About, Trained, TrainingReport, read_judged, read_spec};
 use crate::sqlite::glue::{retry_busy, within_time};
 use crate::sqlite::source::read_spec::{SourceCall, bind};
 use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows};
-use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
-use crate::train::protocol::{self, Signs, Training};
+use crate::train::algorithm::AlgorithmDef;
+use crate::train::protocol::{Rows as JudgedRows, Training};
 use crate::train::report::Finished;
 
 /// What to do about packs that take too much memory.
@@ -35,27 +35,20 @@ pub fn train(call: SourceCall<'_>, training: &Training, text: &str) -> Result<Op
         columns.len() == 2 && (is(0, "bucket") && is(1, "rows") || is(0, "rows") && is(1, "bucket"));
     let buckets = options.count("buckets").map(|count| check_buckets("option 'buckets'", count as u64));
     let buckets = buckets.transpose()?;
-    let spec = || {
-        refuse_search(algorithm, options)?;
-        let spec = algorithm.spec(options)?;
-        if in_process(&*spec)?.is_none() {
-            in_rounds(&*spec).map(drop)?;
-        }
-        Ok(spec)
-    };
-    let trained = match (has_packs, buckets) {
-        (true, _) => {
-            spec()?;
+    if !has_packs && buckets.is_none() {
+        return Ok(None);
+    }
+    one_setting(training)?;
+    buckets::training(algorithm, options)?;
+    let TrainedOnSource { finished, roles, reading } = match buckets {
+        Some(buckets) if !has_packs => train_rows(call, training, buckets)?,
+        _ => {
             let columns = if is(0, "bucket") { [0, 1] } else { [1, 0] };
             let threads = options.count("threads").unwrap_or_else(cores);
-            let packs = Packs { call, columns, threads };
-            let finished = packs.train(algorithm, buckets)?;
+            let finished = Packs { call, columns, threads }.train(algorithm, buckets)?;
             TrainedOnSource { finished, roles: Value::Null, reading: 0.0 }
         }
-        (false, Some(buckets)) => train_rows(call, algorithm, &*spec()?, buckets)?,
-        (false, None) => return Ok(None),
     };
-    let TrainedOnSource { finished, roles, reading } = trained;
     let about = About { algorithm, source: text, roles, added: None, reading };
     let (model, mut report) = TrainingReport::new(finished, about);
     report.log_seconds = None; // They cover one replay only.
@@ -72,13 +65,9 @@ struct TrainedOnSource {
 }
 
 /// Trains on rows that fit into memory: they are packed first.
-fn train_rows(
-    call: SourceCall<'_>,
-    algorithm: &'static AlgorithmDef,
-    spec: &dyn TrainingSpec,
-    buckets: u32,
-) -> Result<TrainedOnSource> {
+fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result<TrainedOnSource> {
     let SourceCall { options, limits, .. } = call;
+    let (algorithm, spec) = (training.algorithm, one_setting(training)?);
     let read_spec = ReadSpec {
         keep_missing: true,
         categories: CategoryColumns::Refused,
@@ -86,36 +75,35 @@ fn train_rows(
     };
     let SourceRows { data, roles, read_report } = read_judged(call, spec.input(), read_spec)?;
     let reading = limits.seconds();
-    let (names, advice) = (data.names.clone(), roles.advice(options));
+    let advice = roles.advice(options);
     let column_report = roles.column_report(&data, &read_report, advice);
-    let (ignored, settings) = (read_report.ignored.clone(), spec.settings()?);
+    let ignored = read_report.ignored.clone();
     let of_rows = roles.training_columns(&ignored);
-    let rows = protocol::Rows { data, read_report, validation: None, roles: of_rows, advice, column_report };
-    let signs = limits.run(|control| Signs::of(&rows, &settings, control))?;
-    let protocol::Rows { data, read_report: _read_report, roles: of_rows, column_report, .. } = rows;
-    let names = if names == position_names(names.len()) { Vec::new() } else { names };
-    let columns = Columns { names, roles: named(of_rows) };
-    let what = format_args!("packing {} documents", data.n_docs());
-    let _packs =
-        limits.memory.reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
-    let of_rounds = of_training(options);
-    let train = |control: &Control| {
-        let packs = pack::split(&data, buckets);
+    let rows = JudgedRows { data, read_report, validation: None, roles: of_rows, advice, column_report };
+    let train = |rows: JudgedRows<'_>, control: &Control| {
+        let JudgedRows { data, read_report: _read_report, roles, .. } = rows;
+        let names =
+            if data.names == position_names(data.names.len()) { Vec::new() } else { data.names.clone() };
+        let columns = Columns { names, roles: named(roles) };
+        let what = format_args!("packing {} documents", data.n_docs());
+        let _packs =
+            control.reserve(data.bytes(), what, "pack the rows with ltr_pack and train on the packs")?;
+        let packs = pack::split(&data, buckets)?;
         drop(data);
-        let mut state = State::of(algorithm, &of_rounds, buckets, columns)?.in_process(control)?;
+        let mut state = State::of(algorithm, &of_training(options), buckets, columns)?.begun(control)?;
         while !state.is_done() {
-            let answers = |packs: &[(u32, Vec<u8>)]| answers(&state, packs, control);
             let mut merged = Merged::new(control.memory());
             for packs in packs.chunks(parallel::threads().max(1)) {
-                merged.add(answers(packs)?)?;
+                merged.add(answers(&state, packs, control)?)?;
             }
             state.step(merged.finish()?, control)?;
         }
         state.finish(control)
     };
-    let mut finished = limits.run(train)?;
-    finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
-    column_report.add_to(&mut finished, algorithm, options, advice);
+    let settings = spec.settings()?;
+    let finished = limits.run(|control| {
+        rows.explained(&settings, (algorithm, options), control, |rows| train(rows, control))
+    })?;
     let roles = roles.report(&ignored, &finished.model.card.categories);
     Ok(TrainedOnSource { finished, roles, reading })
 }
@@ -180,7 +168,7 @@ impl Packs<'_> {
         let (columns, options) = (columns(self.call.options)?, of_training(self.call.options));
         let buckets = buckets.map_or_else(|| self.read(|rows| self.least_buckets(rows)), Ok)?;
         let state = State::of(algorithm, &options, buckets, columns)?;
-        let mut state = self.call.limits.run(|control| state.in_process(control))?;
+        let mut state = self.call.limits.run(|control| state.begun(control))?;
         while !state.is_done() {
             let answer = self.read(|rows| self.pass(rows, &state))?;
             self.call.limits.run(|control| state.step(answer, control))?;

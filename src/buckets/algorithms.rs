@@ -1,0 +1,29 @@
+//! The trainings in buckets of the algorithms.
+
+use super::grid;
+use super::training::BucketTraining;
+#[cfg(feature = "trees")]
+use super::trees::PackTrees;
+use crate::base::{Error, Params, Result};
+use crate::train::algorithm::{AlgorithmDef, InBuckets};
+#[cfg(feature = "trees")]
+use crate::train::boosted_trees::TreesSpec;
+use crate::train::grid::GridSpec;
+
+/// The training of an algorithm in buckets.
+///
+/// # Errors
+/// Options that do not fit each other; [`Error::Unsupported`] with the reason why it does not train in buckets.
+pub fn training(algorithm: &AlgorithmDef, options: &Params) -> Result<Box<dyn BucketTraining>> {
+    let params = algorithm.params(options)?;
+    match algorithm.in_buckets {
+        InBuckets::Sums => {
+            let spec = GridSpec::parse(&params)?;
+            grid::check(&spec, &params)?;
+            Ok(Box::new(spec))
+        }
+        #[cfg(feature = "trees")]
+        InBuckets::Passes => Ok(Box::new(PackTrees::new(TreesSpec::parse(&params)?)?)),
+        InBuckets::No(problem) => Err(Error::Unsupported(format!("'{}' {problem}", algorithm.name))),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a training in buckets does in each round.
+
+use super::replay::Replay;
+use super::sums::BucketSums;
+use crate::base::{Control, Result};
+use crate::data::Dataset;
+use crate::train::algorithm::{Trained, TrainingSpec};
+use crate::train::report::DataFacts;
+
+/// A training that asks buckets for sums, round by round.
+pub trait BucketTraining: Send + Sync {
+    /// The same training on rows.
+    fn spec(&self) -> &dyn TrainingSpec;
+
+    /// Refuses rounds on several machines, for a training that keeps what it learns of its buckets in memory.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](crate::base::Error::Unsupported) with what to do instead.
+    fn check_rounds(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Runs the training over the recorded answers. The result, or `None` if there are questions.
+    ///
+    /// # Errors
+    /// Data that it cannot learn from, a limit, an interruption.
+    fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<Outcome>>;
+
+    /// The answers of a bucket to the questions of the round. Missing features are NaN.
+    ///
+    /// # Errors
+    /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interruption.
+    fn answer(
+        &self,
+        replay: &Replay,
+        bucket: u32,
+        data: Dataset,
+        control: &Control,
+    ) -> Result<Vec<BucketSums>>;
+}
+
+/// The result of a training in buckets.
+pub struct Outcome {
+    /// The result of the fits.
+    pub trained: Trained,
+    /// Counts of all rows.
+    pub facts: DataFacts,
+    /// Mean of each feature over the rows that have it.
+    pub means: Vec<f64>,
+    /// Number of missing features that were replaced.
+    pub missing_filled: usize,
+}

@@ -1,0 +1,117 @@
+//! What trainings on rows and on packs share: reading judged rows, the report and the bytes of the model.
+
+use rusqlite::Connection;
+use rusqlite::limits::Limit;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::base::Result;
+use crate::data::RowOrder;
+use crate::model::Model;
+use crate::sqlite::glue::RunLimits;
+use crate::sqlite::source::read_spec::SourceCall;
+use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
+use crate::train::algorithm::{AlgorithmDef, Columns, Input};
+use crate::train::protocol::{Encoded, check_rows};
+use crate::train::report::{DataFacts, Finished, Summary};
+
+/// What a training read and found.
+#[derive(Serialize)]
+pub struct TrainingReport {
+    pub algorithm: &'static str,
+    pub source: String,
+    pub roles: Value,
+    /// What became of each column.
+    pub columns: Value,
+    pub settings: Value,
+    /// Counts of the rows of an update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<DataFacts>,
+    #[serde(flatten)]
+    pub summary: Summary,
+    #[serde(flatten)]
+    pub volatile: Map<String, Value>,
+    pub missing_filled: usize,
+    pub warnings: Vec<String>,
+    pub seconds: Seconds,
+    /// Left out of the report of `ltr_train`; the stored report has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_seconds: Option<Vec<f64>>,
+}
+
+/// A model, and the report of its training.
+pub type Trained = (Encoded, TrainingReport);
+
+impl TrainingReport {
+    /// The report of a finished training and its model.
+    pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
+        let Finished { model, summary, volatile, missing_filled, warnings, columns, log_seconds, .. } =
+            finished;
+        let report = Self {
+            algorithm: about.algorithm.name,
+            source: about.source.to_owned(),
+            roles: about.roles,
+            columns,
+            settings: model.card.settings.clone(),
+            added: about.added,
+            summary,
+            volatile,
+            missing_filled,
+            warnings,
+            seconds: Seconds { reading: about.reading, all: 0.0 },
+            log_seconds: Some(log_seconds),
+        };
+        (model, report)
+    }
+
+    /// Encodes the model. The seconds of the report include this.
+    ///
+    /// # Errors
+    /// As [`Encoded::new`].
+    pub fn encode(mut self, connection: &Connection, model: Model, limits: &RunLimits) -> Result<Trained> {
+        let encoded = Encoded::new(model, most_bytes(connection), &limits.memory)?;
+        self.seconds.all = limits.seconds();
+        Ok((encoded, self))
+    }
+}
+
+/// What a call knows about its training.
+pub struct About<'a> {
+    pub algorithm: &'static AlgorithmDef,
+    pub source: &'a str,
+    /// The columns of the roles; null for packs.
+    pub roles: Value,
+    /// Counts of the rows of an update.
+    pub added: Option<DataFacts>,
+    /// Seconds for reading.
+    pub reading: f64,
+}
+
+/// Seconds since the call began.
+#[derive(Serialize)]
+pub struct Seconds {
+    pub reading: f64,
+    pub all: f64,
+}
+
+/// Reads judged documents, at least one.
+///
+/// # Errors
+/// As [`read`]; no rows.
+pub fn read_judged(call: SourceCall<'_>, input: Input<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
+    let mut rows = read(call, spec)?;
+    check_rows(&mut rows.data, input).map_err(|problem| call.source.error(problem))?;
+    Ok(rows)
+}
+
+/// How the rows of a training are read.
+pub fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
+    let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
+    let judgments = if input.columns == Columns::Pairs { Judgments::Count } else { judged.judgments };
+    ReadSpec { doc_weights: input.doc_weights, judgments, not_allowed: input.missing, ..judged }
+}
+
+/// Largest number of bytes of a value of the database.
+pub fn most_bytes(connection: &Connection) -> u64 {
+    connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64)
+}
