@@ -82,16 +82,17 @@ fn config() -> impl Config {
 /// A JSON object as text: bincode stores no values of unknown types.
 pub(super) mod json_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use serde_json::{Map, Value};
+    use serde_json::Value;
+
+    use crate::base::Strict;
 
     pub fn serialize<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&value.to_string())
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
-        let object: Map<String, Value> =
-            serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)?;
-        Ok(Value::Object(object))
+        let Strict(value) = serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)?;
+        if value.is_object() { Ok(value) } else { Err(D::Error::custom("expected an object")) }
     }
 }
 
