@@ -419,7 +419,8 @@ fn amplified() -> Vec<(&'static str, Vec<u8>)> {
         connection.query_row(sql, [], |row| row.get(0)).expect("its bytes")
     };
     connection.execute_batch(&format!("CREATE TABLE src AS {}", judged(40, 20, 5))).expect("rows");
-    let sql = "SELECT ltr_fit('boosted_trees', 'src', '{\"trees\": 600, \"depth\": 8, \"learning_rate\": 0.01}')";
+    let sql =
+        "SELECT ltr_fit('boosted_trees', 'src', '{\"trees\": 600, \"depth\": 8, \"learning_rate\": 0.01}')";
     vec![
         ("a long name", import(lightgbm(&"n".repeat(20_000), 1, 2000, 0))),
         ("a shared set", import(lightgbm("n", 1, 500, 1000))),
@@ -457,7 +458,11 @@ fn exports_stay_within_the_memory_of_the_process_or_refuse() {
             for limit in [20_000_000_u32, 200_000_000] {
                 let binary = std::env::current_exe().expect("this program");
                 let output = Command::new(binary)
-                    .args(["exports_stay_within_the_memory_of_the_process_or_refuse", "--exact", "--nocapture"])
+                    .args([
+                        "exports_stay_within_the_memory_of_the_process_or_refuse",
+                        "--exact",
+                        "--nocapture",
+                    ])
                     .env(EXPORT, format!("{format} {}", file.display()))
                     .env("SQLITE_LTR_MAX_MEMORY", limit.to_string())
                     .output()
@@ -466,14 +471,22 @@ fn exports_stay_within_the_memory_of_the_process_or_refuse() {
                 let line = text.lines().find_map(|line| line.strip_prefix("MEASURED "));
                 let (peak, outcome) = line.and_then(|line| line.split_once(' ')).expect("a measurement");
                 let peak: f64 = peak.parse().expect("a number");
-                let line =
-                    format!("{name:16} {} bytes as {format}, {limit}: {:.1} MB, {outcome}", model.len(), peak / MB);
+                let line = format!(
+                    "{name:16} {} bytes as {format}, {limit}: {:.1} MB, {outcome}",
+                    model.len(),
+                    peak / MB
+                );
                 println!("{line}");
-                let (refused, bytes) = (outcome.contains("max_memory") || outcome.contains("has no form"), outcome);
+                let (refused, bytes) =
+                    (outcome.contains("max_memory") || outcome.contains("has no form"), outcome);
                 let bytes: Option<usize> = bytes.strip_suffix(" bytes").and_then(|bytes| bytes.parse().ok());
                 done += usize::from(bytes.is_some());
-                let is_long = !["json", "sql"].contains(&format) && bytes.is_some_and(|bytes| bytes > 100 * model.len());
-                if peak > FACTOR * f64::from(limit) + UNCOUNTED_MB * MB || is_long || !(refused || bytes.is_some()) {
+                let is_long = !["json", "sql"].contains(&format)
+                    && bytes.is_some_and(|bytes| bytes > 100 * model.len());
+                if peak > FACTOR * f64::from(limit) + UNCOUNTED_MB * MB
+                    || is_long
+                    || !(refused || bytes.is_some())
+                {
                     problems.push(line);
                 }
             }

@@ -140,7 +140,8 @@ fn every_other_function_stops_at_every_check() {
         );
         rows(&connection, &train).unwrap();
     }
-    rows(&connection, "SELECT ltr_train('boosted_trees', 'j', '{\"trees\": 3, \"name\": \"trees\"}')").unwrap();
+    rows(&connection, "SELECT ltr_train('boosted_trees', 'j', '{\"trees\": 3, \"name\": \"trees\"}')")
+        .unwrap();
     let imported = include_str!("../../tests/data/imported/lightgbm.txt");
     let _: String = connection
         .query_row("SELECT ltr_import(?1, '{\"name\": \"imported\"}')", [imported], |row| row.get(0))

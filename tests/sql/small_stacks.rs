@@ -12,8 +12,8 @@ fn on_small_stack(work: impl FnOnce(&Connection) + Send + 'static) {
     std::thread::Builder::new().stack_size(128 * 1024).spawn(call).unwrap().join().unwrap();
 }
 
-/// A text of LightGBM: a path of splits of different features, with training weights.
-fn path(levels: usize) -> String {
+/// A text of LightGBM: a path of splits of this many features, with training weights.
+fn path(levels: usize, features: usize) -> String {
     let list = |number: &dyn Fn(usize) -> String, count: usize| {
         (0..count).map(number).collect::<Vec<String>>().join(" ")
     };
@@ -22,10 +22,10 @@ fn path(levels: usize) -> String {
         "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx={}\nobjective=regression\nfeature_names={}\n\
          feature_infos=\n\nTree=0\nnum_leaves={}\nnum_cat=0\nsplit_feature={}\nthreshold={}\ndecision_type={}\nleft_child={}\n\
          right_child={}\nleaf_value={}\nleaf_count={}\ninternal_count={}\n\nend of trees\n",
-        levels - 1,
-        list(&|feature| format!("f{feature}"), levels),
+        features - 1,
+        list(&|feature| format!("f{feature}"), features),
         levels + 1,
-        list(&|split| split.to_string(), levels),
+        list(&|split| (split % features).to_string(), levels),
         list(&|_| "0.5".to_owned(), levels),
         list(&|_| "10".to_owned(), levels),
         list(&|split| last(split).to_string(), levels),
@@ -40,20 +40,28 @@ fn path(levels: usize) -> String {
 fn the_deepest_trees_are_read_ranked_explained_and_written() {
     on_small_stack(|connection| {
         let import = "SELECT ltr_import(?1, '{\"name\": \"deep\"}')";
-        let error = connection.query_row(import, [path(DEEPEST + 1)], |_| Ok(())).unwrap_err().to_string();
+        let error =
+            connection.query_row(import, [path(DEEPEST + 1, 30)], |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains("512 levels"), "{error}");
-        let _: String = value(connection, import, [path(DEEPEST)]);
+        // Exact contributions of that many different features do not exist in 64-bit floats.
+        let _: String = value(connection, import, [path(DEEPEST, DEEPEST)]);
         let zeros = format!("[{}]", vec!["0"; DEEPEST].join(","));
+        let explain = "SELECT count(*) FROM ltr_explain('deep', ?1)";
+        let error = connection.query_row(explain, [zeros], |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("so many different features"), "{error}");
+        let _: String = value(connection, import, [path(DEEPEST, 30)]);
+        let zeros = format!("[{}]", ["0"; 30].join(","));
         let score: f64 = value(connection, "SELECT ltr_score('deep', ?1)", [&zeros]);
         let sum: f64 = value(connection, "SELECT sum(contribution) FROM ltr_explain('deep', ?1)", [&zeros]);
         assert!((score - sum).abs() < 1e-6, "{score}, {sum}");
-        let columns: String = (0..DEEPEST).map(|feature| format!(", 0 AS f{feature}")).collect();
-        let source =
-            format!("SELECT 1 AS query_id, value AS doc_id, 1 AS relevance{columns} FROM json_each('[1, 2]')");
+        let columns: String = (0..30).map(|feature| format!(", 0 AS f{feature}")).collect();
+        let source = format!(
+            "SELECT 1 AS query_id, value AS doc_id, 1 AS relevance{columns} FROM json_each('[1, 2]')"
+        );
         for (sql, rows) in [
             ("SELECT count(*) FROM ltr_rank('deep', ?1)", 2),
-            ("SELECT count(*) FROM ltr_explain('deep', ?1, 1, 1)", DEEPEST as i64 + 1),
-            ("SELECT count(*) FROM ltr_importance('deep', ?1)", DEEPEST as i64),
+            ("SELECT count(*) FROM ltr_explain('deep', ?1, 1, 1)", 31),
+            ("SELECT count(*) FROM ltr_importance('deep', ?1)", 30),
         ] {
             assert_eq!(value::<i64>(connection, sql, [&source]), rows, "{sql}");
         }

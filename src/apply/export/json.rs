@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Term;
 use super::text::Text;
 use crate::base::param::list;
-use crate::base::{Error, Memory, Result, Strict, checkpoint, json_problem, shorten};
+use crate::base::{Error, Memory, Result, Strict, bytes_of, checkpoint, json_problem, shorten};
 use crate::data::{Categories, Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
@@ -23,6 +23,9 @@ const VERSION: u32 = 1;
 
 /// Name of the argument in errors.
 const ARGUMENT: &str = "argument 'text'";
+
+/// What to do about a model that is too large.
+const WAY_OUT: &str = "copy its row of ltr_models";
 
 /// Longest text that is read (bytes). There are checkpoints between its numbers, but none within a name.
 const LONGEST: usize = 32_000_000;
@@ -147,6 +150,14 @@ struct ScalingText {
 /// A text that [`read`] would refuse as too long; too much memory.
 pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result<String> {
     let card = &model.card;
+    let numbers = |term: &Term<'_>| match term.space.weights_of() {
+        WeightsOf::Documents(basis) => basis.points.len() * (basis.points.dim + 4),
+        WeightsOf::Leaves(forest) => term.weights.len() + 3 * forest.splits().count(),
+        WeightsOf::Features | WeightsOf::Pairs => term.weights.len(),
+    };
+    let nodes = model.ranker.as_general_trees().map_or(0, |trees| trees.forest.nodes());
+    let copied = bytes_of::<f64>(terms.iter().map(numbers).sum()) + bytes_of::<[f64; 16]>(nodes);
+    let _copy = memory.reserve(copied, "a copy of the model", WAY_OUT)?;
     let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let function = model.ranker.global_function();
     let document = Document {
@@ -168,7 +179,7 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result
         log: card.log.clone(),
         fingerprint: model.fingerprint.clone(),
     };
-    let mut text = Text::new(memory, LONGEST, "copy its row of ltr_models");
+    let mut text = Text::new(memory, LONGEST, WAY_OUT);
     text.push_json(&document)?;
     text.finish()
 }

@@ -118,8 +118,10 @@ fn text(model: &Model, parts: &Parts<'_>, name: &str, format: Format, memory: &M
                     trees::text(&trees::of_terms(model, terms, memory)?, name, format, memory)
                 }
                 _ => {
-                    let names: usize = model.card.features.iter().map(|name| 4 * name.len() + LINEAR_BYTES).sum();
-                    let _values = memory.reserve(names as u64, "the weights as JSON", "export fewer features")?;
+                    let names: usize =
+                        model.card.features.iter().map(|name| 4 * name.len() + LINEAR_BYTES).sum();
+                    let _values =
+                        memory.reserve(names as u64, "the weights as JSON", "export fewer features")?;
                     let make = if format == Format::Solr { solr } else { elasticsearch };
                     let mut text = Text::new(memory, usize::MAX, "export fewer features");
                     text.push_json(&make(model, &terms[0], name))?;

@@ -5,9 +5,9 @@
 use std::fmt::Arguments;
 use std::ops::Range;
 
+use super::Term;
 use super::sql_columns::{Columns, Feature};
 use super::text::Text;
-use super::Term;
 use crate::base::{Memory, Result, shorten};
 use crate::data::{Missing, QuantileLine, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};

@@ -77,7 +77,7 @@ impl<'a> Columns<'a> {
         Self {
             features,
             missing: card.missing,
-            window: format!("OVER (PARTITION BY {})", Name(query)),
+            window: format!("OVER (PARTITION BY {})", name(query)),
             pieces,
             vector: card.columns.features.as_deref().map(|vector| (vector, card.numbers())),
             categories: card.categories.iter().collect(),
@@ -87,7 +87,8 @@ impl<'a> Columns<'a> {
     /// Moves the means of categories into columns of a subquery, and returns them with their names. Splits of trees repeat a
     /// mean often.
     pub(super) fn name_means(&mut self) -> Vec<(Feature<'a>, String)> {
-        let is_mean = |feature: &&mut Feature<'_>| matches!(feature, Feature::Category(_, CategoryFeature::Mean));
+        let is_mean =
+            |feature: &&mut Feature<'_>| matches!(feature, Feature::Category(_, CategoryFeature::Mean));
         let named = |(number, feature): (usize, &mut Feature<'a>)| {
             let name = format!("`{}{number}`", self.pieces);
             (std::mem::replace(feature, Feature::Named(name.clone())), name)
@@ -123,18 +124,21 @@ impl Display for Check<'_> {
             Self::Number(x, may_be_missing) => {
                 // A comparison with a number makes text a number only if all of it is one, up to a zero byte. A cast takes the
                 // start of a text, too. An infinity less itself is NULL.
-                let is_number = format_args!("{x} IS CAST({x} AS NUMERIC) AND {x} - {x} IS 0 AND NOT instr({x}, char(0))");
-                if *may_be_missing { write!(to, "({x} IS NULL OR {is_number})") } else { write!(to, "{is_number}") }
+                let null = if *may_be_missing { format!("{x} IS NULL OR ") } else { String::new() };
+                write!(
+                    to,
+                    "({null}{x} IS CAST({x} AS NUMERIC) AND {x} - {x} IS 0 AND NOT instr({x}, char(0)))"
+                )
             }
-            Self::Vector(name, length) => {
-                let x = Name(name);
+            Self::Vector(column, length) => {
+                let x = name(column);
                 write!(
                     to,
                     "typeof({x}) IS 'text' AND json_valid({x}) AND json_array_length({x}) IS {length} \
                      AND instr({x}, 'true') + instr({x}, 'false') IS 0"
                 )
             }
-            Self::Category(name) => write!(to, "typeof({}) IS NOT 'blob'", Name(name)),
+            Self::Category(column) => write!(to, "typeof({}) IS NOT 'blob'", name(column)),
         }
     }
 }
@@ -142,8 +146,8 @@ impl Display for Check<'_> {
 impl Display for Cell<'_> {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Column(name) => Name(name).fmt(to),
-            Self::Element(name, index) => write!(to, "json_extract({}, '$[{index}]')", Name(name)),
+            Self::Column(column) => name(column).fmt(to),
+            Self::Element(column, index) => write!(to, "json_extract({}, '$[{index}]')", name(column)),
         }
     }
 }
@@ -162,7 +166,7 @@ impl Display for Feature<'_> {
 
 /// A feature of a category. Comparisons are 1 or 0.
 fn of_category(category: &Category, feature: CategoryFeature<'_>, to: &mut Formatter<'_>) -> fmt::Result {
-    let column = Name(&category.name);
+    let column = name(&category.name);
     match feature {
         CategoryFeature::Value(value) => Is(category, value).fmt(to),
         CategoryFeature::Null => write!(to, "({column} IS NULL)"),
@@ -170,7 +174,7 @@ fn of_category(category: &Category, feature: CategoryFeature<'_>, to: &mut Forma
             let is_text = |value: &&String| value.parse::<f64>().is_err();
             write!(to, "({column} IS NOT NULL AND CAST({column} AS TEXT) COLLATE BINARY NOT IN (")?;
             for (at, value) in category.values.iter().filter(is_text).enumerate() {
-                write!(to, "{}{}", if at == 0 { "" } else { ", " }, Literal(value))?;
+                write!(to, "{}{}", if at == 0 { "" } else { ", " }, Quoted(value, "'"))?;
             }
             to.write_str(")")?;
             for value in category.values.iter().filter(|value| !is_text(value)) {
@@ -194,8 +198,8 @@ struct Is<'a>(&'a Category, &'a str);
 
 impl Display for Is<'_> {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        let (column, value) = (Name(&self.0.name), Literal(self.1));
-        let text = format_args!("CAST({column} AS TEXT) COLLATE BINARY IS {value}").to_string();
+        let (column, value) = (name(&self.0.name), Quoted(self.1, "'"));
+        let text = format!("CAST({column} AS TEXT) COLLATE BINARY IS {value}");
         let Ok(number) = self.1.parse::<f64>() else { return write!(to, "({text})") };
         // A number that is stored as REAL has another text: 5.0 for the value 5.
         if number.is_finite() && CategoryValue::Real(number).text().as_deref() == Some(self.1) {
@@ -206,33 +210,22 @@ impl Display for Is<'_> {
     }
 }
 
+/// A text between quotes.
+struct Quoted<'a>(&'a str, &'static str);
+
 /// A name as SQL writes it.
-struct Name<'a>(&'a str);
-
-/// A text as SQL writes it.
-struct Literal<'a>(&'a str);
-
-impl Display for Name<'_> {
-    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        quoted(self.0, "`", to)
-    }
+fn name(name: &str) -> Quoted<'_> {
+    Quoted(name, "`")
 }
 
-impl Display for Literal<'_> {
+impl Display for Quoted<'_> {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        quoted(self.0, "'", to)
-    }
-}
-
-/// A text between quotes, with its own quotes doubled.
-fn quoted(text: &str, quote: &str, to: &mut Formatter<'_>) -> fmt::Result {
-    to.write_str(quote)?;
-    for (at, part) in text.split(quote).enumerate() {
-        if at > 0 {
-            to.write_str(quote)?;
-            to.write_str(quote)?;
+        let Self(text, quote) = self;
+        to.write_str(quote)?;
+        for (at, part) in text.split(quote).enumerate() {
+            // Quotes within the text are doubled.
+            write!(to, "{}{part}", if at == 0 { String::new() } else { quote.repeat(2) })?;
         }
-        to.write_str(part)?;
+        to.write_str(quote)
     }
-    to.write_str(quote)
 }

@@ -53,7 +53,8 @@ impl Text {
 
     /// The text.
     pub(super) fn finish(self) -> Result<String> {
-        String::from_utf8(self.bytes).map_err(|problem| Error::Internal(format!("a text of a model: {problem}")))
+        String::from_utf8(self.bytes)
+            .map_err(|problem| Error::Internal(format!("a text of a model: {problem}")))
     }
 
     fn reason(&mut self, problem: &dyn fmt::Display) -> Error {

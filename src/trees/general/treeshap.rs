@@ -11,6 +11,9 @@ use crate::base::{Error, Result, Ticks, checkpoint};
 /// Nanoseconds or so that a step of a path takes, for [`Ticks`].
 const STEP_COST: usize = 4;
 
+/// Largest difference between the contributions and the score, as a part of the largest values of the leaves.
+const MOST_ERROR: f64 = 1e-4;
+
 /// A feature on the path to a node.
 #[derive(Debug, Clone, Copy)]
 struct Step {
@@ -48,7 +51,7 @@ impl GeneralForest {
     /// What each feature adds to the score of a document, and at last the base; in all they are the score.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the source of the model has no training weights.
+    /// [`Error::Unsupported`] if the source of the model has no training weights, or paths that are too long.
     ///
     /// # Panics
     /// If the row has fewer values than [`Self::width`].
@@ -70,7 +73,16 @@ impl GeneralForest {
             walk.added[self.width] += self.mean(tree);
             walk.visit_all(self.roots[tree].node as usize);
         }
-        Ok(walk.added)
+        // The weights of long paths lose all digits: with 50 different features one of 10 is left.
+        let error = (walk.added.iter().sum::<f64>() - self.score_row(row)).abs();
+        if error <= MOST_ERROR * (self.start.abs() + self.magnitude()) {
+            return Ok(walk.added);
+        }
+        Err(Error::Unsupported(
+            "the trees have paths with so many different features (more than 50) that 64-bit floats do not give their \
+             contributions; train with fewer levels"
+                .to_owned(),
+        ))
     }
 
     /// The mean of the leaves of a tree, by training weight.

@@ -11,7 +11,10 @@ use crate::trees::general::{Node, Split, single_at_most};
 
 /// The body of a request `_createmodel`.
 pub(super) fn write_plugin(name: &str, definition: &str, text: &mut Text) -> Result<()> {
-    text.push(format_args!(r#"{{"model":{{"name":{},"model":{{"type":"model/xgboost+json","definition":"#, json!(name)))?;
+    text.push(format_args!(
+        r#"{{"model":{{"name":{},"model":{{"type":"model/xgboost+json","definition":"#,
+        json!(name)
+    ))?;
     text.push_json(definition)?;
     text.push(format_args!("}}}}}}"))
 }

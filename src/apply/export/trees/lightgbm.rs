@@ -52,9 +52,8 @@ pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Resu
     }
     // 2. The header.
     let names = || trees.features.iter().map(|feature| feature.name.as_str());
-    let is_bad = |name: &&str| {
-        name.is_empty() || name.contains(|c: char| c.is_whitespace() || "\",:[]{}".contains(c))
-    };
+    let is_bad =
+        |name: &&str| name.is_empty() || name.contains(|c: char| c.is_whitespace() || "\",:[]{}".contains(c));
     if let Some(name) = names().find(is_bad) {
         let name = shorten(name);
         return Err(Error::Unsupported(format!(

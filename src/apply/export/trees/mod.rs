@@ -80,11 +80,7 @@ fn kind_of(term: &Term<'_>) -> &'static str {
 }
 
 /// The oblivious trees of functions.
-pub(super) fn of_terms(
-    model: &model::Model,
-    terms: &[Term<'_>],
-    memory: &Memory,
-) -> Result<Trees<'static>> {
+pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory) -> Result<Trees<'static>> {
     let (card, n) = (&model.card, model.card.features.len());
     let leaves: usize = terms.iter().map(|term| term.weights.len()).sum();
     let _forest = memory.reserve(bytes_of::<[f64; 12]>(leaves), "the trees of the model", FEWER_TREES)?;

@@ -102,14 +102,18 @@ fn number(x: &Feature<'_>, split: &Split<'_>, text: &mut Text) -> Result<()> {
         for (at, code) in set.iter().enumerate() {
             text.push(format_args!("{}{code}", if at == 0 { "" } else { ", " }))?;
         }
-        return if missing_left { text.push(format_args!(")) OR {x} IS NULL")) } else { text.push(format_args!("))")) };
+        return if missing_left {
+            text.push(format_args!(")) OR {x} IS NULL"))
+        } else {
+            text.push(format_args!("))"))
+        };
     }
     match (split.zero_is_missing, missing_left) {
         (false, false) => text.push(format_args!("{x} <= {threshold:?}")),
         (false, true) => text.push(format_args!("coalesce({x} <= {threshold:?}, 1)")),
         (true, false) => text.push(format_args!("{x} <= {threshold:?} AND abs({x}) > {LIGHTGBM_ZERO:?}")),
-        (true, true) => text.push(format_args!(
-            "{x} <= {threshold:?} OR abs({x}) <= {LIGHTGBM_ZERO:?} OR {x} IS NULL"
-        )),
+        (true, true) => {
+            text.push(format_args!("{x} <= {threshold:?} OR abs({x}) <= {LIGHTGBM_ZERO:?} OR {x} IS NULL"))
+        }
     }
 }

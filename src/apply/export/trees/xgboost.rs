@@ -108,7 +108,8 @@ fn tree(trees: &Trees<'_>, id: usize) -> Result<Tree> {
         ..Tree::default()
     };
     // The nodes in their order here: level by level, children side by side, as XGBoost expects them.
-    let (mut order, mut sets, mut ticks) = (Vec::with_capacity(nodes.len()), HashMap::new(), Ticks::default());
+    let (mut order, mut sets, mut ticks) =
+        (Vec::with_capacity(nodes.len()), HashMap::new(), Ticks::default());
     order.push(nodes.start);
     for place in 0..nodes.len() {
         ticks.add(100);
