@@ -69,7 +69,7 @@ impl Text {
             return Err(Error::Unsupported(format!("its text has more than {longest} bytes; {way_out}")));
         }
         if needed > self.bytes.capacity() {
-            let capacity = needed.max(2 * self.bytes.capacity());
+            let capacity = needed.max((2 * self.bytes.capacity()).min(self.longest));
             // SQLite copies the text.
             self.memory.resize(2 * capacity as u64, "the text of the model", self.way_out)?;
             let more = capacity - self.bytes.len();

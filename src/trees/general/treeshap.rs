@@ -12,7 +12,7 @@ use crate::base::{Error, Result, Ticks, checkpoint};
 const STEP_COST: usize = 4;
 
 /// Largest difference between the contributions and the score, as a part of the largest values of the leaves.
-const MOST_ERROR: f64 = 1e-4;
+const MOST_ERROR: f64 = 1e-3;
 
 /// A feature on the path to a node.
 #[derive(Debug, Clone, Copy)]

@@ -5,12 +5,9 @@ use std::fmt::{self, Display};
 
 use super::super::text::Text;
 use super::{FEWER_TREES, Trees};
-use crate::base::{Error, Memory, Result, Ticks, bytes_of, shorten};
+use crate::base::{Error, Memory, Reservation, Result, Ticks, bytes_of, shorten};
 use crate::model::imported::Feature;
 use crate::trees::general::{Node, Split};
-
-/// Most words of all sets of categories, which are written as bits.
-const MOST_WORDS: usize = 1 << 24;
 
 /// The lists of a tree.
 #[derive(Default)]
@@ -28,6 +25,7 @@ struct Lists {
     words: Vec<u32>,
     /// The number of each set.
     sets: HashMap<*const [u32], usize>,
+    memory: Reservation,
 }
 
 /// Bytes that a node takes until its tree is written.
@@ -37,7 +35,7 @@ type NodeBytes = [u64; 12];
 pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Result<()> {
     // 1. The trees. The header has the length of each in bytes. The start is a tree of one leaf.
     let mut all = Text::new(memory, trees.longest(), FEWER_TREES);
-    let (mut sizes, mut words) = (Vec::with_capacity(trees.forest.trees() + 1), 0);
+    let mut sizes = Vec::with_capacity(trees.forest.trees() + 1);
     let start = trees.forest.start();
     if start != 0.0 {
         write_tree(0, &Lists { values: vec![start], ..Lists::default() }, &mut all)?;
@@ -47,7 +45,7 @@ pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Resu
         let bytes = bytes_of::<NodeBytes>(trees.forest.nodes_of(tree).len());
         let _lists = memory.reserve(bytes, "a tree of the model", FEWER_TREES)?;
         let before = all.len();
-        write_tree(sizes.len(), &lists(trees, tree, &mut words)?, &mut all)?;
+        write_tree(sizes.len(), &lists(trees, tree, memory)?, &mut all)?;
         sizes.push(all.len() - before);
     }
     // 2. The header.
@@ -100,8 +98,8 @@ fn line<T: Display>(key: &str, values: impl IntoIterator<Item = T>, text: &mut T
     text.push(format_args!("\n"))
 }
 
-/// The lists of a tree. `words`: those of all sets so far.
-fn lists(trees: &Trees<'_>, tree: usize, words: &mut usize) -> Result<Lists> {
+/// The lists of a tree.
+fn lists(trees: &Trees<'_>, tree: usize, memory: &Memory) -> Result<Lists> {
     let forest = &trees.forest;
     // 1. Numbers of the nodes: splits from 0, leaves from -1 downwards.
     let nodes = forest.nodes_of(tree);
@@ -118,7 +116,7 @@ fn lists(trees: &Trees<'_>, tree: usize, words: &mut usize) -> Result<Lists> {
     };
     let numbers: Vec<i64> = nodes.clone().map(number).collect();
     // 2. The lists.
-    let mut lists = Lists { set_bounds: vec![0], ..Lists::default() };
+    let mut lists = Lists { set_bounds: vec![0], memory: memory.nothing(), ..Lists::default() };
     let mut ticks = Ticks::default();
     for node in nodes.clone() {
         ticks.add(100);
@@ -133,12 +131,6 @@ fn lists(trees: &Trees<'_>, tree: usize, words: &mut usize) -> Result<Lists> {
                 lists.rights.push(numbers[split.left + 1 - nodes.start]);
             }
         }
-    }
-    *words += lists.words.len();
-    if *words > MOST_WORDS {
-        return Err(Error::Unsupported(
-            "categories with codes this large: LightGBM stores a bit for each".to_owned(),
-        ));
     }
     Ok(lists)
 }
@@ -168,8 +160,15 @@ fn add_split(trees: &Trees<'_>, tree: usize, split: &Split<'_>, lists: &mut List
     if number < added {
         return Ok(());
     }
+    // A word takes two bytes of the text at least.
     let first = lists.words.len();
-    lists.words.resize(first + set.last().map_or(1, |last| *last as usize / 32 + 1), 0);
+    let length = first + set.last().map_or(1, |last| *last as usize / 32 + 1);
+    if length > trees.longest() / 2 {
+        let problem = "categories with codes this large: LightGBM stores a bit for each";
+        return Err(trees.refused(tree, split, problem));
+    }
+    lists.memory.resize(bytes_of::<u32>(2 * length), "the categories of the model", FEWER_TREES)?;
+    lists.words.resize(length, 0);
     for code in set {
         lists.words[first + *code as usize / 32] |= 1 << (code % 32);
     }

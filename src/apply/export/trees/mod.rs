@@ -131,12 +131,14 @@ pub(super) fn text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memor
     text.finish()
 }
 
-/// Writes a node and what is below it. `write` writes the beginning of a node; for a split it returns the first child, what
-/// stands between the children, the second child, and the end. It also gets the depth. Trees of any depth need no stack.
+/// The first child of a split, what stands between the children, the second child, and the end.
+type Children = (usize, &'static str, usize, &'static str);
+
+/// Writes a node and what is below it. `write` writes the beginning of a node of this depth. Trees of any depth need no stack.
 fn write_nested(
     root: usize,
     text: &mut Text,
-    mut write: impl FnMut(usize, usize, &mut Text) -> Result<Option<(usize, &'static str, usize, &'static str)>>,
+    mut write: impl FnMut(usize, usize, &mut Text) -> Result<Option<Children>>,
 ) -> Result<()> {
     enum Part {
         Node(usize, usize),
@@ -148,8 +150,7 @@ fn write_nested(
             Part::Between(part) => text.push(format_args!("{part}"))?,
             Part::Node(node, depth) => {
                 let Some((first, between, second, end)) = write(node, depth, text)? else { continue };
-                let nodes = [second, first].map(|node| Part::Node(node, depth + 1));
-                let [second, first] = nodes;
+                let [first, second] = [first, second].map(|node| Part::Node(node, depth + 1));
                 waiting.extend([Part::Between(end), second, Part::Between(between), first]);
             }
         }
