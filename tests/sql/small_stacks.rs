@@ -41,7 +41,7 @@ fn the_deepest_trees_are_read_ranked_explained_and_written() {
     on_small_stack(|connection| {
         let import = "SELECT ltr_import(?1, '{\"name\": \"deep\"}')";
         let error =
-            connection.query_row(import, [path(DEEPEST + 1, 30)], |_| Ok(())).unwrap_err().to_string();
+            connection.query_row(import, [path(DEEPEST + 1, 10)], |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains("512 levels"), "{error}");
         // Exact contributions of that many different features do not exist in 64-bit floats.
         let _: String = value(connection, import, [path(DEEPEST, DEEPEST)]);
@@ -49,19 +49,19 @@ fn the_deepest_trees_are_read_ranked_explained_and_written() {
         let explain = "SELECT count(*) FROM ltr_explain('deep', ?1)";
         let error = connection.query_row(explain, [zeros], |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains("so many different features"), "{error}");
-        let _: String = value(connection, import, [path(DEEPEST, 30)]);
-        let zeros = format!("[{}]", ["0"; 30].join(","));
+        let _: String = value(connection, import, [path(DEEPEST, 10)]);
+        let zeros = format!("[{}]", ["0"; 10].join(","));
         let score: f64 = value(connection, "SELECT ltr_score('deep', ?1)", [&zeros]);
         let sum: f64 = value(connection, "SELECT sum(contribution) FROM ltr_explain('deep', ?1)", [&zeros]);
         assert!((score - sum).abs() < 1e-6, "{score}, {sum}");
-        let columns: String = (0..30).map(|feature| format!(", 0 AS f{feature}")).collect();
+        let columns: String = (0..10).map(|feature| format!(", 0 AS f{feature}")).collect();
         let source = format!(
             "SELECT 1 AS query_id, value AS doc_id, 1 AS relevance{columns} FROM json_each('[1, 2]')"
         );
         for (sql, rows) in [
             ("SELECT count(*) FROM ltr_rank('deep', ?1)", 2),
-            ("SELECT count(*) FROM ltr_explain('deep', ?1, 1, 1)", 31),
-            ("SELECT count(*) FROM ltr_importance('deep', ?1)", 30),
+            ("SELECT count(*) FROM ltr_explain('deep', ?1, 1, 1)", 11),
+            ("SELECT count(*) FROM ltr_importance('deep', ?1)", 10),
         ] {
             assert_eq!(value::<i64>(connection, sql, [&source]), rows, "{sql}");
         }

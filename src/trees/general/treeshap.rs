@@ -12,7 +12,7 @@ use crate::base::{Error, Result, Ticks, checkpoint};
 const STEP_COST: usize = 4;
 
 /// Largest difference between the contributions and the score, as a part of the largest values of the leaves.
-const MOST_ERROR: f64 = 1e-3;
+const MOST_ERROR: f64 = 1e-4;
 
 /// A feature on the path to a node.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ impl GeneralForest {
             return Ok(walk.added);
         }
         Err(Error::Unsupported(
-            "the trees have paths with so many different features (more than 50) that 64-bit floats do not give their \
+            "the trees have paths with so many different features (about 50) that 64-bit floats do not give their \
              contributions; train with fewer levels"
                 .to_owned(),
         ))
