@@ -12,22 +12,47 @@ thread_local! {
     static DATABASE: Database = Database::new(connect());
 }
 
-/// Values of the features, by their number.
-const VALUES: [f64; 6] = [0.5, -1.25, 0.0, 3.0, 1e-3, 7.5];
-const ROWS: usize = 4;
+/// Values of numbers. Text of a number, as of a CSV file, is a number, too.
+const NUMBERS: [&str; 8] = ["0.5", "-1.25", "0.0", "'3'", "1e-3", "7.5", "' 1e1'", "'.25'"];
+const ROWS: usize = 6;
 
 fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Rows of the model's own features, in two queries.
-fn rows(names: &[&str], query: &str) -> String {
+/// Rows of the model's own columns, in queries of two: numbers, and values of the categories beside others.
+fn rows(document: &Value, query: &str) -> String {
+    let categories = document["categories"].as_array().map_or(&[][..], Vec::as_slice);
+    let width: usize = categories
+        .iter()
+        .map(|category| {
+            let values = category["values"].as_array().map_or(0, Vec::len);
+            values + 2 + usize::from(!category["means"].is_null())
+        })
+        .sum();
+    let features: Vec<&str> =
+        document["features"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let numbers = features.len().saturating_sub(width);
     let row = |row: usize| {
-        let value = |column: usize| VALUES[(5 * column + 3 * row + column / 2) % VALUES.len()];
-        let columns: String = names
+        let value = |column: usize| NUMBERS[(5 * column + 3 * row + column / 2) % NUMBERS.len()].to_owned();
+        let number = |(at, column): (usize, &&str)| format!(", {} AS {}", value(at), name(column));
+        let category = |(at, category): (usize, &Value)| {
+            let values = category["values"].as_array().map_or(&[][..], Vec::as_slice);
+            let known = values.get((at + row) % values.len().max(1)).and_then(Value::as_str);
+            let value = match (row % 5, known) {
+                (0, _) => "NULL".to_owned(),
+                (1, _) => "'another'".to_owned(),
+                (2, _) => value(at),
+                (_, Some(known)) => format!("'{}'", known.replace('\'', "''")),
+                (_, None) => "5".to_owned(),
+            };
+            format!(", {value} AS {}", name(category["name"].as_str().unwrap_or_default()))
+        };
+        let columns: String = features[..numbers]
             .iter()
             .enumerate()
-            .map(|(at, column)| format!(", {:?} AS {}", value(at), name(column)))
+            .map(number)
+            .chain(categories.iter().enumerate().map(category))
             .collect();
         format!("SELECT {} AS {}, {row} AS doc_id{columns}", row / 2, name(query))
     };
@@ -54,18 +79,16 @@ fn check(database: &Database) {
         database.answer(again, |statement| statement.query_row([&json], |row| row.get(1)));
     assert_eq!(same.as_deref(), Some(&json[..]), "another text after import and export");
     // 2. Texts for search engines.
-    for format in ["elasticsearch", "solr", "xgboost"] {
+    for format in ["elasticsearch", "opensearch", "solr", "xgboost"] {
         if let Some(text) = export(format) {
             assert!(serde_json::from_str::<Value>(&text).is_ok(), "no JSON: {text}");
         }
     }
     // 3. Finite scores of the rows; a model can refuse them, such as by a name of a feature that is a role.
     let document: Value = serde_json::from_str(&json).expect("JSON");
-    let names: Vec<&str> =
-        document["features"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let query = document["columns"]["query"].as_str().unwrap_or("query_id");
     let is_vector = document["columns"]["features"].is_string();
-    let rows = rows(&names, query);
+    let rows = rows(&document, query);
     let ranked = "SELECT score FROM ltr_rank('imported', ?1, '{\"threads\": 1}') ORDER BY query_id, doc_id";
     let Some(ranked) = scores(database, ranked, &[&rows]) else { return };
     let ranked: Vec<f64> = ranked.into_iter().map(|score| score.expect("a score that is a number")).collect();

@@ -12,7 +12,7 @@ use crate::apply::{
     self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,
     constrained_scores, export, function_for, function_weights, selected_rows,
 };
-use crate::base::{Error, Result, control, cores, on_pool};
+use crate::base::{Error, Memory, Result, control, cores, on_pool};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::{self, Id, ListConstraint, QueryValue, RowOrder};
 use crate::learn::space::Function;
@@ -191,7 +191,7 @@ impl Model {
     pub fn export(&self, format: &str) -> Result<String> {
         let known = Format::parse(format)
             .ok_or_else(|| Error::unknown("format", format, Format::NAMES.iter().copied()))?;
-        export::export(&self.inner, &self.inner.card.algorithm, known)
+        export::export(&self.inner, &self.inner.card.algorithm, known, &Memory::default())
     }
 
     /// Reads a model from the text of [`export`](Self::export) in the format `"json"`, or from a file of LightGBM, XGBoost,

@@ -94,11 +94,8 @@ pub(super) mod json_text {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
-        match serde_json::from_str(&String::deserialize(from)?) {
-            Ok(Strict(value @ Value::Object(_))) => Ok(value),
-            Ok(_) => Err(D::Error::custom("settings that are no object")),
-            Err(problem) => Err(D::Error::custom(problem)),
-        }
+        let Strict(value) = serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)?;
+        if value.is_object() { Ok(value) } else { Err(D::Error::custom("expected an object")) }
     }
 }
 

@@ -140,7 +140,24 @@ fn every_other_function_stops_at_every_check() {
         );
         rows(&connection, &train).unwrap();
     }
+    rows(&connection, "SELECT ltr_train('boosted_trees', 'j', '{\"trees\": 3, \"name\": \"trees\"}')")
+        .unwrap();
+    let imported = include_str!("../../tests/data/imported/lightgbm.txt");
+    let _: String = connection
+        .query_row("SELECT ltr_import(?1, '{\"name\": \"imported\"}')", [imported], |row| row.get(0))
+        .unwrap();
     for sql in [
+        "SELECT ltr_export('lin', 'json')",
+        "SELECT ltr_export('lin', 'sql')",
+        "SELECT ltr_export('trees', 'json')",
+        "SELECT ltr_export('trees', 'sql')",
+        "SELECT ltr_export('trees', 'elasticsearch')",
+        "SELECT ltr_export('trees', 'solr')",
+        "SELECT ltr_export('trees', 'lightgbm')",
+        "SELECT ltr_export('trees', 'xgboost')",
+        "SELECT ltr_export('imported', 'sql')",
+        "SELECT ltr_export('imported', 'lightgbm')",
+        "SELECT * FROM ltr_explain('imported', json_array(1, 2, 'acme'))",
         "SELECT * FROM ltr_rank('lin', 'j')",
         "SELECT * FROM ltr_rank('lin', 'j', '{\"diversify_by\": \"site\"}')",
         "SELECT * FROM ltr_rank('g', 'j')",

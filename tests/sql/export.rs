@@ -282,7 +282,9 @@ fn missing_features_count_as_in_ltr_rank() {
             "SELECT ltr_export(ltr_fit('rank_svm', 'SELECT * FROM training WHERE doc_id <> 3', ?), 'sql')";
         let sql: String = value(&connection, sql, [options]);
         let nulls = format!("SELECT count(*) - count(score) FROM (SELECT {sql} AS score FROM judged)");
-        assert_eq!(value::<i64>(&plain, &nulls, []), 500, "{scale}");
+        // Scores within queries depend on all rows of the query.
+        let refused = if scale.contains("minmax") { 10_000 } else { 500 };
+        assert_eq!(value::<i64>(&plain, &nulls, []), refused, "{scale}");
     }
     // A table without a column of the model is an error, not a wrong score.
     plain.execute_batch("ALTER TABLE judged RENAME COLUMN large TO other").unwrap();

@@ -23,6 +23,7 @@ mod eru;
 mod evaluate_clicks;
 mod explain;
 mod export;
+mod export_cells;
 mod export_limits;
 mod extremes;
 #[path = "../hosts/failed_loads.rs"]
@@ -60,6 +61,7 @@ mod roles;
 mod scored_rows;
 mod selection;
 mod slt;
+mod small_stacks;
 mod stored_table;
 mod support;
 mod trees;

@@ -6,8 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::Term;
+use super::text::Text;
 use crate::base::param::list;
-use crate::base::{Error, Result, Strict, checkpoint, json_problem, shorten};
+use crate::base::{Error, Memory, Result, Strict, bytes_of, checkpoint, json_problem, shorten};
 use crate::data::{Categories, Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
@@ -23,11 +24,11 @@ const VERSION: u32 = 1;
 /// Name of the argument in errors.
 const ARGUMENT: &str = "argument 'text'";
 
+/// What to do about a model that is too large.
+const WAY_OUT: &str = "copy its row of ltr_models";
+
 /// Longest text that is read (bytes). There are checkpoints between its numbers, but none within a name.
 const LONGEST: usize = 32_000_000;
-
-/// Most bytes of a number and of what separates it from the next.
-const NUMBER: usize = 25;
 
 /// A model in JSON.
 #[derive(Serialize, Deserialize)]
@@ -143,37 +144,20 @@ struct ScalingText {
     points: Option<List<Quantiles>>,
 }
 
-/// Why the text could be too long to be read again.
-pub(super) fn check_length(model: &Model, terms: &[Term<'_>]) -> Result<(), String> {
-    let numbers = |term: &Term<'_>| {
-        let points = match term.scaling {
-            Scaling::Quantile(quantiles) | Scaling::QuantileMinmax(quantiles) => {
-                quantiles.iter().map(|quantiles| 2 * quantiles.lines().len()).sum()
-            }
-            _ => 0,
-        };
-        let of_space = match term.space.weights_of() {
-            WeightsOf::Documents(basis) => basis.points.len().saturating_mul(basis.points.dim),
-            WeightsOf::Leaves(forest) => 3 * forest.splits().count(),
-            WeightsOf::Features | WeightsOf::Pairs => 0,
-        };
-        term.weights.len() + points + of_space
-    };
-    let numbers = terms.iter().map(numbers).fold(0, usize::saturating_add);
-    let names: usize = model.card.features.iter().map(|name| name.len() + NUMBER).sum();
-    let bytes = numbers.saturating_mul(NUMBER).saturating_add(names);
-    if bytes <= LONGEST {
-        return Ok(());
-    }
-    Err(format!("a text of {numbers} numbers can have {bytes} bytes, more than {LONGEST}"))
-}
-
 /// The model as JSON.
 ///
 /// # Errors
-/// A text that [`read`] would refuse as too long; those of the writer.
-pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
+/// A text that [`read`] would refuse as too long; too much memory.
+pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result<String> {
     let card = &model.card;
+    let numbers = |term: &Term<'_>| match term.space.weights_of() {
+        WeightsOf::Documents(basis) => basis.points.len() * (basis.points.dim + 4),
+        WeightsOf::Leaves(forest) => term.weights.len() + 3 * forest.splits().count(),
+        WeightsOf::Features | WeightsOf::Pairs => term.weights.len(),
+    };
+    let nodes = model.ranker.as_general_trees().map_or(0, |trees| trees.forest.nodes());
+    let copied = bytes_of::<f64>(terms.iter().map(numbers).sum()) + bytes_of::<[f64; 16]>(nodes);
+    let _copy = memory.reserve(copied, "a copy of the model", WAY_OUT)?;
     let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let function = model.ranker.global_function();
     let document = Document {
@@ -195,16 +179,9 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>]) -> Result<String> {
         log: card.log.clone(),
         fingerprint: model.fingerprint.clone(),
     };
-    let text = serde_json::to_string(&document)
-        .map_err(|problem| Error::Internal(format!("a model as JSON: {problem}")))?;
-    // The estimate of `check_length` leaves out the smaller parts.
-    if text.len() > LONGEST {
-        return Err(Error::Unsupported(format!(
-            "the model has no form 'json': its text has {} bytes, more than {LONGEST}; copy its row of ltr_models",
-            text.len()
-        )));
-    }
-    Ok(text)
+    let mut text = Text::new(memory, LONGEST, WAY_OUT);
+    text.push_json(&document)?;
+    text.finish()
 }
 
 impl TermText {

@@ -8,15 +8,18 @@
 //! | `lightgbm`, `xgboost` | trees in the formats of these libraries |
 
 mod json;
-pub mod sql;
+mod sql;
+mod sql_columns;
+mod text;
 mod trees;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::{Error, Result, named, shorten};
+use crate::base::{Error, Memory, Result, Ticks, named, shorten};
 use crate::data::{Missing, Scaling, ScalingKind};
 use crate::learn::space::{Form, Space, Summand, WeightsOf};
 use crate::model::{GeneralTrees, Model};
+use text::Text;
 
 pub use json::{FindName, not_a_model, read as read_json};
 
@@ -49,6 +52,9 @@ named!(Format {
     XgBoost = "xgboost"
 });
 
+/// Bytes that a feature of a linear model takes in JSON values, besides its name.
+const LINEAR_BYTES: usize = 1000;
+
 /// A summand of the scores of a model.
 struct Term<'a> {
     /// How it scales the documents.
@@ -70,14 +76,15 @@ enum Parts<'a> {
 /// The text of a model in a format. `name` is the name of the model there.
 ///
 /// # Errors
-/// A model that has no such form, with the forms that it has; a model without one function for all queries.
-pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
+/// A model that has no such form, with the forms that it has; a model without one function for all queries; too much memory.
+pub fn export(model: &Model, name: &str, format: Format, memory: &Memory) -> Result<String> {
     let parts = match model.ranker.as_general_trees() {
         Some(trees) => Parts::Trees(trees),
         None => Parts::Terms(terms(model)?),
     };
-    text(model, &parts, name, format)?.map_err(|reason| {
-        let is_possible = |other: &Format| matches!(text(model, &parts, name, *other), Ok(Ok(_)));
+    text(model, &parts, name, format, memory).map_err(|problem| {
+        let Error::Unsupported(reason) = problem else { return problem };
+        let is_possible = |other: &Format| text(model, &parts, name, *other, memory).is_ok();
         let possible = Format::NAMES.iter().filter_map(|other| Format::parse(other)).filter(is_possible);
         let possible: Vec<String> = possible.map(|format| format!("'{}'", format.name())).collect();
         let way_out = if possible.is_empty() {
@@ -90,25 +97,38 @@ pub fn export(model: &Model, name: &str, format: Format) -> Result<String> {
     })
 }
 
-/// The text, or why the model has none in this format.
-fn text(model: &Model, parts: &Parts<'_>, name: &str, format: Format) -> Result<Result<String, String>> {
-    match parts {
-        Parts::Trees(forest) => match format {
-            Format::Json => json::text(model, &[]).map(Ok),
-            Format::Sql => Ok(sql::check_names(model)
-                .and_then(|()| trees::expression(model, forest).map_err(|error| error.to_string()))),
-            _ => Ok(trees::text(Ok(trees::of_import(model, forest)), name, format)),
-        },
-        Parts::Terms(terms) => match check(model, terms, format) {
-            Err(reason) => Ok(Err(reason)),
-            Ok(()) => match format {
-                Format::Json => json::text(model, terms).map(Ok),
-                Format::Sql => sql::expression(model, terms).map(Ok),
-                _ if with_trees(terms) => Ok(trees::text(trees::of_terms(model, terms), name, format)),
-                Format::Solr => Ok(Ok(solr(model, &terms[0], name))),
-                _ => Ok(Ok(elasticsearch(model, &terms[0], name))),
-            },
-        },
+/// The text.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the reason if the model has none in this format.
+fn text(model: &Model, parts: &Parts<'_>, name: &str, format: Format, memory: &Memory) -> Result<String> {
+    match (parts, format) {
+        (Parts::Trees(_), Format::Json) => json::text(model, &[], memory),
+        (Parts::Trees(forest), Format::Sql) => {
+            sql::check_names(model).map_err(Error::Unsupported)?;
+            trees::expression(model, forest, memory)
+        }
+        (Parts::Trees(forest), _) => trees::text(&trees::of_import(model, forest), name, format, memory),
+        (Parts::Terms(terms), format) => {
+            check(model, terms, format).map_err(Error::Unsupported)?;
+            match format {
+                Format::Json => json::text(model, terms, memory),
+                Format::Sql => sql::expression(model, terms, memory),
+                _ if with_trees(terms) => {
+                    trees::text(&trees::of_terms(model, terms, memory)?, name, format, memory)
+                }
+                _ => {
+                    let names: usize =
+                        model.card.features.iter().map(|name| 4 * name.len() + LINEAR_BYTES).sum();
+                    let _values =
+                        memory.reserve(names as u64, "the weights as JSON", "export fewer features")?;
+                    let make = if format == Format::Solr { solr } else { elasticsearch };
+                    let mut text = Text::new(memory, usize::MAX, "export fewer features");
+                    text.push_json(&make(model, &terms[0], name))?;
+                    text.finish()
+                }
+            }
+        }
     }
 }
 
@@ -153,7 +173,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         return Err("it is a function of pairs of documents with a kernel".to_owned());
     }
     if format == Format::Json {
-        return json::check_length(model, terms);
+        return Ok(());
     }
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());
@@ -216,7 +236,9 @@ struct Weighted<'a> {
 
 /// The features of a linear function with an affine scaling.
 fn weighted<'a>(model: &'a Model, term: &Term<'a>) -> Vec<Weighted<'a>> {
+    let mut ticks = Ticks::default();
     let feature = |(index, name): (usize, &'a String)| {
+        ticks.add(LINEAR_BYTES);
         let (center, factor) = term.scaling.affine(index)?;
         let weight = term.weights[index];
         let (weight, moments) = match term.scaling {
@@ -255,7 +277,7 @@ fn weights_object(features: &[Weighted<'_>]) -> Value {
 }
 
 /// The body of a request `_createmodel` of Elasticsearch and OpenSearch.
-fn elasticsearch(model: &Model, term: &Term<'_>, name: &str) -> String {
+fn elasticsearch(model: &Model, term: &Term<'_>, name: &str) -> Value {
     let features = weighted(model, term);
     let mut definition = json!({ "type": "model/linear" });
     let normalizer = |feature: &Weighted<'_>| {
@@ -269,11 +291,11 @@ fn elasticsearch(model: &Model, term: &Term<'_>, name: &str) -> String {
     }
     // The plugin reads the weights from a text.
     definition["definition"] = json!(weights_object(&features).to_string());
-    json!({ "model": { "name": name, "model": definition } }).to_string()
+    json!({ "model": { "name": name, "model": definition } })
 }
 
 /// The file of a model of Solr.
-fn solr(model: &Model, term: &Term<'_>, name: &str) -> String {
+fn solr(model: &Model, term: &Term<'_>, name: &str) -> Value {
     let features = weighted(model, term);
     let entry = |feature: &Weighted<'_>| {
         let mut entry = json!({ "name": feature.name });
@@ -291,5 +313,4 @@ fn solr(model: &Model, term: &Term<'_>, name: &str) -> String {
         "features": features.iter().map(entry).collect::<Vec<Value>>(),
         "params": { "weights": weights_object(&features) },
     })
-    .to_string()
 }

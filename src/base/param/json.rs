@@ -43,9 +43,9 @@ impl<'de> Deserialize<'de> for Entries {
 pub(crate) const LONGEST_VECTOR: usize = 1_000_000;
 const LONGEST_NUMBER: usize = 100;
 
-/// The number in a text (rule 3.1). Words such as `inf` and `nan` are not numbers.
+/// The number in a text (rule 3.1), between what SQLite counts as blanks. Words such as `inf` and `nan` are not numbers.
 pub(crate) fn text_number(text: &str) -> Option<f64> {
-    let text = text.trim();
+    let text = text.trim_matches(|c| c == ' ' || ('\t'..='\r').contains(&c));
     let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     if numeric { text.parse().ok() } else { None }
 }

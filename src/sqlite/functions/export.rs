@@ -36,7 +36,7 @@ fn export(call: &ScalarCall<'_>) -> Result<Output> {
         // The model has the same name in the other program.
         let stored = named_version(connection, argument, None, &limits)?;
         let name = stored.map_or_else(|| handle.model.card.algorithm.clone(), |stored| stored.name);
-        export::export(&handle.model, &name, format).map(Output::Text)
+        export::export(&handle.model, &name, format, &limits.memory).map(Output::Text)
     })
 }
 
@@ -59,9 +59,9 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare()?;
         // 2. The model.
-        let control = Control::with_memory(limits.memory.clone());
-        let read = || import_text(text, &spec, algorithm::find_name, &control);
-        let (model, mut warnings) = limits.run_here(read)?;
+        // Nested JSON is read by recursion: a thread of the library has the stack for it, the caller's may not.
+        let read = |control: &Control| import_text(text, &spec, algorithm::find_name, control);
+        let (model, mut warnings) = limits.run(read)?;
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;

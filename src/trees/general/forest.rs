@@ -91,6 +91,13 @@ pub struct Split<'a> {
     pub cover: f64,
 }
 
+impl Split<'_> {
+    /// The children, left and right, or the other way round.
+    pub fn children(&self, is_swapped: bool) -> (usize, usize) {
+        if is_swapped { (self.left + 1, self.left) } else { (self.left, self.left + 1) }
+    }
+}
+
 impl GeneralForest {
     /// Number of features of a document.
     pub fn width(&self) -> usize {
@@ -105,6 +112,11 @@ impl GeneralForest {
     /// Number of nodes of all trees.
     pub fn nodes(&self) -> usize {
         self.steps.len()
+    }
+
+    /// Number of categories of all sets.
+    pub fn members(&self) -> usize {
+        self.members.len()
     }
 
     /// The score before the first tree.

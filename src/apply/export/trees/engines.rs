@@ -1,120 +1,110 @@
 //! Models of search engines: `model/xgboost+json` of the plugin for Elasticsearch and OpenSearch, and Solr's
 //! `MultipleAdditiveTreesModel`.
 
-use std::fmt::Write as _;
+use serde_json::json;
 
-use super::{SingleSplit, Trees, quoted};
+use super::super::text::Text;
+use super::{SingleSplit, Trees, write_nested};
 use crate::base::Result;
 use crate::model::imported::SOLR_SLACK;
 use crate::trees::general::{Node, Split, single_at_most};
 
 /// The body of a request `_createmodel`.
-pub(super) fn plugin(trees: &Trees<'_>, name: &str) -> Result<String> {
-    let mut definition = String::from("[");
+pub(super) fn write_plugin(name: &str, definition: &str, text: &mut Text) -> Result<()> {
+    text.push(format_args!(
+        r#"{{"model":{{"name":{},"model":{{"type":"model/xgboost+json","definition":"#,
+        json!(name)
+    ))?;
+    text.push_json(definition)?;
+    text.push(format_args!("}}}}}}"))
+}
+
+/// The trees, which the plugin reads from a text.
+pub(super) fn write_definition(trees: &Trees<'_>, text: &mut Text) -> Result<()> {
+    text.push(format_args!("["))?;
     // The format has no base score: a tree of one leaf adds it.
     if trees.forest.start() != 0.0 {
         let start = Trees::single(trees.forest.start())?;
-        let _ = write!(definition, r#"{{"nodeid":0,"leaf":{start:?}}},"#);
+        text.push(format_args!(r#"{{"nodeid":0,"leaf":{start:?}}},"#))?;
     }
     for tree in 0..trees.forest.trees() {
         let root = trees.forest.nodes_of(tree).start;
-        definition.push_str(if tree == 0 { "" } else { "," });
-        plugin_node(trees, tree, root, root, 0, &mut definition)?;
+        text.push(format_args!("{}", if tree == 0 { "" } else { "," }))?;
+        write_nested(root, text, |node, depth, text| {
+            let id = node - root;
+            let split = match trees.forest.node(node) {
+                Node::Leaf(leaf) => {
+                    let value = Trees::single(leaf.value)?;
+                    text.push(format_args!(r#"{{"nodeid":{id},"leaf":{value:?}}}"#))?;
+                    return Ok(None);
+                }
+                Node::Split(split) => split,
+            };
+            if split.set.is_some() {
+                return Err(trees.refused(tree, &split, "the engines have no splits of categories"));
+            }
+            let SingleSplit { below, is_swapped, missing_first } = trees.single_split(tree, &split)?;
+            let (yes, no) = split.children(is_swapped);
+            text.push(format_args!(r#"{{"nodeid":{id},"depth":{depth},"split":"#))?;
+            text.push_json(&trees.features[split.feature].name)?;
+            text.push(format_args!(
+                r#","split_condition":{below:?},"yes":{},"no":{},"missing":{},"children":["#,
+                yes - root,
+                no - root,
+                if missing_first { yes } else { no } - root
+            ))?;
+            Ok(Some((yes, ",", no, "]}")))
+        })?;
     }
-    definition.push(']');
-    let (name, definition) = (quoted(name), quoted(&definition));
-    Ok(format!(
-        r#"{{"model":{{"name":{name},"model":{{"type":"model/xgboost+json","definition":{definition}}}}}}}"#
-    ))
-}
-
-/// A node and what is below it. The depth is bounded by that of the trees.
-fn plugin_node(
-    trees: &Trees<'_>,
-    tree: usize,
-    root: usize,
-    node: usize,
-    depth: usize,
-    text: &mut String,
-) -> Result<()> {
-    let id = node - root;
-    let split = match trees.forest.node(node) {
-        Node::Leaf(leaf) => {
-            let value = Trees::single(leaf.value)?;
-            let _ = write!(text, r#"{{"nodeid":{id},"leaf":{value:?}}}"#);
-            return Ok(());
-        }
-        Node::Split(split) => split,
-    };
-    if split.set.is_some() {
-        return Err(trees.refused(tree, &split, "the engines have no splits of categories"));
-    }
-    let SingleSplit { below, is_swapped, missing_first } = trees.single_split(tree, &split)?;
-    let (yes, no) = if is_swapped { (split.left + 1, split.left) } else { (split.left, split.left + 1) };
-    let name = quoted(&trees.features[split.feature].name);
-    let missing = if missing_first { yes } else { no } - root;
-    let _ = write!(
-        text,
-        r#"{{"nodeid":{id},"depth":{depth},"split":{name},"split_condition":{below:?},"yes":{},"no":{},"missing":{missing},"children":["#,
-        yes - root,
-        no - root
-    );
-    plugin_node(trees, tree, root, yes, depth + 1, text)?;
-    text.push(',');
-    plugin_node(trees, tree, root, no, depth + 1, text)?;
-    text.push_str("]}");
-    Ok(())
+    text.push(format_args!("]"))
 }
 
 /// The file of a model of Solr.
-pub(super) fn solr(trees: &Trees<'_>, name: &str) -> Result<String> {
+pub(super) fn write_solr(trees: &Trees<'_>, name: &str, text: &mut Text) -> Result<()> {
+    // 1. The features of splits.
     let mut is_used = vec![false; trees.features.len()];
-    let mut list = String::new();
+    for node in 0..trees.forest.nodes() {
+        if let Node::Split(split) = trees.forest.node(node) {
+            is_used[split.feature] = true;
+        }
+    }
+    text.push(format_args!(
+        r#"{{"class":"org.apache.solr.ltr.model.MultipleAdditiveTreesModel","name":{},"features":["#,
+        json!(name)
+    ))?;
+    let used = trees.features.iter().zip(is_used).filter(|(_, is_used)| *is_used);
+    for (at, (feature, _)) in used.enumerate() {
+        text.push(format_args!("{}", if at == 0 { "" } else { "," }))?;
+        text.push_json(&json!({ "name": feature.name }))?;
+    }
+    // 2. The trees.
+    text.push(format_args!(r#"],"params":{{"trees":["#))?;
     if trees.forest.start() != 0.0 {
         let start = Trees::single(trees.forest.start())?;
-        let _ = write!(list, r#"{{"weight":"1","root":{{"value":"{start:?}"}}}},"#);
+        text.push(format_args!(r#"{{"weight":"1","root":{{"value":"{start:?}"}}}},"#))?;
     }
     for tree in 0..trees.forest.trees() {
-        list.push_str(if tree == 0 { "" } else { "," });
-        list.push_str(r#"{"weight":"1","root":"#);
-        solr_node(trees, tree, trees.forest.nodes_of(tree).start, &mut is_used, &mut list)?;
-        list.push('}');
+        let comma = if tree == 0 { "" } else { "," };
+        text.push(format_args!(r#"{comma}{{"weight":"1","root":"#))?;
+        write_nested(trees.forest.nodes_of(tree).start, text, |node, _, text| {
+            let split = match trees.forest.node(node) {
+                Node::Leaf(leaf) => {
+                    let value = Trees::single(leaf.value)?;
+                    text.push(format_args!(r#"{{"value":"{value:?}"}}"#))?;
+                    return Ok(None);
+                }
+                Node::Split(split) => split,
+            };
+            let (threshold, is_swapped) = solr_threshold(trees, tree, &split)?;
+            let (left, right) = split.children(is_swapped);
+            text.push(format_args!(r#"{{"feature":"#))?;
+            text.push_json(&trees.features[split.feature].name)?;
+            text.push(format_args!(r#","threshold":"{threshold:?}","left":"#))?;
+            Ok(Some((left, r#","right":"#, right, "}")))
+        })?;
+        text.push(format_args!("}}"))?;
     }
-    let used = trees.features.iter().zip(is_used).filter(|(_, is_used)| *is_used);
-    let names: Vec<String> =
-        used.map(|(feature, _)| format!(r#"{{"name":{}}}"#, quoted(&feature.name))).collect();
-    let (name, names) = (quoted(name), names.join(","));
-    Ok(format!(
-        r#"{{"class":"org.apache.solr.ltr.model.MultipleAdditiveTreesModel","name":{name},"features":[{names}],"params":{{"trees":[{list}]}}}}"#
-    ))
-}
-
-/// A node and what is below it. The depth is bounded by that of the trees.
-fn solr_node(
-    trees: &Trees<'_>,
-    tree: usize,
-    node: usize,
-    is_used: &mut [bool],
-    text: &mut String,
-) -> Result<()> {
-    let split = match trees.forest.node(node) {
-        Node::Leaf(leaf) => {
-            let value = Trees::single(leaf.value)?;
-            let _ = write!(text, r#"{{"value":"{value:?}"}}"#);
-            return Ok(());
-        }
-        Node::Split(split) => split,
-    };
-    let (threshold, is_swapped) = solr_threshold(trees, tree, &split)?;
-    is_used[split.feature] = true;
-    let name = quoted(&trees.features[split.feature].name);
-    let (left, right) = if is_swapped { (split.left + 1, split.left) } else { (split.left, split.left + 1) };
-    let _ = write!(text, r#"{{"feature":{name},"threshold":"{threshold:?}","left":"#);
-    solr_node(trees, tree, left, is_used, text)?;
-    text.push_str(r#","right":"#);
-    solr_node(trees, tree, right, is_used, text)?;
-    text.push('}');
-    Ok(())
+    text.push(format_args!("]}}}}"))
 }
 
 /// The threshold in the file, and whether the children change sides. Solr goes left if `x <= threshold + 1e-6`, in 32-bit

@@ -10,16 +10,23 @@ mod xgboost;
 
 pub(super) use sql::expression;
 
-use serde_json::Value;
+use std::borrow::Cow;
 
+use super::text::Text;
 use super::{Format, Term};
-use crate::base::{Error, Result, shorten};
+use crate::base::{Error, Memory, Result, bytes_of, shorten};
 use crate::data::{Missing, Scaling};
 use crate::learn::space::WeightsOf;
 use crate::math::single_above;
 use crate::model::imported::Feature;
 use crate::model::{self, GeneralTrees};
 use crate::trees::general::{Builder, GeneralForest, ObliviousTree, Question, Split, Test, oblivious_nodes};
+
+/// Most bytes of a text for each byte of its model.
+const LONGEST_OF_BYTE: usize = 100;
+
+/// What to do about a text that is too long.
+const FEWER_TREES: &str = "use fewer trees or shorter names (import the model with the option 'names')";
 
 /// Most codes of a category: XGBoost's limit.
 const MOST_CODES: u32 = 1 << 24;
@@ -32,23 +39,16 @@ struct WriteOptions {
 }
 
 /// Trees to be written.
-struct Trees<'a> {
-    forest: &'a GeneralForest,
-    features: &'a [Feature],
-    options: WriteOptions,
-}
-
-/// A model of trees that is written.
-pub(super) struct Model {
-    forest: GeneralForest,
+pub(super) struct Trees<'a> {
+    forest: Cow<'a, GeneralForest>,
     features: Vec<Feature>,
     options: WriteOptions,
 }
 
 /// Trees of another library.
-pub(super) fn of_import(model: &model::Model, trees: &GeneralTrees) -> Model {
-    let features = trees.features(&model.card);
-    Model { forest: trees.forest.clone(), features, options: WriteOptions::default() }
+pub(super) fn of_import<'a>(model: &model::Model, trees: &'a GeneralTrees) -> Trees<'a> {
+    let (forest, features) = (Cow::Borrowed(&trees.forest), trees.features(&model.card));
+    Trees { forest, features, options: WriteOptions::default() }
 }
 
 /// Why functions are no trees that can be written.
@@ -80,8 +80,10 @@ fn kind_of(term: &Term<'_>) -> &'static str {
 }
 
 /// The oblivious trees of functions.
-pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>]) -> Result<Model> {
+pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory) -> Result<Trees<'static>> {
     let (card, n) = (&model.card, model.card.features.len());
+    let leaves: usize = terms.iter().map(|term| term.weights.len()).sum();
+    let _forest = memory.reserve(bytes_of::<[f64; 12]>(leaves), "the trees of the model", FEWER_TREES)?;
     let mut builder = Builder::new(n, 0.0, false);
     for term in terms {
         let WeightsOf::Leaves(forest) = term.space.weights_of() else { continue };
@@ -106,23 +108,54 @@ pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>]) -> Result<Model
     }
     let features = card.features.iter().map(Feature::number).collect();
     let options = WriteOptions { documents_are_complete: card.missing == Missing::Error };
-    Ok(Model { forest: builder.finish(n)?, features, options })
+    Ok(Trees { forest: Cow::Owned(builder.finish(n)?), features, options })
 }
 
-/// The text of a model in a format, or why it has none there.
-pub(super) fn text(model: Result<Model>, name: &str, format: Format) -> Result<String, String> {
-    let written = model.and_then(|model| {
-        let Model { forest, features, options } = &model;
-        let trees = Trees { forest, features, options: *options };
-        match format {
-            Format::LightGbm => lightgbm::text(&trees),
-            Format::XgBoost => xgboost::text(&trees),
-            Format::Elasticsearch | Format::OpenSearch => engines::plugin(&trees, name),
-            Format::Solr => engines::solr(&trees, name),
-            Format::Json | Format::Sql => Err(Error::Internal("trees in another format".to_owned())),
+/// The text of trees in a format.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the place of what the format cannot express; a text that is too long; too much memory.
+pub(super) fn text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> Result<String> {
+    let mut text = Text::new(memory, trees.longest(), FEWER_TREES);
+    match format {
+        Format::LightGbm => lightgbm::write(trees, memory, &mut text)?,
+        Format::XgBoost => xgboost::write(trees, memory, &mut text)?,
+        Format::Elasticsearch | Format::OpenSearch => {
+            let mut definition = Text::new(memory, trees.longest(), FEWER_TREES);
+            engines::write_definition(trees, &mut definition)?;
+            engines::write_plugin(name, &definition.finish()?, &mut text)?;
         }
-    });
-    written.map_err(|error| error.to_string())
+        Format::Solr => engines::write_solr(trees, name, &mut text)?,
+        Format::Json | Format::Sql => return Err(Error::Internal("trees in another format".to_owned())),
+    }
+    text.finish()
+}
+
+/// The first child of a split, what stands between the children, the second child, and the end.
+type Children = (usize, &'static str, usize, &'static str);
+
+/// Writes a node and what is below it. `write` writes the beginning of a node of this depth. Trees of any depth need no stack.
+fn write_nested(
+    root: usize,
+    text: &mut Text,
+    mut write: impl FnMut(usize, usize, &mut Text) -> Result<Option<Children>>,
+) -> Result<()> {
+    enum Part {
+        Node(usize, usize),
+        Between(&'static str),
+    }
+    let mut waiting = vec![Part::Node(root, 0)];
+    while let Some(part) = waiting.pop() {
+        match part {
+            Part::Between(part) => text.push(format_args!("{part}"))?,
+            Part::Node(node, depth) => {
+                let Some((first, between, second, end)) = write(node, depth, text)? else { continue };
+                let [first, second] = [first, second].map(|node| Part::Node(node, depth + 1));
+                waiting.extend([Part::Between(end), second, Part::Between(between), first]);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A numeric split of a program that compares 32-bit floats.
@@ -136,6 +169,15 @@ struct SingleSplit {
 }
 
 impl Trees<'_> {
+    /// Most bytes of a text: so many for each byte of the model. Only names or sets of an unusual length are repeated so often.
+    fn longest(&self) -> usize {
+        let features = self.features.iter().map(|feature| {
+            64 + feature.name.len() + feature.categories.iter().map(String::len).sum::<usize>()
+        });
+        let stored = 1000 + features.sum::<usize>() + 16 * self.forest.nodes() + 4 * self.forest.members();
+        LONGEST_OF_BYTE.saturating_mul(stored)
+    }
+
     /// The error of a split.
     fn refused(&self, tree: usize, split: &Split<'_>, problem: &str) -> Error {
         let name = shorten(&self.features[split.feature].name);
@@ -177,14 +219,4 @@ impl Trees<'_> {
             _ => Ok(set),
         }
     }
-}
-
-/// A text in JSON.
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
-}
-
-/// Numbers with something between them.
-fn joined<T: std::fmt::Debug>(numbers: &[T], between: &str) -> String {
-    numbers.iter().map(|number| format!("{number:?}")).collect::<Vec<String>>().join(between)
 }

@@ -1,7 +1,10 @@
 //! Trees of any shape as an expression of SQL: a `CASE` with a `CASE` in each branch.
 
-use super::super::sql::{Columns, LONGEST_SUM, Sql};
-use crate::base::{Error, Result};
+use super::super::sql::{LONGEST_SUM, Sql};
+use super::super::sql_columns::{Columns, Feature};
+use super::super::text::Text;
+use super::write_nested;
+use crate::base::{Error, Memory, Result, shorten};
 use crate::model::{GeneralTrees, Model, TreeInput};
 use crate::trees::general::{LIGHTGBM_ZERO, Node, Split};
 
@@ -11,10 +14,10 @@ const MOST_LEVELS: usize = 16;
 /// The score as an expression of the columns of a table.
 ///
 /// # Errors
-/// Trees that are too deep or too many; an expression that is too long.
-pub(in super::super) fn expression(model: &Model, trees: &GeneralTrees) -> Result<String> {
+/// Trees that are too deep or too many; an expression that is too long; a split of a category by a number.
+pub(in super::super) fn expression(model: &Model, trees: &GeneralTrees, memory: &Memory) -> Result<String> {
     let forest = &trees.forest;
-    let writer = Writer { columns: Columns::new(model), trees };
+    let columns = Columns::new(model);
     if let Some(tree) = (0..forest.trees()).find(|tree| forest.depth(*tree) > MOST_LEVELS) {
         let levels = forest.depth(tree);
         return Err(Error::Unsupported(format!(
@@ -28,73 +31,89 @@ pub(in super::super) fn expression(model: &Model, trees: &GeneralTrees) -> Resul
             LONGEST_SUM * LONGEST_SUM
         )));
     }
-    // Sums of sums, so that the expression is not too deep.
-    let mut sql = Sql::default();
-    sql.push(format_args!("{:?}", forest.start()))?;
-    for tree in 0..forest.trees() {
-        let (opens, closes) = (tree.is_multiple_of(LONGEST_SUM), (tree + 1).is_multiple_of(LONGEST_SUM));
-        sql.push(format_args!(" + {}", if opens { "(" } else { "" }))?;
-        writer.node(forest.nodes_of(tree).start, &mut sql)?;
-        sql.push(format_args!("{}", if closes || tree + 1 == forest.trees() { ")" } else { "" }))?;
-    }
-    Ok(sql.text)
-}
-
-struct Writer<'a> {
-    columns: Columns,
-    trees: &'a GeneralTrees,
-}
-
-impl Writer<'_> {
-    /// A node and what is below it. The depth is bounded by that of the trees.
-    fn node(&self, node: usize, sql: &mut Sql) -> Result<()> {
-        let split = match self.trees.forest.node(node) {
-            Node::Leaf(leaf) => return sql.push(format_args!("{:?}", leaf.value)),
-            Node::Split(split) => split,
-        };
-        sql.push(format_args!("CASE WHEN {} THEN ", self.question(&split)))?;
-        self.node(split.left, sql)?;
-        sql.push(format_args!(" ELSE "))?;
-        self.node(split.left + 1, sql)?;
-        sql.push(format_args!(" END"))
-    }
-
-    /// The condition to go left. NULL is none.
-    fn question(&self, split: &Split<'_>) -> String {
-        let features = &self.columns.features;
-        match (&self.trees.inputs[split.feature], split.set) {
-            (TreeInput::Category { first, codes }, set) => {
-                let set = set.unwrap_or_default();
-                let known = codes.iter().enumerate().filter(|(_, code)| set.binary_search(code).is_ok());
-                let mut parts: Vec<&str> = known.map(|(value, _)| &features[first + value][..]).collect();
-                if split.missing_left {
-                    let rest = first + codes.len();
-                    parts.extend([&features[rest][..], &features[rest + 1]]);
-                }
-                let groups: Vec<String> =
-                    parts.chunks(LONGEST_SUM).map(|group| format!("({})", group.join(" OR "))).collect();
-                if groups.is_empty() { "0".to_owned() } else { groups.join(" OR ") }
-            }
-            (TreeInput::Number(feature), Some(set)) => {
-                let x = &features[*feature];
-                let codes: Vec<String> = set.iter().map(ToString::to_string).collect();
-                let known = format!(
-                    "{x} > -1 AND {x} < 4294967295 AND CAST({x} AS INTEGER) IN ({})",
-                    codes.join(", ")
-                );
-                if split.missing_left { format!("({known}) OR {x} IS NULL") } else { known }
-            }
-            (TreeInput::Number(feature), None) => {
-                let (x, threshold) = (&features[*feature], split.threshold);
-                match (split.zero_is_missing, split.missing_left) {
-                    (false, false) => format!("{x} <= {threshold:?}"),
-                    (false, true) => format!("coalesce({x} <= {threshold:?}, 1)"),
-                    (true, false) => format!("{x} <= {threshold:?} AND abs({x}) > {LIGHTGBM_ZERO:?}"),
-                    (true, true) => {
-                        format!("{x} <= {threshold:?} OR abs({x}) <= {LIGHTGBM_ZERO:?} OR {x} IS NULL")
+    let mut sql = Sql::new(memory);
+    sql.checked(&columns, false, |sql| {
+        // Sums of sums, so that the expression is not too deep.
+        sql.push(format_args!("{:?}", forest.start()))?;
+        for tree in 0..forest.trees() {
+            let (opens, closes) = (tree.is_multiple_of(LONGEST_SUM), (tree + 1).is_multiple_of(LONGEST_SUM));
+            sql.push(format_args!(" + {}", if opens { "(" } else { "" }))?;
+            write_nested(forest.nodes_of(tree).start, &mut sql.text, |node, _, text| {
+                let split = match forest.node(node) {
+                    Node::Leaf(leaf) => {
+                        text.push(format_args!("{:?}", leaf.value))?;
+                        return Ok(None);
                     }
+                    Node::Split(split) => split,
+                };
+                text.push(format_args!("CASE WHEN "))?;
+                let input = &trees.inputs[split.feature];
+                match (input, split.set) {
+                    (TreeInput::Category { first, .. }, None) => {
+                        let name = shorten(&model.card.features[*first]);
+                        return Err(Error::Unsupported(format!(
+                            "tree {tree} compares the category '{name}' with a number"
+                        )));
+                    }
+                    (TreeInput::Category { first, codes }, Some(set)) => {
+                        let features = &columns.features[*first..];
+                        category(features, codes, set, split.missing_left, text)?;
+                    }
+                    (TreeInput::Number(feature), _) => number(&columns.features[*feature], &split, text)?,
                 }
-            }
+                text.push(format_args!(" THEN "))?;
+                Ok(Some((split.left, " ELSE ", split.left + 1, " END")))
+            })?;
+            sql.push(format_args!("{}", if closes || tree + 1 == forest.trees() { ")" } else { "" }))?;
+        }
+        Ok(())
+    })?;
+    sql.text.finish()
+}
+
+/// Whether a category has a value of a set, or one that the library does not know and `missing_left`.
+fn category(
+    features: &[Feature<'_>],
+    codes: &[u32],
+    set: &[u32],
+    missing_left: bool,
+    text: &mut Text,
+) -> Result<()> {
+    let known = codes.iter().zip(features).filter(|(code, _)| set.binary_search(code).is_ok());
+    let unknown = &features[codes.len()..codes.len() + 2 * usize::from(missing_left)];
+    let mut count = 0;
+    for feature in known.map(|(_, feature)| feature).chain(unknown) {
+        let between = match count {
+            0 => "(",
+            at if at % LONGEST_SUM == 0 => ") OR (",
+            _ => " OR ",
+        };
+        text.push(format_args!("{between}{feature}"))?;
+        count += 1;
+    }
+    text.push(format_args!("{}", if count == 0 { "0" } else { ")" }))
+}
+
+/// Whether a number goes left. NULL is no.
+fn number(x: &Feature<'_>, split: &Split<'_>, text: &mut Text) -> Result<()> {
+    let Split { threshold, missing_left, .. } = *split;
+    if let Some(set) = split.set {
+        text.push(format_args!("({x} > -1 AND {x} < 4294967295 AND CAST({x} AS INTEGER) IN ("))?;
+        for (at, code) in set.iter().enumerate() {
+            text.push(format_args!("{}{code}", if at == 0 { "" } else { ", " }))?;
+        }
+        return if missing_left {
+            text.push(format_args!(")) OR {x} IS NULL"))
+        } else {
+            text.push(format_args!("))"))
+        };
+    }
+    match (split.zero_is_missing, missing_left) {
+        (false, false) => text.push(format_args!("{x} <= {threshold:?}")),
+        (false, true) => text.push(format_args!("coalesce({x} <= {threshold:?}, 1)")),
+        (true, false) => text.push(format_args!("{x} <= {threshold:?} AND abs({x}) > {LIGHTGBM_ZERO:?}")),
+        (true, true) => {
+            text.push(format_args!("{x} <= {threshold:?} OR abs({x}) <= {LIGHTGBM_ZERO:?} OR {x} IS NULL"))
         }
     }
 }

@@ -1,10 +1,13 @@
 //! XGBoost's JSON model, as version 2.0 writes it, which later versions read.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::json;
 
-use super::{SingleSplit, Trees};
-use crate::base::{Error, Result, shorten};
+use super::super::text::Text;
+use super::{FEWER_TREES, SingleSplit, Trees};
+use crate::base::{Error, Memory, Result, Ticks, bytes_of, shorten};
 use crate::model::imported::Feature;
 use crate::trees::general::{Node, Split};
 
@@ -42,16 +45,11 @@ struct Parameters {
     size_leaf_vector: String,
 }
 
-#[derive(Serialize)]
-struct Model {
-    gbtree_model_param: serde_json::Value,
-    iteration_indptr: Vec<usize>,
-    tree_info: Vec<u8>,
-    trees: Vec<Tree>,
-}
+/// Bytes that a node takes until its tree is written.
+type NodeBytes = [u64; 12];
 
-/// The text.
-pub(super) fn text(trees: &Trees<'_>) -> Result<String> {
+/// Writes the text.
+pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Result<()> {
     let is_bad = |feature: &&Feature| feature.name.is_empty() || feature.name.contains(['[', ']', '<']);
     if let Some(feature) = trees.features.iter().find(is_bad) {
         let name = shorten(&feature.name);
@@ -59,15 +57,6 @@ pub(super) fn text(trees: &Trees<'_>) -> Result<String> {
             "the name '{name}' of a feature, which XGBoost does not read"
         )));
     }
-    let count = trees.forest.trees();
-    let model = Model {
-        gbtree_model_param: json!({ "num_parallel_tree": "1", "num_trees": count.to_string() }),
-        iteration_indptr: (0..=count).collect(),
-        tree_info: vec![0; count],
-        trees: (0..count).map(|number| tree(trees, number)).collect::<Result<_>>()?,
-    };
-    let internal = |problem: serde_json::Error| Error::Internal(format!("trees as JSON: {problem}"));
-    let model = serde_json::to_string(&model).map_err(internal)?;
     let names: Vec<&str> = trees.features.iter().map(|feature| feature.name.as_str()).collect();
     let kind = |feature: &Feature| if feature.is_category { "c" } else { "float" };
     let kinds: Vec<&str> = trees.features.iter().map(kind).collect();
@@ -79,11 +68,27 @@ pub(super) fn text(trees: &Trees<'_>) -> Result<String> {
         "num_target": "1",
     });
     let objective = json!({ "name": "reg:squarederror", "reg_loss_param": { "scale_pos_weight": "1" } });
-    let (names, kinds) = (json!(names), json!(kinds));
-    Ok(format!(
-        "{{\"learner\":{{\"attributes\":{{}},\"feature_names\":{names},\"feature_types\":{kinds},\
-         \"gradient_booster\":{{\"model\":{model},\"name\":\"gbtree\"}},\"learner_model_param\":{parameters},\
-         \"objective\":{objective}}},\"version\":[2,0,3]}}"
+    text.push(format_args!(r#"{{"learner":{{"attributes":{{}},"feature_names":"#))?;
+    text.push_json(&names)?;
+    text.push(format_args!(r#","feature_types":"#))?;
+    text.push_json(&kinds)?;
+    let count = trees.forest.trees();
+    let parameter = json!({ "num_parallel_tree": "1", "num_trees": count.to_string() });
+    text.push(format_args!(
+        r#","gradient_booster":{{"model":{{"gbtree_model_param":{parameter},"iteration_indptr":"#
+    ))?;
+    text.push_json(&(0..=count).collect::<Vec<usize>>())?;
+    text.push(format_args!(r#","tree_info":"#))?;
+    text.push_json(&vec![0; count])?;
+    text.push(format_args!(r#","trees":["#))?;
+    for number in 0..count {
+        text.push(format_args!("{}", if number == 0 { "" } else { "," }))?;
+        let bytes = bytes_of::<NodeBytes>(trees.forest.nodes_of(number).len());
+        let _tree = memory.reserve(bytes, "a tree of the model", FEWER_TREES)?;
+        text.push_json(&tree(trees, number)?)?;
+    }
+    text.push(format_args!(
+        r#"]}},"name":"gbtree"}},"learner_model_param":{parameters},"objective":{objective}}},"version":[2,0,3]}}"#
     ))
 }
 
@@ -103,9 +108,11 @@ fn tree(trees: &Trees<'_>, id: usize) -> Result<Tree> {
         ..Tree::default()
     };
     // The nodes in their order here: level by level, children side by side, as XGBoost expects them.
-    let mut order = Vec::with_capacity(nodes.len());
+    let (mut order, mut sets, mut ticks) =
+        (Vec::with_capacity(nodes.len()), HashMap::new(), Ticks::default());
     order.push(nodes.start);
     for place in 0..nodes.len() {
+        ticks.add(100);
         match trees.forest.node(order[place]) {
             Node::Leaf(leaf) => {
                 tree.left_children.push(-1);
@@ -119,7 +126,7 @@ fn tree(trees: &Trees<'_>, id: usize) -> Result<Tree> {
             }
             Node::Split(split) => {
                 let left = order.len();
-                let is_swapped = add_split(trees, &split, left, &mut tree)?;
+                let is_swapped = add_split(trees, &split, left, &mut tree, &mut sets)?;
                 let (first, second) = if is_swapped { (1, 0) } else { (0, 1) };
                 order.extend([split.left + first, split.left + second]);
                 tree.parents[left..left + 2].fill(place as i64);
@@ -130,14 +137,25 @@ fn tree(trees: &Trees<'_>, id: usize) -> Result<Tree> {
 }
 
 /// Adds a split whose children have the numbers `left` and `left + 1`. Returns whether they change sides.
-fn add_split(trees: &Trees<'_>, split: &Split<'_>, left: usize, tree: &mut Tree) -> Result<bool> {
+/// `sets`: where the categories of each set are.
+fn add_split(
+    trees: &Trees<'_>,
+    split: &Split<'_>,
+    left: usize,
+    tree: &mut Tree,
+    sets: &mut HashMap<*const [u32], usize>,
+) -> Result<bool> {
     let SingleSplit { below, is_swapped, missing_first } = if let Some(set) = split.set {
         // The categories of a set go right.
         let set = trees.checked_set(tree.id, split, set)?;
         tree.categories_nodes.push(tree.left_children.len());
-        tree.categories_segments.push(tree.categories.len());
+        // Splits share sets.
+        let start = *sets.entry(std::ptr::from_ref(set)).or_insert_with(|| {
+            tree.categories.extend(set);
+            tree.categories.len() - set.len()
+        });
+        tree.categories_segments.push(start);
         tree.categories_sizes.push(set.len());
-        tree.categories.extend(set);
         SingleSplit { below: 0.0, is_swapped: true, missing_first: !split.missing_left }
     } else {
         trees.single_split(tree.id, split)?
