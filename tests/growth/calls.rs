@@ -70,9 +70,9 @@ const CALLS: &[&str] = &[
     r#"SELECT ltr_fit('cofi_rank', «source 'r'», «options '{"lambda": 1}'»)"#,
     r#"SELECT ltr_fit('boosted_trees', 'j', «options '{"trees": 1}'»)"#,
     r#"SELECT ltr_fit('rank_svm', 'SELECT * FROM j WHERE query_id IN (?, ?)', '{"lambda": 1}', «value 1», «value 2»)"#,
-    r#"SELECT ltr_update(«model 'p'», «source 'j'», «options '{}'»)"#,
+    r"SELECT ltr_update(«model 'p'», «source 'j'», «options '{}'»)",
     r#"SELECT * FROM ltr_cross_validate(«name 'perceptron'», «source 'j'», «options '{"epochs": 1}'»)"#,
-    r#"SELECT ltr_activate(«name 'm'», «value 1», «options '{}'»)"#,
+    r"SELECT ltr_activate(«name 'm'», «value 1», «options '{}'»)",
     // Buckets.
     "SELECT ltr_bucket(«value 1», «value 2»)",
     "SELECT ltr_pack(«value 1», «value 2», «value 3», «array '[1, 2]'»)",

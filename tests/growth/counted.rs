@@ -21,7 +21,7 @@ const FOLDER: &str = "LTR_GROWTH_FOLDER";
 /// What is counted. Valgrind finds it by this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn ltr_counted(call: &mut &mut dyn FnMut()) {
+fn ltr_counted(call: &mut dyn FnMut()) {
     call();
 }
 
@@ -34,7 +34,7 @@ struct Counter {
 impl Counter {
     fn count(&mut self, mut call: impl FnMut()) -> u64 {
         self.counted += 1;
-        ltr_counted(&mut (&mut call as &mut dyn FnMut()));
+        ltr_counted(&mut call);
         let file = self.folder.join(format!("count.{}", self.counted));
         let text = std::fs::read_to_string(&file).expect("a file of valgrind");
         drop(std::fs::remove_file(file));

@@ -387,11 +387,11 @@ fn grown_json(name: &str, json: &Json) -> Vec<Input> {
                 ));
             }
             Json::Object(values) => {
-                let element = values.values().last().cloned().unwrap_or(Json::from(1));
+                let element = values.values().next_back().cloned().unwrap_or(Json::from(1));
                 let mut longer = values.clone();
                 longer.insert(PLACE.to_owned(), Json::from(1));
                 forms.push(("keys", Json::Object(longer.clone()), format!("k#\":{element},\"")));
-                let key = values.keys().last().cloned().unwrap_or_default();
+                let key = values.keys().next_back().cloned().unwrap_or_default();
                 forms.push(("equal keys", Json::Object(longer), format!("{key}\":{element},\"")));
             }
             Json::String(inner) => {

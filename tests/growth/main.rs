@@ -12,7 +12,7 @@
 //! `LTR_FUNCTION` names a function to walk alone, `LTR_LIBRARY` a loadable library in place of this crate.
 #![allow(clippy::print_stdout, reason = "figures are shown")]
 #![allow(unsafe_code, reason = "the clock of the process, and a name for valgrind")]
-#![allow(clippy::format_push_string, reason = "short texts of tests")]
+#![allow(clippy::format_push_string, clippy::format_collect, reason = "short texts of tests")]
 
 mod calls;
 mod counted;
