@@ -141,6 +141,11 @@ pub fn shorten(text: &str) -> String {
 
 /// The known name that is nearest to a name, without case, if at least half of the letters are the same.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    // Comparing takes time for each letter.
+    const LONGEST: usize = 100;
+    if name.len() > LONGEST {
+        return None;
+    }
     let name = name.to_lowercase();
     known
         .map(|known| (strsim::damerau_levenshtein(&name, &known.to_lowercase()), known))

@@ -1,7 +1,9 @@
-//! Interrupts at every check (rule 13.5): each function and algorithm is called again and again, and each time a later
-//! check reports an interrupt. The call must fail as interrupted and leave nothing, and the next call must work.
+//! Interrupts at every check (rule 13.5): each algorithm, and functions with work of every kind, are called again and again,
+//! and each time a later check reports an interrupt. The call must fail as interrupted and leave nothing, and the next call
+//! must work.
 //!
-//! `cargo test --lib interrupt_tests`. How late real interrupts are noticed, `benches/interrupts.rs` measures.
+//! `cargo test --lib interrupt_tests`. `tests/growth/` walks all functions with long arguments, and `benches/interrupts.rs`
+//! measures how late real interrupts are noticed in long work.
 
 use rusqlite::{Connection, ErrorCode};
 
@@ -124,7 +126,7 @@ fn every_training_stops_at_every_check() {
 }
 
 #[test]
-fn every_other_function_stops_at_every_check() {
+fn other_work_stops_at_every_check() {
     let connection = connect();
     for (name, algorithm, source, options) in [
         ("lin", "rank_svm", "j", r#""lambda": 0.1"#),

@@ -21,6 +21,7 @@ use crate::base::{Error, Reservation, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::{
     BlobLocation, Call, ModelHandle, RunLimits, State, Ticket, describe, from_host, message, retry_busy, sql,
+    text_argument,
 };
 use crate::train::algorithm;
 
@@ -314,8 +315,9 @@ pub fn named_version(
     schema: Option<&str>,
     limits: &RunLimits,
 ) -> Result<Option<NamedVersion>> {
-    let ValueRef::Text(name) = argument else { return Ok(None) };
-    Store::new(connection, schema, limits)?.version(&String::from_utf8_lossy(name)).map(Some)
+    let ValueRef::Text(_) = argument else { return Ok(None) };
+    let name = text_argument("argument 'model'", argument)?;
+    Store::new(connection, schema, limits)?.version(&name).map(Some)
 }
 
 /// The name of the row number of a table that no column has. A table in which columns have all names gets one that it lacks.
@@ -450,9 +452,9 @@ pub fn model(
             })?;
             Ok(ModelHandle { model, key, location: None, memory: Arc::new(held) })
         }
-        ValueRef::Text(name) => {
+        ValueRef::Text(_) => {
             let store = Store::new(connection, schema, limits)?;
-            let name = String::from_utf8_lossy(name);
+            let name = text_argument("argument 'model'", argument)?;
             let model = retry_busy(limits, || store.load(store.row_id(&name)?, state));
             model.map_err(|error| match error {
                 Error::Corrupt(problem) => Error::Corrupt(format!("'{name}': {problem}")),

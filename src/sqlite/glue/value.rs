@@ -144,7 +144,10 @@ pub fn describe(value: ValueRef<'_>) -> String {
         ValueRef::Null => "NULL".to_owned(),
         ValueRef::Integer(value) => value.to_string(),
         ValueRef::Real(value) => format!("{value:?}"),
-        ValueRef::Text(bytes) => format!("text '{}'", shorten(&String::from_utf8_lossy(bytes))),
+        // 60 characters of it are shown: what is longer is not copied.
+        ValueRef::Text(bytes) => {
+            format!("text '{}'", shorten(&String::from_utf8_lossy(&bytes[..bytes.len().min(1000)])))
+        }
         ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
     }
 }
@@ -179,12 +182,20 @@ pub fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Erro
     }
 }
 
-/// A text argument.
+/// Bytes of a text argument. It is copied several times, into statements and messages.
+const LONGEST_TEXT: usize = 1 << 20;
+
+/// A text argument: a name, a source, options.
 ///
 /// # Errors
-/// A value that is not TEXT in UTF-8.
+/// A value that is not TEXT in UTF-8, or longer than [`LONGEST_TEXT`].
 pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
     match value {
+        ValueRef::Text(bytes) if bytes.len() > LONGEST_TEXT => Err(Error::value(
+            what,
+            format!("text of {} bytes", bytes.len()),
+            format!("text of at most {LONGEST_TEXT} bytes"),
+        )),
         ValueRef::Text(bytes) => String::from_utf8(bytes.to_vec())
             .map_err(|_| Error::value(what, "text that is not UTF-8", "text in UTF-8")),
         other => Err(Error::value(what, describe(other), "text")),

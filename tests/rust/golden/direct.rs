@@ -5,7 +5,7 @@
 use super::direct_options::direct;
 use super::support::{assert_close, numbers, read_listwise, rows};
 use serde_json::Value;
-use sqlite_ltr::internals::cost::loss::list::{Bound, DirectQuery};
+use sqlite_ltr::internals::cost::loss::list::{Bound, Direct, DirectQuery};
 use sqlite_ltr::internals::math::assignment::{Ranking, Workspace, maximize};
 use sqlite_ltr::internals::math::order::descending;
 

@@ -1,7 +1,7 @@
 //! The scalar functions of training in buckets: `ltr_bucket`, `ltr_begin`, `ltr_partial`, `ltr_step` and `ltr_finish`.
 
 use super::arguments::{blob, columns, one_setting, whole};
-use crate::base::{Control, Error, Params, Result};
+use crate::base::{Control, Error, Memory, Params, Result};
 use crate::buckets::rounds::State;
 use crate::buckets::{Answer, Kind};
 use crate::data::{bucket_of, check_buckets};
@@ -11,7 +11,6 @@ use crate::sqlite::glue::{
 use crate::train::algorithm;
 use crate::train::options::Use;
 use crate::train::protocol::Training;
-use rusqlite::functions::Aggregate;
 use rusqlite::types::ValueRef;
 
 /// The definition of `ltr_bucket`.
@@ -35,7 +34,10 @@ pub const FINISH: ScalarFunction = ScalarFunction::new("ltr_finish", "state", fi
 fn bucket(call: &ScalarCall<'_>) -> Result<Output> {
     let what = "argument 'buckets'";
     let buckets = check_buckets(what, u64::from(whole(what, call.context.get_raw(1))?))?;
-    Ok(Output::Integer(i64::from(bucket_of(&id_of(call.context.get_raw(0)), buckets))))
+    let query = call.context.get_raw(0);
+    let bytes = query.as_bytes_or_null().ok().flatten().map_or(0, <[u8]>::len);
+    let _copied = Memory::default().reserve(bytes as u64, "copying the id of a query", "use shorter ids")?;
+    Ok(Output::Integer(i64::from(bucket_of(&id_of(query), buckets))))
 }
 
 /// Runs `work` on the calling thread, within `max_memory` and `time_limit`: engines run several calls at once.
@@ -87,7 +89,10 @@ fn partial(call: &ScalarCall<'_>) -> Result<Output> {
     }
     let (bucket, rows) = (whole("argument 'bucket'", bucket)?, blob("argument 'rows'", rows, "ltr_pack")?);
     let state = call.with_connection(|_| call.state.round(state_bytes(state_value)?))?;
-    here(call, &state.options, |control| Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes()?)))
+    here(call, &state.options, |control| {
+        let _decoded = control.reserve(rows.len() as u64, "decoding a pack", "use more buckets")?;
+        Ok(Output::Blob(state.answer(bucket, rows, control)?.to_bytes()?))
+    })
 }
 
 pub(super) fn step(call: &ScalarCall<'_>) -> Result<Output> {

@@ -1,5 +1,8 @@
-//! Peak resident memory of calls under the option `max_memory`: at most 1.25 times the limit + 10 MB above what is resident
-//! before the call (rule 13.11). A call succeeds within that or refuses.
+//! Peak resident memory of calls under the option `max_memory` and under `SQLITE_LTR_MAX_MEMORY`: at most 1.25 times the
+//! limit + 10 MB above what is resident before the call (rule 13.11). A call succeeds within that or refuses.
+//!
+//! [`cases`] walks algorithms and options under `max_memory`, `walk` walks the functions under a limit of the process, and
+//! `exports` walks the formats.
 //!
 //! Every case runs in a child process, because memory that was freed stays resident. Linux only: the peak is `VmHWM` of
 //! `/proc/self/status`. The full matrix, about 10 minutes:
@@ -11,6 +14,9 @@
     reason = "a child process reports by its output; figures are shown"
 )]
 
+mod exports;
+mod walk;
+
 use std::fmt::Write as _;
 use std::process::Command;
 
@@ -18,6 +24,8 @@ use rusqlite::Connection;
 
 /// The variable that tells a child its case and its limit in bytes.
 const CASE: &str = "LTR_MEMORY_CASE";
+/// The limit of the process.
+const PROCESS_LIMIT: &str = "SQLITE_LTR_MAX_MEMORY";
 /// What the limit may be exceeded by: a fraction and a constant for what is not counted.
 const FACTOR: f64 = 1.25;
 const UNCOUNTED_MB: f64 = 10.0;
@@ -312,39 +320,54 @@ fn measure_here(request: &str) {
     for statement in case.before.split_terminator(';') {
         connection.query_row(statement, [], |_| Ok(())).expect("a model");
     }
-    // 2. The call, counted from what is resident now. Writing 5 resets the peak.
-    std::fs::write("/proc/self/clear_refs", "5").expect("the peak is reset");
-    let (_, before) = resident().expect("resident memory");
+    // 2. The call.
     let limit = limit.to_string();
     let options = format!("{{{}\"max_memory\": {limit}}}", case.options);
     let sql = case.call.replace("{options}", &options).replace("{limit}", &limit);
-    let outcome = match connection.query_row(&sql, [], |_| Ok(())) {
-        Ok(()) => "done".to_owned(),
-        Err(problem) => problem.to_string(),
+    report(|| connection.query_row(&sql, [], |_| Ok(())));
+}
+
+/// Measures a call from what is resident now, and prints the peak and the outcome for [`child`].
+fn report(call: impl FnOnce() -> rusqlite::Result<()>) {
+    report_text(|| call().map(|()| "done".to_owned()));
+}
+
+/// The same for a call whose outcome is a text.
+fn report_text(call: impl FnOnce() -> rusqlite::Result<String>) {
+    // Writing 5 resets the peak.
+    std::fs::write("/proc/self/clear_refs", "5").expect("the peak is reset");
+    let (_, before) = resident().expect("resident memory");
+    let outcome = match call() {
+        Ok(outcome) => outcome,
+        Err(problem) => problem.to_string().chars().take(400).collect(),
     };
     let (peak, _) = resident().expect("resident memory");
     println!("\nMEASURED {} {outcome}", (peak - before).max(0.0));
 }
 
-/// Runs a case in a child process: peak bytes, and "done" or the error.
-fn measure(index: usize, size: usize, limit: u64) -> (f64, String) {
-    let binary = std::env::current_exe().expect("this program");
-    let mut command = Command::new(binary);
-    let call = &cases(size)[index].call;
-    if !call.contains("{options}") && !call.contains("{limit}") {
-        command.env("SQLITE_LTR_MAX_MEMORY", limit.to_string());
-    }
-    let output = command
-        .args(["calls_stay_within_their_memory_or_refuse", "--exact", "--nocapture"])
-        .env(CASE, format!("{index} {size} {limit}"))
+/// Runs a test of this program in a child process that measures a call: peak bytes, and "done" or the error.
+fn child(test: &str, environment: &[(&str, String)]) -> (f64, String) {
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .args([test, "--exact", "--nocapture"])
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .output()
         .expect("a child process");
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find_map(|line| line.strip_prefix("MEASURED "));
     let Some((peak, outcome)) = line.and_then(|line| line.split_once(' ')) else {
-        panic!("case {index}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        return (f64::INFINITY, format!("died: {text}{}", String::from_utf8_lossy(&output.stderr)));
     };
     (peak.parse().expect("a number"), outcome.to_owned())
+}
+
+/// Runs a case in a child process.
+fn measure(index: usize, size: usize, limit: u64) -> (f64, String) {
+    let mut environment = vec![(CASE, format!("{index} {size} {limit}"))];
+    let call = &cases(size)[index].call;
+    if !call.contains("{options}") && !call.contains("{limit}") {
+        environment.push((PROCESS_LIMIT, limit.to_string()));
+    }
+    child("calls_stay_within_their_memory_or_refuse", &environment)
 }
 
 /// Whether this system tells the peak of resident memory.
@@ -421,125 +444,4 @@ fn the_limit_does_not_change_a_model() {
         assert!(fit(10_000).is_err(), "{algorithm}");
         assert!(fit(limit).expect("a model within the limit") == free, "{algorithm}");
     }
-}
-
-// Exports have no option `max_memory`: the limit is that of the process.
-
-/// The variable that tells a child which format of which file to export.
-const EXPORT: &str = "LTR_MEMORY_EXPORT";
-
-/// A text of LightGBM: balanced trees of one feature. With `words`, all splits ask for the same 32 * `words` categories.
-fn lightgbm(name: &str, trees: usize, splits: usize, words: usize) -> String {
-    let list = |numbers: &mut dyn Iterator<Item = i64>| -> String {
-        numbers.map(|number| number.to_string()).collect::<Vec<String>>().join(" ")
-    };
-    let (count, has_sets) = (splits as i64, i64::from(words > 0));
-    let child = |node: i64| if node < count { node } else { count - 1 - node };
-    let mut tree = format!(
-        "num_leaves={}\nnum_cat={has_sets}\nsplit_feature={}\nthreshold={}\ndecision_type={}\nleft_child={}\nright_child={}\nleaf_value={}\n",
-        splits + 1,
-        list(&mut (0..count).map(|_| 0)),
-        list(&mut (0..count).map(|split| split * (1 - has_sets))),
-        list(&mut (0..count).map(|_| has_sets)),
-        list(&mut (0..count).map(|split| child(2 * split + 1))),
-        list(&mut (0..count).map(|split| child(2 * split + 2))),
-        list(&mut (0..=count).map(|leaf| 1 + leaf % 7)),
-    );
-    if words > 0 {
-        let all = list(&mut std::iter::repeat_n(i64::from(u32::MAX), words));
-        tree += &format!("cat_boundaries=0 {words}\ncat_threshold={all}\n");
-    }
-    let trees: String = (0..trees).map(|number| format!("Tree={number}\n{tree}\n")).collect();
-    format!(
-        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\nobjective=regression\n\
-         feature_names={name}\nfeature_infos=none\n\n{trees}end of trees\n"
-    )
-}
-
-/// A model of each kind whose text is much longer than its bytes.
-fn amplified() -> Vec<(&'static str, Vec<u8>)> {
-    let connection = connect();
-    let import = |text: String| -> Vec<u8> {
-        let sql = "SELECT ltr_import(?1, '{\"name\": \"m\"}')";
-        connection.query_row(sql, [text], |_| Ok(())).expect("a model");
-        let sql = "SELECT model FROM ltr_models WHERE name = 'm' AND active";
-        connection.query_row(sql, [], |row| row.get(0)).expect("its bytes")
-    };
-    connection.execute_batch(&format!("CREATE TABLE src AS {}", judged(40, 20, 5))).expect("rows");
-    let sql =
-        "SELECT ltr_fit('boosted_trees', 'src', '{\"trees\": 600, \"depth\": 8, \"learning_rate\": 0.01}')";
-    vec![
-        ("a long name", import(lightgbm(&"n".repeat(20_000), 1, 2000, 0))),
-        ("a shared set", import(lightgbm("n", 1, 500, 1000))),
-        ("many leaves", import(lightgbm("n", 100, 1500, 0))),
-        ("oblivious trees", connection.query_row(sql, [], |row| row.get(0)).expect("a model")),
-    ]
-}
-
-#[test]
-fn exports_stay_within_the_memory_of_the_process_or_refuse() {
-    // 1. A child process measures one export.
-    if let Ok(request) = std::env::var(EXPORT) {
-        let (format, file) = request.split_once(' ').expect("a format and a file");
-        let (model, connection) = (std::fs::read(file).expect("a model"), connect());
-        std::fs::write("/proc/self/clear_refs", "5").expect("the peak is reset");
-        let (_, before) = resident().expect("resident memory");
-        let sql = "SELECT length(ltr_export(?1, ?2))";
-        let outcome = match connection.query_row(sql, (model, format), |row| row.get::<_, i64>(0)) {
-            Ok(bytes) => format!("{bytes} bytes"),
-            Err(problem) => problem.to_string(),
-        };
-        let (peak, _) = resident().expect("resident memory");
-        println!("\nMEASURED {} {outcome}", (peak - before).max(0.0));
-        return;
-    }
-    if !can_measure() {
-        return;
-    }
-    // 2. Each model in each format.
-    let (mut problems, mut done) = (Vec::new(), 0);
-    for (number, (name, model)) in amplified().into_iter().enumerate() {
-        let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("exported-{number}"));
-        std::fs::write(&file, &model).expect("a file");
-        for format in ["json", "sql", "elasticsearch", "opensearch", "solr", "lightgbm", "xgboost"] {
-            for limit in [20_000_000_u32, 200_000_000] {
-                let binary = std::env::current_exe().expect("this program");
-                let output = Command::new(binary)
-                    .args([
-                        "exports_stay_within_the_memory_of_the_process_or_refuse",
-                        "--exact",
-                        "--nocapture",
-                    ])
-                    .env(EXPORT, format!("{format} {}", file.display()))
-                    .env("SQLITE_LTR_MAX_MEMORY", limit.to_string())
-                    .output()
-                    .expect("a child process");
-                let text = String::from_utf8_lossy(&output.stdout);
-                let line = text.lines().find_map(|line| line.strip_prefix("MEASURED "));
-                let (peak, outcome) = line.and_then(|line| line.split_once(' ')).expect("a measurement");
-                let peak: f64 = peak.parse().expect("a number");
-                let line = format!(
-                    "{name:16} {} bytes as {format}, {limit}: {:.1} MB, {outcome}",
-                    model.len(),
-                    peak / MB
-                );
-                println!("{line}");
-                let (refused, bytes) =
-                    (outcome.contains("max_memory") || outcome.contains("has no form"), outcome);
-                let bytes: Option<usize> = bytes.strip_suffix(" bytes").and_then(|bytes| bytes.parse().ok());
-                done += usize::from(bytes.is_some());
-                let is_long = !["json", "sql"].contains(&format)
-                    && bytes.is_some_and(|bytes| bytes > 100 * model.len());
-                if peak > FACTOR * f64::from(limit) + UNCOUNTED_MB * MB
-                    || is_long
-                    || !(refused || bytes.is_some())
-                {
-                    problems.push(line);
-                }
-            }
-        }
-        std::fs::remove_file(&file).expect("the file");
-    }
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
-    assert!(done >= 20, "{done} exports");
 }
