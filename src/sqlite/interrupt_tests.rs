@@ -196,7 +196,14 @@ fn other_work_stops_at_every_check() {
             assert!(assert_interruptible(&connection, &sql) > 9, "{sql}");
         }
     }
-    for metric in ["ndcg(y", "err(y", "mre(y", "kendall_tau(y", "alpha_ndcg(t", "subtopic_recall(t"] {
+    for metric in [
+        "ndcg(y",
+        "metric('err', y",
+        "metric('mre', y",
+        "metric('kendall_tau', y",
+        "metric('alpha_ndcg', t",
+        "metric('subtopic_recall', t",
+    ] {
         let sql = format!("SELECT ltr_{metric}, s) FROM long");
         assert!(assert_interruptible(&connection, &sql) > 0, "{sql}");
     }

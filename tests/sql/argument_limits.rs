@@ -103,8 +103,8 @@ fn levels_of_json_fit_a_small_stack() {
         "SELECT ltr_score('m', '[1]', '?')",
         "SELECT ltr_vec('?')",
         "SELECT ltr_ndcg(1, 1, '{\"ties\": ?}')",
-        "SELECT ltr_alpha_ndcg('?', 1)",
-        "SELECT ltr_alpha_ndcg('[?]', 1)",
+        "SELECT ltr_metric('alpha_ndcg', '?', 1)",
+        "SELECT ltr_metric('alpha_ndcg', '[?]', 1)",
         "SELECT ltr_paired_test(1, 2, '{\"seed\": ?}')",
         "SELECT ltr_pack(1, 1, 1, '?')",
         "SELECT * FROM ltr_rank('m', 'j', '{\"params\": ?}')",
@@ -182,7 +182,8 @@ fn ids_are_not_rounded() {
             );
         }
         let error =
-            error(&connection, &format!("SELECT ltr_alpha_ndcg('[{long}.0, {long}e0]', 1)")).to_string();
+            error(&connection, &format!("SELECT ltr_metric('alpha_ndcg', '[{long}.0, {long}e0]', 1)"))
+                .to_string();
         assert!(error.contains("subtopics in row 1"), "{error}");
     }
     // Other numbers and texts with digits stay what they are.
@@ -240,8 +241,11 @@ fn the_message_about_equal_gains_is_true() {
     let train =
         |source: &str| error(&connection, &format!("SELECT ltr_train('lambdamart', '{source}')")).to_string();
     let negative = train("t");
-    assert!(negative.contains("two documents that the loss 'lambda_rank' tells apart"), "{negative}");
-    assert!(negative.contains("a relevance of 0 or less is not relevant"), "{negative}");
+    assert!(
+        negative.contains("the loss 'lambda_rank' finds no query with two documents of different relevance"),
+        "{negative}"
+    );
+    assert!(negative.contains("all grades of 0 and less alike"), "{negative}");
     let equal = train("SELECT query_id, doc_id, 0 AS relevance, x FROM t");
     assert!(equal.contains("no query has two documents with different relevance"), "{equal}");
     // The remedy of the message.

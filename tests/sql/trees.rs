@@ -233,7 +233,7 @@ fn lambdamart_is_a_preset() {
         ),
         (
             "SELECT ltr_fit('lambdamart', 'SELECT query_id, doc_id, a, -(doc_id % 2) AS relevance FROM judged')",
-            "no query has two documents with different relevance",
+            "the loss 'lambda_rank' finds no query with two documents of different relevance",
         ),
     ] {
         let error = refusal(&connection, sql);

@@ -72,13 +72,13 @@ fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
 pub fn not_told_apart(loss: &Loss, queries: usize, has_weights: bool) -> Error {
     let weights = if has_weights { ", and documents of weight 0 hardly count" } else { "" };
     let reason = if loss.def().name == "svm_map" {
-        "it compares documents of at least the threshold with the others"
+        "it compares documents at or above the threshold with the others"
     } else {
-        "to most losses a relevance of 0 or less is not relevant, whatever it is; if such grades differ, add a number to all"
+        "this loss may treat all grades of 0 and less alike; if they differ, add a number to every relevance"
     };
     Error::Data(format!(
-        "no query has two documents that the loss '{}' tells apart, so there is nothing to learn ({queries} queries read; \
-         {reason}{weights})",
+        "the loss '{}' finds no query with two documents of different relevance, so there is nothing to learn \
+         ({queries} queries read; {reason}{weights})",
         loss.def().name
     ))
 }
