@@ -3,3 +3,4 @@
 pub mod clicks;
 pub mod interleave;
 pub mod text;
+mod text_query;

@@ -9,7 +9,6 @@
 //! Source: Robertson & Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", eq. 3.15, with the idf of
 //! Lucene, which is above 0 for every n. BM25 of single columns: the same, section 3.6.1.
 
-mod query;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +17,7 @@ use std::collections::BinaryHeap;
 
 use crate::base::Ticks;
 
-pub use query::{MAX_WORDS, Tokens, Words, match_query};
+pub use super::text_query::{MAX_WORDS, Tokens, Words, match_query};
 
 /// The features of a column, in their order. The name of a feature is the name of its column, `_`, and one of these.
 pub const COLUMN_FEATURES: [&str; 7] = ["bm25", "hits", "coverage", "first", "window", "phrase", "length"];

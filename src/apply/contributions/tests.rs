@@ -1,7 +1,10 @@
 //! The contributions of a model with a kernel, sampled ones against exact ones, and those of trees against all sets of features.
 
+use super::shapley::Parts;
 use super::*;
-use crate::data::shaped;
+use crate::base::Control;
+use crate::data::{Matrix, shaped};
+use crate::model::{Model, Ranker};
 
 const FEATURES: usize = 10;
 

@@ -1,4 +1,8 @@
+use std::borrow::Cow;
+
+use super::category::NULL;
 use super::*;
+use crate::data::Id;
 
 /// Rows of these queries, whose documents all have the number 0.
 fn rows(queries: &[usize]) -> RowsOfCodes<'_> {

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::query::NOTHING;
 use super::{MAX_WORDS, *};
 use crate::base::{Error, Result, stoppable};
 use crate::math::Random;
+use crate::search::text_query::NOTHING;
 
 /// No table.
 const ANY: Option<fn(&str) -> Result<Tokens>> = None;

@@ -16,6 +16,7 @@ mod explain;
 mod export;
 #[cfg(feature = "search")]
 pub mod fts;
+mod fts_api;
 mod inspect;
 #[cfg(feature = "search")]
 mod interleave;
@@ -23,6 +24,7 @@ mod letor;
 mod monitor;
 #[cfg(feature = "plots")]
 mod plot;
+pub mod plot_ranked;
 mod rank;
 mod ranking_call;
 mod recommend;

@@ -9,7 +9,8 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
-use super::plot::{self, ranked};
+use super::plot;
+use super::plot_ranked as ranked;
 use super::ranking_call::RankingCall;
 use crate::apply::{METRIC_COST, evaluate};
 use crate::base::{Control, Error, Result, Strict};
@@ -18,7 +19,7 @@ use crate::data::Dataset;
 use crate::math::{compare, descending, sort_indices};
 use crate::plot::{Align, Bar, Bars, Page, counted, decimal, number, shortened};
 use crate::sqlite::functions::compare::other_queries;
-use crate::sqlite::functions::plot::ranked::{draw_pair, grade_groups, label};
+use crate::sqlite::functions::plot_ranked::{draw_pair, grade_groups, label};
 use crate::sqlite::functions::ranking_call::NO_VALUES;
 use crate::sqlite::glue::{Output, ScalarCall, ScalarFunction};
 use crate::sqlite::store::{NamedVersion, Store};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::{Connection, Statement};
 
-use super::{HostResult, host};
+use super::read::{HostResult, host};
 use crate::base::{Error, Result};
 use crate::sqlite::glue::sql;
 

@@ -4,7 +4,10 @@ use rusqlite::{Connection, OptionalExtension, ffi};
 use serde_json::Value;
 
 use super::transaction::StoreTransaction;
-use super::{HostResult, IS_VERSION, Store, host, open_blob, read_at, split_version};
+use super::{
+    Store,
+    read::{HostResult, IS_VERSION, host, open_blob, read_at, split_version},
+};
 use crate::base::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::{BlobLocation, retry_busy, sql};

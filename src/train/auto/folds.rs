@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::AutoSpec;
 use super::documents::{FoldSums, Parts};
 use super::prepared::{FEWER, Prepared};
-use super::{AutoSpec, MOST_TRIED, TRIED, judged_queries};
+use super::spec::{MOST_TRIED, TRIED, judged_queries};
 use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Scaling};

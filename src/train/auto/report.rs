@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::trial::Trial;
-use super::{AutoSpec, is_better};
+use super::{AutoSpec, spec::is_better};
 use crate::train::algorithm::BOOSTED_TREES;
 use crate::train::averaged::Fitted;
 use crate::train::select::Selection;

@@ -3,12 +3,14 @@
 //! Held-out queries have the weight 0 in a training on all rows, so that they get scores but change no tree.
 
 use super::settings::QueryColumns;
-use super::{DEFAULT_TREES, TreeCount, TreesSpec, single_feature};
+use super::spec::DEFAULT_TREES;
+use super::{TreeCount, TreesSpec};
 use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ListConstraint, Scaling};
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{Curve, Folds, Searched, Selection, Split, Validation, ValidationSpec};
+use crate::train::single_feature;
 use crate::train::single_feature::Judge;
 use crate::trees::{Binned, Boosting, Prepared};
 

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use super::biases::Biases;
-use super::{Session, UseBiases};
+use super::spec::{Session, UseBiases};
 use crate::base::{Result, matrix_bytes, parallel};
 use crate::cost::loss::Shape;
 use crate::data::Ratings;

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::factors::{Fit, Purpose};
-use super::{CofiRankSpec, Session, no_rate};
+use super::spec::{CofiRankSpec, Session, no_rate};
 use crate::base::{Result, checkpoint, parallel};
 use crate::cost::loss::Shape;
 use crate::cost::metric::Better;

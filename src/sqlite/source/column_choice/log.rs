@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::Source;
 use super::names::{OptionColumns, check_keys, default_names, find, lookup, not_a_name};
 use crate::base::{Params, Result};
+use crate::sqlite::source::Source;
 use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 
 /// Default names of the roles that only logs have.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Source;
 use crate::base::{Error, Result};
+use crate::sqlite::source::Source;
 
 /// Default names of each role, the most specific first.
 pub(super) const NAMES: &[(&str, &[&str])] = &[

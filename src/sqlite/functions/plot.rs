@@ -6,8 +6,6 @@
 //! * 14.2: Texts from data are escaped. The same model and rows give the same bytes.
 //! * 14.6: Intervals of calibration take the queries as the sample.
 
-pub mod ranked;
-
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
@@ -37,11 +35,19 @@ struct Kind {
 const KINDS: &[Kind] = &[
     Kind { name: "validation", signature: "model", draw: validation },
     Kind { name: "training", signature: "model", draw: training },
-    Kind { name: "weights", signature: "model [, query_features]", draw: ranked::weights },
-    Kind { name: "importance", signature: "model, source [, options]", draw: ranked::importance },
-    Kind { name: "queries", signature: "model_a, model_b, source [, options]", draw: ranked::queries },
-    Kind { name: "calibration", signature: "model, source [, options]", draw: ranked::calibration },
-    Kind { name: "scores", signature: "model, source [, options]", draw: ranked::scores },
+    Kind { name: "weights", signature: "model [, query_features]", draw: super::plot_ranked::weights },
+    Kind { name: "importance", signature: "model, source [, options]", draw: super::plot_ranked::importance },
+    Kind {
+        name: "queries",
+        signature: "model_a, model_b, source [, options]",
+        draw: super::plot_ranked::queries,
+    },
+    Kind {
+        name: "calibration",
+        signature: "model, source [, options]",
+        draw: super::plot_ranked::calibration,
+    },
+    Kind { name: "scores", signature: "model, source [, options]", draw: super::plot_ranked::scores },
 ];
 
 fn plot(call: &ScalarCall<'_>) -> Result<Output> {
@@ -61,7 +67,12 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
 }
 
 /// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
-fn model_name(call: &Call<'_>, given: ValueRef<'_>, model: &Model, schema: Option<&str>) -> Result<String> {
+pub(super) fn model_name(
+    call: &Call<'_>,
+    given: ValueRef<'_>,
+    model: &Model,
+    schema: Option<&str>,
+) -> Result<String> {
     let found = named_version(call.connection, given, schema, &RunLimits::of(call.connection))?;
     Ok(found.map_or_else(
         || format!("a model of {}", model.card.algorithm),

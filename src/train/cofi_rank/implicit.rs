@@ -7,15 +7,13 @@
 //!
 //! Lambda is chosen on held-out pairs of every user: `select`.
 
-mod select;
-
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
 use super::biases::Biases;
 use super::factors::{Fit, Purpose};
-use super::{CofiRankSpec, Known, Session, UseBiases, factored_model};
+use super::spec::{CofiRankSpec, Known, Session, UseBiases, factored_model};
 use crate::base::{Control, Error, Params, Result, matrix_bytes, parallel};
 use crate::data::{Dataset, Id, Ratings};
 use crate::learn::solve::{Factors, WeightedSquares};
@@ -25,7 +23,7 @@ use crate::train::algorithm::{
 };
 use crate::train::select::{Searched, TunedValue};
 
-use select::Held;
+use super::implicit_select::Held;
 
 /// alpha, chosen on validation pairs of MovieLens-100k (NDCG@10, 8 factors, one split: 1 .2151, 3 .2181, 5 .2177, 10 .2142).
 const COUNT_WEIGHT: f64 = 3.0;
@@ -53,9 +51,9 @@ const OF_LOSSES: &[&str] = &[
 /// The choices of a training on pairs.
 pub(super) struct ImplicitSpec {
     /// Loss, factors, validation and seed.
-    ranking: CofiRankSpec,
+    pub(super) ranking: CofiRankSpec,
     implicit: Implicit,
-    lambda: TunedValue,
+    pub(super) lambda: TunedValue,
 }
 
 /// Refuses options of pairs in a training on ratings.
@@ -108,7 +106,7 @@ impl ImplicitSpec {
     }
 
     /// Whether items are drawn, so that a loss learns from them.
-    fn draws(&self) -> bool {
+    pub(super) fn draws(&self) -> bool {
         self.drawn() > 0
     }
 
@@ -151,7 +149,7 @@ impl ImplicitSpec {
     }
 
     /// Fits to these pairs for lambdas from small to large.
-    fn fit_pairs(
+    pub(super) fn fit_pairs(
         &self,
         session: &Session<'_>,
         pairs: &Ratings,
@@ -185,7 +183,7 @@ impl ImplicitSpec {
     }
 
     /// What the caller should know about lambda.
-    fn warnings(&self, found: &select::Found, largest: Option<f64>) -> Vec<String> {
+    fn warnings(&self, found: &super::implicit_select::Found, largest: Option<f64>) -> Vec<String> {
         let center = (self.draws() && self.ranking.biases == UseBiases::Yes).then_some("the biases");
         let searched = Searched { center, ..Searched::new("lambda", found.lambda) };
         let chosen = found.selection.as_ref().and_then(|selection| selection.warning(&searched));

@@ -13,7 +13,6 @@
 //! * 17.7: Numbers of a damaged index are refused.
 
 #![allow(unsafe_code, reason = "auxiliary functions of FTS5 are C functions")]
-mod api;
 
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -32,7 +31,7 @@ use crate::sqlite::glue::{
 use crate::sqlite::source::{TableName, is_missing, name_forms, quote};
 use crate::train::options::{self, Use};
 
-use api::Match;
+use super::fts_api::Match;
 
 /// What answers calls of `ltr_fts` outside of a full-text query.
 pub const FTS: ScalarFunction = ScalarFunction::new("ltr_fts", "fts_table", outside_of_a_match)
@@ -54,7 +53,7 @@ const QUERY_PARAMETERS: &str = "text [, options]";
 
 /// Adds `ltr_fts` to FTS5. The state remembers why it failed.
 pub fn register(connection: &Connection, state: &State) {
-    state.set_fts5(api::register(connection, c"ltr_fts", Some(ltr_fts)));
+    state.set_fts5(super::fts_api::register(connection, c"ltr_fts", Some(ltr_fts)));
 }
 
 /// Adds `ltr_fts` to FTS5, unless that is done.
@@ -155,7 +154,7 @@ fn tokens(connection: &Connection, table: &str, text: &str) -> Result<Tokens> {
     let (TableName { sql, table, .. }, _) = find_table(connection, table)?;
     let table = quote(&table);
     let statement = format!("SELECT ltr_fts({table}.{table}, ?1) FROM {sql} AS {table} LIMIT 1");
-    Ok(Tokens::new(api::tokens(connection, &statement, text)?))
+    Ok(Tokens::new(super::fts_api::tokens(connection, &statement, text)?))
 }
 
 // Auxiliary function of FTS5: statistics once per statement, then the vector of each row.
@@ -207,7 +206,7 @@ pub unsafe extern "C" fn ltr_fts(
     let row = unsafe { Match::new(api, context) };
     let body = || {
         // SAFETY: FTS5 gave so many values.
-        if unsafe { api::answer(row, arguments, values) } {
+        if unsafe { super::fts_api::answer(row, arguments, values) } {
             return Ok(());
         }
         if arguments > 0 {

@@ -4,19 +4,7 @@
 //! * 5.7, 5.8: One transaction stores a version. What could not be stored is refused before the training.
 //! * 5.10: A `model` argument is a BLOB, a name (its highest active version) or `name@version`.
 
-mod transaction;
-mod write;
-
-use std::rc::Rc;
-use std::sync::Arc;
-
-use rusqlite::blob::Blob;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Statement};
-use serde_json::json;
-use xxhash_rust::xxh3::xxh3_128;
-
-use super::source::quote;
+use super::super::source::quote;
 use crate::base::{Error, Reservation, Result};
 use crate::model::{KEY_END, Model, header_end, read_key};
 use crate::sqlite::glue::{
@@ -24,8 +12,13 @@ use crate::sqlite::glue::{
     text_argument,
 };
 use crate::train::algorithm;
-
-pub use self::write::{BaseVersion, NewVersion};
+use rusqlite::blob::Blob;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Statement};
+use serde_json::json;
+use std::rc::Rc;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// The columns of the table that are read.
 const COLUMNS: &str = "name, version, active, report, model";
@@ -35,9 +28,9 @@ const COLUMNS: &str = "name, version, active, report, model";
 pub struct Store<'a> {
     /// Where they are.
     pub connection: &'a Connection,
-    schema: String,
+    pub(super) schema: String,
     /// Whether the call began outside of a transaction.
-    alone: bool,
+    pub(super) alone: bool,
     /// The limits of the call.
     pub limits: &'a RunLimits,
 }
@@ -52,12 +45,12 @@ pub struct NamedVersion {
     pub report: String,
 }
 
-fn host(error: &rusqlite::Error) -> Error {
+pub(super) fn host(error: &rusqlite::Error) -> Error {
     from_host(error, Error::Host)
 }
 
 /// Results of the host as results of this library.
-trait HostResult<T> {
+pub(super) trait HostResult<T> {
     fn host(self) -> Result<T>;
 }
 
@@ -81,10 +74,10 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 /// SQL: whether a row is a version. Plain SQL may have stored other numbers and texts, which are no models.
-const IS_VERSION: &str = "typeof(version) = 'integer' AND version >= 0";
+pub(super) const IS_VERSION: &str = "typeof(version) = 'integer' AND version >= 0";
 
 /// Splits `name@3`.
-fn split_version(text: &str) -> Option<(&str, i64)> {
+pub(super) fn split_version(text: &str) -> Option<(&str, i64)> {
     let (name, digits) = text.rsplit_once('@')?;
     if is_digits(digits) { digits.parse().ok().map(|version| (name, version)) } else { None }
 }
@@ -118,7 +111,7 @@ impl<'a> Store<'a> {
         Ok(Self { connection, schema: schema.to_owned(), alone, limits })
     }
 
-    fn table(&self) -> String {
+    pub(super) fn table(&self) -> String {
         format!("{}.ltr_models", quote(&self.schema))
     }
 
@@ -126,7 +119,7 @@ impl<'a> Store<'a> {
     ///
     /// # Errors
     /// Another object has the name of the table, or the table lacks a column.
-    fn exists(&self) -> Result<bool> {
+    pub(super) fn exists(&self) -> Result<bool> {
         let sql = format!(
             "SELECT type, rootpage FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE AND type <> 'trigger'",
             quote(&self.schema)
@@ -152,7 +145,7 @@ impl<'a> Store<'a> {
         )))
     }
 
-    fn rowid(&self) -> &'static str {
+    pub(super) fn rowid(&self) -> &'static str {
         rowid(self.connection, &self.table())
     }
 
@@ -219,7 +212,7 @@ impl<'a> Store<'a> {
     }
 
     /// Refuses a version that does not exist.
-    fn find_version(&self, name: &str, version: i64) -> Result<()> {
+    pub(super) fn find_version(&self, name: &str, version: i64) -> Result<()> {
         // A table of another shape has no versions.
         self.exists()?;
         match self.row_id(&format!("{name}@{version}")) {
@@ -331,7 +324,7 @@ fn rowid(connection: &Connection, table: &str) -> &'static str {
 }
 
 /// Opens the column `model` of a row for reading in parts.
-fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<Blob<'a>> {
+pub(super) fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<Blob<'a>> {
     let blob = connection.blob_open(location.schema.as_str(), "ltr_models", "model", location.row, true);
     blob.map_err(|error| match error.sqlite_error_code() {
         // NULL, a number or a missing row have no code of their own; a lock or a disk error has.
@@ -355,7 +348,7 @@ fn checked(model: Model) -> Result<Model> {
     known.map(|_| model).map_err(|error| Error::Corrupt(error.to_string()))
 }
 
-fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {
+pub(super) fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {
     match blob.read_at(bytes, offset) {
         Ok(read) if read == bytes.len() => Ok(()),
         Err(error) if error.sqlite_error_code().is_some_and(|code| code != ErrorCode::Unknown) => {

@@ -2,7 +2,7 @@
 
 use rusqlite::types::ValueRef;
 
-use super::model_name;
+use super::plot::model_name;
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
 use crate::base::{Error, Result, shorten};
 use crate::cost::metric::Metric;

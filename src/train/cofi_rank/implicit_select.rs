@@ -1,8 +1,11 @@
 //! Choosing lambda on held-out pairs: of all items that a user has no other pair with, those of held-out pairs should be first.
 
-use super::super::factors::{Fit, Purpose};
-use super::super::{Known, Session, UseBiases, select_lambda};
-use super::ImplicitSpec;
+use super::factors::{Fit, Purpose};
+use super::implicit::ImplicitSpec;
+use super::{
+    select_lambda,
+    spec::{Known, Session, UseBiases},
+};
 use crate::base::{Result, Ticks, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Ratings};

@@ -1,0 +1,105 @@
+//! Declaration of a metric, and the lists that it measures.
+
+use super::ranked::MetricOptions;
+
+// Declaration of a metric.
+
+/// Which of two values is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The higher one.
+    Higher,
+    /// The lower one, as for errors.
+    Lower,
+}
+
+impl Better {
+    /// Factor that makes higher values better: 1 or -1.
+    pub const fn sign(self) -> f64 {
+        match self {
+            Self::Higher => 1.0,
+            Self::Lower => -1.0,
+        }
+    }
+}
+
+/// The documents of one query with their scores, and the options of a metric.
+#[derive(Debug)]
+pub struct ScoredList<'a, L: ?Sized = [f64]> {
+    /// The relevance (N) or the subtopics of the documents.
+    pub labels: &'a L,
+    /// The scores (N).
+    pub scores: &'a [f64],
+    /// Number of first documents that count; all if absent.
+    pub cutoff: Option<usize>,
+    /// The options.
+    pub options: &'a MetricOptions,
+}
+
+impl<L: ?Sized> ScoredList<'_, L> {
+    /// The cutoff, or a number above that of all documents.
+    pub(super) fn depth(&self) -> usize {
+        self.cutoff.unwrap_or(usize::MAX)
+    }
+}
+
+/// The value for one query; `None` if undefined.
+pub type PerQuery<L> = fn(&ScoredList<'_, L>) -> Option<f64>;
+
+/// The declaration of one metric, of relevance or of subtopics.
+#[derive(Debug)]
+pub struct MetricDef<L: ?Sized = [f64]> {
+    /// Name in options and rows, without a cutoff.
+    pub name: &'static str,
+    /// Name of the SQL aggregate of the value of one query.
+    pub function: &'static str,
+    /// The options that it reads, which may also stand in its name.
+    pub parameters: &'static [&'static str],
+    /// One line for the reference tables.
+    pub summary: &'static str,
+    /// Formula in ASCII; i and j are ranks from 1.
+    pub formula: &'static str,
+    /// Authors and year.
+    pub source: &'static str,
+    /// True if it may be cut at the first k documents.
+    pub takes_cutoff: bool,
+    /// Which values are better.
+    pub better: Better,
+    /// The value of one query.
+    pub per_query: PerQuery<L>,
+    /// Weight of a query with these grades in the mean over queries; 1 if `None`.
+    pub weight: Option<fn(&L) -> f64>,
+}
+
+impl<L: ?Sized> MetricDef<L> {
+    /// A metric whose larger values are better, with a cutoff, and a mean over queries without weights.
+    pub(super) const fn new(name: &'static str, per_query: PerQuery<L>) -> Self {
+        Self {
+            name,
+            function: "ltr_metric",
+            parameters: &[],
+            summary: "",
+            formula: "",
+            source: "",
+            takes_cutoff: true,
+            better: Better::Higher,
+            per_query,
+            weight: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_occurs_twice() {
+        let mut names: Vec<&str> = METRICS.iter().map(|def| def.name).collect();
+        names.extend(SUBTOPIC_METRICS.iter().map(|def| def.name));
+        let total = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), total);
+    }
+}

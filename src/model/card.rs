@@ -1,0 +1,49 @@
+//! What a model tells about itself.
+
+use super::codec::TrainingColumns;
+use crate::data::{Categories, Missing};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The algorithm of models that another library trained.
+pub const IMPORTED: &str = "imported";
+
+/// What is known about a model besides its ranker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// Names of the document features, in the order of a vector: numbers, then those of the categories.
+    pub features: Vec<String>,
+    /// The categories. In the bytes they stand after the other parts of the header.
+    #[serde(skip)]
+    pub categories: Categories,
+    /// The columns that the training read.
+    pub columns: TrainingColumns,
+    /// How a missing feature is filled by default.
+    pub missing: Missing,
+    /// Mean of each feature over the training documents.
+    pub means: Vec<f64>,
+    /// Whether its documents are matched to slots.
+    pub slots: bool,
+    /// The settings of the training, a JSON object.
+    #[serde(with = "super::codec::json_text")]
+    pub settings: Value,
+    /// The results of the training, a JSON object.
+    #[serde(with = "super::codec::json_text")]
+    pub summary: Value,
+    /// Objective and gap of each step of the training log.
+    pub log: Vec<(f64, f64)>,
+}
+
+impl Card {
+    /// Number of features that belong to no category: the first ones.
+    pub fn numbers(&self) -> usize {
+        self.categories.numbers(self.features.len())
+    }
+
+    /// The names of the columns of the features: numbers, then categories.
+    pub fn input_names(&self) -> Vec<String> {
+        self.categories.input_names(&self.features)
+    }
+}

@@ -1,0 +1,8 @@
+//! Stored models: reading them, versions, and writing in one transaction.
+
+mod read;
+mod transaction;
+mod write;
+
+pub use self::write::{BaseVersion, NewVersion};
+pub use read::{NamedVersion, Store, cached_model, check_name, model, named_version};
