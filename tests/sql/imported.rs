@@ -319,15 +319,10 @@ fn imported_models_leave_again() {
             };
             assert!(error.contains(reason), "{error}");
         }
-        // 4. Libraries; XGBoost's format has no texts of categories, so its column has codes.
-        let coded = "SELECT query_id, doc_id, price, stars, CASE brand WHEN 'acme' THEN 0 WHEN 'zenith' THEN 1 WHEN 'o''neill' THEN 2 ELSE 3 END AS brand FROM shop";
-        for (format, source) in [("lightgbm", "shop"), ("xgboost", coded)] {
-            // CatBoost has another order.
-            if (name, format) == ("catboost.json", "xgboost") {
-                continue;
-            }
+        // 4. Libraries. XGBoost's format has texts of categories since 3.1.
+        for format in ["lightgbm", "xgboost"] {
             import(&connection, &exported(&connection, name, format), &json!({ "name": "again" }));
-            assert_near(&ranked(&connection, "again", source), &scores, 1e-6, &format!("{name} {format}"));
+            assert_near(&ranked(&connection, "again", "shop"), &scores, 1e-6, &format!("{name} {format}"));
         }
     }
     // 5. Trees of numbers go everywhere and come back.
@@ -445,13 +440,17 @@ fn what_cannot_be_kept_is_refused_by_name() {
             catboost.replacen("\"float_features\"", "\"text_features\": [{}], \"float_features\"", 1),
             "CatBoost's text features",
         ),
-        (catboost.replace("cat_features_hash", "other"), "categories of the feature 'c' without their texts"),
+        (
+            catboost.replacen("\"cat_features_hash\"", "\"cat_features_hash\": [], \"other\"", 1),
+            "categories of the feature 'c' without their texts",
+        ),
+        (catboost.replace("cat_features_hash", "other"), "the key 'features_info.other' is not known here"),
         (
             catboost.replacen("\"flat_feature_index\": 1", "\"flat_feature_index\": 0", 1),
             "two features have the flat_feature_index 0",
         ),
         (catboost.replacen("AsFalse", "AsHigh", 1), "CatBoost's nan_value_treatment 'AsHigh'"),
-        (file("small/plugin.json").replace("xgboost+json", "ranklib"), "a model of type 'model/ranklib'"),
+        (file("small/plugin.json").replace("xgboost+json", "torch"), "a model of type 'model/torch'"),
         (
             file("small/solr.json").replace("MultipleAdditiveTreesModel", "NeuralNetworkModel"),
             "Solr's model class",
@@ -467,8 +466,70 @@ fn what_cannot_be_kept_is_refused_by_name() {
         let error = Model::import(&text).unwrap_err().to_string();
         assert!(error.contains(expected), "expected {expected}, found {error}");
     }
-    let error = Model::import([0xff_u8, 0xfe]).unwrap_err().to_string();
-    assert!(error.contains("argument 'text'"), "{error}");
+    let error = Model::import([b'{', 0xc3]).unwrap_err().to_string();
+    assert!(error.contains("argument 'text': got bytes that are not UTF-8 from byte 1"), "{error}");
+}
+
+/// Rule 9.21: a key that its reader does not know is named, at every place of every format.
+#[test]
+fn keys_that_are_not_known_are_refused_by_name() {
+    for name in ["lightgbm.json", "xgboost.json", "xgboost_dump.json", "catboost.json", "catboost_lossguide.json", "solr.json", "plugin.json", "linear.json"] {
+        let text = file(&format!("small/{name}"));
+        // A definition that is a text has quotes with backslashes.
+        for (open, key) in [("{", "\"new_key\": 1"), ("{", "\"new_key\": {\"a\": [1]}")] {
+            let places = text.match_indices(open).map(|(at, _)| at + 1);
+            let places: Vec<usize> = places.filter(|at| !text[*at..].starts_with('\\')).collect();
+            let mut refused = 0;
+            for at in &places {
+                let comma = if text[*at..].trim_start().starts_with('}') { "" } else { ", " };
+                let changed = format!("{}{key}{comma}{}", &text[..*at], &text[*at..]);
+                match Model::import(&changed) {
+                    Ok(_) => {}
+                    Err(error) => {
+                        assert!(error.to_string().contains("new_key"), "{name}: {error}\n{changed}");
+                        refused += 1;
+                    }
+                }
+            }
+            // Parameters of the training and of the objective may have any keys.
+            assert!(2 * refused >= places.len(), "{name}: {refused} of {}", places.len());
+        }
+    }
+    for (name, line) in [("lightgbm.txt", "version=v4"), ("lightgbm.txt", "num_cat=0"), ("ranklib.txt", "<ensemble>")] {
+        let text = file(&format!("small/{name}"));
+        let line = if text.contains(line) { line } else { "num_cat=1" };
+        let new = if name == "ranklib.txt" { "<new_key/>" } else { "\nnew_key=1" };
+        let error = Model::import(text.replacen(line, &format!("{line}{new}"), 1)).unwrap_err().to_string();
+        assert!(error.contains("new_key"), "{name}: {error}");
+    }
+    let ranklib = file("small/ranklib.txt");
+    for (old, new) in [("<tree ", "<tree new_key=\"1\" "), ("<split pos", "<split new_key=\"1\" pos"), ("<output", "<output new_key=\"1\"")] {
+        let error = Model::import(ranklib.replacen(old, new, 1)).unwrap_err().to_string();
+        assert!(error.contains("'new_key'"), "{old}: {error}");
+    }
+}
+
+/// Rule 9.22: files of the libraries that are no text of a model are named, with the line that makes one.
+#[test]
+fn other_files_are_named() {
+    let cases: [(&[u8], &str); 12] = [
+        (b"\x1f\x8b\x08\x00", "gzip.open("),
+        (b"PK\x03\x04", "ZIP archive"),
+        (b"CBM1\x00", "load_model('model.cbm').save_model("),
+        (b"{L\x00\x00\x00\x00\x00\x00\x00\x07learner", "Booster(model_file='model.ubj').save_model("),
+        (b"\x80\x04\x95", "pickle"),
+        (b"\x08\x08\x12\x08skl2onnx", "ONNX"),
+        (b"binf\x00", "model.bin"),
+        (b"\xff\xfe{\x00", "UTF-16"),
+        (b"[\"0:[f0<0.5] yes=1,no=2\"]", "booster.save_model('model.json')"),
+        (b" [ \"{}\"]", "booster.save_model('model.json')"),
+        (b"booster[0]:\n0:[f0<0.5]", "booster.save_model('model.json')"),
+        (b"/data/my models/model.json\n", "readfile('model.json')"),
+    ];
+    for (bytes, expected) in cases {
+        let error = Model::import(bytes).unwrap_err().to_string();
+        assert!(error.starts_with("argument 'text' ") && error.contains(expected), "{error}");
+    }
 }
 
 /// Rule 9.21: a stopped training names its best round.

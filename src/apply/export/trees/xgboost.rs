@@ -1,4 +1,4 @@
-//! XGBoost's JSON model, as version 2.0 writes it, which later versions read.
+//! XGBoost's JSON model, as version 2.0 writes it, which later versions read. With texts of categories as version 3.1 does.
 
 use serde::Serialize;
 use serde_json::json;
@@ -44,6 +44,8 @@ struct Parameters {
 
 #[derive(Serialize)]
 struct Model {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cats: Option<serde_json::Value>,
     gbtree_model_param: serde_json::Value,
     iteration_indptr: Vec<usize>,
     tree_info: Vec<u8>,
@@ -60,7 +62,9 @@ pub(super) fn text(trees: &Trees<'_>) -> Result<String> {
         )));
     }
     let count = trees.forest.trees();
+    let has_texts = trees.features.iter().any(|feature| !feature.categories.is_empty());
     let model = Model {
+        cats: has_texts.then(|| categories(trees.features)),
         gbtree_model_param: json!({ "num_parallel_tree": "1", "num_trees": count.to_string() }),
         iteration_indptr: (0..=count).collect(),
         tree_info: vec![0; count],
@@ -80,11 +84,44 @@ pub(super) fn text(trees: &Trees<'_>) -> Result<String> {
     });
     let objective = json!({ "name": "reg:squarederror", "reg_loss_param": { "scale_pos_weight": "1" } });
     let (names, kinds) = (json!(names), json!(kinds));
+    let version = if has_texts { "[3,1,0]" } else { "[2,0,3]" };
     Ok(format!(
         "{{\"learner\":{{\"attributes\":{{}},\"feature_names\":{names},\"feature_types\":{kinds},\
          \"gradient_booster\":{{\"model\":{model},\"name\":\"gbtree\"}},\"learner_model_param\":{parameters},\
-         \"objective\":{objective}}},\"version\":[2,0,3]}}"
+         \"objective\":{objective}}},\"version\":{version}}}"
     ))
+}
+
+/// XGBoost's number of the type of whole numbers of 64 bits.
+const INT64: u8 = 15;
+
+/// The values of the categories. Texts are bytes one after the other, from -128 to 127; `sorted_idx` is the order of the values.
+fn categories(features: &[Feature]) -> serde_json::Value {
+    let (mut all, mut segments, mut sorted) = (Vec::new(), vec![0], Vec::new());
+    for texts in features.iter().map(|feature| &feature.categories) {
+        let number = |text: &String| text.parse().ok().filter(|number: &i64| number.to_string() == *text);
+        let numbers: Option<Vec<i64>> = texts.iter().map(number).collect();
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        match numbers.filter(|numbers| !numbers.is_empty()) {
+            Some(numbers) => {
+                order.sort_by_key(|code| numbers[*code]);
+                all.push(json!({ "type": INT64, "values": numbers }));
+            }
+            None => {
+                order.sort_by_key(|code| &texts[*code]);
+                let mut bytes: Vec<i8> = Vec::new();
+                let mut offsets = vec![0; texts.len().min(1)];
+                for text in texts {
+                    bytes.extend(text.bytes().map(|byte| byte as i8));
+                    offsets.push(bytes.len());
+                }
+                all.push(json!({ "offsets": offsets, "values": bytes }));
+            }
+        }
+        sorted.extend(order);
+        segments.push(sorted.len());
+    }
+    json!({ "enc": all, "feature_segments": segments, "sorted_idx": sorted })
 }
 
 /// A tree.
