@@ -62,7 +62,12 @@ pub struct Imported {
 /// # Errors
 /// A text that is no model or has what cannot be kept, with the place; names that do not fit; an interruption; too much
 /// memory.
-pub fn import(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control: &Control) -> Result<Imported> {
+pub fn import(
+    bytes: &[u8],
+    spec: &ImportSpec,
+    find_algorithm: FindName,
+    control: &Control,
+) -> Result<Imported> {
     let format = spec.format.as_deref();
     if format == Some(JSON) || format.is_none() && is_own(bytes) {
         return own(bytes, spec, find_algorithm, control);
@@ -73,7 +78,9 @@ pub fn import(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control
     let reader = imported::Reader::of(text).map_err(|problem| not_a_model(bytes, &json_problem(&problem)))?;
     let reader = match (format, reader) {
         (Some(format), Some(reader)) => reader.expect(Format::parse(format)?, text)?,
-        (Some(format), None) => return Err(Format::parse(format).map_or_else(|error| error, |_| imported::unknown(text))),
+        (Some(format), None) => {
+            return Err(Format::parse(format).map_or_else(|error| error, |_| imported::unknown(text)));
+        }
         (None, Some(reader)) => reader,
         (None, None) => {
             drop(memory);
@@ -100,7 +107,8 @@ fn own(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control: &Cont
     let what = format_args!("reading {} bytes of JSON", bytes.len());
     let memory = control.reserve(parsed, what, "copy the row of ltr_models instead")?;
     if !spec.names.is_empty() {
-        let problem = "option 'names' is for models of other libraries; the format 'json' has the names of columns";
+        let problem =
+            "option 'names' is for models of other libraries; the format 'json' has the names of columns";
         return Err(Error::Unsupported(problem.to_owned()));
     }
     Ok(Imported { model: read_json(bytes, find_algorithm)?, warnings: Vec::new(), memory })
@@ -201,8 +209,12 @@ impl Columns {
         texts.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         let values: usize = texts.iter().map(|(_, feature)| feature.categories.len()).sum();
         if values > MOST_VALUES {
-            let problem = format!("categories with {values} values, of which a row has one number each; at most {MOST_VALUES}");
-            return Err(Error::Unsupported(format!("{problem}; train with fewer values, or with their codes as numbers")));
+            let problem = format!(
+                "categories with {values} values, of which a row has one number each; at most {MOST_VALUES}"
+            );
+            return Err(Error::Unsupported(format!(
+                "{problem}; train with fewer values, or with their codes as numbers"
+            )));
         }
         // 2. The codes of the values of each category.
         let mut first = names.len();

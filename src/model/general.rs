@@ -125,7 +125,8 @@ impl GeneralTrees {
                 TreeInput::Category { first, codes } => {
                     let number = starts.partition_point(|input| input.features().start < *first);
                     let category = card.categories.iter().nth(number - card.numbers());
-                    let mut texts = vec![String::new(); codes.iter().max().map_or(0, |last| *last as usize + 1)];
+                    let mut texts =
+                        vec![String::new(); codes.iter().max().map_or(0, |last| *last as usize + 1)];
                     let values = category.map_or(&[][..], |category| &category.values);
                     codes
                         .iter()

@@ -9,7 +9,10 @@ const FILES: [(&[u8], &str); 12] = [
     (b"{l", UBJ),
     (b"{i", UBJ),
     (b"{U", UBJ),
-    (b"binf", "is XGBoost's old binary file; write xgboost.Booster(model_file='model.bin').save_model('model.json') with XGBoost before 3.1"),
+    (
+        b"binf",
+        "is XGBoost's old binary file; write xgboost.Booster(model_file='model.bin').save_model('model.json') with XGBoost before 3.1",
+    ),
     (b"\xff\xfe", "is text in UTF-16; save it as UTF-8"),
     (b"\xfe\xff", "is text in UTF-16; save it as UTF-8"),
     (b"booster[", DUMP),
@@ -39,7 +42,8 @@ pub(super) fn advice(bytes: &[u8]) -> Option<&'static str> {
     let is_onnx = matches!(bytes, [0x08, 1..=32, 0x12, ..]);
     let starts = bytes.trim_ascii_start();
     // An array of texts.
-    let is_list_of_dumps = starts.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"\""));
+    let is_list_of_dumps =
+        starts.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"\""));
     let found = FILES.iter().find(|(start, _)| bytes.starts_with(start));
     found.map(|(_, advice)| *advice).or(match () {
         () if is_pickle => Some(PICKLE),

@@ -1,6 +1,6 @@
 //! Models of search engines: the plugin for Elasticsearch and OpenSearch, and Solr.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::parse::{json, unknown_key};
 use super::ranklib;
 use super::xgboost::{self, Node as DumpNode};
 use super::{Format, Function, ImportedModel, LinearModel, Names, SMALLER, Source, Term, parsed_bytes};
-use crate::base::{Control, Error, Result, shorten};
+use crate::base::{Control, Error, Result, Strict, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
 
 /// What Solr adds to thresholds.
@@ -27,7 +27,7 @@ struct Plugin {
     kind: Option<String>,
     definition: Option<Box<RawValue>>,
     feature_set: Option<FeatureSet>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     feature_normalizers: Map<String, Value>,
 }
 
@@ -45,6 +45,18 @@ struct FeatureSet {
 #[derive(Deserialize)]
 struct PluginFeature {
     name: String,
+}
+
+/// The weights of a linear model.
+#[derive(Deserialize)]
+struct Weights(#[serde(deserialize_with = "object")] Map<String, Value>);
+
+/// An object without repeated keys.
+fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::Error> {
+    match Strict::deserialize(from)? {
+        Strict(Value::Object(object)) => Ok(object),
+        Strict(_) => Err(serde::de::Error::custom("expected an object")),
+    }
 }
 
 /// Keys without influence on scores: of answers of the engine, and how it computes features.
@@ -135,7 +147,7 @@ pub(super) fn read_plugin(text: &str, control: &Control) -> Result<ImportedModel
     }
     match kind {
         "model/linear" => {
-            let weights: Map<String, Value> = json(&definition, &[])?;
+            let Weights(weights) = json(&definition, &[])?;
             let mut names = Names::new(control);
             let terms = weights.iter().map(|(name, weight)| {
                 let weight = number(weight, "a weight")?;
@@ -222,7 +234,10 @@ fn number(value: &Value, what: &str) -> Result<f64> {
     let of_text = |text: &str| {
         let text = text.trim();
         let bare = text.strip_suffix(['f', 'F', 'd', 'D']);
-        bare.filter(|bare| bare.ends_with(|last: char| last.is_ascii_digit() || last == '.')).unwrap_or(text).parse().ok()
+        bare.filter(|bare| bare.ends_with(|last: char| last.is_ascii_digit() || last == '.'))
+            .unwrap_or(text)
+            .parse()
+            .ok()
     };
     let number = value.as_f64().or_else(|| of_text(value.as_str()?));
     number.ok_or_else(|| Error::Corrupt(format!("{what} is {}, not a number", shorten(&value.to_string()))))
@@ -251,7 +266,7 @@ struct Norm {
 
 #[derive(Deserialize)]
 struct SolrParameters {
-    weights: Option<Map<String, Value>>,
+    weights: Option<Weights>,
     trees: Option<Vec<SolrTree>>,
     /// Whether a missing value is 0, as without the key. Since 9.2 a node can say where it goes.
     #[serde(rename = "isNullSameAsZero")]
@@ -294,7 +309,10 @@ pub(super) fn read_solr(text: &str, control: &Control) -> Result<ImportedModel> 
         scalings.push(feature.norm.as_ref().map_or(Ok((0.0, 1.0)), solr_scaling)?);
     }
     match (solr.class.rsplit('.').next(), &solr.params) {
-        (Some("LinearModel"), SolrParameters { weights: Some(weights), trees: None, null_is_zero: None }) => {
+        (
+            Some("LinearModel"),
+            SolrParameters { weights: Some(Weights(weights)), trees: None, null_is_zero: None },
+        ) => {
             let terms = weights.iter().map(|(name, weight)| {
                 let feature = names.number(name)?;
                 let known = scalings.get(feature);
@@ -306,7 +324,10 @@ pub(super) fn read_solr(text: &str, control: &Control) -> Result<ImportedModel> 
             let terms = terms.collect::<Result<Vec<Term>>>()?;
             linear(Format::Solr, names, terms)
         }
-        (Some("MultipleAdditiveTreesModel"), SolrParameters { trees: Some(trees), weights: None, null_is_zero }) => {
+        (
+            Some("MultipleAdditiveTreesModel"),
+            SolrParameters { trees: Some(trees), weights: None, null_is_zero },
+        ) => {
             if scalings.iter().any(|scaling| *scaling != (0.0, 1.0)) {
                 return Err(Error::Unsupported("a 'norm' of the features of trees".to_owned()));
             }

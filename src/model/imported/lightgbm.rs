@@ -251,12 +251,7 @@ pub(super) fn add_categories(
 }
 
 /// The nodes of a tree: the splits, then the leaves.
-fn nodes(
-    tree: &Section<'_>,
-    factor: f64,
-    sets: &[usize],
-    features: &mut [Feature],
-) -> Result<Vec<RawNode>> {
+fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Feature]) -> Result<Vec<RawNode>> {
     if tree.fields.get("is_linear").is_some_and(|text| text.trim() != "0") {
         return Err(Error::Unsupported(format!("{}: linear functions in leaves (linear_tree)", tree.name)));
     }
@@ -284,7 +279,8 @@ fn nodes(
             })?;
             let is_set = decision & 1 == 1;
             let test = if is_set {
-                let set = sets.get(threshold as usize).filter(|_| threshold >= 0.0 && threshold.fract() == 0.0);
+                let set =
+                    sets.get(threshold as usize).filter(|_| threshold >= 0.0 && threshold.fract() == 0.0);
                 if let Some(feature) = features.get_mut(split_features[i]) {
                     feature.is_category = true;
                 }

@@ -109,7 +109,8 @@ impl Trees {
                     }
                     name @ ("feature" | "threshold" | "output") if !self.open.is_empty() => {
                         let [] = attributes(&tag, []).map_err(wrong)?;
-                        let text = reader.read_text(tag.name()).map_err(|problem| wrong(problem.to_string()))?;
+                        let text =
+                            reader.read_text(tag.name()).map_err(|problem| wrong(problem.to_string()))?;
                         self.value(name, text.trim()).map_err(wrong)?;
                     }
                     name => return Err(wrong(format!("the element '{}' is not known here", shorten(name)))),
@@ -171,7 +172,13 @@ impl Trees {
         let weight = f64::from(self.weight.unwrap_or(1.0));
         let wrong = |problem: &str| corrupt(self.builder.trees(), split.node, problem);
         self.nodes[split.node] = match split {
-            OpenSplit { output: Some(output), feature: None, threshold: None, children: [None, None], .. } => {
+            OpenSplit {
+                output: Some(output),
+                feature: None,
+                threshold: None,
+                children: [None, None],
+                ..
+            } => {
                 let value = f64::from(output) * weight;
                 let mean = || f64::from(value as f32) / self.ensembles as f64;
                 let value = if self.ensembles == 1 { value } else { mean() };

@@ -299,6 +299,9 @@ fn nodes(
     if let Some(kind) = tree.split_type.iter().find(|kind| **kind > 1) {
         return Err(format!("a split of the type {kind}, which is not known here"));
     }
+    if tree.default_left.iter().any(|flag| matches!(flag, Flag::Number(2..))) {
+        return Err("'default_left' has other numbers than 0 and 1".to_owned());
+    }
     let sizes = tree.categories_sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
     if sizes > tree.categories.len() {
         return Err("the sets of categories overlap".to_owned());
@@ -320,7 +323,8 @@ fn nodes(
         let split = RawSplit { left, right, gain, cover, ..split };
         if tree.split_type.get(node).is_some_and(|kind| *kind == 1) {
             // The categories of the set go right.
-            let set = set(tree, node, sets).ok_or_else(|| format!("node {node}: its categories are missing"))?;
+            let set =
+                set(tree, node, sets).ok_or_else(|| format!("node {node}: its categories are missing"))?;
             if let Some(feature) = features.get_mut(feature) {
                 feature.is_category = true;
             }
