@@ -136,6 +136,7 @@ fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
         column.clone_into(&mut features[*place].name);
     }
     let all: Vec<String> = features.iter().map(|feature| feature.name.clone()).collect();
+    checkpoint();
     match repeated_name(&all) {
         None => Ok(()),
         Some(name) => {
@@ -178,6 +179,7 @@ fn model_of(read: ImportedModel) -> Result<Model> {
         imported::Function::Linear(linear) => {
             let (scaling, ranker) = linear_ranker(&linear, n)?;
             // A missing feature counts as 0 before it is scaled.
+            checkpoint();
             Ok(Model::new(card(columns, Missing::Zero, settings(&source, None)), scaling, ranker))
         }
     }
@@ -234,6 +236,7 @@ impl Columns {
             categories.push(category);
         }
         let categories = Categories::from(categories);
+        checkpoint();
         names.extend(categories.feature_names());
         categories.check_names(&names).map_err(|name| {
             Error::Unsupported(format!(

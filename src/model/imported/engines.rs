@@ -60,7 +60,7 @@ fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::E
 }
 
 /// Keys without influence on scores: of answers of the engine, and how it computes features.
-const HARMLESS: [&str; 22] = [
+const HARMLESS: [&str; 23] = [
     "took",
     "timed_out",
     "_shards",
@@ -83,6 +83,7 @@ const HARMLESS: [&str; 22] = [
     "feature",
     "featureset",
     "validation",
+    "name",
 ];
 
 /// The definition of `model/xgboost+json` as an object.
