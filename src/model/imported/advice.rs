@@ -62,5 +62,6 @@ fn is_path(text: &[u8]) -> bool {
         && !text.iter().any(|byte| matches!(byte, b'\n' | b'{' | b'[' | b'<' | b'=' | b'#'))
         && extension.len() < name.len()
         && (2..=6).contains(&extension.len())
+        && extension[0].is_ascii_alphabetic()
         && extension.iter().all(u8::is_ascii_alphanumeric)
 }

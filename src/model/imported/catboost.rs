@@ -23,8 +23,9 @@ const LEAF_BYTES: u64 = 500;
 /// Bytes of a value of a category. Longer texts are refused.
 const VALUE_BYTES: u64 = 500;
 
-/// Keys without influence on scores.
-const HARMLESS: [&str; 4] = ["borders", "has_nans", "split_index", "is_used"];
+/// Keys without influence on scores, and those of models that are refused.
+const HARMLESS: &str = "borders has_nans split_index is_used ctrs ctr_data ctr_target_border_idx text_features \
+     embedding_features";
 
 #[derive(Deserialize)]
 struct Document {
@@ -113,7 +114,7 @@ struct Columns {
 
 /// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
-    let document: Document = json(text, &HARMLESS)?;
+    let document: Document = json(text, HARMLESS)?;
     // 1. What is refused.
     let info = &document.features_info;
     let refused = [

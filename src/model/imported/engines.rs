@@ -60,31 +60,8 @@ fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::E
 }
 
 /// Keys without influence on scores: of answers of the engine, and how it computes features.
-const HARMLESS: [&str; 23] = [
-    "took",
-    "timed_out",
-    "_shards",
-    "total",
-    "max_score",
-    "_index",
-    "_type",
-    "_id",
-    "_version",
-    "_score",
-    "_seq_no",
-    "_primary_term",
-    "found",
-    "description",
-    "tags",
-    "version",
-    "params",
-    "template",
-    "template_language",
-    "feature",
-    "featureset",
-    "validation",
-    "name",
-];
+const HARMLESS: &str = "took timed_out _shards total max_score _index _type _id _version _score _seq_no _primary_term found \
+     description tags version params template template_language feature featureset validation name";
 
 /// The definition of `model/xgboost+json` as an object.
 #[derive(Deserialize)]
@@ -131,14 +108,14 @@ fn one_model(hits: Vec<Plugin>) -> Result<Plugin> {
 
 /// The model of a text of the plugin.
 pub(super) fn read_plugin(text: &str, control: &Control) -> Result<ImportedModel> {
-    let plugin: Plugin = json(text, &HARMLESS)?;
+    let plugin: Plugin = json(text, HARMLESS)?;
     let (plugin, features) = plugin.unwrapped()?;
     let Some(definition) = plugin.definition else {
         return Err(Error::Corrupt("the model has no 'definition'".to_owned()));
     };
     // A definition is a text or JSON itself.
     let definition = match definition.get() {
-        text if text.starts_with('"') => json(text, &[])?,
+        text if text.starts_with('"') => json(text, "")?,
         _ => String::from(Box::<str>::from(definition)),
     };
     let _memory = control.reserve(parsed_bytes(&definition), "reading the definition of a model", SMALLER)?;
@@ -148,7 +125,7 @@ pub(super) fn read_plugin(text: &str, control: &Control) -> Result<ImportedModel
     }
     match kind {
         "model/linear" => {
-            let Weights(weights) = json(&definition, &[])?;
+            let Weights(weights) = json(&definition, "")?;
             let mut names = Names::new(control);
             let terms = weights.iter().map(|(name, weight)| {
                 let weight = number(weight, "a weight")?;
@@ -161,10 +138,10 @@ pub(super) fn read_plugin(text: &str, control: &Control) -> Result<ImportedModel
         }
         "model/xgboost+json" => {
             let trees = if definition.trim_start().starts_with('[') {
-                let splits = json(&definition, &xgboost::HARMLESS_IN_DUMPS)?;
+                let splits = json(&definition, xgboost::HARMLESS_IN_DUMPS)?;
                 Trees { objective: String::new(), splits, missing_as_zero: false }
             } else {
-                json(&definition, &xgboost::HARMLESS_IN_DUMPS)?
+                json(&definition, xgboost::HARMLESS_IN_DUMPS)?
             };
             if trees.missing_as_zero {
                 return Err(Error::Unsupported("trees with 'missing_as_zero'".to_owned()));
@@ -298,11 +275,11 @@ enum Side {
 }
 
 /// Keys without influence on scores.
-const HARMLESS_IN_SOLR: [&str; 2] = ["name", "store"];
+const HARMLESS_IN_SOLR: &str = "name store";
 
 /// The model of a text of Solr.
 pub(super) fn read_solr(text: &str, control: &Control) -> Result<ImportedModel> {
-    let solr: Solr = json(text, &HARMLESS_IN_SOLR)?;
+    let solr: Solr = json(text, HARMLESS_IN_SOLR)?;
     let mut names = Names::new(control);
     let mut scalings = Vec::with_capacity(solr.features.len());
     for feature in &solr.features {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::parse::{json, unknown_key};
+use super::parse::{has_word, json, unknown_key};
 use super::{Feature, Format, Function, ImportedModel, SMALLER, Source, category_text, check_width};
 use crate::base::{Control, Error, Reservation, Result, Ticks, bytes_of, shorten};
 use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test};
@@ -15,48 +15,11 @@ use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test};
 const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];
 
 /// The keys of the header, and those of a tree.
-const HEADER: [&str; 14] = [
-    "tree",
-    "version",
-    "num_class",
-    "num_tree_per_iteration",
-    "label_index",
-    "max_feature_idx",
-    "objective",
-    "average_output",
-    "sigmoid",
-    "feature_names",
-    "monotone_constraints",
-    "feature_infos",
-    "tree_sizes",
-    "boosting",
-];
-const TREE: [&str; 24] = [
-    "num_leaves",
-    "num_cat",
-    "split_feature",
-    "split_gain",
-    "threshold",
-    "decision_type",
-    "left_child",
-    "right_child",
-    "leaf_value",
-    "leaf_weight",
-    "leaf_count",
-    "leaf_parent",
-    "internal_value",
-    "internal_weight",
-    "internal_count",
-    "cat_boundaries",
-    "cat_threshold",
-    "is_linear",
-    "leaf_const",
-    "num_features",
-    "leaf_features",
-    "leaf_coeff",
-    "shrinkage",
-    "has_categorical",
-];
+const HEADER: &str = "tree version num_class num_tree_per_iteration label_index max_feature_idx objective average_output \
+     sigmoid feature_names monotone_constraints feature_infos tree_sizes boosting";
+const TREE: &str = "num_leaves num_cat split_feature split_gain threshold decision_type left_child right_child leaf_value \
+     leaf_weight leaf_count leaf_parent internal_value internal_weight internal_count cat_boundaries \
+     cat_threshold is_linear leaf_const num_features leaf_features leaf_coeff shrinkage has_categorical";
 
 /// Copies of a set: the list that is read, which grows, the sorted one, and that of the forest.
 const SET_COPIES: u64 = 4;
@@ -73,11 +36,11 @@ struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Lines of `key=value` with these keys.
-    fn parse(name: String, lines: &'a str, keys: &[&str]) -> Result<Self> {
+    fn parse(name: String, lines: &'a str, keys: &str) -> Result<Self> {
         let mut section = Self { name, fields: HashMap::new() };
         for line in lines.lines().filter(|line| !line.trim().is_empty()) {
             let (key, value) = line.split_once('=').unwrap_or((line.trim(), ""));
-            if !keys.contains(&key) {
+            if !has_word(keys, key) {
                 return Err(unknown_key(&format!("{}: {key}", section.name)));
             }
             if section.fields.insert(key, value).is_some() {
@@ -131,7 +94,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
         None => (text.split("\nfeature importances:").next().unwrap_or(text), ""),
     };
     let mut trees = body.split("\nTree=");
-    let header = Section::parse("header".to_owned(), trees.next().unwrap_or("").trim_start(), &HEADER)?;
+    let header = Section::parse("header".to_owned(), trees.next().unwrap_or("").trim_start(), HEADER)?;
     let count = trees.clone().count();
     // 2. What the model is.
     let source = check_header(&header)?;
@@ -158,7 +121,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     for (number, lines) in trees.enumerate() {
         // The first line is the number.
         let lines = lines.split_once('\n').map_or("", |(_, lines)| lines);
-        let tree = Section::parse(format!("tree {number}"), lines, &TREE)?;
+        let tree = Section::parse(format!("tree {number}"), lines, TREE)?;
         let sets = sets(&tree, &mut builder.sets, &mut sets_memory)?;
         builder.add(&nodes(&tree, factor, &sets, &mut features)?)?;
         // The last line of a tree.
@@ -172,7 +135,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     if let Some(lists) = after("pandas_categorical:").filter(|lists| *lists != "null") {
         let listed = after("[categorical_feature: ").map_or("", |text| text.trim_end_matches(']'));
         let of_parameters: Vec<usize> = listed.split(',').filter_map(|word| word.parse().ok()).collect();
-        add_categories(&mut features, &json::<Vec<Vec<Value>>>(lists, &[])?, &of_parameters)?;
+        add_categories(&mut features, &json::<Vec<Vec<Value>>>(lists, "")?, &of_parameters)?;
     }
     Ok(ImportedModel { source, features, function: Function::Trees(builder.finish(width)?) })
 }
@@ -408,29 +371,13 @@ enum Threshold {
 }
 
 /// Keys without influence on scores.
-const HARMLESS: [&str; 17] = [
-    "name",
-    "label_index",
-    "max_feature_idx",
-    "monotone_constraints",
-    "feature_importances",
-    "tree_index",
-    "num_leaves",
-    "num_cat",
-    "shrinkage",
-    "split_index",
-    "internal_value",
-    "internal_weight",
-    "leaf_index",
-    "leaf_weight",
-    "leaf_const",
-    "leaf_features",
-    "parameters",
-];
+const HARMLESS: &str = "name label_index max_feature_idx monotone_constraints feature_importances tree_index num_leaves num_cat \
+     shrinkage split_index internal_value internal_weight leaf_index leaf_weight leaf_const leaf_features \
+     parameters";
 
 /// The model of a text.
 pub(super) fn read_json(text: &str, control: &Control) -> Result<ImportedModel> {
-    let document: Document = json(text, &HARMLESS)?;
+    let document: Document = json(text, HARMLESS)?;
     check_version(&document.version)?;
     check_outputs(document.num_class.max(document.num_tree_per_iteration))?;
     let mut memory = control.memory().nothing();

@@ -53,10 +53,10 @@ pub(super) fn any_json<T: DeserializeOwned>(
 ///
 /// # Errors
 /// [`Error::Corrupt`] with the place; [`Error::Unsupported`] for another key.
-pub(super) fn json<T: DeserializeOwned>(text: &str, harmless: &[&str]) -> Result<T> {
+pub(super) fn json<T: DeserializeOwned>(text: &str, harmless: &str) -> Result<T> {
     let mut unknown = None;
     let value = any_json(text, |path| {
-        let is_harmless = matches!(&path, Path::Map { key, .. } if harmless.contains(&key.as_str()));
+        let is_harmless = matches!(&path, Path::Map { key, .. } if has_word(harmless, key));
         if !is_harmless && unknown.is_none() {
             // A path has a question mark for each optional value.
             unknown = Some(path.to_string().replace("?.", ""));
@@ -71,6 +71,11 @@ pub(super) fn json<T: DeserializeOwned>(text: &str, harmless: &[&str]) -> Result
         Error::Corrupt(format!("{}{way_out}", json_problem(&problem)))
     })?;
     unknown.map_or(Ok(value), |path| Err(unknown_key(&path)))
+}
+
+/// Whether a key is one of these words.
+pub(super) fn has_word(words: &str, key: &str) -> bool {
+    words.split_ascii_whitespace().any(|word| word == key)
 }
 
 /// The error of a key that no reader knows.

@@ -127,41 +127,16 @@ enum Flag {
     Number(u8),
 }
 
-/// Keys without influence on scores: of the training, and what other keys say.
-const HARMLESS: [&str; 28] = [
-    "boost_from_average",
-    "num_trees",
-    "num_feature",
-    "size_gpair",
-    "num_deleted",
-    "num_nodes",
-    "num_roots",
-    "max_depth",
-    "iteration_indptr",
-    "base_weights",
-    "id",
-    "parents",
-    "leaf_child_counts",
-    "stats",
-    "type",
-    "feature_segments",
-    "sorted_idx",
-    "reg_loss_param",
-    "lambda_rank_param",
-    "lambdarank_param",
-    "poisson_regression_param",
-    "tweedie_regression_param",
-    "pseudo_huber_param",
-    "aft_loss_param",
-    "quantile_loss_param",
-    "expectile_loss_param",
-    "softmax_multiclass_param",
-    "Config",
-];
+/// Keys without influence on scores: of the training, what other keys say, and those of models that are refused.
+const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_deleted num_nodes num_roots max_depth \
+     iteration_indptr base_weights id parents leaf_child_counts stats type feature_segments sorted_idx \
+     reg_loss_param lambda_rank_param lambdarank_param poisson_regression_param tweedie_regression_param \
+     pseudo_huber_param aft_loss_param quantile_loss_param expectile_loss_param softmax_multiclass_param \
+     weights boosted_rounds";
 
 /// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
-    let Document { version, learner } = json(text, &HARMLESS)?;
+    let Document { version, learner } = json(text, HARMLESS)?;
     // 1. What the model is.
     let version: Vec<String> = version.iter().map(ToString::to_string).collect();
     let version = version.join(".");
@@ -382,11 +357,11 @@ enum Condition {
 }
 
 /// Keys of nodes without influence on scores.
-pub(super) const HARMLESS_IN_DUMPS: [&str; 1] = ["depth"];
+pub(super) const HARMLESS_IN_DUMPS: &str = "depth";
 
 /// The model of a text of `get_dump`.
 pub(super) fn read_dump(text: &str, control: &Control) -> Result<ImportedModel> {
-    let trees: Vec<Node> = json(text, &HARMLESS_IN_DUMPS)?;
+    let trees: Vec<Node> = json(text, HARMLESS_IN_DUMPS)?;
     from_trees(&trees, Format::XgBoost, String::new(), control)
 }
 
