@@ -444,7 +444,10 @@ fn what_cannot_be_kept_is_refused_by_name() {
             catboost.replacen("\"cat_features_hash\"", "\"cat_features_hash\": [], \"other\"", 1),
             "categories of the feature 'c' without their texts",
         ),
-        (catboost.replace("cat_features_hash", "other"), "the key 'features_info.other' is not known here"),
+        (
+            catboost.replace("cat_features_hash", "other"),
+            "the key 'other' in features_info is not known here",
+        ),
         (
             catboost.replacen("\"flat_feature_index\": 1", "\"flat_feature_index\": 0", 1),
             "two features have the flat_feature_index 0",

@@ -328,7 +328,7 @@ fn solr_scaling(norm: &Norm) -> Result<(f64, f64)> {
         _ => &[],
     };
     if let Some(key) = norm.params.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(unknown_key(&format!("{}: {key}", norm.class)));
+        return Err(unknown_key(&format!("{}.{key}", norm.class)));
     }
     match norm.class.rsplit('.').next() {
         Some("IdentityNormalizer") => Ok((0.0, 1.0)),

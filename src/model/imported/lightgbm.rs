@@ -41,7 +41,7 @@ impl<'a> Section<'a> {
         for line in lines.lines().filter(|line| !line.trim().is_empty()) {
             let (key, value) = line.split_once('=').unwrap_or((line.trim(), ""));
             if !has_word(keys, key) {
-                return Err(unknown_key(&format!("{}: {key}", section.name)));
+                return Err(unknown_key(&format!("{}.{key}", section.name)));
             }
             if section.fields.insert(key, value).is_some() {
                 return Err(section.wrong(&format!("'{key}' twice")));

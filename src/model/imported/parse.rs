@@ -78,10 +78,11 @@ pub(super) fn has_word(words: &str, key: &str) -> bool {
     words.split_ascii_whitespace().any(|word| word == key)
 }
 
-/// The error of a key that no reader knows.
+/// The error of a key that no reader knows. Dots in its path are between the keys around it.
 pub(super) fn unknown_key(path: &str) -> Error {
-    let path = shorten(path);
+    let (place, key) = path.rsplit_once('.').unwrap_or(("the text", path));
+    let (place, key) = (shorten(place), shorten(key));
     Error::Unsupported(format!(
-        "the key '{path}' is not known here and may change scores; remove it from the text if it does not"
+        "the key '{key}' in {place} is not known here and may change scores; remove it from the text if it does not"
     ))
 }
