@@ -726,6 +726,8 @@ fn old_texts_of_lightgbm_end_with_their_last_tree() {
     let expected = scores(&format!("{trees}end of trees\n"));
     assert_eq!(scores(trees), expected);
     assert_eq!(scores(&format!("{trees}feature importances:\nu=3\n")), expected);
+    let rows = ["[1, 2, 3, \"a\"]", "[null, 0, -3, \"b\"]"];
+    assert_eq!(scores_of(&text.replace("end of trees\n", ""), &rows), scores_of(&text, &rows));
     let error = Model::import(&trees[..trees.rfind("shrinkage").unwrap()]).unwrap_err().to_string();
     assert!(error.contains("it is cut off"), "{error}");
 }

@@ -21,6 +21,15 @@ const TREE: &str = "num_leaves num_cat split_feature split_gain threshold decisi
      leaf_weight leaf_count leaf_parent internal_value internal_weight internal_count cat_boundaries \
      cat_threshold is_linear leaf_const num_features leaf_features leaf_coeff shrinkage has_categorical";
 
+/// Lines that may follow the trees.
+const AFTER_TREES: [&str; 5] = [
+    "\nend of trees",
+    "\nfeature_importances:",
+    "\nfeature importances:",
+    "\nparameters:",
+    "\npandas_categorical:",
+];
+
 /// Copies of a set: the list that is read, which grows, the sorted one, and that of the forest.
 const SET_COPIES: u64 = 4;
 
@@ -88,11 +97,8 @@ impl<'a> Section<'a> {
 /// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     // 1. The header, the trees, and what follows them.
-    let (body, rest) = match text.split_once("\nend of trees") {
-        Some(parts) => parts,
-        // Version 2 had no such line at first.
-        None => (text.split("\nfeature importances:").next().unwrap_or(text), ""),
-    };
+    let end = AFTER_TREES.iter().filter_map(|line| text.find(line)).min();
+    let (body, rest) = text.split_at(end.unwrap_or(text.len()));
     let mut trees = body.split("\nTree=");
     let header = Section::parse("header".to_owned(), trees.next().unwrap_or("").trim_start(), HEADER)?;
     let count = trees.clone().count();
@@ -100,7 +106,8 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let source = check_header(&header)?;
     let is_cut_off =
         || Error::Corrupt("the text ends before the line 'end of trees': it is cut off".to_owned());
-    let has_end = text.contains("\nend of trees");
+    // Version 2 had no such line at first.
+    let has_end = rest.starts_with(AFTER_TREES[0]);
     if !has_end && source.version != "v2" {
         return Err(is_cut_off());
     }
