@@ -132,7 +132,7 @@ const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_
      iteration_indptr base_weights id parents leaf_child_counts stats type feature_segments sorted_idx \
      reg_loss_param lambda_rank_param lambdarank_param poisson_regression_param tweedie_regression_param \
      pseudo_huber_param aft_loss_param quantile_loss_param expectile_loss_param softmax_multiclass_param \
-     weights boosted_rounds";
+     weights boosted_rounds weight_drop size_leaf_vector";
 
 /// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
