@@ -65,6 +65,9 @@ struct Model {
     tree_info: Vec<i64>,
     cats: Option<Categories>,
     gbtree_model_param: Option<ModelParameters>,
+    /// The weights of `dart` since 3.4, which has no booster of its own.
+    #[serde(default)]
+    weight_drop: Vec<f32>,
 }
 
 #[derive(Deserialize)]
@@ -132,7 +135,7 @@ const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_
      iteration_indptr base_weights id parents leaf_child_counts stats type feature_segments sorted_idx \
      reg_loss_param lambda_rank_param lambdarank_param poisson_regression_param tweedie_regression_param \
      pseudo_huber_param aft_loss_param quantile_loss_param expectile_loss_param softmax_multiclass_param \
-     weights boosted_rounds weight_drop size_leaf_vector";
+     weights boosted_rounds size_leaf_vector";
 
 /// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
@@ -159,7 +162,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
         booster => (booster, None),
     };
     let model = booster.model.filter(|_| booster.name == "gbtree");
-    let Some(Model { trees: Some(trees), tree_info, cats, gbtree_model_param }) = model else {
+    let Some(Model { trees: Some(trees), tree_info, cats, gbtree_model_param, weight_drop }) = model else {
         let name = shorten(&booster.name);
         return Err(Error::Unsupported(format!("the booster '{name}' without trees; known: gbtree, dart")));
     };
@@ -167,6 +170,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
         check_outputs(2)?;
     }
     // 2. The trees.
+    let weights = weights.or(Some(weight_drop)).filter(|weights| !weights.is_empty());
     if weights.as_ref().is_some_and(|weights| weights.len() != trees.len()) {
         return Err(Error::Corrupt("'weight_drop' has not a weight for each tree".to_owned()));
     }
