@@ -170,7 +170,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
         check_outputs(2)?;
     }
     // 2. The trees.
-    let weights = weights.or(Some(weight_drop)).filter(|weights| !weights.is_empty());
+    let weights = weights.or(Some(weight_drop).filter(|weights| !weights.is_empty()));
     if weights.as_ref().is_some_and(|weights| weights.len() != trees.len()) {
         return Err(Error::Corrupt("'weight_drop' has not a weight for each tree".to_owned()));
     }
