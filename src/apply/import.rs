@@ -73,6 +73,7 @@ pub fn import(
         return own(bytes, spec, find_algorithm, control);
     }
     let text = imported::text_of(bytes)?;
+    let text = &*text;
     let what = format_args!("reading a model of {} bytes", text.len());
     let mut memory = control.reserve(imported::parsed_bytes(text), what, imported::SMALLER)?;
     let reader = imported::Reader::of(text).map_err(|problem| not_a_model(bytes, &json_problem(&problem)))?;

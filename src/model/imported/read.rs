@@ -1,5 +1,7 @@
 //! Reading a text of any format, which its first keys show.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -37,7 +39,7 @@ struct Keys {
 ///
 /// # Errors
 /// What the bytes are in place of a text.
-pub fn text_of(bytes: &[u8]) -> Result<&str> {
+pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
     if let Some(advice) = advice(bytes) {
         return Err(Error::Unsupported(format!("argument 'text' {advice}")));
     }
@@ -45,7 +47,23 @@ pub fn text_of(bytes: &[u8]) -> Result<&str> {
         let found = format!("bytes that are not UTF-8 from byte {}", error.valid_up_to());
         Error::value("argument 'text'", found, "a model as text")
     })?;
-    Ok(text.trim_start_matches('\u{feff}'))
+    Ok(with_numbers(text.trim_start_matches('\u{feff}')))
+}
+
+/// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is no JSON. It becomes a number
+/// that no split of numbers may have.
+fn with_numbers(text: &str) -> Cow<'_, str> {
+    const THRESHOLDS: &str = "\"split_conditions\":[";
+    if !text.contains(THRESHOLDS) || !text.contains("NaN") {
+        return text.into();
+    }
+    let mut parts = text.split(THRESHOLDS);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (list, rest) = part.split_at(part.find(']').unwrap_or(part.len()));
+        whole.extend([THRESHOLDS, &list.replace("NaN", "-1e99"), rest]);
+    }
+    whole.into()
 }
 
 impl Reader {
