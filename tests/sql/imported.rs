@@ -731,3 +731,24 @@ fn old_texts_of_lightgbm_end_with_their_last_tree() {
     let error = Model::import(&trees[..trees.rfind("shrinkage").unwrap()]).unwrap_err().to_string();
     assert!(error.contains("it is cut off"), "{error}");
 }
+
+/// Rule 9.17: what versions of XGBoost write in other ways.
+#[test]
+fn versions_of_xgboost_agree() {
+    let rows = ["[1, 2, 3, \"a\"]", "[null, 0, -3, \"b\"]", "[0.3, -1, 1, \"e\"]"];
+    // 1. The threshold of a split of categories is NaN before version 3.
+    let text = file("small/xgboost.json");
+    let older = text.replacen("1E-45", "NaN", 1);
+    assert!(older != text);
+    assert_eq!(scores_of(&older, &rows), scores_of(&text, &rows));
+    // 2. The weights of dart are those of a model within gbtree since 3.3.
+    let old: Value = serde_json::from_str(&file("small/xgboost_dart.json")).unwrap();
+    let mut new = old.clone();
+    let booster = &old["learner"]["gradient_booster"];
+    let mut inner = booster["gbtree"].clone();
+    inner["model"]["weight_drop"] = booster["weight_drop"].clone();
+    new["learner"]["gradient_booster"] = inner;
+    let rows = ["[1, 2, 3]", "[null, 0, -3]"];
+    let scores = [&old, &new].map(|model| scores_of(&model.to_string(), &rows));
+    assert_eq!(scores[0], scores[1]);
+}

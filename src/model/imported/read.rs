@@ -50,8 +50,8 @@ pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
     Ok(with_numbers(text.trim_start_matches('\u{feff}')))
 }
 
-/// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is no JSON. It becomes a number
-/// that no split of numbers may have.
+/// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is no JSON. It becomes the
+/// smallest number: no value is below it, as none is below NaN.
 fn with_numbers(text: &str) -> Cow<'_, str> {
     const THRESHOLDS: &str = "\"split_conditions\":[";
     if !text.contains(THRESHOLDS) || !text.contains("NaN") {
@@ -61,7 +61,7 @@ fn with_numbers(text: &str) -> Cow<'_, str> {
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (list, rest) = part.split_at(part.find(']').unwrap_or(part.len()));
-        whole.extend([THRESHOLDS, &list.replace("NaN", "-1e99"), rest]);
+        whole.extend([THRESHOLDS, &list.replace("NaN", "-3.4028235e38"), rest]);
     }
     whole.into()
 }
