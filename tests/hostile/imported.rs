@@ -56,7 +56,7 @@ fn mutate(text: &[u8], random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
         match random(8) {
             0 => text.truncate(at),
             1 => {
-                drop(text.splice(at..(at + random(9)).min(text.len()), TOKENS[random(TOKENS.len())].bytes()))
+                drop(text.splice(at..(at + random(9)).min(text.len()), TOKENS[random(TOKENS.len())].bytes()));
             }
             2 => {
                 let copy = text[at..(at + random(200)).min(text.len())].to_vec();

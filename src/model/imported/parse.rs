@@ -56,7 +56,8 @@ pub(super) fn any_json<T: DeserializeOwned>(
 pub(super) fn json<T: DeserializeOwned>(text: &str, harmless: &str) -> Result<T> {
     let mut unknown = None;
     let value = any_json(text, |path| {
-        let is_harmless = matches!(&path, Path::Map { key, .. } if has_word(harmless, key));
+        let last = if let Path::Some { parent } = &path { parent } else { &path };
+        let is_harmless = matches!(last, Path::Map { key, .. } if has_word(harmless, key));
         if !is_harmless && unknown.is_none() {
             // A path has a question mark for each optional value.
             unknown = Some(path.to_string().replace("?.", ""));

@@ -429,6 +429,6 @@ fn read_node<'a>(node: &'a Node, sets: &mut Sets, names: &mut Names) -> Result<N
         }
     };
     let gain = node.gain.unwrap_or(f64::NAN);
-    let split = RawSplit { gain, cover, zero_is_missing, ..RawSplit::new(feature, test, missing_left) };
+    let split = RawSplit { zero_is_missing, gain, cover, ..RawSplit::new(feature, test, missing_left) };
     Ok(Nested::Split(split, yes, no))
 }

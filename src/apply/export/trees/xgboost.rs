@@ -102,21 +102,18 @@ fn categories(features: &[Feature]) -> serde_json::Value {
         let number = |text: &String| text.parse().ok().filter(|number: &i64| number.to_string() == *text);
         let numbers: Option<Vec<i64>> = texts.iter().map(number).collect();
         let mut order: Vec<usize> = (0..texts.len()).collect();
-        match numbers.filter(|numbers| !numbers.is_empty()) {
-            Some(numbers) => {
-                order.sort_by_key(|code| numbers[*code]);
-                all.push(json!({ "type": INT64, "values": numbers }));
+        if let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty()) {
+            order.sort_by_key(|code| numbers[*code]);
+            all.push(json!({ "type": INT64, "values": numbers }));
+        } else {
+            order.sort_by_key(|code| &texts[*code]);
+            let mut bytes: Vec<i8> = Vec::new();
+            let mut offsets = vec![0; texts.len().min(1)];
+            for text in texts {
+                bytes.extend(text.bytes().map(|byte| byte as i8));
+                offsets.push(bytes.len());
             }
-            None => {
-                order.sort_by_key(|code| &texts[*code]);
-                let mut bytes: Vec<i8> = Vec::new();
-                let mut offsets = vec![0; texts.len().min(1)];
-                for text in texts {
-                    bytes.extend(text.bytes().map(|byte| byte as i8));
-                    offsets.push(bytes.len());
-                }
-                all.push(json!({ "offsets": offsets, "values": bytes }));
-            }
+            all.push(json!({ "offsets": offsets, "values": bytes }));
         }
         sorted.extend(order);
         segments.push(sorted.len());
