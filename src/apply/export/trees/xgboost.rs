@@ -61,6 +61,13 @@ pub(super) fn text(trees: &Trees<'_>) -> Result<String> {
             "the name '{name}' of a feature, which XGBoost does not read"
         )));
     }
+    let mut texts = trees.features.iter().flat_map(|feature| &feature.categories);
+    if let Some(text) = texts.find(|text| !text.is_ascii()) {
+        let text = shorten(text);
+        return Err(Error::Unsupported(format!(
+            "the category '{text}': XGBoost cuts off texts that are not ASCII"
+        )));
+    }
     let count = trees.forest.trees();
     let has_texts = trees.features.iter().any(|feature| !feature.categories.is_empty());
     let model = Model {
