@@ -305,9 +305,10 @@ fn imports(size: usize) -> Vec<Case> {
     ];
     let case = |(name, text): (&str, String)| Case {
         name: format!("import of {name}"),
-        source: format!("SELECT '{text}' AS text"),
+        source: "SELECT 1".to_owned(),
         before: String::new(),
-        call: "SELECT ltr_import((SELECT text FROM src), '{options}')".to_owned(),
+        // No other statement may read the database.
+        call: format!("SELECT ltr_import('{text}', '{{options}}')"),
         options: String::new(),
     };
     texts.into_iter().map(case).collect()
@@ -402,7 +403,10 @@ fn check(size: usize, limits: &[u64]) {
             let line =
                 format!("{:24} {:4} MB: {:6.1} MB, {outcome}", case.name, limit / 1_000_000, peak / MB);
             println!("{line}");
-            let expected = outcome == "done" || outcome.contains("of the option 'max_memory'; ");
+            // A hostile text is refused for what it is where memory suffices.
+            let is_hostile = case.name.starts_with("import of ") && outcome.starts_with("ltr_import: ");
+            let expected =
+                outcome == "done" || is_hostile || outcome.contains("of the option 'max_memory'; ");
             if peak > allowed || !expected {
                 problems.push(line);
             }
