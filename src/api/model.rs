@@ -231,7 +231,8 @@ impl Model {
     /// Those of [`import`](Self::import); a text of another format; names of features that the text does not have.
     pub fn import_with(text: impl AsRef<[u8]>, options: &ImportOptions) -> Result<Self> {
         let control = control::Control::default();
-        let (model, warnings) = apply::import(text.as_ref(), &options.0, algorithm::find_name, &control)?;
+        let apply::Imported { model, warnings, .. } =
+            apply::import(text.as_ref(), &options.0, algorithm::find_name, &control)?;
         Ok(Self { warnings, ..Self::from_bytes(&model.to_bytes()?)? })
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::export::{FindName, not_a_model, read_json};
-use crate::base::{Control, Error, Result, json_problem, shorten};
+use crate::base::{Control, Error, Reservation, Result, checkpoint, json_problem, shorten};
 use crate::data::{Categories, Category, Missing, Scaling, repeated_name};
 use crate::learn::space::{AnySpace, Form, Function, Member, Space, SumSpace};
 use crate::model::imported::{self, Feature, Format, ImportedModel, LinearModel, Source};
@@ -27,10 +27,16 @@ pub const IMPORT_FORMATS: [&str; 1 + Format::ALL.len()] = {
     names
 };
 
-/// A byte of JSON takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at least,
-/// take 1,300 with the name of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].
+/// A byte of JSON of [`JSON`] takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at
+/// least, take 1,300 with the name of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].
 const PARSED_BYTES: u64 = 64;
 const SETTINGS_BYTES: u64 = 80_000_000;
+
+/// Bytes that a column of another library or a value of a category takes until the model is stored: names in several tables.
+const COLUMN_BYTES: u64 = 500;
+
+/// Most values of all categories of a model of another library. A row has a number for each.
+const MOST_VALUES: usize = 10_000;
 
 /// How a text is read.
 #[derive(Debug, Clone, Default)]
@@ -41,41 +47,72 @@ pub struct ImportSpec {
     pub names: Map<String, Value>,
 }
 
-/// The model of a text, which is not trusted, and what the caller should know.
+/// A model that was read.
+pub struct Imported {
+    /// The model.
+    pub model: Model,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+    /// Counts what reading takes. Storing takes as much at most, so keep it until then.
+    pub memory: Reservation,
+}
+
+/// The model of a text, which is not trusted.
 ///
 /// # Errors
 /// A text that is no model or has what cannot be kept, with the place; names that do not fit; an interruption; too much
 /// memory.
 pub fn import(
-    text: &[u8],
+    bytes: &[u8],
     spec: &ImportSpec,
     find_algorithm: FindName,
     control: &Control,
-) -> Result<(Model, Vec<String>)> {
-    let format = match spec.format.as_deref() {
-        Some(JSON) => None,
-        Some(name) => Some(Format::parse(name)?),
-        None if is_own(text) => None,
-        None => imported::recognize(text).map_err(|problem| not_a_model(text, &json_problem(&problem)))?,
-    };
-    let Some(format) = format else {
-        let bytes = (text.len() as u64).saturating_mul(PARSED_BYTES);
-        let bytes = bytes.saturating_add(bytes.min(SETTINGS_BYTES));
-        let what = format_args!("reading {} bytes of JSON", text.len());
-        let _parsed = control.reserve(bytes, what, "copy the row of ltr_models instead")?;
-        if !spec.names.is_empty() {
-            let problem =
-                "option 'names' is for models of other libraries; the format 'json' has the names of columns";
-            return Err(Error::Unsupported(problem.to_owned()));
+) -> Result<Imported> {
+    let format = spec.format.as_deref();
+    if format == Some(JSON) || format.is_none() && is_own(bytes) {
+        return own(bytes, spec, find_algorithm, control);
+    }
+    let text = imported::text_of(bytes)?;
+    let text = &*text;
+    let what = format_args!("reading a model of {} bytes", text.len());
+    let mut memory = control.reserve(imported::parsed_bytes(text), what, imported::SMALLER)?;
+    let reader = imported::Reader::of(text).map_err(|problem| not_a_model(bytes, &json_problem(&problem)))?;
+    let reader = match (format, reader) {
+        (Some(format), Some(reader)) => reader.expect(Format::parse(format)?, text)?,
+        (Some(format), None) => {
+            return Err(Format::parse(format).map_or_else(|error| error, |_| imported::unknown(text)));
         }
-        return Ok((read_json(text, find_algorithm)?, Vec::new()));
+        (None, Some(reader)) => reader,
+        (None, None) => {
+            drop(memory);
+            return own(bytes, spec, find_algorithm, control);
+        }
     };
-    let mut read = imported::read(text, Some(format), control)?;
+    let mut read = reader.read(text, control)?;
+    let columns: usize = read.features.iter().map(|feature| 1 + feature.categories.len()).sum();
+    let what = format_args!("a model with {columns} columns and values of categories");
+    memory.add(COLUMN_BYTES * columns as u64, what, imported::SMALLER)?;
     rename(&mut read.features, &spec.names)?;
     let warnings = warnings(&read);
+    checkpoint();
     let model = model_of(read)?;
+    checkpoint();
     model.check()?;
-    Ok((model, warnings))
+    Ok(Imported { model, warnings, memory })
+}
+
+/// The model of a text in the format [`JSON`].
+fn own(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control: &Control) -> Result<Imported> {
+    let parsed = (bytes.len() as u64).saturating_mul(PARSED_BYTES);
+    let parsed = parsed.saturating_add(parsed.min(SETTINGS_BYTES));
+    let what = format_args!("reading {} bytes of JSON", bytes.len());
+    let memory = control.reserve(parsed, what, "copy the row of ltr_models instead")?;
+    if !spec.names.is_empty() {
+        let problem =
+            "option 'names' is for models of other libraries; the format 'json' has the names of columns";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
+    Ok(Imported { model: read_json(bytes, find_algorithm)?, warnings: Vec::new(), memory })
 }
 
 /// Whether a text begins as those of `ltr_export(model, 'json')` do. Then its format is not looked for, which reads all of it.
@@ -100,6 +137,7 @@ fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
         column.clone_into(&mut features[*place].name);
     }
     let all: Vec<String> = features.iter().map(|feature| feature.name.clone()).collect();
+    checkpoint();
     match repeated_name(&all) {
         None => Ok(()),
         Some(name) => {
@@ -142,6 +180,7 @@ fn model_of(read: ImportedModel) -> Result<Model> {
         imported::Function::Linear(linear) => {
             let (scaling, ranker) = linear_ranker(&linear, n)?;
             // A missing feature counts as 0 before it is scaled.
+            checkpoint();
             Ok(Model::new(card(columns, Missing::Zero, settings(&source, None)), scaling, ranker))
         }
     }
@@ -171,15 +210,26 @@ impl Columns {
             }
         }
         texts.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        let values: usize = texts.iter().map(|(_, feature)| feature.categories.len()).sum();
+        if values > MOST_VALUES {
+            let problem = format!(
+                "categories with {values} values, of which a row has one number each; at most {MOST_VALUES}"
+            );
+            return Err(Error::Unsupported(format!(
+                "{problem}; train with fewer values, or with their codes as numbers"
+            )));
+        }
         // 2. The codes of the values of each category.
         let mut first = names.len();
         let mut categories = Vec::with_capacity(texts.len());
         for (at, Feature { name, categories: texts, .. }) in texts {
-            let category = Category::of_values(name.clone(), texts.clone()).map_err(|problem| {
+            let values = spellings(&texts);
+            let all = values.iter().map(|(text, _)| (*text).to_owned()).collect();
+            let category = Category::of_values(name.clone(), all).map_err(|problem| {
                 Error::Unsupported(format!("a category '{}' with {problem}", shorten(&name)))
             })?;
-            let mut codes = vec![0; texts.len()];
-            for (code, text) in (0..).zip(&texts) {
+            let mut codes = vec![0; values.len()];
+            for (text, code) in values {
                 codes[category.feature_of(Some(text))] = code;
             }
             inputs[at] = TreeInput::Category { first, codes };
@@ -187,6 +237,7 @@ impl Columns {
             categories.push(category);
         }
         let categories = Categories::from(categories);
+        checkpoint();
         names.extend(categories.feature_names());
         categories.check_names(&names).map_err(|name| {
             Error::Unsupported(format!(
@@ -196,6 +247,19 @@ impl Columns {
         })?;
         Ok(Self { names, categories, inputs })
     }
+}
+
+/// The values of a category with their codes. Truth values have the spellings of SQL, JSON and Python.
+fn spellings(texts: &[String]) -> Vec<(&str, u32)> {
+    const FALSE: [&str; 3] = ["0", "False", "false"];
+    const TRUE: [&str; 3] = ["1", "True", "true"];
+    let of = |text: &str| [FALSE, TRUE].into_iter().find(|all| all[1..].contains(&text));
+    let are_booleans = texts.len() <= 2 && texts.iter().all(|text| of(text).is_some());
+    let values = (0..).zip(texts);
+    if !are_booleans {
+        return values.map(|(code, text)| (text.as_str(), code)).collect();
+    }
+    values.flat_map(|(code, text)| of(text).into_iter().flatten().map(move |text| (text, code))).collect()
 }
 
 fn card(columns: Columns, missing: Missing, settings: Value) -> Card {

@@ -17,7 +17,7 @@ pub use contributions::{
     Contribution, DocumentOf, ExplainedRows, Explanation, Sampling, explain, explain_document,
 };
 pub use function::{FeatureWeight, Fit, FitCache, function_for, function_weights};
-pub use import::{IMPORT_FORMATS, ImportSpec, import};
+pub use import::{IMPORT_FORMATS, ImportSpec, Imported, import};
 pub use importance::{ImportanceSpec, importance};
 #[cfg(feature = "plots")]
 pub use measure::{CalibrationBin, calibration};

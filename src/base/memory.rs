@@ -78,6 +78,14 @@ impl Memory {
 }
 
 impl Reservation {
+    /// Adds bytes.
+    ///
+    /// # Errors
+    /// As [`Self::resize`].
+    pub fn add(&mut self, bytes: u64, what: impl Display, way_out: &'static str) -> Result<()> {
+        self.resize(self.bytes.saturating_add(bytes), what, way_out)
+    }
+
     /// Changes the number of bytes. Nothing changes on an error.
     ///
     /// # Errors

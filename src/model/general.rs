@@ -125,7 +125,8 @@ impl GeneralTrees {
                 TreeInput::Category { first, codes } => {
                     let number = starts.partition_point(|input| input.features().start < *first);
                     let category = card.categories.iter().nth(number - card.numbers());
-                    let mut texts = vec![String::new(); codes.len()];
+                    let mut texts =
+                        vec![String::new(); codes.iter().max().map_or(0, |last| *last as usize + 1)];
                     let values = category.map_or(&[][..], |category| &category.values);
                     codes
                         .iter()
@@ -149,9 +150,11 @@ impl GeneralTrees {
                 && match input {
                     TreeInput::Number(_) => range.len() == 1,
                     TreeInput::Category { codes, .. } => {
+                        // Several values can have one code: the spellings of a truth value.
                         let mut sorted = codes.clone();
                         sorted.sort_unstable();
-                        codes.len() + 2 == range.len() && sorted.iter().copied().eq(0..codes.len() as u32)
+                        sorted.dedup();
+                        codes.len() + 2 == range.len() && sorted.iter().copied().eq(0..sorted.len() as u32)
                     }
                 }
         };

@@ -297,3 +297,27 @@ fn an_interrupted_call_stores_nothing() {
         assert_ne!(models(&connection), before, "{sql}");
     }
 }
+
+/// Rule 13.5: readers of all formats of other libraries.
+#[test]
+fn imports_of_other_libraries() {
+    const TEXTS: [&str; 11] = [
+        include_str!("../../tests/data/imported/small/catboost.json"),
+        include_str!("../../tests/data/imported/small/catboost_lossguide.json"),
+        include_str!("../../tests/data/imported/small/lightgbm.json"),
+        include_str!("../../tests/data/imported/small/lightgbm.txt"),
+        include_str!("../../tests/data/imported/small/linear.json"),
+        include_str!("../../tests/data/imported/small/plugin.json"),
+        include_str!("../../tests/data/imported/small/ranklib.txt"),
+        include_str!("../../tests/data/imported/small/solr.json"),
+        include_str!("../../tests/data/imported/small/xgboost.json"),
+        include_str!("../../tests/data/imported/small/xgboost_dart.json"),
+        include_str!("../../tests/data/imported/small/xgboost_dump.json"),
+    ];
+    let connection = connect();
+    for text in TEXTS {
+        let sql = format!("SELECT ltr_import('{}') IS NULL", text.replace('\'', "''"));
+        let checks = assert_interruptible(&connection, &sql);
+        assert!(checks >= 5, "{checks} checks: {text}");
+    }
+}

@@ -20,7 +20,7 @@ const ALL: [&str; 11] = [
     "linear.json",
 ];
 
-const TOKENS: [&str; 16] = [
+const TOKENS: [&str; 22] = [
     "-1",
     "0",
     "1e999",
@@ -37,20 +37,41 @@ const TOKENS: [&str; 16] = [
     "null",
     "=",
     "\n",
+    " ",
+    "{},",
+    "999999",
+    "<split>",
+    "true",
+    "\"a\":1,",
 ];
+
+/// Longest text that a part is repeated to.
+const LONGEST: usize = 20_000;
 
 /// Changes a text at random.
 fn mutate(text: &[u8], random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     let mut text = text.to_vec();
     for _ in 0..=random(3) {
         let at = random(text.len().max(1)).min(text.len());
-        match random(6) {
+        match random(8) {
             0 => text.truncate(at),
-            1 => drop(text.splice(at..(at + random(9)).min(text.len()), TOKENS[random(16)].bytes())),
+            1 => {
+                drop(text.splice(at..(at + random(9)).min(text.len()), TOKENS[random(TOKENS.len())].bytes()));
+            }
             2 => {
                 let copy = text[at..(at + random(200)).min(text.len())].to_vec();
                 let to = random(text.len().max(1)).min(text.len());
                 drop(text.splice(to..to, copy));
+            }
+            // Repeated parts: what grows faster than the text takes long here.
+            6 if random(4) == 0 => {
+                let part = text[at..(at + 1 + random(60)).min(text.len())].to_vec();
+                let count = random(LONGEST / part.len().max(1));
+                drop(text.splice(at..at, part.repeat(count)));
+            }
+            7 if random(4) == 0 => {
+                let part = TOKENS[random(TOKENS.len())];
+                drop(text.splice(at..at, part.repeat(random(LONGEST / part.len())).bytes()));
             }
             3 => drop(text.drain(at..(at + random(40)).min(text.len()))),
             _ => {

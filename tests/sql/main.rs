@@ -37,6 +37,7 @@ mod generalization;
 mod guide_plots;
 mod implicit;
 mod imported;
+mod imported_formats;
 mod interactions;
 mod interleave;
 mod interleave_users;

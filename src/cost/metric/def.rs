@@ -91,7 +91,7 @@ impl<L: ?Sized> MetricDef<L> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::cost::metric::{METRICS, SUBTOPIC_METRICS};
 
     #[test]
     fn no_name_occurs_twice() {

@@ -238,7 +238,6 @@ impl MeanSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::categories::category::NULL;
     use crate::data::{Categories, Category, Matrix};
 
     const TEXTS: [&str; 4] = ["a", "b", "c", "d"];

@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 
-use super::category::NULL;
 use super::*;
 use crate::data::Id;
 

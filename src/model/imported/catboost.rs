@@ -7,14 +7,25 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::lightgbm::check_outputs;
-use super::{Feature, Format, Function, ImportedModel, Source, check_width, parse_json};
-use crate::base::{Error, Result, shorten};
+use super::parse::json;
+use super::{Feature, Format, Function, ImportedModel, SMALLER, Source, check_width};
+use crate::base::{Control, Error, Reservation, Result, shorten};
 use crate::trees::general::{
-    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Test, at_most_single, oblivious_nodes,
+    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Sets, Test, at_most_single, oblivious_nodes,
 };
 
 /// Most splits of an oblivious tree; CatBoost's own limit.
 const DEEPEST: usize = 16;
+
+/// Bytes that a leaf of an oblivious tree takes with its split, while its tree is read and in the model.
+const LEAF_BYTES: u64 = 500;
+
+/// Bytes of a value of a category. Longer texts are refused.
+const VALUE_BYTES: u64 = 500;
+
+/// Keys without influence on scores, and those of models that are refused.
+const HARMLESS: &str = "borders has_nans split_index is_used ctrs ctr_data ctr_target_border_idx text_features \
+     embedding_features";
 
 #[derive(Deserialize)]
 struct Document {
@@ -102,8 +113,8 @@ struct Columns {
 }
 
 /// The model of a text.
-pub(super) fn read(text: &str) -> Result<ImportedModel> {
-    let document: Document = parse_json(text)?;
+pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
+    let document: Document = json(text, HARMLESS)?;
     // 1. What is refused.
     let info = &document.features_info;
     let refused = [
@@ -126,17 +137,18 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
         }
     };
     // 2. The trees.
-    let columns = columns(info)?;
+    let mut columns_memory = control.memory().nothing();
+    let columns = columns(info, &mut columns_memory)?;
     let width = columns.features.len();
+    let leaves: usize = document.oblivious_trees.iter().flatten().map(|tree| tree.leaf_values.len()).sum();
+    let _memory = control.reserve(LEAF_BYTES * leaves as u64, format_args!("{leaves} leaves"), SMALLER)?;
     let mut builder = Builder::new(width, bias, false);
     for (number, tree) in document.oblivious_trees.iter().flatten().enumerate() {
-        builder.add(
-            &oblivious(tree, scale, &columns)
-                .map_err(|problem| Error::Corrupt(format!("tree {number}: {problem}")))?,
-        )?;
+        let nodes = oblivious(tree, scale, &columns, &mut builder.sets);
+        builder.add(&nodes.map_err(|problem| Error::Corrupt(format!("tree {number}: {problem}")))?)?;
     }
     for tree in document.trees.iter().flatten() {
-        builder.add_nested(tree, |node| read_node(node, scale, &columns))?;
+        builder.add_nested(tree, |node, sets| read_node(node, scale, &columns, sets))?;
     }
     let text = |pointer: &str| document.model_info.pointer(pointer).and_then(Value::as_str).unwrap_or("");
     let version = text("/catboost_version_info").split("tags/v").nth(1).and_then(|rest| rest.lines().next());
@@ -149,7 +161,7 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
 }
 
 /// The features in the order of the training data.
-fn columns(info: &FeaturesInfo) -> Result<Columns> {
+fn columns(info: &FeaturesInfo, memory: &mut Reservation) -> Result<Columns> {
     let float_features = info.float_features.as_deref().unwrap_or_default();
     let categorical_features = info.categorical_features.as_deref().unwrap_or_default();
     let flat = float_features.iter().map(|feature| feature.flat_feature_index);
@@ -159,7 +171,7 @@ fn columns(info: &FeaturesInfo) -> Result<Columns> {
     if let Some([twice, _]) = places.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Error::Corrupt(format!("two features have the flat_feature_index {twice}")));
     }
-    let width = check_width(places.last().map_or(0, |last| last.saturating_add(1)))?;
+    let width = check_width(places.last().map_or(0, |last| last.saturating_add(1)), memory)?;
     // A feature that the training ignored has no name.
     let mut features: Vec<Feature> = (0..width).map(|number| Feature::number(number.to_string())).collect();
     let (mut floats, mut categories) = (HashMap::new(), HashMap::new());
@@ -192,6 +204,13 @@ fn columns(info: &FeaturesInfo) -> Result<Columns> {
         let known = &mut features[number];
         known.name = name(&feature.feature_name, &feature.feature_id, number);
         known.is_category = true;
+        let codes: HashMap<u32, u32> =
+            feature.values.iter().zip(0..).map(|(hash, code)| (*hash as u32, code)).collect();
+        if codes.len() < feature.values.len() {
+            let name = shorten(&known.name);
+            return Err(Error::Corrupt(format!("the feature '{name}' lists a category twice")));
+        }
+        memory.add(VALUE_BYTES * codes.len() as u64, "the values of categories", SMALLER)?;
         for hash in &feature.values {
             let Some(text) = texts.get(&(*hash as u32)) else {
                 let name = shorten(&known.name);
@@ -199,18 +218,21 @@ fn columns(info: &FeaturesInfo) -> Result<Columns> {
                     "categories of the feature '{name}' without their texts; use save_model(.., pool=the training data)"
                 )));
             };
+            if text.len() as u64 > VALUE_BYTES {
+                let start = shorten(text);
+                return Err(Error::Unsupported(format!("the category '{start}' of {} bytes", text.len())));
+            }
             known.categories.push((*text).to_owned());
         }
         // A feature that no split asks for has texts still, not codes.
         known.categories.extend(feature.values.is_empty().then(String::new));
-        let codes = feature.values.iter().zip(0..).map(|(hash, code)| (*hash as u32, code)).collect();
         categories.insert(feature.feature_index, (number, codes));
     }
     Ok(Columns { features, floats, categories })
 }
 
 /// The question of a split. Values above the border, and the category that it asks for, are above.
-fn question(split: &Split, columns: &Columns) -> Result<Question, String> {
+fn question(split: &Split, columns: &Columns, sets: &mut Sets) -> Result<Question, String> {
     match (
         split.split_type.as_str(),
         split.float_feature_index,
@@ -233,7 +255,7 @@ fn question(split: &Split, columns: &Columns) -> Result<Question, String> {
             let (feature, codes) = known.ok_or_else(|| format!("there is no categorical feature {index}"))?;
             let code =
                 codes.get(&(value as u32)).ok_or_else(|| format!("the category {value} is not listed"))?;
-            let test = Test::In(vec![*code]);
+            let test = Test::In(sets.add(vec![*code]));
             Ok(Question { feature: *feature, test, pass_is_above: true, missing_above: false })
         }
         (other, ..) => {
@@ -243,13 +265,18 @@ fn question(split: &Split, columns: &Columns) -> Result<Question, String> {
 }
 
 /// The nodes of an oblivious tree.
-fn oblivious(tree: &Oblivious, scale: f64, columns: &Columns) -> Result<Vec<RawNode>, String> {
+fn oblivious(
+    tree: &Oblivious,
+    scale: f64,
+    columns: &Columns,
+    sets: &mut Sets,
+) -> Result<Vec<RawNode>, String> {
     let splits = tree.splits.as_deref().unwrap_or_default();
     if splits.len() > DEEPEST {
         return Err(format!("{} splits, at most {DEEPEST}", splits.len()));
     }
     let questions: Vec<Question> =
-        splits.iter().map(|split| question(split, columns)).collect::<Result<_, String>>()?;
+        splits.iter().map(|split| question(split, columns, sets)).collect::<Result<_, String>>()?;
     let leaves = 1 << splits.len();
     if tree.leaf_values.len() != leaves || ![0, leaves].contains(&tree.leaf_weights.len()) {
         return Err(format!(
@@ -263,13 +290,18 @@ fn oblivious(tree: &Oblivious, scale: f64, columns: &Columns) -> Result<Vec<RawN
 }
 
 /// A node of a tree. Only leaves have a training weight.
-fn read_node<'a>(node: &'a Node, scale: f64, columns: &Columns) -> Result<Nested<&'a Node>, String> {
+fn read_node<'a>(
+    node: &'a Node,
+    scale: f64,
+    columns: &Columns,
+    sets: &mut Sets,
+) -> Result<Nested<&'a Node>, String> {
     let (Some(split), Some(low), Some(high)) = (&node.split, &node.left, &node.right) else {
         let value = node.value.as_ref().and_then(Value::as_f64);
         let value = value.ok_or("a node without children that has not one value")? * scale;
         return Ok(Nested::Leaf(value, node.weight.unwrap_or(f64::NAN)));
     };
-    let Question { feature, test, pass_is_above, missing_above } = question(split, columns)?;
+    let Question { feature, test, pass_is_above, missing_above } = question(split, columns, sets)?;
     let (passes, fails) = if pass_is_above { (high, low) } else { (low, high) };
     Ok(Nested::Split(RawSplit::new(feature, test, missing_above == pass_is_above), passes, fails))
 }

@@ -6,12 +6,35 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Feature, Format, Function, ImportedModel, Source, category_text, check_width, parse_json};
-use crate::base::{Error, Result, shorten};
-use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Test};
+use super::parse::{has_word, json, unknown_key};
+use super::{Feature, Format, Function, ImportedModel, SMALLER, Source, category_text, check_width};
+use crate::base::{Control, Error, Reservation, Result, Ticks, bytes_of, shorten};
+use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test};
 
 /// Versions of the format whose rules are known.
 const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];
+
+/// The keys of the header, and those of a tree.
+const HEADER: &str = "tree version num_class num_tree_per_iteration label_index max_feature_idx objective average_output \
+     sigmoid feature_names monotone_constraints feature_infos tree_sizes boosting";
+const TREE: &str = "num_leaves num_cat split_feature split_gain threshold decision_type left_child right_child leaf_value \
+     leaf_weight leaf_count leaf_parent internal_value internal_weight internal_count cat_boundaries \
+     cat_threshold is_linear leaf_const num_features leaf_features leaf_coeff shrinkage has_categorical";
+
+/// Lines that may follow the trees.
+const AFTER_TREES: [&str; 5] = [
+    "\nend of trees",
+    "\nfeature_importances:",
+    "\nfeature importances:",
+    "\nparameters:",
+    "\npandas_categorical:",
+];
+
+/// Copies of a set: the list that is read, which grows, the sorted one, and that of the forest.
+const SET_COPIES: u64 = 4;
+
+/// Nanoseconds or so that a number takes, for [`Ticks`].
+const NUMBER_COST: usize = 50;
 
 /// The header or a tree.
 struct Section<'a> {
@@ -21,8 +44,19 @@ struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    fn new(name: String) -> Self {
-        Self { name, fields: HashMap::new() }
+    /// Lines of `key=value` with these keys.
+    fn parse(name: String, lines: &'a str, keys: &str) -> Result<Self> {
+        let mut section = Self { name, fields: HashMap::new() };
+        for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+            let (key, value) = line.split_once('=').unwrap_or((line.trim(), ""));
+            if !has_word(keys, key) {
+                return Err(unknown_key(&format!("{}.{key}", section.name)));
+            }
+            if section.fields.insert(key, value).is_some() {
+                return Err(section.wrong(&format!("'{key}' twice")));
+            }
+        }
+        Ok(section)
     }
 
     fn wrong(&self, problem: &str) -> Error {
@@ -40,11 +74,16 @@ impl<'a> Section<'a> {
 
     /// A list of `count` numbers.
     fn list<T: FromStr>(&self, key: &str, count: usize) -> Result<Vec<T>> {
-        let parse =
-            |word: &str| word.parse().map_err(|_| self.wrong(&format!("'{key}' has '{}'", shorten(word))));
-        let numbers = self.text(key)?.split_ascii_whitespace().map(parse).collect::<Result<Vec<T>>>()?;
-        if numbers.len() != count {
-            return Err(self.wrong(&format!("'{key}' has {} numbers, expected {count}", numbers.len())));
+        let mut ticks = Ticks::default();
+        let parse = |word: &str| {
+            ticks.add(NUMBER_COST);
+            word.parse().map_err(|_| self.wrong(&format!("'{key}' has '{}'", shorten(word))))
+        };
+        let mut words = self.text(key)?.split_ascii_whitespace();
+        let numbers = words.by_ref().take(count).map(parse).collect::<Result<Vec<T>>>()?;
+        let found = numbers.len() + words.count();
+        if found != count {
+            return Err(self.wrong(&format!("'{key}' has {found} numbers, expected {count}")));
         }
         Ok(numbers)
     }
@@ -56,56 +95,56 @@ impl<'a> Section<'a> {
 }
 
 /// The model of a text.
-pub(super) fn read(text: &str) -> Result<ImportedModel> {
-    // 1. Sections: the header, the trees, and what follows them.
-    let mut sections = vec![Section::new("header".to_owned())];
-    let mut lines = text.trim_start().lines();
-    let mut is_complete = false;
-    for line in lines.by_ref() {
-        if line == "end of trees" {
-            is_complete = true;
-            break;
-        }
-        let (key, value) = line.split_once('=').unwrap_or((line.trim(), ""));
-        if key == "Tree" {
-            sections.push(Section::new(format!("tree {}", sections.len() - 1)));
-        }
-        if let Some(section) = sections.last_mut().filter(|_| !key.is_empty()) {
-            section.fields.insert(key, value);
-        }
-    }
-    if !is_complete {
-        return Err(Error::Corrupt("the text ends before the line 'end of trees': it is cut off".to_owned()));
-    }
-    let header = sections.remove(0);
+pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
+    // 1. The header, the trees, and what follows them.
+    let end = AFTER_TREES.iter().filter_map(|line| text.find(line)).min();
+    let (body, rest) = text.split_at(end.unwrap_or(text.len()));
+    let mut trees = body.split("\nTree=");
+    let header = Section::parse("header".to_owned(), trees.next().unwrap_or("").trim_start(), HEADER)?;
+    let count = trees.clone().count();
     // 2. What the model is.
-    let header_source = check_header(&header)?;
-    let mut features = features(&header)?;
+    let source = check_header(&header)?;
+    let is_cut_off =
+        || Error::Corrupt("the text ends before the line 'end of trees': it is cut off".to_owned());
+    // Version 2 had no such line at first.
+    let has_end = rest.starts_with(AFTER_TREES[0]);
+    if !has_end && source.version != "v2" {
+        return Err(is_cut_off());
+    }
+    let mut memory = control.memory().nothing();
+    let mut features = features(&header, &mut memory)?;
     if header.fields.contains_key("tree_sizes") {
         let sizes = header.text("tree_sizes")?.split_ascii_whitespace().count();
-        if sizes != sections.len() {
-            return Err(
-                header.wrong(&format!("'tree_sizes' has {sizes} trees, but there are {}", sections.len()))
-            );
+        if sizes != count {
+            return Err(header.wrong(&format!("'tree_sizes' has {sizes} trees, but there are {count}")));
         }
     }
     // 3. The trees. A random forest predicts their mean.
     let is_mean = header.fields.contains_key("average_output");
-    let factor = if is_mean { 1.0 / sections.len().max(1) as f64 } else { 1.0 };
+    let factor = if is_mean { 1.0 / count.max(1) as f64 } else { 1.0 };
     let width = features.len();
     let mut builder = Builder::new(width, 0.0, false);
-    for section in &sections {
-        builder.add(&nodes(section, factor, &mut features)?)?;
+    let (mut is_complete, mut sets_memory) = (has_end, control.memory().nothing());
+    for (number, lines) in trees.enumerate() {
+        // The first line is the number.
+        let lines = lines.split_once('\n').map_or("", |(_, lines)| lines);
+        let tree = Section::parse(format!("tree {number}"), lines, TREE)?;
+        let sets = sets(&tree, &mut builder.sets, &mut sets_memory)?;
+        builder.add(&nodes(&tree, factor, &sets, &mut features)?)?;
+        // The last line of a tree.
+        is_complete = has_end || tree.fields.contains_key("shrinkage");
+    }
+    if !is_complete {
+        return Err(is_cut_off());
     }
     // 4. The texts of the categories.
-    let rest: Vec<&str> = lines.collect();
-    let after = |start: &str| rest.iter().find_map(|line| line.strip_prefix(start));
+    let after = |start: &str| rest.lines().find_map(|line| line.strip_prefix(start));
     if let Some(lists) = after("pandas_categorical:").filter(|lists| *lists != "null") {
         let listed = after("[categorical_feature: ").map_or("", |text| text.trim_end_matches(']'));
         let of_parameters: Vec<usize> = listed.split(',').filter_map(|word| word.parse().ok()).collect();
-        add_categories(&mut features, &parse_json::<Vec<Vec<Value>>>(lists)?, &of_parameters)?;
+        add_categories(&mut features, &json::<Vec<Vec<Value>>>(lists, "")?, &of_parameters)?;
     }
-    Ok(ImportedModel { source: header_source, features, function: Function::Trees(builder.finish(width)?) })
+    Ok(ImportedModel { source, features, function: Function::Trees(builder.finish(width)?) })
 }
 
 /// Refuses what cannot be kept.
@@ -138,9 +177,9 @@ pub(super) fn check_outputs(outputs: usize) -> Result<()> {
 }
 
 /// The features: those whose range is a list of values are categories.
-fn features(header: &Section<'_>) -> Result<Vec<Feature>> {
+fn features(header: &Section<'_>, memory: &mut Reservation) -> Result<Vec<Feature>> {
     let last: usize = header.number("max_feature_idx")?;
-    let names: Vec<String> = header.list("feature_names", check_width(last.saturating_add(1))?)?;
+    let names: Vec<String> = header.list("feature_names", check_width(last.saturating_add(1), memory)?)?;
     let ranges = header.fields.get("feature_infos").map_or("", |text| text).split_ascii_whitespace();
     let is_category = |range: &str| range != "none" && !range.starts_with('[');
     let ranges = ranges.map(is_category).chain(std::iter::repeat(false));
@@ -176,13 +215,13 @@ pub(super) fn add_categories(
         let problem = || Error::Corrupt(format!("'categorical_feature' has {column}, which is no feature"));
         let feature = features.get_mut(*column).ok_or_else(problem)?;
         feature.is_category = true;
-        feature.categories = list.iter().map(category_text).collect();
+        feature.categories = list.iter().map(category_text).collect::<Result<_>>()?;
     }
     Ok(())
 }
 
 /// The nodes of a tree: the splits, then the leaves.
-fn nodes(tree: &Section<'_>, factor: f64, features: &mut [Feature]) -> Result<Vec<RawNode>> {
+fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Feature]) -> Result<Vec<RawNode>> {
     if tree.fields.get("is_linear").is_some_and(|text| text.trim() != "0") {
         return Err(Error::Unsupported(format!("{}: linear functions in leaves (linear_tree)", tree.name)));
     }
@@ -200,21 +239,23 @@ fn nodes(tree: &Section<'_>, factor: f64, features: &mut [Feature]) -> Result<Ve
         let rights: Vec<i64> = tree.list("right_child", splits)?;
         let gains = tree.weights("split_gain", splits)?;
         let covers = tree.weights("internal_count", splits)?;
-        let sets = sets(tree)?;
         // Leaf i is child -1 - i, the bits of i inverted.
         let child =
             |number: i64| if number < 0 { splits.saturating_add(!number as usize) } else { number as usize };
         for i in 0..splits {
             let (threshold, decision) = (thresholds[i], decisions[i]);
-            let rule = Missing::parse(decision >> 2 & 3);
+            let rule = Missing::parse(decision >> 2).ok_or_else(|| {
+                tree.wrong(&format!("node {i}: the decision_type {decision} is not known here"))
+            })?;
             let is_set = decision & 1 == 1;
             let test = if is_set {
-                let set = sets.get(threshold as usize).filter(|_| threshold >= 0.0);
+                let set =
+                    sets.get(threshold as usize).filter(|_| threshold >= 0.0 && threshold.fract() == 0.0);
                 if let Some(feature) = features.get_mut(split_features[i]) {
                     feature.is_category = true;
                 }
                 let problem = || tree.wrong(&format!("node {i}: there is no set of categories {threshold}"));
-                Test::In(set.ok_or_else(problem)?.clone())
+                Test::In(*set.ok_or_else(problem)?)
             } else {
                 // Infinity is the threshold between all numbers and NaN.
                 Test::AtMost(threshold.clamp(f64::MIN, f64::MAX))
@@ -243,11 +284,12 @@ pub(super) enum Missing {
 }
 
 impl Missing {
-    fn parse(bits: u8) -> Self {
+    fn parse(bits: u8) -> Option<Self> {
         match bits {
-            0 => Self::None,
-            1 => Self::Zero,
-            _ => Self::Nan,
+            0 => Some(Self::None),
+            1 => Some(Self::Zero),
+            2 => Some(Self::Nan),
+            _ => None,
         }
     }
 
@@ -262,22 +304,26 @@ impl Missing {
     }
 }
 
-/// The sets of categories: 32 codes in each word.
-fn sets(tree: &Section<'_>) -> Result<Vec<Vec<u32>>> {
-    let count: usize = tree.number("num_cat")?;
+/// The numbers of the sets of categories of a tree, which have 32 codes in each word.
+fn sets(tree: &Section<'_>, sets: &mut Sets, memory: &mut Reservation) -> Result<Vec<usize>> {
+    let count: usize = if tree.fields.contains_key("num_cat") { tree.number("num_cat")? } else { 0 };
     if count == 0 {
         return Ok(Vec::new());
     }
     let bounds: Vec<usize> = tree.list("cat_boundaries", count.saturating_add(1))?;
     let words: Vec<u32> = tree.list("cat_threshold", *bounds.last().unwrap_or(&0))?;
-    let set = |pair: &[usize]| {
+    let codes: u32 = words.iter().map(|word| word.count_ones()).sum();
+    memory.add(SET_COPIES * bytes_of::<u32>(codes as usize), "the sets of categories", SMALLER)?;
+    let mut ticks = Ticks::default();
+    let mut set = |pair: &[usize]| {
         let words =
             words.get(pair[0]..pair[1]).ok_or_else(|| tree.wrong("'cat_boundaries' are not ascending"))?;
+        ticks.add(NUMBER_COST * words.len());
         let codes =
             (0..32 * words.len() as u32).filter(|code| words[*code as usize / 32] >> (code % 32) & 1 == 1);
-        Ok(codes.collect())
+        Ok(sets.add(codes.collect()))
     };
-    bounds.windows(2).map(set).collect()
+    bounds.windows(2).map(&mut set).collect()
 }
 
 // LightGBM's JSON (`dump_model`).
@@ -331,12 +377,18 @@ enum Threshold {
     Codes(String),
 }
 
+/// Keys without influence on scores.
+const HARMLESS: &str = "name label_index max_feature_idx monotone_constraints feature_importances tree_index num_leaves num_cat \
+     shrinkage split_index internal_value internal_weight leaf_index leaf_weight leaf_const leaf_features \
+     parameters";
+
 /// The model of a text.
-pub(super) fn read_json(text: &str) -> Result<ImportedModel> {
-    let document: Document = parse_json(text)?;
+pub(super) fn read_json(text: &str, control: &Control) -> Result<ImportedModel> {
+    let document: Document = json(text, HARMLESS)?;
     check_version(&document.version)?;
     check_outputs(document.num_class.max(document.num_tree_per_iteration))?;
-    check_width(document.feature_names.len())?;
+    let mut memory = control.memory().nothing();
+    check_width(document.feature_names.len(), &mut memory)?;
     let is_category = |name: &str| {
         let values = document.feature_infos.get(name).and_then(|info| info.get("values"));
         values.and_then(Value::as_array).is_some_and(|values| !values.is_empty())
@@ -347,7 +399,7 @@ pub(super) fn read_json(text: &str) -> Result<ImportedModel> {
     let width = features.len();
     let mut builder = Builder::new(width, 0.0, false);
     for Tree { tree_structure } in &document.tree_info {
-        builder.add_nested(tree_structure, |node| read_node(node, factor, &mut features))?;
+        builder.add_nested(tree_structure, |node, sets| read_node(node, factor, sets, &mut features))?;
     }
     if let Some(lists) = &document.pandas_categorical {
         add_categories(&mut features, lists, &[])?;
@@ -357,7 +409,12 @@ pub(super) fn read_json(text: &str) -> Result<ImportedModel> {
 }
 
 /// A node of a tree.
-fn read_node<'a>(node: &'a Node, factor: f64, features: &mut [Feature]) -> Result<Nested<&'a Node>, String> {
+fn read_node<'a>(
+    node: &'a Node,
+    factor: f64,
+    sets: &mut Sets,
+    features: &mut [Feature],
+) -> Result<Nested<&'a Node>, String> {
     if node.leaf_coeff.is_some() {
         return Err("linear functions in leaves (linear_tree) are not supported".to_owned());
     }
@@ -374,7 +431,7 @@ fn read_node<'a>(node: &'a Node, factor: f64, features: &mut [Feature]) -> Resul
             if let Some(feature) = features.get_mut(feature) {
                 feature.is_category = true;
             }
-            (Test::In(codes), 0.0)
+            (Test::In(sets.add(codes)), 0.0)
         }
         (decision, _) => return Err(format!("a split with decision_type '{}'", shorten(decision))),
     };

@@ -3,23 +3,26 @@
 //! A model is trees of any shape or a linear function. Scores are raw: before the function that an objective puts on top,
 //! such as the logistic one. What a library does that this form does not have is refused by name.
 
+mod advice;
 mod catboost;
 mod engines;
 mod lightgbm;
+mod parse;
 mod ranklib;
 mod read;
 mod xgboost;
 
 use std::collections::HashMap;
 
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::base::{Error, Result};
+use crate::base::{Control, Error, Reservation, Result, shorten};
 use crate::data::CategoryValue;
 use crate::trees::general::GeneralForest;
 
 pub(crate) use engines::SOLR_SLACK;
-pub use read::{read, recognize};
+pub use parse::parsed_bytes;
+pub use read::{Reader, text_of, unknown};
 
 /// A format of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +33,7 @@ pub enum Format {
     XgBoost,
     /// CatBoost: JSON.
     CatBoost,
-    /// The plugin for Elasticsearch and OpenSearch: `model/linear` and `model/xgboost+json`.
+    /// The plugin for Elasticsearch and OpenSearch: `model/linear`, `model/xgboost+json` and `model/ranklib`.
     Elasticsearch,
     /// Solr: `LinearModel` and `MultipleAdditiveTreesModel`.
     Solr,
@@ -67,10 +70,16 @@ impl Format {
 }
 
 /// Most features of a model.
-const MOST_FEATURES: usize = 1_000_000;
+const MOST_FEATURES: usize = 100_000;
+
+/// Bytes that a feature takes while a text is read: its name, here and in a table of names.
+const FEATURE_BYTES: u64 = 300;
+
+/// What the caller can do about a text that takes too much memory.
+pub const SMALLER: &str = "import a smaller model";
 
 /// A model of another library.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ImportedModel {
     /// Where it comes from.
     pub source: Source,
@@ -139,7 +148,7 @@ impl ImportedModel {
         let mut names = HashMap::with_capacity(self.features.len());
         for (number, feature) in self.features.iter().enumerate() {
             if let Some(other) = names.insert(feature.name.as_str(), number) {
-                let name = crate::base::error::shorten(&feature.name);
+                let name = shorten(&feature.name);
                 return Err(Error::Corrupt(format!("features {other} and {number} have the name '{name}'")));
             }
         }
@@ -152,55 +161,55 @@ impl ImportedModel {
 struct Names {
     numbers: HashMap<String, usize>,
     features: Vec<Feature>,
+    /// Counts them.
+    memory: Reservation,
 }
 
 impl Names {
+    fn new(control: &Control) -> Self {
+        Self { memory: control.memory().nothing(), ..Self::default() }
+    }
+
     /// The number of a name.
-    fn number(&mut self, name: &str) -> usize {
+    fn number(&mut self, name: &str) -> Result<usize> {
         if let Some(number) = self.numbers.get(name) {
-            return *number;
+            return Ok(*number);
         }
+        let number = self.features.len();
+        check_width(number + 1, &mut self.memory)?;
         self.features.push(Feature::number(name));
-        self.numbers.insert(name.to_owned(), self.features.len() - 1);
-        self.features.len() - 1
+        self.numbers.insert(name.to_owned(), number);
+        Ok(number)
     }
 }
 
-/// The value of a JSON text.
-///
-/// # Errors
-/// [`Error::Corrupt`] with the place.
-fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        let way_out = if error.to_string().starts_with("recursion limit") {
-            "; trees as nested JSON can be 120 (XGBoost's get_dump: 60) levels deep: use the text or JSON of save_model"
-        } else {
-            ""
-        };
-        Error::Corrupt(format!("{error}{way_out}"))
-    })
-}
-
-/// Checks the number of features.
-fn check_width(width: usize) -> Result<usize> {
+/// Checks the number of features, and counts their memory.
+fn check_width(width: usize, memory: &mut Reservation) -> Result<usize> {
     if width > MOST_FEATURES {
         return Err(Error::Unsupported(format!("a model of {width} features; at most {MOST_FEATURES}")));
     }
+    memory.resize(FEATURE_BYTES * width as u64, format_args!("{width} features"), SMALLER)?;
     Ok(width)
 }
 
-/// The text of a category, which a number and a truth value have in SQL (rule 2.20).
-fn category_text(value: &serde_json::Value) -> String {
-    let number = match value {
-        serde_json::Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
-        value => value.as_f64(),
+/// The text of a category, which a number has in SQL (rule 2.20). That of a truth value is `true` or `false`.
+fn category_text(value: &Value) -> Result<String> {
+    let text = match value {
+        Value::String(text) => CategoryValue::Text(text).text(),
+        // Whole numbers beyond 2^53 are exact.
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => CategoryValue::Integer(whole).text(),
+            (None, Some(real)) if number.is_f64() => CategoryValue::Real(real).text(),
+            _ => Some(number.to_string().into()),
+        },
+        Value::Bool(_) => Some(value.to_string().into()),
+        _ => None,
     };
-    let text = match (number, value.as_str()) {
-        (Some(number), _) => CategoryValue::Real(number).text(),
-        (None, Some(text)) => CategoryValue::Text(text).text(),
-        (None, None) => None,
+    let wrong = || {
+        let value = shorten(&value.to_string());
+        Error::Corrupt(format!("the category {value} is no text, number or truth value"))
     };
-    text.map_or_else(|| value.to_string(), std::borrow::Cow::into_owned)
+    text.map(std::borrow::Cow::into_owned).ok_or_else(wrong)
 }
 
 // Linear models.

@@ -1,21 +1,24 @@
 //! RankLib: trees in XML after comment lines (LambdaMART, MART, random forests), and the text of linear models
 //! (coordinate ascent, linear regression). Features have numbers from 1; a feature that a document lacks is 0.
 
-use roxmltree::{Document, Node, ParsingOptions};
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
 
 use super::{Format, Function, ImportedModel, LinearModel, Names, Source, Term};
-use crate::base::{Error, Result, shorten};
-use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
+use crate::base::{Control, Error, Result, Ticks, shorten};
+use crate::trees::general::{Builder, RawNode, RawSplit, Test, at_most_single, corrupt};
+
+/// Nanoseconds or so that a tag takes, for [`Ticks`].
+const TAG_COST: usize = 100;
 
 /// The model of a text.
-pub(super) fn read(text: &str) -> Result<ImportedModel> {
+pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     // 1. The name of the algorithm: the first comment.
     let comment = text.lines().find_map(|line| line.strip_prefix("##")).map_or("", str::trim);
     let source = Source::new(Format::RankLib, "", comment);
-    let start = text.find('<');
-    let mut names = Names::default();
+    let mut names = Names::new(control);
     // 2. A text without XML is a linear model, if its algorithm has one.
-    let Some(start) = start else {
+    let Some(start) = text.find('<') else {
         if !["Coordinate Ascent", "Linear Regression"].contains(&comment) {
             let known = "LambdaMART, MART, Random Forests, Coordinate Ascent, Linear Regression";
             let name = shorten(comment);
@@ -25,37 +28,20 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
         let linear = linear(lines.flat_map(str::split_ascii_whitespace), &mut names)?;
         return Ok(ImportedModel { source, features: names.features, function: Function::Linear(linear) });
     };
-    // 3. Ensembles, one after the other. A random forest predicts their mean.
-    let wrapped = format!("<model>{}</model>", &text[start..]);
-    let options = ParsingOptions { nodes_limit: u32::MAX - 1, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(&wrapped, options)
-        .map_err(|error| Error::Corrupt(format!("the XML cannot be read: {error}")))?;
-    let ensembles: Vec<Node<'_, '_>> = elements(document.root_element(), "ensemble").collect();
-    let mut builder = Builder::new(usize::MAX, 0.0, false);
-    for tree in ensembles.iter().flat_map(|ensemble| elements(*ensemble, "tree")) {
-        let weight = tree.attribute("weight").map_or(Ok(1.0), |text| text.trim().parse::<f32>());
-        let root = elements(tree, "split").next();
-        let (Ok(weight), Some(root)) = (weight, root) else {
-            return Err(Error::Corrupt(
-                "a tree without 'split', or with a 'weight' that is no number".to_owned(),
-            ));
-        };
-        let weight = f64::from(weight) / ensembles.len() as f64;
-        builder.add_nested(root, |node| read_node(node, weight, &mut names))?;
-    }
-    let function = Function::Trees(builder.finish(names.features.len())?);
-    Ok(ImportedModel { source, features: names.features, function })
-}
-
-/// The children with this name.
-fn elements<'a, 'b>(node: Node<'a, 'b>, name: &'static str) -> impl Iterator<Item = Node<'a, 'b>> {
-    node.children().filter(move |child| child.has_tag_name(name))
+    // 3. Ensembles, one after the other. One sums in 32-bit floats; a random forest has the mean of several in 64 bits.
+    let ensembles = text.matches("<ensemble").count();
+    let builder = Builder::new(usize::MAX, 0.0, ensembles == 1);
+    let mut trees = Trees { names, ensembles, builder, weight: None, nodes: Vec::new(), open: Vec::new() };
+    trees.read(text, start)?;
+    let function = Function::Trees(trees.builder.finish(trees.names.features.len())?);
+    Ok(ImportedModel { source, features: trees.names.features, function })
 }
 
 /// Pairs `feature:weight`; feature 0 is the bias.
 fn linear<'a>(pairs: impl Iterator<Item = &'a str>, names: &mut Names) -> Result<LinearModel> {
-    let mut model = LinearModel { bias: 0.0, terms: Vec::new() };
+    let (mut model, mut ticks) = (LinearModel { bias: 0.0, terms: Vec::new() }, Ticks::default());
     for pair in pairs {
+        ticks.add(TAG_COST);
         let wrong = || Error::Corrupt(format!("'{}' is no pair of feature and weight", shorten(pair)));
         let (feature, weight) = pair.split_once(':').ok_or_else(wrong)?;
         let number: u32 = feature.parse().map_err(|_| wrong())?;
@@ -63,7 +49,7 @@ fn linear<'a>(pairs: impl Iterator<Item = &'a str>, names: &mut Names) -> Result
         if number == 0 {
             model.bias = weight;
         } else {
-            model.terms.push(Term::plain(names.number(&number.to_string()), weight));
+            model.terms.push(Term::plain(names.number(&number.to_string())?, weight));
         }
     }
     if model.terms.is_empty() {
@@ -72,29 +58,170 @@ fn linear<'a>(pairs: impl Iterator<Item = &'a str>, names: &mut Names) -> Result
     model.checked()
 }
 
-/// A node of a tree.
-fn read_node<'a, 'b>(
-    node: Node<'a, 'b>,
-    weight: f64,
-    names: &mut Names,
-) -> Result<Nested<Node<'a, 'b>>, String> {
-    let text = |name: &'static str| elements(node, name).next().and_then(|child| child.text()).map(str::trim);
-    let single = |text: &str| text.parse::<f32>().map_err(|_| format!("'{}' is no number", shorten(text)));
-    if let Some(output) = text("output") {
-        return Ok(Nested::Leaf(f64::from(single(output)?) * weight, f64::NAN));
+/// What was read of the trees.
+struct Trees {
+    names: Names,
+    /// Ensembles of the text.
+    ensembles: usize,
+    builder: Builder,
+    /// The weight of the tree that is read.
+    weight: Option<f32>,
+    /// The nodes of this tree. An open split is a leaf until it ends.
+    nodes: Vec<RawNode>,
+    /// The splits that have not ended, from the root down.
+    open: Vec<OpenSplit>,
+}
+
+/// A split that has not ended.
+#[derive(Default)]
+struct OpenSplit {
+    node: usize,
+    feature: Option<u32>,
+    threshold: Option<f32>,
+    output: Option<f32>,
+    /// The numbers of the left and the right child.
+    children: [Option<usize>; 2],
+}
+
+impl Trees {
+    /// Reads the XML that begins at byte `first`.
+    fn read(&mut self, text: &str, first: usize) -> Result<()> {
+        let mut reader = Reader::from_str(&text[first..]);
+        reader.config_mut().expand_empty_elements = true;
+        let (mut found, mut is_in_ensemble, mut ticks) = (0, false, Ticks::default());
+        loop {
+            ticks.add(TAG_COST);
+            let at = first as u64 + reader.buffer_position();
+            let wrong = |problem: String| Error::Corrupt(format!("the XML at byte {at}: {problem}"));
+            match reader.read_event().map_err(|problem| wrong(problem.to_string()))? {
+                Event::Start(tag) => match tag.name().into_inner() {
+                    "ensemble" if !is_in_ensemble => {
+                        let [] = attributes(&tag, []).map_err(wrong)?;
+                        (found, is_in_ensemble) = (found + 1, true);
+                    }
+                    "tree" if is_in_ensemble && self.weight.is_none() => {
+                        let [_, weight] = attributes(&tag, ["id", "weight"]).map_err(wrong)?;
+                        self.weight = Some(weight.map_or(Ok(1.0), |weight| single(&weight)).map_err(wrong)?);
+                    }
+                    "split" if self.weight.is_some() => {
+                        let [side] = attributes(&tag, ["pos"]).map_err(wrong)?;
+                        self.begin_split(side.as_deref()).map_err(wrong)?;
+                    }
+                    name @ ("feature" | "threshold" | "output") if !self.open.is_empty() => {
+                        let [] = attributes(&tag, []).map_err(wrong)?;
+                        let text =
+                            reader.read_text(tag.name()).map_err(|problem| wrong(problem.to_string()))?;
+                        self.value(name, text.trim()).map_err(wrong)?;
+                    }
+                    name => return Err(wrong(format!("the element '{}' is not known here", shorten(name)))),
+                },
+                Event::End(tag) => match tag.name().into_inner() {
+                    "split" => self.end_split()?,
+                    "tree" => {
+                        self.builder.add(&std::mem::take(&mut self.nodes))?;
+                        self.weight = None;
+                    }
+                    _ => is_in_ensemble = false,
+                },
+                Event::Text(text) if text.trim().is_empty() => {}
+                Event::Text(text) => {
+                    return Err(wrong(format!("the text '{}' is in no value", shorten(text.trim()))));
+                }
+                Event::Comment(_) | Event::Decl(_) => {}
+                Event::Eof if !is_in_ensemble && found == self.ensembles => return Ok(()),
+                Event::Eof => return Err(wrong("the text ends within an element: it is cut off".to_owned())),
+                _ => return Err(wrong("only elements, numbers and comments are allowed".to_owned())),
+            }
+        }
     }
-    let (Some(feature), Some(threshold)) = (text("feature"), text("threshold")) else {
-        return Err("no 'output', and no 'feature' with a 'threshold'".to_owned());
-    };
-    let feature: u32 = feature.parse().map_err(|_| "'feature' is no number")?;
-    let threshold = single(threshold)?;
-    if !threshold.is_finite() {
-        return Err("'threshold' is not finite".to_owned());
+
+    /// A split begins: the root, or the child of the open one at this side.
+    fn begin_split(&mut self, side: Option<&str>) -> Result<(), String> {
+        let node = self.nodes.len();
+        let place = match (self.open.last_mut(), side) {
+            (None, None) if node == 0 => None,
+            (Some(parent), Some("left")) => Some(&mut parent.children[0]),
+            (Some(parent), Some("right")) => Some(&mut parent.children[1]),
+            _ => return Err("a 'split' has the 'pos' left or right; one without it is the root".to_owned()),
+        };
+        if place.is_some_and(|place| place.replace(node).is_some()) {
+            return Err("two splits have the same 'pos'".to_owned());
+        }
+        self.nodes.push(RawNode::Leaf { value: 0.0, cover: f64::NAN });
+        self.open.push(OpenSplit { node, ..OpenSplit::default() });
+        Ok(())
     }
-    let child = |side: &str| elements(node, "split").find(|child| child.attribute("pos") == Some(side));
-    let (Some(left), Some(right)) = (child("left"), child("right")) else {
-        return Err("no 'left' and 'right' split".to_owned());
-    };
-    let (feature, test) = (names.number(&feature.to_string()), Test::AtMost(at_most_single(threshold)));
-    Ok(Nested::Split(RawSplit::new(feature, test, 0.0 <= threshold), left, right))
+
+    /// A number of the open split.
+    fn value(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let Some(split) = self.open.last_mut() else { return Ok(()) };
+        let is_repeated = match name {
+            "feature" => {
+                let feature = text.parse().map_err(|_| format!("'{}' is no feature", shorten(text)))?;
+                split.feature.replace(feature).is_some()
+            }
+            "threshold" => split.threshold.replace(single(text)?).is_some(),
+            _ => split.output.replace(single(text)?).is_some(),
+        };
+        if is_repeated { Err(format!("a split has two elements '{name}'")) } else { Ok(()) }
+    }
+
+    /// The open split ends: its node is known.
+    fn end_split(&mut self) -> Result<()> {
+        let Some(split) = self.open.pop() else { return Ok(()) };
+        let weight = f64::from(self.weight.unwrap_or(1.0));
+        let wrong = |problem: &str| corrupt(self.builder.trees(), split.node, problem);
+        self.nodes[split.node] = match split {
+            OpenSplit {
+                output: Some(output),
+                feature: None,
+                threshold: None,
+                children: [None, None],
+                ..
+            } => {
+                let value = f64::from(output) * weight;
+                let mean = || f64::from(value as f32) / self.ensembles as f64;
+                let value = if self.ensembles == 1 { value } else { mean() };
+                RawNode::Leaf { value, cover: f64::NAN }
+            }
+            OpenSplit {
+                feature: Some(feature),
+                threshold: Some(threshold),
+                children: [Some(left), Some(right)],
+                output: None,
+                ..
+            } => {
+                if !threshold.is_finite() {
+                    return Err(wrong("'threshold' is not finite"));
+                }
+                let feature = self.names.number(&feature.to_string())?;
+                let test = Test::AtMost(at_most_single(threshold));
+                // A feature that a document lacks is 0.
+                let split = RawSplit::new(feature, test, 0.0 <= threshold);
+                RawNode::Split(RawSplit { left, right, ..split })
+            }
+            _ => return Err(wrong("neither 'output' alone, nor 'feature', 'threshold' and two splits")),
+        };
+        Ok(())
+    }
+}
+
+fn single(text: &str) -> Result<f32, String> {
+    text.trim().parse().map_err(|_| format!("'{}' is no number", shorten(text)))
+}
+
+/// The values of these attributes of a tag. Others are refused; so a tag with many of them takes no time.
+fn attributes<const N: usize>(tag: &BytesStart<'_>, names: [&str; N]) -> Result<[Option<String>; N], String> {
+    let mut values = [const { None }; N];
+    for attribute in tag.attributes().with_checks(false) {
+        let attribute = attribute.map_err(|problem| problem.to_string())?;
+        let name = attribute.key.into_inner();
+        let Some(place) = names.iter().position(|known| *known == name) else {
+            return Err(format!("the attribute '{}' is not known here", shorten(name)));
+        };
+        if values[place].replace(attribute.value.into_owned()).is_some() {
+            return Err(format!("the attribute '{name}' twice in a tag"));
+        }
+    }
+    Ok(values)
 }

@@ -1,16 +1,24 @@
 //! Reading a text of any format, which its first keys show.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Format, ImportedModel, catboost, engines, lightgbm, parse_json, ranklib, xgboost};
+use super::advice::advice;
+use super::parse::any_json;
+use super::{Format, ImportedModel, catboost, engines, lightgbm, ranklib, xgboost};
 use crate::base::{Control, Error, Result, shorten};
 
-/// Bytes that reading takes at most for each byte of a text.
-const BYTES_PER_BYTE: u64 = 24;
+/// What reads a format.
+type Read = fn(&str, &Control) -> Result<ImportedModel>;
 
-/// The format of a text, and what reads it.
-type Reader = (Format, fn(&str) -> Result<ImportedModel>);
+/// The reader of a text.
+pub struct Reader {
+    /// The format of the text.
+    pub format: Format,
+    read: Read,
+}
 
 /// The keys that tell JSON texts apart.
 #[derive(Deserialize)]
@@ -22,77 +30,106 @@ struct Keys {
     class: Option<IgnoredAny>,
     model: Option<IgnoredAny>,
     definition: Option<IgnoredAny>,
+    #[serde(rename = "_source")]
+    source: Option<IgnoredAny>,
+    hits: Option<IgnoredAny>,
 }
 
-/// The model of a text, which is not trusted.
+/// The text of these bytes.
 ///
 /// # Errors
-/// A text that is no model, or has what cannot be kept; with the place.
-pub fn read(text: &[u8], format: Option<Format>, control: &Control) -> Result<ImportedModel> {
-    let _memory = control.reserve(
-        BYTES_PER_BYTE.saturating_mul(text.len() as u64),
-        "reading a model",
-        "import a smaller model",
-    )?;
-    let text = std::str::from_utf8(text)
-        .map_err(|error| Error::Corrupt(format!("the text is not UTF-8 at byte {}", error.valid_up_to())))?;
-    let text = text.trim_start_matches('\u{feff}');
-    let (own, read) = reader_of(text)?;
-    if let Some(format) = format.filter(|format| *format != own) {
-        return Err(Error::value(
+/// What the bytes are in place of a text.
+pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
+    if let Some(advice) = advice(bytes) {
+        return Err(Error::Unsupported(format!("argument 'text' {advice}")));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let found = format!("bytes that are not UTF-8 from byte {}", error.valid_up_to());
+        Error::value("argument 'text'", found, "a model as text")
+    })?;
+    Ok(with_numbers(text.trim_start_matches('\u{feff}')))
+}
+
+/// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is no JSON. It becomes the
+/// smallest number: no value is below it, as none is below NaN.
+fn with_numbers(text: &str) -> Cow<'_, str> {
+    const THRESHOLDS: &str = "\"split_conditions\":[";
+    if !text.contains(THRESHOLDS) || !text.contains("NaN") {
+        return text.into();
+    }
+    let mut parts = text.split(THRESHOLDS);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (list, rest) = part.split_at(part.find(']').unwrap_or(part.len()));
+        whole.extend([THRESHOLDS, &list.replace("NaN", "-3.4028235e38"), rest]);
+    }
+    whole.into()
+}
+
+impl Reader {
+    /// The reader of a text, as far as its first keys show; `None` for a text that looks like no format.
+    ///
+    /// # Errors
+    /// A text that begins like JSON and is none.
+    pub fn of(text: &str) -> Result<Option<Self>, serde_json::Error> {
+        let (format, read): (Format, Read) = match text.trim_start().as_bytes().first() {
+            Some(b't') if text.trim_start().starts_with("tree") => (Format::LightGbm, lightgbm::read),
+            Some(b'#' | b'<') => (Format::RankLib, ranklib::read),
+            Some(b'[') => (Format::XgBoost, xgboost::read_dump),
+            Some(b'{') => {
+                let keys: Keys = any_json(text, |_| {})?;
+                let is_plugin = keys.model.is_some() || keys.definition.is_some();
+                let is_stored = keys.source.is_some() || keys.hits.is_some();
+                let readers: [(bool, Format, Read); 5] = [
+                    (keys.learner.is_some(), Format::XgBoost, xgboost::read),
+                    (
+                        keys.tree_info.is_some() || keys.tree_structure.is_some(),
+                        Format::LightGbm,
+                        lightgbm::read_json,
+                    ),
+                    (keys.features_info.is_some(), Format::CatBoost, catboost::read),
+                    (keys.class.is_some(), Format::Solr, engines::read_solr),
+                    (is_plugin || is_stored, Format::Elasticsearch, engines::read_plugin),
+                ];
+                let Some((_, format, read)) = readers.into_iter().find(|(is_this, ..)| *is_this) else {
+                    return Ok(None);
+                };
+                (format, read)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { format, read }))
+    }
+
+    /// The model of the text, which is not trusted.
+    ///
+    /// # Errors
+    /// A text that is no model, or has what cannot be kept; with the place.
+    pub fn read(&self, text: &str, control: &Control) -> Result<ImportedModel> {
+        (self.read)(text, control)?.checked()
+    }
+
+    /// Refuses a text of another format than this.
+    ///
+    /// # Errors
+    /// The format that the text looks like.
+    pub fn expect(self, format: Format, text: &str) -> Result<Self> {
+        if self.format == format {
+            return Ok(self);
+        }
+        Err(Error::value(
             format!("format '{}'", format.name()),
             format!("a text that begins with '{}'", shorten(text.trim_start())),
-            format!("its own format (the text looks like '{}')", own.name()),
-        ));
-    }
-    read(text)?.checked()
-}
-
-/// The format of a text, as far as its first keys show; `None` for a text that looks like none of them.
-///
-/// # Errors
-/// A text that begins like JSON and is none.
-pub fn recognize(text: &[u8]) -> Result<Option<Format>, serde_json::Error> {
-    let Ok(text) = std::str::from_utf8(text) else { return Ok(None) };
-    let text = text.trim_start_matches('\u{feff}');
-    if text.trim_start().starts_with('{') {
-        serde_json::from_str::<Keys>(text)?;
-    }
-    Ok(reader_of(text).ok().map(|(format, _)| format))
-}
-
-/// The reader of a text.
-fn reader_of(text: &str) -> Result<Reader> {
-    let unknown = |why: &str| {
-        Error::Corrupt(format!(
-            "a text that begins with '{}' is of no known format{why}; known: {}",
-            shorten(text.trim_start()),
-            Format::ALL.map(|(name, _)| name).join(", ")
+            format!("its own format (the text looks like '{}')", self.format.name()),
         ))
-    };
-    match text.trim_start().as_bytes().first() {
-        None => Err(Error::Corrupt("the text is empty".to_owned())),
-        Some(b't') if text.trim_start().starts_with("tree") => Ok((Format::LightGbm, lightgbm::read)),
-        Some(b'#' | b'<') => Ok((Format::RankLib, ranklib::read)),
-        Some(b'[') => Ok((Format::XgBoost, xgboost::read_dump)),
-        Some(b'{') => {
-            let keys: Keys = parse_json(text)?;
-            let readers: [(bool, Reader); 5] = [
-                (keys.learner.is_some(), (Format::XgBoost, xgboost::read)),
-                (
-                    keys.tree_info.is_some() || keys.tree_structure.is_some(),
-                    (Format::LightGbm, lightgbm::read_json),
-                ),
-                (keys.features_info.is_some(), (Format::CatBoost, catboost::read)),
-                (keys.class.is_some(), (Format::Solr, engines::read_solr)),
-                (
-                    keys.model.is_some() || keys.definition.is_some(),
-                    (Format::Elasticsearch, engines::read_plugin),
-                ),
-            ];
-            let found = readers.into_iter().find(|(is_this, _)| *is_this);
-            found.map(|(_, reader)| reader).ok_or_else(|| unknown(" (JSON without the keys of one)"))
-        }
-        Some(_) => Err(unknown("")),
     }
+}
+
+/// The error of a text that looks like no format.
+pub fn unknown(text: &str) -> Error {
+    Error::Corrupt(format!(
+        "a text that begins with '{}' is of no known format; known: {}",
+        shorten(text.trim_start()),
+        Format::ALL.map(|(name, _)| name).join(", ")
+    ))
 }

@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::lightgbm::check_outputs;
-use super::{Feature, Format, Function, ImportedModel, Names, Source, check_width, parse_json};
-use crate::base::{Error, Result, shorten};
-use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Test, below_single};
+use super::parse::json;
+use super::{Feature, Format, Function, ImportedModel, Names, Source, check_width};
+use crate::base::{Control, Error, Result, shorten};
+use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test, below_single};
 
 /// The latest major version whose rules are known.
 const LATEST: u32 = 3;
@@ -64,6 +65,9 @@ struct Model {
     tree_info: Vec<i64>,
     cats: Option<Categories>,
     gbtree_model_param: Option<ModelParameters>,
+    /// The weights of `dart` since 3.3, which has no booster of its own.
+    #[serde(default)]
+    weight_drop: Vec<f32>,
 }
 
 #[derive(Deserialize)]
@@ -126,9 +130,16 @@ enum Flag {
     Number(u8),
 }
 
+/// Keys without influence on scores: of the training, what other keys say, and those of models that are refused.
+const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_deleted num_nodes num_roots max_depth \
+     iteration_indptr base_weights id parents leaf_child_counts stats type feature_segments sorted_idx \
+     reg_loss_param lambda_rank_param lambdarank_param poisson_regression_param tweedie_regression_param \
+     pseudo_huber_param aft_loss_param quantile_loss_param expectile_loss_param softmax_multiclass_param \
+     weights boosted_rounds size_leaf_vector";
+
 /// The model of a text.
-pub(super) fn read(text: &str) -> Result<ImportedModel> {
-    let Document { version, learner } = parse_json(text)?;
+pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
+    let Document { version, learner } = json(text, HARMLESS)?;
     // 1. What the model is.
     let version: Vec<String> = version.iter().map(ToString::to_string).collect();
     let version = version.join(".");
@@ -141,7 +152,8 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
     check_outputs(
         count("num_class", &parameters.num_class)?.max(count("num_target", &parameters.num_target)?),
     )?;
-    let width = check_width(count("num_feature", &parameters.num_feature)?)?;
+    let mut memory = control.memory().nothing();
+    let width = check_width(count("num_feature", &parameters.num_feature)?, &mut memory)?;
     let start = margin(&learner.objective.name, &parameters.base_score)?;
     let (booster, weights) = match learner.gradient_booster {
         Booster { name, gbtree: Some(booster), weight_drop: Some(weights), .. } if name == "dart" => {
@@ -150,7 +162,7 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
         booster => (booster, None),
     };
     let model = booster.model.filter(|_| booster.name == "gbtree");
-    let Some(Model { trees: Some(trees), tree_info, cats, gbtree_model_param }) = model else {
+    let Some(Model { trees: Some(trees), tree_info, cats, gbtree_model_param, weight_drop }) = model else {
         let name = shorten(&booster.name);
         return Err(Error::Unsupported(format!("the booster '{name}' without trees; known: gbtree, dart")));
     };
@@ -158,6 +170,7 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
         check_outputs(2)?;
     }
     // 2. The trees.
+    let weights = weights.or(Some(weight_drop).filter(|weights| !weights.is_empty()));
     if weights.as_ref().is_some_and(|weights| weights.len() != trees.len()) {
         return Err(Error::Corrupt("'weight_drop' has not a weight for each tree".to_owned()));
     }
@@ -165,7 +178,7 @@ pub(super) fn read(text: &str) -> Result<ImportedModel> {
     let mut builder = Builder::new(width, f64::from(start), true);
     for (number, tree) in trees.iter().enumerate() {
         let weight = weights.as_ref().map_or(1.0, |weights| weights[number]);
-        let nodes = nodes(tree, weight, &mut features);
+        let nodes = nodes(tree, weight, &mut builder.sets, &mut features);
         builder.add(&nodes.map_err(|problem| Error::Corrupt(format!("tree {number}: {problem}")))?)?;
     }
     // 3. The texts of the categories.
@@ -222,9 +235,12 @@ fn features(width: usize, names: Vec<String>, types: &[String]) -> Result<Vec<Fe
 /// The texts of the categories of a feature.
 fn decode(texts: &Texts) -> Result<Vec<String>> {
     if texts.offsets.is_empty() {
-        return Ok(texts.values.iter().map(super::category_text).collect());
+        return texts.values.iter().map(super::category_text).collect();
     }
-    let bytes: Vec<u8> = texts.values.iter().map(|byte| byte.as_i64().unwrap_or(0) as u8).collect();
+    // A byte is written as a number from -128 to 127.
+    let byte = |value: &Value| value.as_i64().and_then(|byte| i8::try_from(byte).ok()).map(|byte| byte as u8);
+    let bytes: Option<Vec<u8>> = texts.values.iter().map(byte).collect();
+    let bytes = bytes.ok_or_else(|| Error::Corrupt("'values' of categories are no bytes".to_owned()))?;
     let text = |pair: &[usize]| {
         let problem = || Error::Corrupt("'offsets' of categories are not ascending".to_owned());
         let bytes = bytes.get(pair[0]..pair[1]).ok_or_else(problem)?;
@@ -237,7 +253,12 @@ fn decode(texts: &Texts) -> Result<Vec<String>> {
 }
 
 /// The nodes of a tree.
-fn nodes(tree: &Tree, weight: f32, features: &mut [Feature]) -> Result<Vec<RawNode>, String> {
+fn nodes(
+    tree: &Tree,
+    weight: f32,
+    sets: &mut Sets,
+    features: &mut [Feature],
+) -> Result<Vec<RawNode>, String> {
     // 1. All lists have one number per node; those about training may be empty.
     let count = tree.left_children.len();
     if !matches!(tree.tree_param.size_leaf_vector.as_str(), "" | "0" | "1") {
@@ -254,9 +275,19 @@ fn nodes(tree: &Tree, weight: f32, features: &mut [Feature]) -> Result<Vec<RawNo
     if lists.iter().any(|len| *len != count) || !options.into_iter().all(optional) {
         return Err(format!("the lists of its {count} nodes differ in length"));
     }
+    if let Some(kind) = tree.split_type.iter().find(|kind| **kind > 1) {
+        return Err(format!("a split of the type {kind}, which is not known here"));
+    }
+    if tree.default_left.iter().any(|flag| matches!(flag, Flag::Number(2..))) {
+        return Err("'default_left' has other numbers than 0 and 1".to_owned());
+    }
+    let sizes = tree.categories_sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
+    if sizes > tree.categories.len() {
+        return Err("the sets of categories overlap".to_owned());
+    }
     let wide = |list: &[f32], node: usize| list.get(node).map_or(f64::NAN, |number| f64::from(*number));
     // 2. Leaves have no left child (-1).
-    let node = |node: usize| {
+    let mut node = |node: usize| {
         let cover = wide(&tree.sum_hessian, node);
         let condition = tree.split_conditions[node];
         if tree.left_children[node] == -1 {
@@ -271,13 +302,13 @@ fn nodes(tree: &Tree, weight: f32, features: &mut [Feature]) -> Result<Vec<RawNo
         let split = RawSplit { left, right, gain, cover, ..split };
         if tree.split_type.get(node).is_some_and(|kind| *kind == 1) {
             // The categories of the set go right.
-            let set = set(tree, node).ok_or_else(|| format!("node {node}: its categories are missing"))?;
+            let set =
+                set(tree, node, sets).ok_or_else(|| format!("node {node}: its categories are missing"))?;
             if let Some(feature) = features.get_mut(feature) {
                 feature.is_category = true;
             }
-            let test = Test::In(set.to_vec());
             return Ok(RawNode::Split(RawSplit {
-                test,
+                test: Test::In(set),
                 missing_left: !missing_left,
                 left: right,
                 right: left,
@@ -289,15 +320,15 @@ fn nodes(tree: &Tree, weight: f32, features: &mut [Feature]) -> Result<Vec<RawNo
         }
         Ok(RawNode::Split(RawSplit { test: Test::AtMost(below_single(condition)), ..split }))
     };
-    (0..count).map(node).collect()
+    (0..count).map(&mut node).collect()
 }
 
-/// The categories of a split.
-fn set(tree: &Tree, node: usize) -> Option<&[u32]> {
+/// The number of the set of a split.
+fn set(tree: &Tree, node: usize, sets: &mut Sets) -> Option<usize> {
     let place = tree.categories_nodes.binary_search(&node).ok()?;
     let start = *tree.categories_segments.get(place)?;
     let end = start.checked_add(*tree.categories_sizes.get(place)?)?;
-    tree.categories.get(start..end)
+    Some(sets.add(tree.categories.get(start..end)?.to_vec()))
 }
 
 // XGBoost's `get_dump` in JSON, which is also the definition of `model/xgboost+json` in search engines: nested nodes.
@@ -329,34 +360,44 @@ enum Condition {
     In(Vec<u32>),
 }
 
+/// Keys of nodes without influence on scores.
+pub(super) const HARMLESS_IN_DUMPS: &str = "depth";
+
 /// The model of a text of `get_dump`.
-pub(super) fn read_dump(text: &str) -> Result<ImportedModel> {
-    let trees: Vec<Node> = parse_json(text)?;
-    from_trees(&trees, Format::XgBoost, String::new(), 0.0)
+pub(super) fn read_dump(text: &str, control: &Control) -> Result<ImportedModel> {
+    let trees: Vec<Node> = json(text, HARMLESS_IN_DUMPS)?;
+    from_trees(&trees, Format::XgBoost, String::new(), control)
 }
 
 /// The model of these trees.
-pub fn from_trees(trees: &[Node], format: Format, objective: String, start: f64) -> Result<ImportedModel> {
-    let mut names = Names::default();
-    let mut builder = Builder::new(usize::MAX, start, true);
-    trees.iter().try_for_each(|tree| builder.add_nested(tree, |node| read_node(node, &mut names)))?;
+pub(super) fn from_trees(
+    trees: &[Node],
+    format: Format,
+    objective: String,
+    control: &Control,
+) -> Result<ImportedModel> {
+    let mut names = Names::new(control);
+    let mut builder = Builder::new(usize::MAX, 0.0, true);
+    for tree in trees {
+        builder.add_nested(tree, |node, sets| read_node(node, sets, &mut names))?;
+    }
     let source = Source::new(format, "", objective);
     let function = builder.finish(names.features.len())?;
     Ok(ImportedModel { source, features: names.features, function: Function::Trees(function) })
 }
 
 /// A node of a tree.
-fn read_node<'a>(node: &'a Node, names: &mut Names) -> Result<Nested<&'a Node>, String> {
+fn read_node<'a>(node: &'a Node, sets: &mut Sets, names: &mut Names) -> Result<Nested<&'a Node>, String> {
     let id = node.nodeid.map_or_else(String::new, |id| format!("nodeid {id}: "));
     let wrong = |problem: &str| format!("{id}{problem}");
     let cover = node.cover.unwrap_or(f64::NAN);
     if let Some(value) = node.leaf {
         return Ok(Nested::Leaf(f64::from(value), cover));
     }
-    let (Some(split), Some(condition)) = (&node.split, &node.split_condition) else {
-        return Err(wrong("no 'leaf', and no 'split' with a 'split_condition'"));
+    let Some(split) = &node.split else {
+        return Err(wrong("no 'leaf' and no 'split'"));
     };
-    let feature = names.number(split);
+    let feature = names.number(split).map_err(|problem| problem.to_string())?;
     let child = |id: Option<i64>| node.children.iter().find(|child| child.nodeid == id && id.is_some());
     let (Some(yes), Some(no), 2) = (child(node.yes), child(node.no), node.children.len()) else {
         return Err(wrong("'yes' and 'no' are not its two children"));
@@ -367,20 +408,27 @@ fn read_node<'a>(node: &'a Node, names: &mut Names) -> Result<Nested<&'a Node>, 
         missing if missing == node.no || missing.is_none() => false,
         _ => return Err(wrong("'missing' is not one of its children")),
     };
-    let test = match condition {
-        Condition::Below(border) => {
+    let mut zero_is_missing = false;
+    let test = match &node.split_condition {
+        // An indicator (type "i" in a feature map) is 1 or absent.
+        None if node.missing.is_none() => {
+            zero_is_missing = true;
+            Test::AtMost(f64::MAX)
+        }
+        None => return Err(wrong("a 'split' with 'missing' and without 'split_condition'")),
+        Some(Condition::Below(border)) => {
             let border = *border as f32;
             if !border.is_finite() {
                 return Err(wrong(&format!("the threshold of '{}' is {border}", shorten(split))));
             }
             Test::AtMost(below_single(border))
         }
-        Condition::In(codes) => {
+        Some(Condition::In(codes)) => {
             names.features[feature].is_category = true;
-            Test::In(codes.clone())
+            Test::In(sets.add(codes.clone()))
         }
     };
     let gain = node.gain.unwrap_or(f64::NAN);
-    let split = RawSplit { gain, cover, ..RawSplit::new(feature, test, missing_left) };
+    let split = RawSplit { zero_is_missing, gain, cover, ..RawSplit::new(feature, test, missing_left) };
     Ok(Nested::Split(split, yes, no))
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::training::most_bytes;
 use crate::apply::export::{self, Format};
-use crate::apply::{ImportSpec, import as import_text};
+use crate::apply::{ImportSpec, Imported, import as import_text};
 use crate::base::{Control, Error, Result};
 use crate::model::Card;
 use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, describe, text_argument};
@@ -61,7 +61,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         // 2. The model.
         // Nested JSON is read by recursion: a thread of the library has the stack for it, the caller's may not.
         let read = |control: &Control| import_text(text, &spec, algorithm::find_name, control);
-        let (model, mut warnings) = limits.run(read)?;
+        let Imported { model, mut warnings, memory: _memory } = limits.run(read)?;
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;

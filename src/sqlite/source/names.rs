@@ -1,7 +1,5 @@
 //! Names of tables and columns in SQL.
 
-use rusqlite::fallible_iterator::FallibleIterator;
-
 /// An identifier in double quotes.
 pub fn quote(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))

@@ -221,6 +221,7 @@ fn statement_end(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::source::names::schema_and_name;
 
     #[test]
     fn schema_and_name_may_be_bare_or_quoted() {

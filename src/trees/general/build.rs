@@ -1,9 +1,13 @@
 //! Trees of any shape from the nodes of a file, which is not trusted.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use super::forest::{Column, GeneralForest, Kind, MAX_DEPTH, Root, Step, ZERO};
-use crate::base::{Error, Result, checkpoint};
+use crate::base::{Error, Result, Ticks, checkpoint};
+
+/// Nanoseconds or so that a node takes, for [`Ticks`].
+const NODE_COST: usize = 32;
 
 /// A node of a tree in a file.
 #[derive(Debug, Clone)]
@@ -66,38 +70,51 @@ pub enum Nested<N> {
 }
 
 /// Which values go left.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub enum Test {
     /// Numbers that are at most this.
     AtMost(f64),
-    /// The categories with these codes.
-    In(Vec<u32>),
-    /// The categories of the set with this number (`Builder::with_sets`).
-    Known(usize),
+    /// The categories of the set with this number ([`Sets::add`]).
+    In(usize),
 }
 
-impl Test {
-    fn has_set(&self) -> bool {
-        !matches!(self, Self::AtMost(_))
+/// Sets of categories, which splits share.
+#[derive(Default)]
+pub struct Sets {
+    sets: Vec<Arc<[u32]>>,
+    numbers: HashMap<Arc<[u32]>, usize>,
+}
+
+impl Sets {
+    /// The number of the set of these codes; equal sets have one number.
+    pub fn add(&mut self, mut codes: Vec<u32>) -> usize {
+        codes.sort_unstable();
+        codes.dedup();
+        let (codes, sets) = (Arc::from(codes), &mut self.sets);
+        *self.numbers.entry(codes).or_insert_with_key(|codes| {
+            sets.push(Arc::clone(codes));
+            sets.len() - 1
+        })
     }
 }
 
 /// Collects trees and checks them.
 pub struct Builder {
+    /// The sets that splits ask for.
+    pub sets: Sets,
     forest: GeneralForest,
     columns: HashMap<Column, u32>,
-    sets: HashMap<Vec<u32>, usize>,
 }
 
 impl Builder {
     /// No trees yet, for documents with `width` features ([`usize::MAX`] if it is known at the end). `start` is the score before the first tree. `single`: scores are
     /// summed in 32-bit floats.
     pub fn new(width: usize, start: f64, single: bool) -> Self {
-        let forest = GeneralForest { width, set_starts: vec![0], start, single, ..GeneralForest::default() };
-        Self { forest, columns: HashMap::new(), sets: HashMap::new() }
+        let forest = GeneralForest { width, start, single, ..GeneralForest::default() };
+        Self { sets: Sets::default(), forest, columns: HashMap::new() }
     }
 
-    /// The same with sets of categories, which [`Test::Known`] names by their numbers.
+    /// The same with stored sets, which keep their numbers.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a set whose codes do not ascend.
@@ -106,10 +123,14 @@ impl Builder {
             if !set.is_sorted_by(|a, b| a < b) {
                 return Err(Error::Corrupt("trees: a set of categories does not ascend".to_owned()));
             }
-            self.forest.members.extend(set);
-            self.forest.set_starts.push(self.forest.members.len());
+            self.sets.sets.push(set.into());
         }
         Ok(self)
+    }
+
+    /// Number of trees so far.
+    pub fn trees(&self) -> usize {
+        self.forest.trees()
     }
 
     /// Adds the tree of these nodes; the first one is the root. Nodes that no path reaches are left out.
@@ -123,7 +144,7 @@ impl Builder {
         //    or a tree of unbounded size.
         let mut order: Vec<(usize, usize)> = Vec::with_capacity(nodes.len());
         let mut is_reached = vec![false; nodes.len()];
-        let mut next = 0;
+        let (mut next, mut ticks) = (0, Ticks::default());
         order.push((0, 0));
         while let Some(&(number, depth)) = order.get(next) {
             next += 1;
@@ -136,7 +157,8 @@ impl Builder {
             if depth > MAX_DEPTH {
                 return Err(wrong(number, format!("is deeper than {MAX_DEPTH} levels")));
             }
-            check(node, &self.forest).map_err(|problem| wrong(number, problem))?;
+            check(node, self.forest.width, self.sets.sets.len()).map_err(|problem| wrong(number, problem))?;
+            ticks.add(NODE_COST);
             if let RawNode::Split(split) = node {
                 order.extend([(split.left, depth + 1), (split.right, depth + 1)]);
             }
@@ -148,10 +170,11 @@ impl Builder {
         }
         let has_sets = order
             .iter()
-            .any(|(number, _)| matches!(&nodes[*number], RawNode::Split(split) if split.test.has_set()));
+            .any(|(number, _)| matches!(&nodes[*number], RawNode::Split(RawSplit { test: Test::In(_), .. })));
         let depth = order.last().map_or(0, |(_, depth)| *depth) as u32;
         let mut child = root as u32 + 1;
         for (place, (number, _)) in order.into_iter().enumerate() {
+            ticks.add(NODE_COST);
             match &nodes[number] {
                 RawNode::Leaf { value, cover } => self.push_leaf((root + place) as u32, *value, *cover),
                 RawNode::Split(split) => {
@@ -175,20 +198,22 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a tree whose nodes contain their children. `read` gives a node.
+    /// Adds a tree whose nodes contain their children. `read` gives a node, and adds the sets that it asks for.
     ///
     /// # Errors
     /// Those of `read`, and of [`Self::add`].
     pub fn add_nested<N>(
         &mut self,
         root: N,
-        mut read: impl FnMut(N) -> Result<Nested<N>, String>,
+        mut read: impl FnMut(N, &mut Sets) -> Result<Nested<N>, String>,
     ) -> Result<()> {
         // Level by level, so that texts of any depth need no stack. The children follow all nodes that wait.
         let (mut nodes, mut waiting) = (Vec::new(), VecDeque::from([root]));
+        let mut ticks = Ticks::default();
         while let Some(node) = waiting.pop_front() {
+            ticks.add(NODE_COST);
             let wrong = |problem: String| corrupt(self.forest.roots.len(), nodes.len(), &problem);
-            match read(node).map_err(wrong)? {
+            match read(node, &mut self.sets).map_err(wrong)? {
                 Nested::Leaf(value, cover) => nodes.push(RawNode::Leaf { value, cover }),
                 Nested::Split(split, left, right) => {
                     let next = nodes.len() + waiting.len() + 1;
@@ -210,8 +235,7 @@ impl Builder {
 
     fn push_split(&mut self, split: &RawSplit, left: u32) {
         let (kind, threshold) = match &split.test {
-            Test::In(set) => (Kind::Category, self.set_number(set) as f64),
-            Test::Known(number) => (Kind::Category, *number as f64),
+            Test::In(number) => (Kind::Category, *number as f64),
             Test::AtMost(threshold) => {
                 // Zeros that go the way of missing values in any case are read as numbers.
                 let same = if split.missing_left { *threshold >= ZERO } else { *threshold < -ZERO };
@@ -231,25 +255,19 @@ impl Builder {
         forest.gains.push(split.gain);
     }
 
-    /// The number of a set; equal ones are stored once.
-    fn set_number(&mut self, set: &[u32]) -> usize {
-        let mut sorted = set.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let forest = &mut self.forest;
-        *self.sets.entry(sorted).or_insert_with_key(|sorted| {
-            forest.members.extend(sorted);
-            forest.set_starts.push(forest.members.len());
-            forest.set_starts.len() - 2
-        })
-    }
-
     /// The trees, for documents with `width` features.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if there are none, or scores could overflow.
     pub fn finish(self, width: usize) -> Result<GeneralForest> {
-        let forest = GeneralForest { width, ..self.forest };
+        let sets = &self.sets.sets;
+        let ends = sets.iter().scan(0, |end, set| {
+            *end += set.len();
+            Some(*end)
+        });
+        let set_starts = std::iter::once(0).chain(ends).collect();
+        let members = sets.iter().flat_map(|set| set.iter().copied()).collect();
+        let forest = GeneralForest { width, members, set_starts, ..self.forest };
         let most = forest.start.abs() + forest.magnitude();
         let limit = if forest.single { f64::from(f32::MAX) } else { f64::MAX };
         // Half of it leaves room for rounding.
@@ -264,8 +282,7 @@ impl Builder {
 }
 
 /// What is wrong with a node by itself.
-fn check(node: &RawNode, forest: &GeneralForest) -> Result<(), String> {
-    let (width, sets) = (forest.width, forest.set_starts.len() - 1);
+fn check(node: &RawNode, width: usize, sets: usize) -> Result<(), String> {
     let is_weight = |cover: f64| cover.is_nan() || (cover >= 0.0 && cover.is_finite());
     match node {
         RawNode::Leaf { value, .. } if !value.is_finite() => Err(format!("has the value {value}")),
@@ -281,7 +298,7 @@ fn check(node: &RawNode, forest: &GeneralForest) -> Result<(), String> {
                 Test::AtMost(threshold) if !threshold.is_finite() => {
                     Err(format!("has the threshold {threshold}"))
                 }
-                Test::Known(number) if number >= sets => Err(format!("has the set {number} of {sets}")),
+                Test::In(number) if number >= sets => Err(format!("has the set {number} of {sets}")),
                 _ if split.gain.is_infinite() => Err(format!("has the gain {}", split.gain)),
                 _ => Ok(()),
             }
@@ -355,7 +372,7 @@ pub fn oblivious_nodes(tree: &ObliviousTree<'_>) -> Vec<RawNode> {
             let (low, high) = (first, first + 1);
             let (left, right) = if question.pass_is_above { (high, low) } else { (low, high) };
             let missing_left = question.missing_above == question.pass_is_above;
-            let split = RawSplit::new(question.feature, question.test.clone(), missing_left);
+            let split = RawSplit::new(question.feature, question.test, missing_left);
             nodes.push(RawNode::Split(RawSplit { left, right, ..split }));
         }
     }

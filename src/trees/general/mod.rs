@@ -17,8 +17,9 @@ mod stored;
 mod traverse;
 mod treeshap;
 
+pub(crate) use build::corrupt;
 pub use build::{
-    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Test, at_most_single, below_single,
+    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Sets, Test, at_most_single, below_single,
     oblivious_nodes, single_at_most,
 };
 pub use forest::{GeneralForest, Leaf, MAX_DEPTH, Node, Split, ZERO as LIGHTGBM_ZERO};

@@ -122,7 +122,7 @@ impl StoredNode {
                 *next += 2;
                 let test = match test {
                     StoredTest::AtMost(threshold) => Test::AtMost(threshold),
-                    StoredTest::In(set) => Test::Known(set as usize),
+                    StoredTest::In(set) => Test::In(set as usize),
                 };
                 RawNode::Split(RawSplit {
                     feature: feature as usize,

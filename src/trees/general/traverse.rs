@@ -16,6 +16,12 @@ const LANES: usize = 8;
 /// Steps between two checks whether all have arrived.
 const STRIDE: usize = 4;
 
+/// A 32-bit sum with one more value. RankLib's values have more digits; those of other libraries are 32-bit floats, whose sum
+/// is the same.
+fn add(sum: f32, value: f64) -> f32 {
+    (f64::from(sum) + value) as f32
+}
+
 impl GeneralForest {
     /// Scores of documents, one after the other in `rows` with `width` values each (at least [`Self::width`]; NaN is a
     /// missing one). A score does not depend on the documents beside it.
@@ -36,7 +42,7 @@ impl GeneralForest {
             let used = &values[..scores.len().next_multiple_of(LANES) * stride];
             if self.single {
                 let mut sums = [self.start as f32; BLOCK];
-                self.add_trees(used, stride, |document, value| sums[document] += value as f32);
+                self.add_trees(used, stride, |document, value| sums[document] = add(sums[document], value));
                 scores.iter_mut().zip(sums).for_each(|(score, sum)| *score = f64::from(sum));
             } else {
                 let mut sums = [self.start; BLOCK];
@@ -62,7 +68,7 @@ impl GeneralForest {
             self.values[node]
         };
         if self.single {
-            let sum = self.roots.iter().fold(self.start as f32, |sum, root| sum + leaf(root) as f32);
+            let sum = self.roots.iter().fold(self.start as f32, |sum, root| add(sum, leaf(root)));
             return f64::from(sum);
         }
         self.roots.iter().fold(self.start, |sum, root| sum + leaf(root))

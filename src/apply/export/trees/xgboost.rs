@@ -1,4 +1,4 @@
-//! XGBoost's JSON model, as version 2.0 writes it, which later versions read.
+//! XGBoost's JSON model, as version 2.0 writes it, which later versions read. With texts of categories as version 3.1 does.
 
 use std::collections::HashMap;
 
@@ -57,6 +57,14 @@ pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Resu
             "the name '{name}' of a feature, which XGBoost does not read"
         )));
     }
+    let mut texts = trees.features.iter().flat_map(|feature| &feature.categories);
+    if let Some(text) = texts.find(|text| !text.is_ascii()) {
+        let text = shorten(text);
+        return Err(Error::Unsupported(format!(
+            "the category '{text}': XGBoost cuts off texts that are not ASCII"
+        )));
+    }
+    let has_texts = trees.features.iter().any(|feature| !feature.categories.is_empty());
     let names: Vec<&str> = trees.features.iter().map(|feature| feature.name.as_str()).collect();
     let kind = |feature: &Feature| if feature.is_category { "c" } else { "float" };
     let kinds: Vec<&str> = trees.features.iter().map(kind).collect();
@@ -74,9 +82,13 @@ pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Resu
     text.push_json(&kinds)?;
     let count = trees.forest.trees();
     let parameter = json!({ "num_parallel_tree": "1", "num_trees": count.to_string() });
-    text.push(format_args!(
-        r#","gradient_booster":{{"model":{{"gbtree_model_param":{parameter},"iteration_indptr":"#
-    ))?;
+    text.push(format_args!(r#","gradient_booster":{{"model":{{"#))?;
+    if has_texts {
+        text.push(format_args!(r#""cats":"#))?;
+        text.push_json(&categories(&trees.features))?;
+        text.push(format_args!(","))?;
+    }
+    text.push(format_args!(r#""gbtree_model_param":{parameter},"iteration_indptr":"#))?;
     text.push_json(&(0..=count).collect::<Vec<usize>>())?;
     text.push(format_args!(r#","tree_info":"#))?;
     text.push_json(&vec![0; count])?;
@@ -87,9 +99,39 @@ pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Resu
         let _tree = memory.reserve(bytes, "a tree of the model", FEWER_TREES)?;
         text.push_json(&tree(trees, number)?)?;
     }
+    let version = if has_texts { "[3,1,0]" } else { "[2,0,3]" };
     text.push(format_args!(
-        r#"]}},"name":"gbtree"}},"learner_model_param":{parameters},"objective":{objective}}},"version":[2,0,3]}}"#
+        r#"]}},"name":"gbtree"}},"learner_model_param":{parameters},"objective":{objective}}},"version":{version}}}"#
     ))
+}
+
+/// XGBoost's number of the type of whole numbers of 64 bits.
+const INT64: u8 = 15;
+
+/// The values of the categories. Texts are bytes one after the other, from -128 to 127; `sorted_idx` is the order of the values.
+fn categories(features: &[Feature]) -> serde_json::Value {
+    let (mut all, mut segments, mut sorted) = (Vec::new(), vec![0], Vec::new());
+    for texts in features.iter().map(|feature| &feature.categories) {
+        let number = |text: &String| text.parse().ok().filter(|number: &i64| number.to_string() == *text);
+        let numbers: Option<Vec<i64>> = texts.iter().map(number).collect();
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        if let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty()) {
+            order.sort_by_key(|code| numbers[*code]);
+            all.push(json!({ "type": INT64, "values": numbers }));
+        } else {
+            order.sort_by_key(|code| &texts[*code]);
+            let mut bytes: Vec<i8> = Vec::new();
+            let mut offsets = vec![0; texts.len().min(1)];
+            for text in texts {
+                bytes.extend(text.bytes().map(|byte| byte as i8));
+                offsets.push(bytes.len());
+            }
+            all.push(json!({ "offsets": offsets, "values": bytes }));
+        }
+        sorted.extend(order);
+        segments.push(sorted.len());
+    }
+    json!({ "enc": all, "feature_segments": segments, "sorted_idx": sorted })
 }
 
 /// A tree.

@@ -1,0 +1,278 @@
+//! What each format of other libraries has of its own: keys, envelopes, sums, categories, versions (rules 9.17 and 9.21).
+
+use serde_json::{Value, json};
+use sqlite_ltr::Model;
+
+use super::imported::{exported, file, import, ranked};
+use super::support::{database, value};
+
+/// Rule 9.21: a key that its reader does not know is named, at every place of every format.
+#[test]
+fn keys_that_are_not_known_are_refused_by_name() {
+    for name in [
+        "lightgbm.json",
+        "xgboost.json",
+        "xgboost_dump.json",
+        "catboost.json",
+        "catboost_lossguide.json",
+        "solr.json",
+        "plugin.json",
+        "linear.json",
+    ] {
+        let text = file(&format!("small/{name}"));
+        // A definition that is a text has quotes with backslashes.
+        for (open, key) in [("{", "\"new_key\": 1"), ("{", "\"new_key\": {\"a\": [1]}")] {
+            let places = text.match_indices(open).map(|(at, _)| at + 1);
+            let places: Vec<usize> = places.filter(|at| !text[*at..].starts_with('\\')).collect();
+            let mut refused = 0;
+            for at in &places {
+                let comma = if text[*at..].trim_start().starts_with('}') { "" } else { ", " };
+                let changed = format!("{}{key}{comma}{}", &text[..*at], &text[*at..]);
+                match Model::import(&changed) {
+                    Ok(_) => {}
+                    Err(error) => {
+                        assert!(error.to_string().contains("new_key"), "{name}: {error}\n{changed}");
+                        refused += 1;
+                    }
+                }
+            }
+            // Parameters of the training and of the objective may have any keys.
+            assert!(2 * refused >= places.len(), "{name}: {refused} of {}", places.len());
+        }
+    }
+    for (name, line) in
+        [("lightgbm.txt", "version=v4"), ("lightgbm.txt", "num_cat=0"), ("ranklib.txt", "<ensemble>")]
+    {
+        let text = file(&format!("small/{name}"));
+        let line = if text.contains(line) { line } else { "num_cat=1" };
+        let new = if name == "ranklib.txt" { "<new_key/>" } else { "\nnew_key=1" };
+        let error = Model::import(text.replacen(line, &format!("{line}{new}"), 1)).unwrap_err().to_string();
+        assert!(error.contains("new_key"), "{name}: {error}");
+    }
+    let ranklib = file("small/ranklib.txt");
+    for (old, new) in [
+        ("<tree ", "<tree new_key=\"1\" "),
+        ("<split pos", "<split new_key=\"1\" pos"),
+        ("<output", "<output new_key=\"1\""),
+    ] {
+        let error = Model::import(ranklib.replacen(old, new, 1)).unwrap_err().to_string();
+        assert!(error.contains("'new_key'"), "{old}: {error}");
+    }
+}
+
+/// Rule 9.21: files of the libraries that are no text of a model are named, with the line that makes one.
+#[test]
+fn other_files_are_named() {
+    let cases: [(&[u8], &str); 12] = [
+        (b"\x1f\x8b\x08\x00", "gzip.open("),
+        (b"PK\x03\x04", "ZIP archive"),
+        (b"CBM1\x00", "load_model('model.cbm').save_model("),
+        (b"{L\x00\x00\x00\x00\x00\x00\x00\x07learner", "Booster(model_file='model.ubj').save_model("),
+        (b"\x80\x04\x95", "pickle"),
+        (b"\x08\x08\x12\x08skl2onnx", "ONNX"),
+        (b"binf\x00", "model.bin"),
+        (b"\xff\xfe{\x00", "UTF-16"),
+        (b"[\"0:[f0<0.5] yes=1,no=2\"]", "booster.save_model('model.json')"),
+        (b" [ \"{}\"]", "booster.save_model('model.json')"),
+        (b"booster[0]:\n0:[f0<0.5]", "booster.save_model('model.json')"),
+        (b"/data/my models/model.json\n", "readfile('model.json')"),
+    ];
+    for (bytes, expected) in cases {
+        let error = Model::import(bytes).unwrap_err().to_string();
+        assert!(error.starts_with("argument 'text' ") && error.contains(expected), "{error}");
+    }
+}
+
+fn scores_of(text: &str, rows: &[&str]) -> Vec<f64> {
+    let connection = database();
+    import(&connection, text, &json!({ "name": "m" }));
+    let score = |row: &&str| value(&connection, "SELECT ltr_score('m', ?1)", [*row]);
+    rows.iter().map(score).collect()
+}
+
+/// Rule 9.17: Solr's branch for missing values, and numbers as Java reads them.
+#[test]
+fn solr_sends_missing_values_where_its_nodes_say() {
+    let model = |null_is_zero: &Value, missing: &Value| {
+        let mut root = json!({ "feature": "a", "threshold": "0.5f", "left": { "value": "-1" }, "right": { "value": "2.0F" } });
+        if !missing.is_null() {
+            root["missing"] = missing.clone();
+        }
+        let mut params = json!({ "trees": [{ "weight": "1f", "root": root }] });
+        if !null_is_zero.is_null() {
+            params["isNullSameAsZero"] = null_is_zero.clone();
+        }
+        json!({ "class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel", "name": "m", "features": [{ "name": "a" }], "params": params })
+            .to_string()
+    };
+    for (null_is_zero, missing, expected) in [
+        (json!(false), json!("left"), -1.0),
+        (json!(false), json!("right"), 2.0),
+        (json!(false), Value::Null, 2.0),
+        (json!(true), json!("right"), -1.0),
+        (Value::Null, json!("right"), -1.0),
+    ] {
+        let found = scores_of(&model(&null_is_zero, &missing), &["[null]", "[0]", "[1]"]);
+        assert_eq!(found, [expected, -1.0, 2.0], "{null_is_zero} {missing}");
+    }
+    for (null_is_zero, missing) in [(json!("no"), json!("left")), (json!(false), json!("up"))] {
+        let error = Model::import(model(&null_is_zero, &missing)).unwrap_err().to_string();
+        assert!(error.contains("damaged"), "{error}");
+    }
+}
+
+/// Rule 9.17: the order and the 32 bits of RankLib's sums; a random forest has the mean of its ensembles.
+#[test]
+fn ranklib_sums_in_32_bits() {
+    let tree = |output: f32, weight: f32| {
+        format!(
+            "<tree id=\"1\" weight=\"{weight}\"><split><feature>1</feature><threshold>0.5</threshold><split pos=\"left\"><output>{output:?}</output></split><split pos=\"right\"><output>0</output></split></split></tree>"
+        )
+    };
+    let outputs: Vec<f32> = (0..1000).map(|i| 1.0 / (i as f32 + 3.0)).collect();
+    let trees: String = outputs.iter().map(|output| tree(*output, 0.1)).collect();
+    let sum = outputs
+        .iter()
+        .fold(0.0_f32, |sum, output| (f64::from(sum) + f64::from(*output) * f64::from(0.1_f32)) as f32);
+    let text = format!("## LambdaMART\n\n<ensemble>{trees}</ensemble>");
+    assert_eq!(scores_of(&text, &["[0]"]), [f64::from(sum)]);
+    let connection = database();
+    import(&connection, &text, &json!({ "name": "m" }));
+    let rows = "SELECT i / 40 AS query_id, i AS doc_id, 0 AS \"1\" FROM (WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 99) SELECT i FROM n)";
+    assert_eq!(ranked(&connection, "m", rows), vec![f64::from(sum); 100]);
+    let forest = format!(
+        "## Random Forests\n<ensemble>{}</ensemble>\n<ensemble>{}</ensemble>",
+        tree(3.0, 1.0),
+        tree(4.0, 0.5)
+    );
+    assert_eq!(scores_of(&forest, &["[0]", "[1]"]), [2.5, 0.0]);
+}
+
+/// Rule 9.17: categories that are whole numbers of any size, and truth values in the spellings of SQL, JSON and Python.
+#[test]
+fn categories_are_numbers_and_truth_values() {
+    let text = |values: &str| {
+        let sets = "Tree=0\nnum_leaves=2\nnum_cat=1\nsplit_feature=0\nthreshold=0\ndecision_type=1\nleft_child=-1\nright_child=-2\nleaf_value=-1 2\ncat_boundaries=0 1\ncat_threshold=1\nis_linear=0\nshrinkage=1\n\n\n";
+        format!(
+            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\nobjective=lambdarank\nfeature_names=c\nfeature_infos=0:1\n\n{sets}end of trees\n\npandas_categorical:[[{values}]]\n"
+        )
+    };
+    let cases = [
+        (
+            "9007199254740993, 9007199254740992",
+            vec!["9007199254740993", "9007199254740992", "'9007199254740993'"],
+            vec![-1.0, 2.0, -1.0],
+        ),
+        (
+            "18446744073709551615, 1541815603606036487",
+            vec!["'18446744073709551615'", "1541815603606036487"],
+            vec![-1.0, 2.0],
+        ),
+        ("1.0, 2.5", vec!["1", "1.0", "2.5"], vec![-1.0, -1.0, 2.0]),
+        (
+            "true, false",
+            vec!["1", "'True'", "'true'", "0", "'False'", "'false'", "'yes'", "NULL"],
+            vec![-1.0, -1.0, -1.0, 2.0, 2.0, 2.0, 2.0, 2.0],
+        ),
+        ("\"True\", \"False\"", vec!["1", "'True'", "'true'", "0"], vec![-1.0, -1.0, -1.0, 2.0]),
+        ("\"true\", \"maybe\"", vec!["1", "'True'", "'true'"], vec![2.0, 2.0, -1.0]),
+    ];
+    for (values, cells, expected) in cases {
+        let connection = database();
+        import(&connection, &text(values), &json!({ "name": "m" }));
+        for format in ["json", "lightgbm", "xgboost"] {
+            import(&connection, &exported(&connection, "m", format), &json!({ "name": format }));
+        }
+        let rows: Vec<String> = cells
+            .iter()
+            .enumerate()
+            .map(|(doc, cell)| format!("SELECT 1 AS query_id, {doc} AS doc_id, {cell} AS c"))
+            .collect();
+        for name in ["m", "json", "lightgbm", "xgboost"] {
+            assert_eq!(ranked(&connection, name, &rows.join(" UNION ALL ")), expected, "{values} {name}");
+        }
+    }
+    let error = Model::import(text("null, [1]")).unwrap_err().to_string();
+    assert!(error.contains("the category null is no text"), "{error}");
+    let many: Vec<String> = (0..10_001).map(|value| value.to_string()).collect();
+    let error = Model::import(text(&many.join(","))).unwrap_err().to_string();
+    assert!(error.contains("categories with 10001 values"), "{error}");
+}
+
+/// Rule 9.17: the envelopes of the plugin, from a request to what a search for the model returns.
+#[test]
+fn the_plugin_stores_models_in_envelopes() {
+    let linear = "## Coordinate Ascent\n1:0.5 2:0.25";
+    let inner = json!({ "type": "model/ranklib", "definition": linear });
+    let features = json!({ "name": "set", "features": [{ "name": "bm25", "params": ["q"], "template_language": "mustache", "template": {} }, { "name": "stars" }] });
+    let stored = json!({ "name": "m", "type": "model", "model": { "name": "m", "feature_set": features, "model": inner } });
+    let hit =
+        |source: &Value| json!({ "_index": ".ltrstore", "_id": "model-m", "_score": 1.0, "_source": source });
+    let answer = |hits: &[Value]| json!({ "took": 1, "timed_out": false, "_shards": { "total": 1 }, "hits": { "total": { "value": 1 }, "max_score": 1.0, "hits": hits } });
+    let set = json!({ "name": "set", "type": "featureset", "featureset": features });
+    let texts = [
+        json!({ "model": { "name": "m", "model": inner } }),
+        json!({ "name": "m", "model": inner }),
+        inner.clone(),
+        stored.clone(),
+        hit(&stored),
+        answer(&[hit(&stored)]),
+        answer(&[hit(&set), hit(&stored)]),
+    ];
+    for text in &texts {
+        assert_eq!(scores_of(&text.to_string(), &["[1, 2]"]), [1.0], "{text}");
+    }
+    assert_eq!(Model::import(texts[3].to_string()).unwrap().info().features, ["bm25", "stars"]);
+    assert_eq!(Model::import(texts[0].to_string()).unwrap().info().features, ["1", "2"]);
+    for (text, expected) in [
+        (answer(&[hit(&stored), hit(&stored)]), "the answer has 2 models (m, m)"),
+        (answer(&[hit(&set)]), "the answer has no model"),
+    ] {
+        let error = Model::import(text.to_string()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Rule 9.17: a split of an indicator has no threshold. It is 1 or absent.
+#[test]
+fn indicators_are_one_or_absent() {
+    let text = r#"[{"nodeid": 0, "depth": 0, "split": "red", "yes": 2, "no": 1, "children": [{"nodeid": 1, "leaf": -1}, {"nodeid": 2, "leaf": 2}]}]"#;
+    assert_eq!(scores_of(text, &["[1]", "[0]", "[null]"]), [2.0, -1.0, -1.0]);
+}
+
+/// Rule 9.17: the text of LightGBM 2.1 and before has no line 'end of trees'.
+#[test]
+fn old_texts_of_lightgbm_end_with_their_last_tree() {
+    let text = file("small/lightgbm.txt").replace("version=v4", "version=v2");
+    // The lines behind the trees have the texts of the categories: without them its values are codes.
+    let scores = |text: &str| scores_of(text, &["[1, 2, 3, 0]", "[null, 0, -3, 2]"]);
+    let (trees, _) = text.split_once("end of trees").unwrap();
+    let expected = scores(&format!("{trees}end of trees\n"));
+    assert_eq!(scores(trees), expected);
+    assert_eq!(scores(&format!("{trees}feature importances:\nu=3\n")), expected);
+    let rows = ["[1, 2, 3, \"a\"]", "[null, 0, -3, \"b\"]"];
+    assert_eq!(scores_of(&text.replace("end of trees\n", ""), &rows), scores_of(&text, &rows));
+    let error = Model::import(&trees[..trees.rfind("shrinkage").unwrap()]).unwrap_err().to_string();
+    assert!(error.contains("it is cut off"), "{error}");
+}
+
+/// Rule 9.17: what versions of XGBoost write in other ways.
+#[test]
+fn versions_of_xgboost_agree() {
+    let rows = ["[1, 2, 3, \"a\"]", "[null, 0, -3, \"b\"]", "[0.3, -1, 1, \"e\"]"];
+    // 1. The threshold of a split of categories is NaN before version 3.
+    let text = file("small/xgboost.json");
+    let older = text.replacen("1E-45", "NaN", 1);
+    assert!(older != text);
+    assert_eq!(scores_of(&older, &rows), scores_of(&text, &rows));
+    // 2. The weights of dart are those of a model within gbtree since 3.3.
+    let old: Value = serde_json::from_str(&file("small/xgboost_dart.json")).unwrap();
+    let mut new = old.clone();
+    let booster = &old["learner"]["gradient_booster"];
+    let mut inner = booster["gbtree"].clone();
+    inner["model"]["weight_drop"] = booster["weight_drop"].clone();
+    new["learner"]["gradient_booster"] = inner;
+    let rows = ["[1, 2, 3]", "[null, 0, -3]"];
+    let scores = [&old, &new].map(|model| scores_of(&model.to_string(), &rows));
+    assert_eq!(scores[0], scores[1]);
+}
