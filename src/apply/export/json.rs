@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::Term;
+use super::term::Term;
 use super::text::Text;
 use crate::base::param::list;
 use crate::base::{Error, Memory, Result, Strict, bytes_of, checkpoint, json_problem, shorten};

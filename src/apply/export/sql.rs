@@ -5,8 +5,8 @@
 use std::fmt::Arguments;
 use std::ops::Range;
 
-use super::Term;
 use super::sql_columns::{Columns, Feature};
+use super::term::Term;
 use super::text::Text;
 use crate::base::{Memory, Result, shorten};
 use crate::data::{Missing, QuantileLine, Quantiles, Scaling};

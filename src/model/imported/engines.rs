@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::parse::{json, unknown_key};
 use super::ranklib;
 use super::xgboost::{self, Node as DumpNode};
-use super::{Format, Function, ImportedModel, LinearModel, Names, SMALLER, Source, Term, parsed_bytes};
+use super::{
+    Format, Function, ImportedModel, LinearModel, SMALLER, Source, Term, parsed_bytes, source::Names,
+};
 use crate::base::{Control, Error, Result, Strict, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
 

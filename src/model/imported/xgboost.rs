@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 
 use super::lightgbm::check_outputs;
 use super::parse::json;
-use super::{Feature, Format, Function, ImportedModel, Names, Source, check_width};
+use super::{
+    Feature, Format, Function, ImportedModel, Source,
+    source::{Names, check_width},
+};
 use crate::base::{Control, Error, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test, below_single};
 
@@ -235,7 +238,7 @@ fn features(width: usize, names: Vec<String>, types: &[String]) -> Result<Vec<Fe
 /// The texts of the categories of a feature.
 fn decode(texts: &Texts) -> Result<Vec<String>> {
     if texts.offsets.is_empty() {
-        return texts.values.iter().map(super::category_text).collect();
+        return texts.values.iter().map(super::source::category_text).collect();
     }
     // A byte is written as a number from -128 to 127.
     let byte = |value: &Value| value.as_i64().and_then(|byte| i8::try_from(byte).ok()).map(|byte| byte as u8);

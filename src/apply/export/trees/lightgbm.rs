@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Display};
 
 use super::super::text::Text;
-use super::{FEWER_TREES, Trees};
+use super::{Trees, checked_trees::FEWER_TREES};
 use crate::base::{Error, Memory, Reservation, Result, Ticks, bytes_of, shorten};
 use crate::model::imported::Feature;
 use crate::trees::general::{Node, Split};

@@ -6,7 +6,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::super::text::Text;
-use super::{FEWER_TREES, SingleSplit, Trees};
+use super::{
+    Trees,
+    checked_trees::{FEWER_TREES, SingleSplit},
+};
 use crate::base::{Error, Memory, Result, Ticks, bytes_of, shorten};
 use crate::model::imported::Feature;
 use crate::trees::general::{Node, Split};

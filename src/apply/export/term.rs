@@ -1,0 +1,65 @@
+//! The terms of a score, and the formats that write them.
+
+use crate::base::{Error, Result};
+use crate::data::Scaling;
+use crate::learn::space::{Space, Summand, WeightsOf};
+use crate::model::Model;
+
+/// A text form of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// All of a model.
+    Json,
+    /// An expression that scores.
+    Sql,
+    /// A model of the plugin for learning to rank of Elasticsearch.
+    Elasticsearch,
+    /// The same for OpenSearch.
+    OpenSearch,
+    /// A model of the module `ltr` of Solr.
+    Solr,
+    /// A text model of LightGBM.
+    LightGbm,
+    /// A JSON model of XGBoost.
+    XgBoost,
+}
+
+/// A summand of the scores of a model.
+pub(super) struct Term<'a> {
+    /// How it scales the documents.
+    pub(super) scaling: &'a Scaling,
+    /// The space of its function.
+    pub(super) space: &'a Space,
+    /// The weights of its function.
+    pub(super) weights: &'a [f64],
+}
+
+impl Term<'_> {
+    pub(super) fn is_trees(&self) -> bool {
+        matches!(self.space.weights_of(), WeightsOf::Leaves(_))
+    }
+}
+
+/// The summands of the scores.
+pub(super) fn terms(model: &Model) -> Result<Vec<Term<'_>>> {
+    let Some(linear) = model.ranker.as_linear() else {
+        let algorithm = &model.card.algorithm;
+        let (what, way_out) = if model.ranker.as_interactions().is_some() {
+            ("has a function for each query", "train it with \"interaction\": \"none\", or")
+        } else if model.capabilities().has_features {
+            ("has a function for each query", "export a model of rank_svm, or")
+        } else {
+            ("has factors of users and items", "read them with ltr_factors, or")
+        };
+        return Err(Error::Unsupported(format!(
+            "a model of '{algorithm}' {what} and has no text form; {way_out} copy the row of ltr_models"
+        )));
+    };
+    let summands = linear.scorer().summands(&linear.function.weights);
+    let term = |Summand { scaling, space, weights }| Term {
+        scaling: scaling.unwrap_or(&model.scaling),
+        space,
+        weights,
+    };
+    Ok(summands.into_iter().map(term).collect())
+}

@@ -1,0 +1,173 @@
+//! Trees of any shape for other programs.
+//!
+//! A program that compares 32-bit floats gets thresholds between which no such number lies, so none changes its side.
+//! Scores are those of the model up to the rounding of the leaves to 32 bits. What a program cannot do is refused.
+
+use super::super::term::Term;
+use super::write::LONGEST_OF_BYTE;
+use crate::base::{Error, Memory, Result, bytes_of, shorten};
+use crate::data::{Missing, Scaling};
+use crate::learn::space::WeightsOf;
+use crate::math::single_above;
+use crate::model::imported::Feature;
+use crate::model::{self, GeneralTrees};
+use crate::trees::general::{Builder, GeneralForest, ObliviousTree, Question, Split, Test, oblivious_nodes};
+use std::borrow::Cow;
+
+/// What to do about a text that is too long.
+pub(super) const FEWER_TREES: &str =
+    "use fewer trees or shorter names (import the model with the option 'names')";
+
+/// Most codes of a category: XGBoost's limit.
+const MOST_CODES: u32 = 1 << 24;
+
+/// What matters for a model that is written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WriteOptions {
+    /// Whether documents have all features, so that it does not matter where splits send missing values.
+    pub(super) documents_are_complete: bool,
+}
+
+/// Trees to be written.
+pub struct Trees<'a> {
+    pub(super) forest: Cow<'a, GeneralForest>,
+    pub(super) features: Vec<Feature>,
+    pub(super) options: WriteOptions,
+}
+
+/// Trees of another library.
+pub fn of_import<'a>(model: &model::Model, trees: &'a GeneralTrees) -> Trees<'a> {
+    let (forest, features) = (Cow::Borrowed(&trees.forest), trees.features(&model.card));
+    Trees { forest, features, options: WriteOptions::default() }
+}
+
+/// Why functions are no trees that can be written.
+pub fn check(terms: &[Term<'_>]) -> Result<(), String> {
+    let others: Vec<&str> = terms.iter().filter(|term| !term.is_trees()).map(kind_of).collect();
+    if !others.is_empty() {
+        let (count, trees) = (others.len(), terms.len() - others.len());
+        return Err(format!(
+            "it is an average of {trees} ensembles of trees and of {count} other functions ({}); train 'boosted_trees', \
+             which is trees alone",
+            others.join(", ")
+        ));
+    }
+    match terms.iter().find(|term| !matches!(term.scaling, Scaling::None)) {
+        None => Ok(()),
+        Some(term) => Err(format!(
+            "its trees compare features with the scaling \"{}\"; train 'boosted_trees' with \"scale\": \"none\"",
+            term.scaling.kind().name()
+        )),
+    }
+}
+
+/// The name of what a function is.
+fn kind_of(term: &Term<'_>) -> &'static str {
+    match term.space.weights_of() {
+        WeightsOf::Features => "linear",
+        _ => "kernel",
+    }
+}
+
+/// The oblivious trees of functions.
+pub fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory) -> Result<Trees<'static>> {
+    let (card, n) = (&model.card, model.card.features.len());
+    let leaves: usize = terms.iter().map(|term| term.weights.len()).sum();
+    let _forest = memory.reserve(bytes_of::<[f64; 12]>(leaves), "the trees of the model", FEWER_TREES)?;
+    let mut builder = Builder::new(n, 0.0, false);
+    for term in terms {
+        let WeightsOf::Leaves(forest) = term.space.weights_of() else { continue };
+        let splits: Vec<crate::trees::Split> = forest.splits().collect();
+        let (trees, leaves) =
+            (splits.chunks_exact(forest.depth()), term.weights.chunks_exact(1 << forest.depth()));
+        for (splits, values) in trees.zip(leaves) {
+            let question = |split: &crate::trees::Split| Question {
+                feature: split.feature,
+                test: Test::AtMost(split.border),
+                pass_is_above: false,
+                // A missing value goes where its replacement goes.
+                missing_above: match card.missing {
+                    Missing::Branch | Missing::Error => split.missing_above,
+                    Missing::Zero => split.is_above(0.0),
+                    Missing::Mean => split.is_above(card.means[split.feature]),
+                },
+            };
+            let questions: Vec<Question> = splits.iter().map(question).collect();
+            builder.add(&oblivious_nodes(&ObliviousTree { questions: &questions, values, covers: &[] }))?;
+        }
+    }
+    let features = card.features.iter().map(Feature::number).collect();
+    let options = WriteOptions { documents_are_complete: card.missing == Missing::Error };
+    Ok(Trees { forest: Cow::Owned(builder.finish(n)?), features, options })
+}
+
+/// The first child of a split, what stands between the children, the second child, and the end.
+pub(super) type Children = (usize, &'static str, usize, &'static str);
+
+/// A numeric split of a program that compares 32-bit floats.
+pub(super) struct SingleSplit {
+    /// Values below it take the first branch.
+    pub(super) below: f32,
+    /// Whether the first branch is the right child of the split.
+    pub(super) is_swapped: bool,
+    /// Whether missing values take the first branch.
+    pub(super) missing_first: bool,
+}
+
+impl Trees<'_> {
+    /// Most bytes of a text: so many for each byte of the model. Only names or sets of an unusual length are repeated so often.
+    pub(super) fn longest(&self) -> usize {
+        let features = self.features.iter().map(|feature| {
+            64 + feature.name.len() + feature.categories.iter().map(String::len).sum::<usize>()
+        });
+        let stored = 1000 + features.sum::<usize>() + 16 * self.forest.nodes() + 4 * self.forest.members();
+        LONGEST_OF_BYTE.saturating_mul(stored)
+    }
+
+    /// The error of a split.
+    pub(super) fn refused(&self, tree: usize, split: &Split<'_>, problem: &str) -> Error {
+        let name = shorten(&self.features[split.feature].name);
+        Error::Unsupported(format!("tree {tree}, split of '{name}': {problem}"))
+    }
+
+    /// A value of a leaf, or the start, as a 32-bit float.
+    pub(super) fn single(value: f64) -> Result<f32> {
+        let single = value as f32;
+        if single.is_finite() {
+            return Ok(single);
+        }
+        Err(Error::Unsupported(format!("a leaf with the value {value:e}, which is no 32-bit float")))
+    }
+
+    /// A numeric split for programs with values `x < below`.
+    pub(super) fn single_split(&self, tree: usize, split: &Split<'_>) -> Result<SingleSplit> {
+        if split.zero_is_missing {
+            return Err(self.refused(
+                tree,
+                split,
+                "0 counts as missing there, which the format cannot express",
+            ));
+        }
+        let below = single_above(split.threshold);
+        if below.is_finite() {
+            return Ok(SingleSplit { below, is_swapped: false, missing_first: split.missing_left });
+        }
+        // All numbers go left: they are not below the smallest number, so they take the second branch.
+        Ok(SingleSplit { below: f32::MIN, is_swapped: true, missing_first: !split.missing_left })
+    }
+
+    /// The set of a split of categories, with codes that all programs have.
+    pub(super) fn checked_set<'b>(
+        &self,
+        tree: usize,
+        split: &Split<'b>,
+        set: &'b [u32],
+    ) -> Result<&'b [u32]> {
+        match set.last() {
+            Some(code) if *code >= MOST_CODES => {
+                Err(self.refused(tree, split, &format!("the category {code}; at most {}", MOST_CODES - 1)))
+            }
+            _ => Ok(set),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The formats, and how a text becomes a model.
+
+use super::source::{Feature, Function, Source};
+use crate::base::{Error, Result, shorten};
+use std::collections::HashMap;
+
+/// A format of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// LightGBM: the text of `save_model`, or the JSON of `dump_model`.
+    LightGbm,
+    /// XGBoost: the JSON of `save_model`, or that of `get_dump`.
+    XgBoost,
+    /// CatBoost: JSON.
+    CatBoost,
+    /// The plugin for Elasticsearch and OpenSearch: `model/linear`, `model/xgboost+json` and `model/ranklib`.
+    Elasticsearch,
+    /// Solr: `LinearModel` and `MultipleAdditiveTreesModel`.
+    Solr,
+    /// RankLib: trees in XML, and linear models.
+    RankLib,
+}
+
+impl Format {
+    /// The formats and their names. The first name of a format is its own.
+    pub const ALL: [(&str, Self); 7] = [
+        ("lightgbm", Self::LightGbm),
+        ("xgboost", Self::XgBoost),
+        ("catboost", Self::CatBoost),
+        ("elasticsearch", Self::Elasticsearch),
+        ("opensearch", Self::Elasticsearch),
+        ("solr", Self::Solr),
+        ("ranklib", Self::RankLib),
+    ];
+
+    /// The format of a name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] with the names.
+    pub fn parse(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        let names = || Self::ALL.iter().map(|(known, _)| *known);
+        found.map(|(_, format)| *format).ok_or_else(|| Error::unknown("format", name, names()))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| *name)
+    }
+}
+
+/// A model of another library.
+#[derive(Debug)]
+pub struct ImportedModel {
+    /// Where it comes from.
+    pub source: Source,
+    /// The features, in the order of the values of a document.
+    pub features: Vec<Feature>,
+    /// What gives the scores.
+    pub function: Function,
+}
+
+impl ImportedModel {
+    /// Checks what all formats have in common.
+    pub(super) fn checked(self) -> Result<Self> {
+        if self.features.is_empty() {
+            return Err(Error::Corrupt("the model has no features".to_owned()));
+        }
+        let mut names = HashMap::with_capacity(self.features.len());
+        for (number, feature) in self.features.iter().enumerate() {
+            if let Some(other) = names.insert(feature.name.as_str(), number) {
+                let name = shorten(&feature.name);
+                return Err(Error::Corrupt(format!("features {other} and {number} have the name '{name}'")));
+            }
+        }
+        Ok(self)
+    }
+}
