@@ -9,10 +9,10 @@ use ndarray::Array2;
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
-use super::categories::LONGEST_VALUE;
 use super::dataset::Dataset;
 use super::matrix::Matrix;
 use super::missing::MissingRows;
+use super::text_values::LONGEST_VALUE;
 use crate::base::{Control, Result, bytes_of, checkpoint, parallel, shorten};
 use crate::math::Element;
 
@@ -337,12 +337,6 @@ pub fn facts_of_feature(data: &Dataset, column: usize, missing: &MissingRows) ->
 }
 
 // Clues from names and texts of columns.
-
-/// The first name that occurs twice, without case.
-pub fn repeated_name(names: &[String]) -> Option<&str> {
-    let mut known = HashSet::with_capacity(names.len());
-    names.iter().find(|name| !known.insert(name.to_ascii_lowercase())).map(String::as_str)
-}
 
 /// Whether a column with this name is probably an id: `id`, `rowid`, `uuid`, `guid`, or a name that ends as in
 /// `product_id`, `product id`, `product-id`, `product_uuid` or `productId`.

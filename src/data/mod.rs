@@ -4,6 +4,7 @@ pub mod arrange;
 mod builder;
 mod categories;
 mod category_columns;
+mod category_rows;
 mod columns;
 mod dataset;
 mod fingerprint;
@@ -12,6 +13,7 @@ pub mod id;
 pub mod letor;
 mod matrix;
 mod missing;
+mod names;
 mod new_row;
 mod quantiles;
 mod query_columns;
@@ -19,17 +21,19 @@ pub mod query_distance;
 mod query_features;
 mod ratings;
 mod scaling;
+mod text_values;
 mod unknown_values;
 
 pub use arrange::{ListConstraint, RowGroup, Slots, push_down, push_down_unselected, select_diverse};
 pub use builder::DatasetBuilder;
 pub use categories::{
-    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, Means, means_without,
-    no_vector, not_a_value, spelling_variants,
+    Categories, Category, CategoryFeature, CategoryValue, InputColumn, Means, means_without, no_vector,
+    not_a_value, spelling_variants,
 };
+pub use category_rows::CategoryRows;
 pub use columns::{
     ColumnFacts, Facts, Seen, facts_of_feature, is_date, is_like_code, is_like_date, is_like_id,
-    is_like_number, is_month, is_range_of_numbers, number_in_text, repeated_name,
+    is_like_number, is_month, is_range_of_numbers, number_in_text,
 };
 pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};
@@ -38,6 +42,7 @@ pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
 pub use missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
+pub use names::repeated_name;
 pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};
 pub use query_columns::QueryValue;
@@ -45,4 +50,5 @@ pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use ratings::{Ratings, negatives};
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};
-pub use unknown_values::{CategoryRows, UnknownValues};
+pub use text_values::MOST_DISTINCT;
+pub use unknown_values::UnknownValues;

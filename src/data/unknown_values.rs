@@ -5,34 +5,10 @@
 //! is a value, too: trees take it in a feature that always had a number in training.
 
 use super::categories::Category;
-use crate::base::shorten;
+use super::category_rows::CategoryRows;
 
 /// Probability below which that many rows are no accident.
 const RARELY: f64 = 0.01;
-
-/// Values of a category, in the rows of a source.
-#[derive(Debug, Clone, Default)]
-pub struct CategoryRows {
-    /// Rows with a value that has neither a feature nor a mean.
-    unknown: usize,
-    /// Rows with NULL.
-    null: usize,
-    /// The first of the values.
-    example: Option<Box<str>>,
-}
-
-impl CategoryRows {
-    /// Counts a row with a value that has neither a feature nor a mean, or with NULL.
-    pub(super) fn add(&mut self, value: Option<&str>) {
-        match value {
-            None => self.null += 1,
-            Some(value) => {
-                self.unknown += 1;
-                self.example.get_or_insert_with(|| shorten(value).into());
-            }
-        }
-    }
-}
 
 /// How many rows of a column have values that are unknown to a model.
 #[derive(Debug, Clone, PartialEq)]

@@ -30,6 +30,7 @@ mod general;
 pub mod imported;
 mod interactions;
 mod linear;
+mod linear_prior;
 mod model;
 mod online;
 mod query_dependent;
@@ -43,8 +44,9 @@ pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, Use
 pub use general::{GeneralTrees, TreeInput};
 pub use interactions::Interactions;
 pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
+pub use linear_prior::LinearPrior;
 pub use model::{ENCODING, Model, SMALLER_MODEL};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
 pub use query_dependent::{LocalFit, QueryDependent, TrainingQueries};
 pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};
-pub use ranker::{Capabilities, LinearPrior, Ranker};
+pub use ranker::{Capabilities, Ranker};

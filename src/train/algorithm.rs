@@ -12,14 +12,24 @@ use serde_json::{Map, Value};
 
 use super::ALGORITHMS;
 use super::averaged::BOTH_SCALES;
-use crate::base::{Control, Defaults, Error, Params, Reservation, Result, columns_text};
+use crate::base::{Control, Defaults, Error, Params, Reservation, Result, columns_text, named};
 use crate::data::{ColumnSummary, Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
 use crate::train::select::{CandidatePath, Selection};
 
-pub use super::cofi_rank::Feedback;
 pub use super::grid::Weighting;
+
+/// What users tell about items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feedback {
+    /// Ratings.
+    Ratings,
+    /// Which items they took, and maybe how often.
+    Implicit,
+}
+
+named!(Feedback { Ratings = "ratings", Implicit = "implicit" });
 
 /// One named algorithm.
 #[derive(Debug)]

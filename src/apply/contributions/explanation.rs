@@ -1,9 +1,11 @@
 //! The contributions of one document.
 
 use super::super::score::ScoringJob;
-use super::shapley::MOST_ENUMERATED;
 use crate::learn::space::Scorer;
 use crate::model::{Model, Ranker};
+
+/// Most players whose coalitions are all evaluated.
+pub(super) const MOST_ENUMERATED: usize = 12;
 
 /// The contribution of one feature.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -10,15 +10,13 @@ mod tests;
 use std::ops::Range;
 
 use super::Contribution;
+use super::explanation::MOST_ENUMERATED;
 use crate::base::{Control, Result, Ticks, parallel};
 use crate::data::{Documents, Matrix, shaped};
 use crate::learn::kernel::Replacements;
 use crate::learn::space::{Opponents, Scorer, Space, WeightsOf};
 use crate::math::Random;
 use crate::model::Model;
-
-/// Most players whose coalitions are all evaluated.
-pub(super) const MOST_ENUMERATED: usize = 12;
 
 /// Most batches of sampled orders. It does not depend on threads, so neither do sums.
 const MOST_BATCHES: usize = 128;

@@ -8,8 +8,8 @@
 //!
 //! The features of a model are numbers first, then those of its categories, in the order of the names of their columns.
 
-use super::super::columns::repeated_name;
-use super::super::id::Id;
+use super::super::names::repeated_name;
+use super::super::text_values::{LONGEST_VALUE, MOST_DISTINCT};
 use super::means::Means;
 use crate::base::{Error, Result, require, shorten};
 use serde::{Deserialize, Serialize};
@@ -18,31 +18,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most different values of a column that are counted. Beyond, it is no category.
-pub const MOST_DISTINCT: usize = 10_000;
-
-/// Longest text (bytes) that is a value of its own. Longer ones are other values.
-pub const LONGEST_VALUE: usize = 256;
-
 /// What the features of other values and of NULL show in place of a value.
 const OTHER: &str = "(other)";
 
 pub(super) const NULL: &str = "(NULL)";
 
 const MEAN: &str = "(mean)";
-
-/// The rows of columns of values.
-#[derive(Debug, Clone, Copy)]
-pub struct RowsOfCodes<'a> {
-    /// The number of the query of each row.
-    pub queries: &'a [usize],
-    /// The ids of the queries.
-    pub query_ids: &'a [Id],
-    /// The number of the document of each row; `None` without ids.
-    pub documents: Option<&'a [usize]>,
-    /// Relevance of each row; may be empty.
-    pub relevance: &'a [f64],
-}
 
 /// A column whose values are features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -17,8 +17,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::super::text_values::{LONGEST_VALUE, MOST_DISTINCT};
 use super::means::{self, LearnedMeans, Means, NO_VALUE};
-use super::{Category, LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
+use super::{Category, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};
 use crate::data::{CategoryRows, ColumnFacts, is_date, is_like_date, is_like_id, is_like_number};
 use crate::math::sort_items;

@@ -21,9 +21,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LONGEST_VALUE, MOST_DISTINCT, RowsOfCodes};
+use super::super::text_values::{LONGEST_VALUE, MOST_DISTINCT};
 use crate::base::Ticks;
-use crate::data::{Dataset, Id};
+use crate::data::Id;
 use crate::math::{sort_ascending, sort_items};
 
 /// Rows of relevance 0 that each mean has besides its own.
@@ -33,13 +33,26 @@ const FOLDS: usize = 5;
 /// Fewest queries of a training with means.
 pub(super) const FEWEST_QUERIES: usize = 2 * FOLDS;
 /// Fewest rows of a value whose mean the model keeps. One row in training has no others.
-const FEWEST_ROWS: u32 = 2;
+pub(super) const FEWEST_ROWS: u32 = 2;
 /// Seed of the hash of queries.
 const SEED: u64 = 37;
 /// The code of a text that is no value.
 pub(super) const NO_VALUE: u32 = u32::MAX - 1;
 /// How many standard errors the gains of means are above 0: T.
 const T: f64 = 2.0;
+
+/// The rows of columns of values.
+#[derive(Debug, Clone, Copy)]
+pub struct RowsOfCodes<'a> {
+    /// The number of the query of each row.
+    pub queries: &'a [usize],
+    /// The ids of the queries.
+    pub query_ids: &'a [Id],
+    /// The number of the document of each row; `None` without ids.
+    pub documents: Option<&'a [usize]>,
+    /// Relevance of each row; may be empty.
+    pub relevance: &'a [f64],
+}
 
 /// The means of values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,51 +140,19 @@ fn sum(mut values: Vec<f64>) -> f64 {
     values.iter().sum()
 }
 
-/// Learns the means of categories again from the rows that are not held out. Returns each feature with means and its values
-/// (`n_docs`); nothing if the training learned no means. `held_out`: whether a row is (`n_docs`).
-pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)> {
-    if !data.has_means() {
-        return Vec::new();
-    }
-    // 1. The rows that are not held out.
-    let query_of = |query: usize| data.rows(query).map(move |_| query);
-    let queries: Vec<usize> = (0..data.n_queries()).flat_map(query_of).collect();
-    let kept: Vec<usize> = (0..data.n_docs()).filter(|row| !held_out[*row]).collect();
-    let of_kept: Vec<usize> = kept.iter().map(|row| queries[*row]).collect();
-    let relevance: Vec<f64> = kept.iter().map(|row| data.relevance[*row]).collect();
-    let query_ids = &data.query_ids;
-    let rows = RowsOfCodes { queries: &of_kept, query_ids, documents: None, relevance: &relevance };
-    // 2. The mean of each row: held-out rows have that of all folds, if a model of the others would keep it.
-    let means = |codes: &[u32]| -> Vec<f64> {
-        let of_kept: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
-        // Codes are dense, and NULL has the largest one.
-        let most = codes.iter().filter(|code| **code != NO_VALUE).max();
-        let sums = MeanSums::new(&of_kept, most.map_or(0, |most| *most as usize + 1), rows);
-        let mean = |row: usize| match sums.value(codes[row]) {
-            Some(value) if !held_out[row] => sums.mean(value, Some(sums.folds[queries[row]])),
-            Some(value) if sums.rows(value) >= FEWEST_ROWS => sums.mean(value, None),
-            _ => 0.0,
-        };
-        (0..codes.len()).map(mean).collect()
-    };
-    let features = data.categories.mean_features(data.names.len()).zip(&data.mean_codes);
-    let learned = features.filter(|(_, codes)| !codes.is_empty());
-    learned.filter_map(|((_, feature), codes)| Some((feature?, means(codes)))).collect()
-}
-
 /// Sums of relevance by value and fold.
-struct MeanSums {
+pub(super) struct MeanSums {
     /// For each value and fold the number of rows, and the sum of relevance less that of the query.
     sums: Vec<[(u32, f64); FOLDS]>,
     /// The fold of each query.
-    folds: Vec<usize>,
+    pub(super) folds: Vec<usize>,
     /// The mean relevance of each query.
     relevance: Vec<f64>,
 }
 
 impl MeanSums {
     /// `values`: the number of codes of values.
-    fn new(codes: &[u32], values: usize, rows: RowsOfCodes<'_>) -> Self {
+    pub(super) fn new(codes: &[u32], values: usize, rows: RowsOfCodes<'_>) -> Self {
         let fold = |id: &Id| (id.xxh64(SEED) % FOLDS as u64) as usize;
         let folds: Vec<usize> = rows.query_ids.iter().map(fold).collect();
         let (means, mut ticks) = (means_of_queries(rows), Ticks::default());
@@ -191,12 +172,12 @@ impl MeanSums {
         Self { sums, folds, relevance: means }
     }
 
-    fn rows(&self, value: usize) -> u32 {
+    pub(super) fn rows(&self, value: usize) -> u32 {
         self.sums[value].iter().map(|(rows, _)| rows).sum()
     }
 
     /// The number of the value with this code, if it is one.
-    fn value(&self, code: u32) -> Option<usize> {
+    pub(super) fn value(&self, code: u32) -> Option<usize> {
         Some(code as usize).filter(|value| *value < self.sums.len())
     }
 
@@ -224,7 +205,7 @@ impl MeanSums {
     }
 
     /// The mean of a value over the folds but one.
-    fn mean(&self, value: usize, without: Option<usize>) -> f64 {
+    pub(super) fn mean(&self, value: usize, without: Option<usize>) -> f64 {
         let (mut rows, mut sum) = (SMOOTHING, 0.0);
         for (fold, (more, added)) in self.sums[value].iter().enumerate() {
             if Some(fold) != without {
@@ -238,7 +219,7 @@ impl MeanSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Categories, Category, Matrix};
+    use crate::data::{Categories, Category, Dataset, Matrix, means_without};
 
     const TEXTS: [&str; 4] = ["a", "b", "c", "d"];
 

@@ -1,15 +1,17 @@
 //! Columns of text whose values are features: their values, how rows become numbers, and means of relevance.
 
 mod category;
+mod held_out_means;
 mod learn;
 mod means;
 #[cfg(test)]
 mod tests;
 
 pub use category::{
-    Categories, Category, CategoryFeature, CategoryValue, InputColumn, MOST_DISTINCT, no_vector, not_a_value,
+    Categories, Category, CategoryFeature, CategoryValue, InputColumn, no_vector, not_a_value,
     spelling_variants,
 };
-pub(super) use category::{LONGEST_VALUE, RowsOfCodes};
+pub use held_out_means::means_without;
 pub(super) use learn::{CategoryColumn, Codes, Learned, learning_bytes};
-pub use means::{Means, means_without};
+pub use means::Means;
+pub(super) use means::RowsOfCodes;

@@ -1,8 +1,6 @@
 //! The formats, and how a text becomes a model.
 
-use super::source::{Feature, Function, Source};
-use crate::base::{Error, Result, shorten};
-use std::collections::HashMap;
+use crate::base::{Error, Result};
 
 /// A format of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,33 +44,5 @@ impl Format {
     /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| *name)
-    }
-}
-
-/// A model of another library.
-#[derive(Debug)]
-pub struct ImportedModel {
-    /// Where it comes from.
-    pub source: Source,
-    /// The features, in the order of the values of a document.
-    pub features: Vec<Feature>,
-    /// What gives the scores.
-    pub function: Function,
-}
-
-impl ImportedModel {
-    /// Checks what all formats have in common.
-    pub(super) fn checked(self) -> Result<Self> {
-        if self.features.is_empty() {
-            return Err(Error::Corrupt("the model has no features".to_owned()));
-        }
-        let mut names = HashMap::with_capacity(self.features.len());
-        for (number, feature) in self.features.iter().enumerate() {
-            if let Some(other) = names.insert(feature.name.as_str(), number) {
-                let name = shorten(&feature.name);
-                return Err(Error::Corrupt(format!("features {other} and {number} have the name '{name}'")));
-            }
-        }
-        Ok(self)
     }
 }

@@ -12,7 +12,7 @@ mod source;
 mod xgboost;
 
 pub(crate) use engines::SOLR_SLACK;
-pub use format::{Format, ImportedModel};
+pub use format::Format;
 pub use parse::parsed_bytes;
 pub use read::{Reader, text_of, unknown};
-pub use source::{Feature, Function, LinearModel, SMALLER, Source, Term};
+pub use source::{Feature, Function, ImportedModel, LinearModel, SMALLER, Source, Term};

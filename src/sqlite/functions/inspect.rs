@@ -20,7 +20,7 @@ use crate::sqlite::glue::{
     describe, query_values, ready, row, run_fit, text_argument, whole_of,
 };
 use crate::sqlite::source::roles::as_json;
-use crate::sqlite::store::{Store, model, named_version};
+use crate::sqlite::store::{NamedVersion, Store, model, named_version};
 use crate::train::options::Use;
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
@@ -226,4 +226,18 @@ fn activate(call: &ScalarCall<'_>) -> Result<Output> {
         Store::new(connection, options.text("schema"), &limits)?.activate(&name, version)
     })?;
     Ok(Output::Integer(version))
+}
+
+/// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
+pub(super) fn model_name(
+    call: &Call<'_>,
+    given: ValueRef<'_>,
+    model: &Model,
+    schema: Option<&str>,
+) -> Result<String> {
+    let found = named_version(call.connection, given, schema, &RunLimits::of(call.connection))?;
+    Ok(found.map_or_else(
+        || format!("a model of {}", model.card.algorithm),
+        |NamedVersion { name, version, .. }| format!("{name} (version {version})"),
+    ))
 }

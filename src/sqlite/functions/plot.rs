@@ -13,11 +13,10 @@ use crate::base::{Error, Result};
 use crate::math::compare;
 use crate::model::{Model, Ranker};
 use crate::plot::{Curve, Joined, Scale, Series, number};
-use crate::sqlite::functions::inspect::{online_log, open_model};
+use crate::sqlite::functions::inspect::{model_name, online_log, open_model};
 use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::usage::wrong_number;
-use crate::sqlite::glue::{Call, Output, RunLimits, ScalarCall, ScalarFunction, text_argument};
-use crate::sqlite::store::{NamedVersion, named_version};
+use crate::sqlite::glue::{Call, Output, ScalarCall, ScalarFunction, text_argument};
 
 /// The definition of `ltr_plot`.
 pub const PLOT: ScalarFunction =
@@ -64,20 +63,6 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
     let mut arguments = given;
     arguments.resize(names.len(), None);
     call.with_call(&arguments, |call| (kind.draw)(call).map(Output::Text))
-}
-
-/// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
-pub(super) fn model_name(
-    call: &Call<'_>,
-    given: ValueRef<'_>,
-    model: &Model,
-    schema: Option<&str>,
-) -> Result<String> {
-    let found = named_version(call.connection, given, schema, &RunLimits::of(call.connection))?;
-    Ok(found.map_or_else(
-        || format!("a model of {}", model.card.algorithm),
-        |NamedVersion { name, version, .. }| format!("{name} (version {version})"),
-    ))
 }
 
 // Plots of a training: validation curve and steps of the solver.

@@ -2,7 +2,6 @@
 
 use rusqlite::types::ValueRef;
 
-use super::plot::model_name;
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
 use crate::base::{Error, Result, shorten};
 use crate::cost::metric::Metric;
@@ -14,7 +13,7 @@ use crate::plot::{
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
 use crate::sqlite::functions::explain::IMPORTANCE;
-use crate::sqlite::functions::inspect::{function_of, open_model};
+use crate::sqlite::functions::inspect::{function_of, model_name, open_model};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::{Call, ModelHandle, Output};
 use crate::train::options::Use;

@@ -4,5 +4,5 @@ mod read;
 mod transaction;
 mod write;
 
-pub use self::write::{BaseVersion, NewVersion};
 pub use read::{NamedVersion, Store, cached_model, check_name, model, named_version};
+pub use write::{BaseVersion, NewVersion};

@@ -7,4 +7,4 @@ mod implicit_select;
 mod select_lambda;
 mod spec;
 
-pub use spec::{DEF, Feedback};
+pub use spec::DEF;

@@ -6,15 +6,15 @@
 //! and the biases alone rank, so factors are used only if they help. `implicit` learns from pairs without ratings.
 
 use super::super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, FoldUnit, InBuckets, Input, Trained, TrainingSet, TrainingSpec,
-    entries, refuse_query_weights,
+    AlgorithmDef, Columns, DocWeights, Feedback, FoldUnit, InBuckets, Input, Trained, TrainingSet,
+    TrainingSpec, entries, refuse_query_weights,
 };
 use super::super::grid::{check_loss_parameters, check_pairs, loss_parameters, nothing_to_learn};
 use super::biases::Biases;
 use super::factors::{Fit, Purpose};
 use super::implicit::ImplicitSpec;
 use super::select_lambda::Selected;
-use crate::base::{Control, Error, Params, Result, matrix_bytes, named};
+use crate::base::{Control, Error, Params, Result, matrix_bytes};
 use crate::cost::loss::list::Target;
 use crate::cost::loss::{self, Loss, LossDef, Shape};
 use crate::data::{Dataset, Id, ListConstraint, Missing, Ratings, RowOrder, Scaling};
@@ -56,17 +56,6 @@ const OPTIONS: &[&str] = &[
     "loss", "measure", "decoder", "decoder_power", "neutral_grade", "half_life", "margin", "label_ties",
     "feedback", "negatives", "count_weight", "target", "factors", "biases", "lambda", "max_rounds", "tolerance", "metric", "undefined", "validation",
 ];
-
-/// What users tell about items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feedback {
-    /// Ratings.
-    Ratings,
-    /// Which items they took, and maybe how often.
-    Implicit,
-}
-
-named!(Feedback { Ratings = "ratings", Implicit = "implicit" });
 
 /// Vectors of a number per rating beside those of fits.
 const JUDGED_VECTORS: usize = 10;

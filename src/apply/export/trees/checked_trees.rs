@@ -4,7 +4,6 @@
 //! Scores are those of the model up to the rounding of the leaves to 32 bits. What a program cannot do is refused.
 
 use super::super::term::Term;
-use super::write::LONGEST_OF_BYTE;
 use crate::base::{Error, Memory, Result, bytes_of, shorten};
 use crate::data::{Missing, Scaling};
 use crate::learn::space::WeightsOf;
@@ -13,6 +12,9 @@ use crate::model::imported::Feature;
 use crate::model::{self, GeneralTrees};
 use crate::trees::general::{Builder, GeneralForest, ObliviousTree, Question, Split, Test, oblivious_nodes};
 use std::borrow::Cow;
+
+/// Most bytes of a text for each byte of its model.
+pub(super) const LONGEST_OF_BYTE: usize = 100;
 
 /// What to do about a text that is too long.
 pub(super) const FEWER_TREES: &str =

@@ -4,7 +4,9 @@
 use serde_json::json;
 
 use super::super::text::Text;
-use super::{Trees, checked_trees::SingleSplit, write::write_nested};
+use super::Trees;
+use super::checked_trees::SingleSplit;
+use super::nested::write_nested;
 use crate::base::Result;
 use crate::model::imported::SOLR_SLACK;
 use crate::trees::general::{Node, Split, single_at_most};

@@ -3,6 +3,7 @@
 mod checked_trees;
 mod engines;
 mod lightgbm;
+mod nested;
 mod sql;
 mod write;
 mod xgboost;

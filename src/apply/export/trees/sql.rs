@@ -3,7 +3,7 @@
 use super::super::sql::{LONGEST_SUM, Sql};
 use super::super::sql_columns::{Columns, Feature};
 use super::super::text::Text;
-use super::write::write_nested;
+use super::nested::write_nested;
 use crate::base::{Error, Memory, Result, shorten};
 use crate::model::{GeneralTrees, Model, TreeInput};
 use crate::trees::general::{LIGHTGBM_ZERO, Node, Split};

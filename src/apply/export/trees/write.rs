@@ -2,11 +2,8 @@
 
 use super::super::Format;
 use super::super::text::Text;
-use super::checked_trees::{Children, FEWER_TREES, Trees};
+use super::checked_trees::{FEWER_TREES, Trees};
 use crate::base::{Error, Memory, Result};
-
-/// Most bytes of a text for each byte of its model.
-pub(super) const LONGEST_OF_BYTE: usize = 100;
 
 /// The text of trees in a format.
 ///
@@ -26,28 +23,4 @@ pub fn text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> R
         Format::Json | Format::Sql => return Err(Error::Internal("trees in another format".to_owned())),
     }
     text.finish()
-}
-
-/// Writes a node and what is below it. `write` writes the beginning of a node of this depth. Trees of any depth need no stack.
-pub(super) fn write_nested(
-    root: usize,
-    text: &mut Text,
-    mut write: impl FnMut(usize, usize, &mut Text) -> Result<Option<Children>>,
-) -> Result<()> {
-    enum Part {
-        Node(usize, usize),
-        Between(&'static str),
-    }
-    let mut waiting = vec![Part::Node(root, 0)];
-    while let Some(part) = waiting.pop() {
-        match part {
-            Part::Between(part) => text.push(format_args!("{part}"))?,
-            Part::Node(node, depth) => {
-                let Some((first, between, second, end)) = write(node, depth, text)? else { continue };
-                let [first, second] = [first, second].map(|node| Part::Node(node, depth + 1));
-                waiting.extend([Part::Between(end), second, Part::Between(between), first]);
-            }
-        }
-    }
-    Ok(())
 }
