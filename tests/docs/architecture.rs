@@ -249,7 +249,9 @@ fn parents_only_declare() {
         1
     );
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let is_test = |path: &Path| path.ends_with("tests") || path.to_string_lossy().ends_with("tests.rs");
+    let is_test = |path: &Path| {
+        path.iter().any(|part| part == "tests") || path.to_string_lossy().ends_with("tests.rs")
+    };
     for file in files_under(&root).into_iter().filter(|file| !is_test(file)) {
         let folder = if file.ends_with("mod.rs") { file.with_file_name("") } else { file.with_extension("") };
         let children =

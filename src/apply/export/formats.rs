@@ -29,7 +29,7 @@ named!(Format {
 const LINEAR_BYTES: usize = 1000;
 
 /// What scores the documents of a model.
-enum Parts<'a> {
+pub(super) enum Parts<'a> {
     /// A sum of functions.
     Terms(Vec<Term<'a>>),
     /// Trees of another library.

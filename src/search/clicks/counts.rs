@@ -3,25 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::cells::{Cell, Numbers, number_of};
 use super::{ClickModel, MOST_POSITIONS, Shown};
 use crate::base::{Error, Memory, Reservation, Result, bytes_of};
 use crate::data::{Id, bucket_of};
 use crate::math::sort_items;
-
-/// Rows and clicks of a pair in a context.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cell {
-    /// Number of the pair.
-    pub pair: u32,
-    /// The context.
-    pub context: u32,
-    /// Rows.
-    pub rows: f64,
-    /// Rows with a click.
-    pub clicks: f64,
-    /// Sum of the weights of the clicks of all impressions, relative to the largest weight of the log.
-    pub weight: f64,
-}
 
 /// Impressions are held out if the hash of their id is divisible by this number: one of eight.
 const HELD_OUT: u32 = 8;
@@ -31,15 +17,6 @@ const ENTRY_BYTES: u64 = 40;
 
 /// Vectors with a number for each pair that a fit has at once.
 const POINTS: usize = 10;
-
-/// Numbers of things in the order in which they came; a thing is two numbers.
-pub(super) type Numbers = HashMap<(u32, u32), u32>;
-
-/// The number of a pair, which is new if it had none.
-pub(super) fn number_of(numbers: &mut Numbers, first: u32, second: u32) -> u32 {
-    let next = numbers.len() as u32;
-    *numbers.entry((first, second)).or_insert(next)
-}
 
 /// Counts of one model.
 #[derive(Debug, Default)]

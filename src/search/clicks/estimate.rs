@@ -16,8 +16,7 @@
 
 use std::convert::Infallible;
 
-use super::Cell;
-use super::counts::{Numbers, number_of};
+use super::cells::{Cell, Numbers, number_of};
 use crate::base::Ticks;
 use crate::math::{Factor, sort_items};
 

@@ -1,6 +1,7 @@
 //! Judgments from clicks: attractiveness with its interval, grades, and the comparison of models on held-out impressions.
 
-use super::counts::{Counted, Finder, Numbers, TakesImpressions, is_held_out, number_of};
+use super::cells::{Numbers, number_of};
+use super::counts::{Counted, Finder, TakesImpressions, is_held_out};
 use super::estimate::{Estimate, PRIOR, fit};
 use super::{Cell, ClickModel, Fitted, Shown};
 use crate::base::{Result, named};

@@ -9,6 +9,7 @@
 //! A model of the table `models` decides what a context is. One model, `dbn`, needs more than counts: it begins with them, and
 //! reads the log again.
 
+mod cells;
 mod counts;
 mod dbn;
 mod estimate;
@@ -19,7 +20,8 @@ mod offline;
 #[cfg(test)]
 mod tests;
 
-pub use counts::{Cell, Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
+pub use cells::Cell;
+pub use counts::{Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
 pub use dbn::Network;
 pub use estimate::{Fitted, fit};
 pub use information::Influence;

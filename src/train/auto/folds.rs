@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use super::AutoSpec;
 use super::documents::{FoldSums, Parts};
+use super::prepared::judged_queries;
 use super::prepared::{FEWER, Prepared};
-use super::spec::{MOST_TRIED, TRIED, judged_queries};
+use super::spec::{MOST_TRIED, TRIED};
 use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Scaling};
 use crate::learn::space::Scorer;
 use crate::train::averaged::weight;
 use crate::train::select::{Curve, Split, argmax_smoothed, fold_numbers, smoothed};
-
-pub use super::prepared::is_judged;
 
 /// The queries that a fold holds out, and for each lambda their values; none for lambdas that were not tried.
 pub(super) type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);

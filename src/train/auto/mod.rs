@@ -1,5 +1,6 @@
 //! `auto`: cross-validates scalings, kernels and trees, and averages the best.
 
+mod candidates;
 mod documents;
 mod effort;
 mod folds;
@@ -7,8 +8,10 @@ mod prepared;
 mod refit;
 mod report;
 mod spec;
+mod training;
 #[cfg(feature = "trees")]
 mod trees;
 mod trial;
 
-pub use spec::{AutoSpec, DEF};
+pub use spec::AutoSpec;
+pub use training::DEF;

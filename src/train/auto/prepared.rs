@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::AutoSpec;
-use super::effort::Candidate;
+use super::candidates::Candidate;
 use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{least_squares, pair_count};
 use crate::data::{Dataset, Matrix, QueryFeatureRule, Scaling, ScalingKind, shaped};
@@ -185,6 +185,11 @@ pub fn block(
     let block =
         ListBlock::new(rows, labels, &[], &loss)?.weighted(labels, doc_weights(data, query), &loss)?;
     Ok((block, weight(data, query)))
+}
+
+/// True for queries with documents of different relevance that have weights (`n_queries`).
+pub(super) fn judged_queries(data: &Dataset) -> Vec<bool> {
+    (0..data.n_queries()).map(|query| is_judged(data, query)).collect()
 }
 
 /// Whether a query has documents of different relevance among those that have a weight.

@@ -9,8 +9,8 @@
 //! The other widths of a kernel are skipped if the first one is more than one standard error below the best candidate.
 
 use super::AutoSpec;
+use super::candidates::Candidate;
 use super::documents::Parts;
-use super::effort::Candidate;
 use super::folds::{FOLDS, FoldRun, Partitions, chosen, curve, of_queries};
 use super::prepared::Scaled;
 use crate::base::{Control, Result};

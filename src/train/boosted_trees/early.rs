@@ -2,7 +2,7 @@
 //!
 //! Held-out queries have the weight 0 in a training on all rows, so that they get scores but change no tree.
 
-use super::settings::QueryColumns;
+use super::query_columns::QueryColumns;
 use super::spec::DEFAULT_TREES;
 use super::{TreeCount, TreesSpec};
 use crate::base::{Control, Reservation, Result, bytes_of, parallel};

@@ -1,8 +1,13 @@
 //! Boosted oblivious trees, and their number by early stopping.
 
+mod boosted;
 pub mod early;
+mod query_columns;
 mod settings;
 mod spec;
+mod training;
 
-pub use settings::{QueryColumns, Use};
-pub use spec::{Boosted, DEF, LAMBDAMART, TreeCount, TreesSpec};
+pub use boosted::Boosted;
+pub use query_columns::{QueryColumns, Use};
+pub use spec::{TreeCount, TreesSpec};
+pub use training::{DEF, LAMBDAMART};

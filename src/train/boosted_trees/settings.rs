@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::{Boosted, TreeCount, TreesSpec};
-use crate::base::{Control, Error, Params, Result, matrix_bytes};
+use crate::base::Result;
 use crate::cost::loss;
-use crate::data::{Dataset, Matrix, QueryFeatureKind, QueryFeatureRule, QueryScale, ScalingKind, shaped};
+use crate::data::ScalingKind;
 use crate::train::algorithm::entries;
-use crate::trees::{Prepared, TreeOptions};
+use crate::trees::TreeOptions;
 
 /// What training found. `query_columns`: whether query features are columns of the trees; left out without query features.
 /// `training_loss`: half the mean squared error of the training documents, less the means of the query.
@@ -81,84 +81,3 @@ pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
 }
 
 // Use of query features as columns of the trees.
-
-/// Whether trees split query features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Use {
-    /// If validation finds that it helps.
-    Auto,
-    Always,
-    Never,
-}
-
-impl Use {
-    pub fn parse(params: &Params) -> Self {
-        match params.switch("query_columns") {
-            Some(true) => Self::Always,
-            Some(false) => Self::Never,
-            None => Self::Auto,
-        }
-    }
-
-    pub fn to_json(self) -> Value {
-        match self {
-            Self::Auto => Value::from("auto"),
-            Self::Always => Value::from(true),
-            Self::Never => Value::from(false),
-        }
-    }
-}
-
-/// The query features of a source.
-pub struct QueryColumns {
-    pub rule: QueryFeatureRule,
-}
-
-impl QueryColumns {
-    /// The query features of the source; none if it has none, or if trees may not split them.
-    ///
-    /// # Errors
-    /// No query features where trees must split them; values of different types.
-    pub fn fit(of: Use, data: &Dataset) -> Result<Option<Self>> {
-        if of == Use::Never || (of == Use::Auto && data.query_names.is_empty()) {
-            return Ok(None);
-        }
-        if data.query_names.is_empty() {
-            let problem = "option 'query_columns' is true, but the source has no column query_features and none named q_*";
-            return Err(Error::Data(problem.to_owned()));
-        }
-        let (rule, _) = QueryFeatureRule::fit(data, Some(QueryFeatureKind::Named), QueryScale::None, &[])?;
-        Ok(Some(Self { rule }))
-    }
-
-    /// The encoded features of the query of each document, in bins.
-    ///
-    /// # Errors
-    /// Too little memory; an interruption.
-    pub fn prepared(&self, data: &Dataset, options: TreeOptions, control: &Control) -> Result<Prepared> {
-        self.with_matrix(data, control, |matrix| Prepared::new(matrix, options.bins, options.seed, control))
-    }
-
-    /// Hands the encoded features of the query of each document, shape (documents, features), to a function.
-    ///
-    /// # Errors
-    /// Too little memory; errors of the function.
-    pub fn with_matrix<T>(
-        &self,
-        data: &Dataset,
-        control: &Control,
-        then: impl FnOnce(&Matrix) -> Result<T>,
-    ) -> Result<T> {
-        let (n, width) = (data.n_docs(), self.rule.width());
-        let bytes = matrix_bytes(n.saturating_add(data.n_queries()), width);
-        let _memory =
-            control.reserve(bytes, "query features of documents", "use \"query_columns\": false")?;
-        let features = self.rule.features(data)?;
-        let mut rows = Vec::with_capacity(n * width);
-        for (query, features) in features.rows().into_iter().enumerate() {
-            control.check()?;
-            data.rows(query).for_each(|_| rows.extend(features));
-        }
-        then(&Matrix::F64(shaped(n, width, rows)))
-    }
-}

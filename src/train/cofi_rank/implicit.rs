@@ -9,32 +9,28 @@
 
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::biases::Biases;
 use super::factors::{Fit, Purpose};
-use super::spec::{CofiRankSpec, Known, Session, UseBiases, factored_model};
+use super::spec::{CofiRankSpec, Session};
 use crate::base::{Control, Error, Params, Result, matrix_bytes, parallel};
 use crate::data::{Dataset, Id, Ratings};
 use crate::learn::solve::{Factors, WeightedSquares};
 use crate::model::{Implicit, RatingTransform};
-use crate::train::algorithm::{
-    Columns, FoldUnit, Input, Trained, TrainingSet, TrainingSpec, refuse_query_weights,
-};
-use crate::train::select::{Searched, TunedValue};
-
-use super::implicit_select::Held;
+use crate::train::algorithm::refuse_query_weights;
+use crate::train::select::TunedValue;
 
 /// alpha, chosen on validation pairs of MovieLens-100k (NDCG@10, 8 factors, one split: 1 .2151, 3 .2181, 5 .2177, 10 .2142).
 const COUNT_WEIGHT: f64 = 3.0;
 
 /// Vectors of a number per pair beside those of fits.
-const PAIR_VECTORS: usize = 8;
+pub(super) const PAIR_VECTORS: usize = 8;
 /// The same for each drawn item.
-const DRAWN_VECTORS: usize = 4;
+pub(super) const DRAWN_VECTORS: usize = 4;
 
 /// Options that weighted least squares over all items does not read.
-const OF_LOSSES: &[&str] = &[
+pub(super) const OF_LOSSES: &[&str] = &[
     "loss",
     "measure",
     "decoder",
@@ -52,7 +48,7 @@ const OF_LOSSES: &[&str] = &[
 pub(super) struct ImplicitSpec {
     /// Loss, factors, validation and seed.
     pub(super) ranking: CofiRankSpec,
-    implicit: Implicit,
+    pub(super) implicit: Implicit,
     pub(super) lambda: TunedValue,
 }
 
@@ -98,7 +94,7 @@ impl ImplicitSpec {
     }
 
     /// Number of items that are drawn for each pair.
-    fn drawn(&self) -> usize {
+    pub(super) fn drawn(&self) -> usize {
         match self.implicit {
             Implicit::AllItems { .. } => 0,
             Implicit::Sampled { negatives, .. } => negatives,
@@ -111,7 +107,7 @@ impl ImplicitSpec {
     }
 
     /// The pairs as ratings: the confidence minus 1, or 1.
-    fn pairs(&self, data: &Dataset) -> Result<(Ratings, Vec<Id>)> {
+    pub(super) fn pairs(&self, data: &Dataset) -> Result<(Ratings, Vec<Id>)> {
         refuse_query_weights(data, "user", "'cofi_rank'")?;
         let (mut pairs, items) = Ratings::counted(data)?;
         for user in 0..pairs.n_users() {
@@ -163,7 +159,7 @@ impl ImplicitSpec {
     }
 
     /// Candidates for lambda, largest first; one if it is given.
-    fn candidates(&self, largest: Option<f64>) -> Vec<f64> {
+    pub(super) fn candidates(&self, largest: Option<f64>) -> Vec<f64> {
         match &self.lambda {
             TunedValue::Fixed(lambda) => vec![*lambda],
             TunedValue::Among(lambdas) => lambdas.clone(),
@@ -175,87 +171,17 @@ impl ImplicitSpec {
     }
 
     /// The targets of least squares on pairs and drawn items.
-    fn labels(&self, pairs: &Ratings) -> RatingTransform {
+    pub(super) fn labels(&self, pairs: &Ratings) -> RatingTransform {
         if self.draws() {
             return self.ranking.labels(&self.with_negatives(pairs));
         }
         RatingTransform { gain: false, scale: 1.0 }
-    }
-
-    /// What the caller should know about lambda.
-    fn warnings(&self, found: &super::implicit_select::Found, largest: Option<f64>) -> Vec<String> {
-        let center = (self.draws() && self.ranking.biases == UseBiases::Yes).then_some("the biases");
-        let searched = Searched { center, ..Searched::new("lambda", found.lambda) };
-        let chosen = found.selection.as_ref().and_then(|selection| selection.warning(&searched));
-        let vanish = largest.filter(|largest| found.lambda >= *largest).map(|largest| {
-            format!(
-                "lambda is {:e}; from {largest:.3e} on the factors of this data go to 0, and the model ranks nothing; use a smaller one",
-                found.lambda
-            )
-        });
-        chosen.into_iter().chain(vanish).chain(found.left_out()).collect()
     }
 }
 
 /// Candidates for lambda as fractions of the one from which on all factors are 0, largest first.
 fn fractions() -> Vec<f64> {
     (1..=12).map(|step| libm::exp10(-0.25 * f64::from(step))).collect()
-}
-
-impl TrainingSpec for ImplicitSpec {
-    fn input(&self) -> Input<'_> {
-        Input { columns: Columns::Pairs, ..self.ranking.input() }
-    }
-
-    fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
-        let TrainingSet { data, validation, .. } = set;
-        let numbers = PAIR_VECTORS.saturating_add(self.drawn().saturating_mul(DRAWN_VECTORS));
-        let bytes = data.bytes().saturating_add(matrix_bytes(data.n_docs(), numbers));
-        let _memory =
-            control.reserve(bytes, "a copy of the pairs", "read fewer pairs, or use shorter ids")?;
-        let (pairs, items) = self.pairs(&data)?;
-        let session = Session { spec: &self.ranking, labels: self.labels(&pairs), control };
-        // 1. Lambda, on held-out pairs or on a source.
-        let known = Known { users: data.query_ids, items, ratings: pairs };
-        let held = |other| Held::of(&other, self.implicit, &known);
-        let source = validation.map(held).transpose()?;
-        let largest = if self.draws() { None } else { Some(largest_lambda(&known.ratings, control)?) };
-        let lambdas = self.candidates(largest);
-        let found = self.select(&session, &known, source, lambdas)?;
-        // 2. All pairs, along the path of lambdas up to the chosen one.
-        let fit = self.fit_pairs(&session, &known.ratings, &found.path, Purpose::Model)?;
-        // 3. The model and its report.
-        let warnings = self.warnings(&found, largest);
-        let trained = factored_model(&session, fit, found.lambda, known, Some(self.implicit))?;
-        Ok(Trained { selection: found.selection, warnings, ..trained })
-    }
-
-    fn fold_unit(&self) -> Result<FoldUnit> {
-        Err(Error::Unsupported(
-            "cross-validation compares ratings of held-out items, and pairs of \"feedback\": \"implicit\" have none; lambda is chosen on \
-             held-out pairs; compare other settings by trainings with a source as option 'validation'"
-                .to_owned(),
-        ))
-    }
-
-    fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
-        self.ranking.lambda_candidates().filter(|_| matches!(self.lambda, TunedValue::Among(_)))
-    }
-
-    fn settings(&self) -> Result<Map<String, Value>> {
-        let mut settings = self.ranking.settings()?;
-        if let Implicit::AllItems { count_weight } = self.implicit {
-            settings.retain(|key, _| !OF_LOSSES.contains(&key.as_str()));
-            settings.insert("count_weight".to_owned(), json!(count_weight));
-        }
-        let negatives = match self.implicit {
-            Implicit::AllItems { .. } => json!("all"),
-            Implicit::Sampled { negatives, .. } => json!(negatives),
-        };
-        settings.insert("feedback".to_owned(), json!("implicit"));
-        settings.insert("negatives".to_owned(), negatives);
-        Ok(settings)
-    }
 }
 
 /// The share of the users that have each item.

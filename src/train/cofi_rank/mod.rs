@@ -4,7 +4,10 @@ mod biases;
 mod factors;
 mod implicit;
 mod implicit_select;
+mod implicit_training;
+mod model;
 mod select_lambda;
 mod spec;
+mod training;
 
-pub use spec::DEF;
+pub use training::DEF;

@@ -1,8 +1,9 @@
 //! Choosing among settings by cross-validation.
 
+mod choice;
 mod folds;
 mod search;
 mod settings;
 
+pub use choice::Choice;
 pub use search::{Score, Search, SearchRows};
-pub use settings::Choice;

@@ -1,0 +1,18 @@
+//! Fitted ensembles, before they become a model.
+
+use super::early::Found;
+use super::spec::Joined;
+use crate::trees::Fitted;
+
+/// Added trees.
+pub struct Boosted {
+    pub(super) fitted: Fitted,
+    /// Half the mean squared error of the training documents, less the means of the query.
+    pub(super) objective: f64,
+    pub(super) learning_rate: f64,
+    /// What validation found, if it chose the number of trees.
+    pub(super) found: Option<Found>,
+    pub(super) joined: Option<Joined>,
+    /// Number of features of documents.
+    pub(super) width: usize,
+}
