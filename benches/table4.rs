@@ -69,7 +69,7 @@ fn run(documents: &[(Vec<f64>, Vec<f64>)], n_docs: usize, fits: &[Fit]) -> (f64,
                 (&blocks[query], pair_weight(pi, n, n_docs))
             });
             let problem = PairProblem::new(DIM, weighted.collect(), LAMBDA).expect("a valid problem");
-            let report = solve(&problem, &options, &Control::default()).unwrap().report;
+            let report = solve(&problem, &options, &Control::default()).expect("a solution").report;
             (least_flops(&problem), report.stop == Stop::Converged)
         })
         .collect();

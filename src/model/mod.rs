@@ -31,6 +31,7 @@ pub mod imported;
 mod interactions;
 mod linear;
 mod linear_prior;
+#[allow(clippy::module_inception, reason = "the file of the type Model")]
 mod model;
 mod online;
 mod query_dependent;

@@ -8,6 +8,7 @@
 mod def;
 pub mod list;
 mod logistic_tiles;
+#[allow(clippy::module_inception, reason = "the file of the type Loss")]
 mod loss;
 pub mod pair;
 mod table;

@@ -71,7 +71,7 @@ impl Ranking {
                 best(&workspace.values, c.len(), chosen);
             }
             Method::Levels(levels) => {
-                levels.choose(a, c, scores, (chosen, &mut workspace.paths, &mut workspace.heads))
+                levels.choose(a, c, scores, (chosen, &mut workspace.paths, &mut workspace.heads));
             }
             &Method::ScoreTail(head) => {
                 workspace.line.choose(Tailed { a, c, head, tail: c }, [scores, b, scores], chosen);

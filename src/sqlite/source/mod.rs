@@ -12,6 +12,7 @@ mod names;
 pub mod read_spec;
 pub mod reader;
 pub mod roles;
+#[allow(clippy::module_inception, reason = "the file of the type Source")]
 mod source;
 
 #[cfg(feature = "buckets")]

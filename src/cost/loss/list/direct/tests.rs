@@ -54,8 +54,8 @@ fn columns(rows: &[(u8, f64, f64)]) -> [Vec<f64>; 3] {
     [labels, rows.iter().map(|row| row.1).collect(), rows.iter().map(|row| row.2).collect()]
 }
 
-fn query(measure: Measure, decoder: Decoder, labels: &[f64]) -> DirectQuery {
-    DirectQuery::new(&measure, &decoder, labels)
+fn query(measure: &Measure, decoder: &Decoder, labels: &[f64]) -> DirectQuery {
+    DirectQuery::new(measure, decoder, labels)
 }
 
 /// Max M - M of the order by score; equal scores by the sign of the first argument times b, or as they came.
@@ -76,7 +76,7 @@ proptest! {
     ) {
         let [labels, tied, untied] = columns(&rows);
         let scores = if any { untied } else { tied };
-        let query = query(measure, decoder, &labels);
+        let query = query(&measure, &decoder, &labels);
         let mut g = vec![0.0; rows.len()];
         let convex = query.bound(&scores, &query.ideal_order(), &mut g);
         let mut reference = Vec::new();
@@ -100,7 +100,7 @@ proptest! {
     ) {
         let [labels, tied, untied] = columns(&rows);
         let scores = if any { untied } else { tied };
-        let query = query(measure.clone(), decoder.clone(), &labels);
+        let query = query(&measure, &decoder, &labels);
         let mut g = vec![0.0; rows.len()];
         let mut smallest = f64::INFINITY;
         for order in all_orders(rows.len()) {
@@ -238,7 +238,7 @@ fn queries_without_an_order_cost_nothing() {
 
 #[test]
 fn fewer_documents_than_positions_keep_the_normalizer() {
-    let query = query(Measure::Precision(5), Decoder::Linear(5), &[1.0, 0.0]);
+    let query = query(&Measure::Precision(5), &Decoder::Linear(5), &[1.0, 0.0]);
     assert!((query.best - 0.2).abs() < 1e-15);
     assert_eq!(query.c, [5.0, 4.0]);
 }
