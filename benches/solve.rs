@@ -77,11 +77,11 @@ fn problem(blocks: &[(PairBlock, f64)], lambda: f64) -> PairProblem<'_> {
 
 fn bench(bencher: Bencher, problem: &PairProblem<'_>, tolerance: f64) {
     let options = SolveOptions { tolerance, ..SolveOptions::default() };
-    let report = solve(problem, &options, &Control::default()).unwrap().report;
+    let report = solve(problem, &options, &Control::default()).expect("a solution").report;
     assert_eq!(report.stop, Stop::Converged);
     bencher
         .counter(ItemsCount::new(least_flops(problem)))
-        .bench(|| solve(black_box(problem), &options, &Control::default()).unwrap());
+        .bench(|| solve(black_box(problem), &options, &Control::default()).expect("a solution"));
 }
 
 fn single(bencher: Bencher, n_docs: usize, lambda: f64, tolerance: f64) {

@@ -20,6 +20,7 @@ const FOLDER: &str = "LTR_GROWTH_FOLDER";
 
 /// What is counted. Valgrind finds it by this name.
 #[unsafe(no_mangle)]
+#[allow(clippy::no_mangle_with_rust_abi, reason = "called in this file alone")]
 #[inline(never)]
 fn ltr_counted(call: &mut dyn FnMut()) {
     call();

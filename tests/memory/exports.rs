@@ -25,9 +25,13 @@ fn lightgbm(name: &str, trees: usize, splits: usize, words: usize) -> String {
     );
     if words > 0 {
         let all = list(&mut std::iter::repeat_n(i64::from(u32::MAX), words));
-        tree += &format!("cat_boundaries=0 {words}\ncat_threshold={all}\n");
+        tree += "cat_boundaries=0 ";
+        tree += &words.to_string();
+        tree += "\ncat_threshold=";
+        tree += &all;
+        tree += "\n";
     }
-    let trees: String = (0..trees).map(|number| format!("Tree={number}\n{tree}\n")).collect();
+    let trees = (0..trees).map(|number| format!("Tree={number}\n{tree}\n")).collect::<Vec<String>>().concat();
     format!(
         "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\nobjective=regression\n\
          feature_names={name}\nfeature_infos=none\n\n{trees}end of trees\n"

@@ -54,7 +54,7 @@ fn the_deepest_trees_are_read_ranked_explained_and_written() {
         let score: f64 = value(connection, "SELECT ltr_score('deep', ?1)", [&zeros]);
         let sum: f64 = value(connection, "SELECT sum(contribution) FROM ltr_explain('deep', ?1)", [&zeros]);
         assert!((score - sum).abs() < 1e-6, "{score}, {sum}");
-        let columns: String = (0..10).map(|feature| format!(", 0 AS f{feature}")).collect();
+        let columns = (0..10).map(|feature| format!(", 0 AS f{feature}")).collect::<Vec<String>>().concat();
         let source = format!(
             "SELECT 1 AS query_id, value AS doc_id, 1 AS relevance{columns} FROM json_each('[1, 2]')"
         );
