@@ -125,7 +125,9 @@ fn seeds() -> Vec<Vec<u8>> {
         let all: serde_json::Map<String, Value> = given.collect();
         add("{}");
         if name == "ltr_fts_query" {
-            ["docs", "words", "none"].map(|table| add(&json!({ "table": table }).to_string()));
+            for table in ["docs", "words", "none"] {
+                add(&json!({ "table": table }).to_string());
+            }
         }
         add(&Value::Object(all.clone()).to_string());
         for (key, value) in &all {

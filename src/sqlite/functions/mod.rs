@@ -16,6 +16,7 @@ mod explain;
 mod export;
 #[cfg(feature = "search")]
 pub mod fts;
+#[cfg(feature = "search")]
 mod fts_api;
 mod inspect;
 #[cfg(feature = "search")]
@@ -24,6 +25,7 @@ mod letor;
 mod monitor;
 #[cfg(feature = "plots")]
 mod plot;
+#[cfg(feature = "plots")]
 pub mod plot_ranked;
 mod rank;
 mod ranking_call;
