@@ -353,14 +353,17 @@ fn without_models(size: usize) -> Vec<Case> {
         case("vec", vector(500_000 * size), "SELECT length(ltr_vec(vector, vector)) FROM src"),
     ];
     for metric in ["ndcg", "ap", "err", "kendall_tau", "pair_loss"] {
-        let options = if matches!(metric, "kendall_tau" | "pair_loss") { "" } else { ", '{options}'" };
-        let call = format!("SELECT ltr_{metric}(relevance, score{options}) FROM src");
+        let function = match metric {
+            "ndcg" | "ap" => format!("ltr_{metric}("),
+            named => format!("ltr_metric('{named}', "),
+        };
+        let call = format!("SELECT {function}relevance, score, '{{options}}') FROM src");
         cases.push(case(metric, graded.clone(), &call));
     }
     for (name, subtopics) in
         [("alpha_ndcg", "'[1, 2]'"), ("subtopic_recall", "json_array('topic ' || score, relevance)")]
     {
-        let call = format!("SELECT ltr_{name}({subtopics}, score, '{{options}}') FROM src");
+        let call = format!("SELECT ltr_metric('{name}', {subtopics}, score, '{{options}}') FROM src");
         cases.push(case(name, graded.clone(), &call));
     }
     cases

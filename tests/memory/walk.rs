@@ -248,7 +248,7 @@ fn each_function_stays_within_the_limit_of_the_process() {
             format!("{:22} {:3} MB: {:6.1} MB, {outcome}", call.function, call.limit / 1_000_000, peak / MB);
         println!("{line}");
         let expected = match call.refusal {
-            _ if outcome.contains(" needs ") && outcome.contains("; ") && outcome.contains("max_memory") => {
+            _ if outcome.contains(" needs ") && outcome.contains("; ") && outcome.contains("MAX_MEMORY") => {
                 true
             }
             None => outcome == "done",

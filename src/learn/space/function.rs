@@ -19,7 +19,7 @@ pub enum Form {
 
 named!(Form { Scoring = "scoring", Ranking = "ranking" });
 
-/// A ranking function: weights in a [`Space`], which turns them into scores.
+/// A ranking function: weights in a [`Space`](super::Space), which turns them into scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Function {
     /// The weights, one for each dimension of the space.

@@ -34,7 +34,7 @@ pub struct ClickModel {
     pub source: &'static str,
     /// Whether a click may satisfy, so that satisfaction is estimated from last clicks.
     pub has_satisfaction: bool,
-    /// Whether counts are not enough, so that fits read the log again ([`Network`]).
+    /// Whether counts are not enough, so that fits read the log again ([`Network`](super::Network)).
     pub takes_passes: bool,
     /// The contexts of rows.
     pub contexts: fn(&[Shown]) -> Contexts,

@@ -339,7 +339,7 @@ fn no_model() -> Error {
 
 /// Reserves memory to decode a model of `bytes` bytes: the bytes, the parts in them, and their values.
 fn reserve_decoded(memory: &mut Reservation, bytes: usize) -> Result<()> {
-    memory.resize(3 * bytes as u64, "decoding the model", "use a smaller model, or raise the limit")
+    memory.resize(3 * bytes as u64, "decoding the model", "use a smaller model")
 }
 
 /// Refuses a model of an unknown algorithm.
