@@ -151,7 +151,7 @@ fn other_objects_named_ltr_models_are_refused() {
         (format!("CREATE VIRTUAL TABLE ltr_models USING fts5({all})"), "a virtual table".to_owned()),
         (
             format!("CREATE TABLE ltr_models({all}, PRIMARY KEY (name, version)) WITHOUT ROWID"),
-            "a table WITHOUT ROWID".to_owned(),
+            "a table WITHOUT ROWID, or with columns named rowid, oid and _rowid_".to_owned(),
         ),
         ("CREATE INDEX ltr_models ON j(a)".to_owned(), "an index".to_owned()),
     ];
