@@ -1,5 +1,7 @@
 //! XGBoost's JSON (`save_model`).
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -284,7 +286,10 @@ fn nodes(
     if tree.default_left.iter().any(|flag| matches!(flag, Flag::Number(2..))) {
         return Err("'default_left' has other numbers than 0 and 1".to_owned());
     }
-    let sizes = tree.categories_sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
+    // Splits may share a set. Each set is read once, so sets that overlap otherwise would take the square of the text.
+    let ranges = tree.categories_segments.iter().copied().zip(tree.categories_sizes.iter().copied());
+    let mut read: HashMap<(usize, usize), Option<usize>> = ranges.map(|range| (range, None)).collect();
+    let sizes = read.keys().fold(0, |sum: usize, (_, size)| sum.saturating_add(*size));
     if sizes > tree.categories.len() {
         return Err("the sets of categories overlap".to_owned());
     }
@@ -305,8 +310,8 @@ fn nodes(
         let split = RawSplit { left, right, gain, cover, ..split };
         if tree.split_type.get(node).is_some_and(|kind| *kind == 1) {
             // The categories of the set go right.
-            let set =
-                set(tree, node, sets).ok_or_else(|| format!("node {node}: its categories are missing"))?;
+            let set = set(tree, node, &mut read, sets)
+                .ok_or_else(|| format!("node {node}: its categories are missing"))?;
             if let Some(feature) = features.get_mut(feature) {
                 feature.is_category = true;
             }
@@ -326,12 +331,20 @@ fn nodes(
     (0..count).map(&mut node).collect()
 }
 
-/// The number of the set of a split.
-fn set(tree: &Tree, node: usize, sets: &mut Sets) -> Option<usize> {
+/// The number of the set of a split. `read`: the numbers of sets by their ranges.
+fn set(
+    tree: &Tree,
+    node: usize,
+    read: &mut HashMap<(usize, usize), Option<usize>>,
+    sets: &mut Sets,
+) -> Option<usize> {
     let place = tree.categories_nodes.binary_search(&node).ok()?;
-    let start = *tree.categories_segments.get(place)?;
-    let end = start.checked_add(*tree.categories_sizes.get(place)?)?;
-    Some(sets.add(tree.categories.get(start..end)?.to_vec()))
+    let (start, size) = (*tree.categories_segments.get(place)?, *tree.categories_sizes.get(place)?);
+    let number = read.get_mut(&(start, size))?;
+    if number.is_none() {
+        *number = Some(sets.add(tree.categories.get(start..start.checked_add(size)?)?.to_vec()));
+    }
+    *number
 }
 
 // XGBoost's `get_dump` in JSON, which is also the definition of `model/xgboost+json` in search engines: nested nodes.
