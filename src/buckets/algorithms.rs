@@ -1,4 +1,4 @@
-//! The trainings in buckets of the algorithms.
+//! The training of each algorithm in buckets.
 
 use super::grid;
 use super::training::BucketTraining;

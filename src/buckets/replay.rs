@@ -72,7 +72,7 @@ impl Question {
 enum Record {
     /// The answers to its questions so far.
     Open(Vec<BucketSums>),
-    /// Its result.
+    /// The result.
     Done(#[serde(serialize_with = "byte_string", deserialize_with = "owned")] Vec<u8>),
 }
 

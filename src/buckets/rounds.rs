@@ -239,7 +239,7 @@ fn options_text(options: &Params) -> String {
     Value::Object(options.given().clone()).to_string()
 }
 
-/// Refuses packs of the first round that are not those of its buckets.
+/// Refuses packs of the first round that belong to other buckets.
 fn check_packs(packs: &[(u32, u64)], present: &[u32]) -> Result<()> {
     let problem = "not the packs of a first round: they need one of each bucket with rows, in order";
     let are_same = packs.iter().map(|(bucket, _)| bucket).eq(present);

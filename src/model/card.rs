@@ -13,7 +13,7 @@ pub const IMPORTED: &str = "imported";
 pub struct Card {
     /// Name of the algorithm.
     pub algorithm: String,
-    /// Names of the document features, in the order of a vector: numbers, then those of the categories.
+    /// Names of the document features, in the order of a vector: numbers, then the features of categories.
     pub features: Vec<String>,
     /// The categories. In the bytes they stand after the other parts of the header.
     #[serde(skip)]

@@ -16,7 +16,7 @@ pub struct LinearPrior {
 }
 
 impl Model {
-    /// Its linear function.
+    /// The linear function.
     ///
     /// # Errors
     /// A model with a kernel, with several functions, or with factors; a perceptron.

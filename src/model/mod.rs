@@ -18,7 +18,7 @@
 //! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are possible in a training; a prior with interactions has its query features and weights |
 //! | `Online` | sums, number of updates and number of rounds agree with the record; means follow from the sums of features; a weight per feature or support document |
 //! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are the shares of users |
-//! | packs, answers, states (`src/buckets/`, `src/buckets/rounds/`) | queries and keys ascend; a pack for each bucket with rows, and for no other; a question for each open task; counts of the first round fit each other and the bins |
+//! | packs, answers, states (`src/buckets/`) | queries and keys ascend; a pack for each bucket with rows, and for no other; a question for each open task; counts of the first round fit each other and the bins |
 //!
 //! `tests/hostile/` changes each of these numbers.
 

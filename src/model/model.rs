@@ -2,8 +2,7 @@
 
 use super::card::Card;
 use super::codec::{Encoded, decode_header, encode_header};
-use super::envelope::BlobSpan;
-use super::envelope::header_end;
+use super::envelope::{BlobSpan, header_end};
 use super::online::Online;
 use super::query_dependent::QueryDependent;
 use super::ranker::{Capabilities, Ranker};

@@ -77,7 +77,7 @@ pub trait TrainingSpec: Any + Send + Sync {
     /// Data that it cannot learn from, a limit, an interruption.
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained>;
 
-    /// Its parameters as JSON. The model keeps them.
+    /// The parameters as JSON. The model keeps them.
     ///
     /// # Errors
     /// Never fails.
@@ -271,7 +271,7 @@ pub struct LogStep {
 /// The name of the algorithm of trees, which the feature `trees` adds.
 pub const BOOSTED_TREES: &str = "boosted_trees";
 
-/// Its preset with the loss `lambda_rank`.
+/// The preset with the loss `lambda_rank`.
 pub const LAMBDAMART: &str = "lambdamart";
 
 /// The name of the algorithm, for readers of models.

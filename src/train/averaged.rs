@@ -12,9 +12,9 @@ pub const BOTH_SCALES: &str = "none+quantile_minmax";
 
 /// A fitted function.
 pub struct Fitted {
-    /// Its scaling and space.
+    /// The scaling and space.
     pub member: Member,
-    /// Its weights there, divided by the standard deviation of its scores within the training queries.
+    /// The weights there, divided by the standard deviation of its scores within the training queries.
     pub weights: Vec<f64>,
     /// (1/(2 N)) sum of squared errors + lambda / 2 |f|^2 before the division.
     pub objective: f64,

@@ -46,7 +46,7 @@ pub fn is_row_number_or_split(name: &str) -> bool {
 /// A column, as the reader of the rows used it.
 #[derive(Debug)]
 pub struct ReadColumn<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// What it was used for.
     pub usage: Usage,

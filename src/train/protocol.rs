@@ -67,7 +67,7 @@ impl Training {
         Ok(Self { algorithm, options, plan })
     }
 
-    /// Its spec; `None` if cross-validation chooses one of several.
+    /// The spec; `None` if cross-validation chooses one of several.
     #[cfg(feature = "buckets")]
     pub fn spec(&self) -> Option<&dyn TrainingSpec> {
         match &self.plan {
@@ -277,7 +277,7 @@ pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(
 
 /// A model as it is stored.
 pub struct Encoded {
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
     /// Counts them until they are stored.
     _memory: Reservation,

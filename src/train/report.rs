@@ -157,7 +157,7 @@ pub struct FeatureColumns {
 pub struct Finished {
     /// The model.
     pub model: Model,
-    /// Its results.
+    /// The results.
     pub summary: Summary,
     /// More entries of the report that the model does not keep.
     pub volatile: Map<String, Value>,

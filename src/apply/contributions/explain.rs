@@ -1,4 +1,4 @@
-//! The contribution of each feature to the difference between the score of a document and that of a base.
+//! The contribution of each feature to the difference between the scores of a document and of a base.
 //!
 //! The contributions and the score of the base add up to the score. They are the Shapley values of the features: the
 //! value of a set of features is the score of a document that has these features of the document and all others of the
@@ -12,8 +12,7 @@
 
 use super::super::point::check_features;
 use super::explanation::{Contribution, Explanation};
-use super::shapley::Parts;
-use super::shapley::Sampling;
+use super::shapley::{Parts, Sampling};
 use crate::base::{Control, Error, Result, Ticks, matrix_bytes, parallel};
 use crate::data::{Dataset, Id, InputColumn, Matrix};
 use crate::learn::space::{Function, Scorer, Summand};

@@ -60,7 +60,7 @@ pub fn export(model: &Model, name: &str, format: Format, memory: &Memory) -> Res
     })
 }
 
-/// The text.
+/// The text of these parts in a format.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the reason if the model has none in this format.

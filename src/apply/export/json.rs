@@ -214,7 +214,7 @@ impl TermText {
         }
     }
 
-    /// Its scaling, its space and its weights.
+    /// The scaling, the space and the weights.
     fn into_parts(self, n_features: usize) -> Result<(Scaling, Space, Vec<f64>)> {
         let scaling = Scaling::try_from(self.scaling)?;
         let form = named(&self.form, "form", Form::parse, Form::NAMES)?;

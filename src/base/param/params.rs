@@ -3,11 +3,8 @@
 //! [`Params::parse`] refuses an unknown key with the nearest known one, a value against its rule with what is allowed,
 //! and a key that appears twice. The getters then return typed values.
 
-use super::json::Entries;
-use super::json::{json_problem, long_integer};
-use super::rule::MAX_VALUES;
-use super::rule::Named;
-use super::rule::Rule;
+use super::json::{Entries, json_problem, long_integer};
+use super::rule::{MAX_VALUES, Named, Rule};
 use crate::base::{Error, Result, shorten};
 use serde_json::{Map, Value};
 

@@ -21,7 +21,7 @@ use crate::train::grid::checks;
 use crate::train::grid::session::relative_weight;
 use crate::train::grid::spec::GridSpec;
 
-/// Kinds of questions, besides those of [`facts`].
+/// Kinds of questions, besides the kinds in [`facts`].
 pub const GRAM: u64 = 2;
 pub const VALUES: u64 = 3;
 pub const NEWTON: u64 = 4;

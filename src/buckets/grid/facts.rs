@@ -26,7 +26,7 @@ const TASK: usize = 0;
 pub const FACTS: u64 = 0;
 pub const VARIANCES: u64 = 1;
 
-/// Where the numbers are: counts of each fold by [`Count`], then those of all rows, then those of features.
+/// Where the numbers are: counts of each fold by [`Count`], then counts of all rows, then of features.
 const DOCUMENTS: usize = 3 * FOLDS as usize;
 /// Sum of N (N - 1) over queries of N documents.
 const ORDERED_PAIRS: usize = DOCUMENTS + 1;

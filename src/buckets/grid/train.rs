@@ -24,7 +24,7 @@ use crate::train::grid::spec::GridSpec;
 use crate::train::grid::train::{penalty_report, penalty_warning};
 use crate::train::select::{Curve, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data};
 
-/// Numbers of tasks, after that of the facts. Fits of folds come after the last.
+/// Numbers of tasks, after the task of the facts. Fits of folds come after the last.
 const GRAM_TASKS: usize = 1;
 const VALUE_TASKS: usize = GRAM_TASKS + FOLDS as usize;
 const ORIGIN_TASKS: usize = VALUE_TASKS + FOLDS as usize;

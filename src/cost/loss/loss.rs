@@ -51,7 +51,7 @@ impl ListLoss {
         Self { def, parameters, implementation }
     }
 
-    /// Its declaration.
+    /// The declaration.
     pub fn def(&self) -> &'static LossDef {
         self.def
     }
@@ -104,7 +104,7 @@ impl LossDef {
 }
 
 impl Loss {
-    /// Its declaration.
+    /// The declaration.
     pub fn def(&self) -> &'static LossDef {
         match self {
             Self::Pair(loss, _) => &loss.def().def,
@@ -120,7 +120,7 @@ impl Loss {
         }
     }
 
-    /// Whether it is a listwise loss with a gradient everywhere; its Hessians are used, those of pairwise losses are not.
+    /// Whether it is a listwise loss with a gradient everywhere; its Hessians are used, unlike Hessians of pairwise losses.
     pub fn is_smooth_list(&self) -> bool {
         matches!(self, Self::List(_)) && matches!(self.shape(), Shape::Quadratic | Shape::Smooth)
     }
@@ -251,7 +251,7 @@ mod tests {
         let loss = stored("slam", r#"{"margin":0.1,"measure":"ndcg@3"}"#).unwrap();
         assert_eq!(serde_json::from_str::<Loss>(&serde_json::to_string(&loss).unwrap()).unwrap(), loss);
         assert_ne!(stored("slam", "{}").unwrap(), loss);
-        // Defaults are those of trainings: a stored loss keeps what it had.
+        // Defaults apply to trainings only: a stored loss keeps what it had.
         assert_ne!(stored("list_mle", "{}").unwrap(), list::LIST_MLE.make(&Params::default()).unwrap());
         for (name, parameters) in [
             ("unknown", "{}"),

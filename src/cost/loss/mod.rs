@@ -1,9 +1,9 @@
 //! Losses: the cost of a ranking of one query, as a function of its scores.
 //!
-//! A loss depends on the labels and scores of one query, and with a [`ListConstraint`](crate::data::ListConstraint) on its row groups. It does not
-//! depend on features, weights or threads. `pair` has the pairwise losses, which solvers know by name. `list` has the
-//! listwise losses, of which solvers use values and subgradients only. A new listwise loss is one file and one line of
-//! [`list::LOSSES`].
+//! A loss depends on the labels and scores of one query, and with a [`ListConstraint`](crate::data::ListConstraint) on its
+//! row groups. It does not depend on features, weights or threads. `pair` has the pairwise losses, which solvers know by
+//! name. `list` has the listwise losses, of which solvers use values and subgradients only. A new listwise loss is one file
+//! and one line of [`list::LOSSES`].
 
 mod def;
 pub mod list;

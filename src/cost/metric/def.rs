@@ -2,8 +2,6 @@
 
 use super::ranked::MetricOptions;
 
-// Declaration of a metric.
-
 /// Which of two values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {

@@ -3,10 +3,10 @@
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.18: Which columns are categories: `learn.rs`.
 //! * 2.19: A category has a feature for each of its values, one for all other values, and one for NULL. One of them is 1.
-//! * 2.23: With many values the mean relevance of a value is one more feature: `means.rs`.
 //! * 2.20: A value is its text: the number 1 and the text '1' are one value. Case, blanks and Unicode forms differ.
+//! * 2.23: With many values the mean relevance of a value is one more feature: `means.rs`.
 //!
-//! The features of a model are numbers first, then those of its categories, in the order of the names of their columns.
+//! The features of a model are numbers first, then the features of its categories, in the order of the names of their columns.
 
 use super::super::names::repeated_name;
 use super::super::text_values::{LONGEST_VALUE, MOST_DISTINCT};
@@ -79,7 +79,7 @@ impl Category {
         self.values.len() + 2 + usize::from(self.means.is_some())
     }
 
-    /// Sets the features of a document, which are 0, to those of a value.
+    /// Sets the features of a document, which are 0, to the features of a value.
     pub fn encode(&self, value: Option<&str>, features: &mut [f64]) {
         features[self.feature_of(value)] = 1.0;
         if let Some((last, means)) = features.last_mut().zip(self.means()) {
@@ -198,7 +198,7 @@ impl Categories {
         self.iter().flat_map(|category| (0..category.width()).map(|number| category.feature_name(number)))
     }
 
-    /// The columns that `features` features are read from: those of numbers, then the categories.
+    /// The columns that `features` features are read from: columns of numbers, then the categories.
     pub fn inputs(&self, features: usize) -> Vec<InputColumn<'_>> {
         let mut next = self.numbers(features);
         let numbers = (0..next).map(InputColumn::Number);
@@ -258,7 +258,7 @@ impl Categories {
                 && category.values.is_sorted_by(|a, b| a < b)
                 && category.means().is_none_or(Means::is_valid)
         };
-        // One name at a time: those of forged categories can take much more memory than the bytes of the model.
+        // One name at a time: the names of forged categories can take much more memory than the bytes of the model.
         let have_names = self.width() <= features.len()
             && self.feature_names().eq(features[self.numbers(features.len())..].iter().cloned());
         require(

@@ -17,7 +17,7 @@ pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)
     let relevance: Vec<f64> = kept.iter().map(|row| data.relevance[*row]).collect();
     let query_ids = &data.query_ids;
     let rows = RowsOfCodes { queries: &of_kept, query_ids, documents: None, relevance: &relevance };
-    // 2. The mean of each row: held-out rows have that of all folds, if a model of the others would keep it.
+    // 2. The mean of each row: held-out rows have the mean over all folds, if a model of the others would keep it.
     let means = |codes: &[u32]| -> Vec<f64> {
         let of_kept: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
         // Codes are dense, and NULL has the largest one.

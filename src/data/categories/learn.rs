@@ -70,9 +70,9 @@ enum Dictionary {
 
 /// A column that is a category by the option `columns` or by a model.
 pub struct CategoryColumn {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its values.
+    /// The values.
     pub codes: Codes,
     /// Facts of its rows; none with a model.
     pub facts: Option<Box<ColumnFacts>>,
@@ -277,7 +277,7 @@ pub fn learning_bytes(rows: usize) -> u64 {
     bytes_of::<(u32, (u32, usize, f64), f64, f64, usize)>(rows)
 }
 
-/// Whether all rows of each group have the same value. `groups`: that of each row, below `count`.
+/// Whether all rows of each group have the same value. `groups`: the group of each row, below `count`.
 fn is_constant_within(codes: &[u32], groups: &[usize], count: usize) -> bool {
     let (mut firsts, mut ticks) = (vec![None; count], Ticks::default());
     codes.iter().zip(groups).all(|(code, group)| {

@@ -5,8 +5,8 @@
 //! mean(v) = sum over rows with the value v of (relevance - mean relevance of the query) / (rows + SMOOTHING)
 //! ```
 //!
-//! In training the rows of a query get means of the queries in other folds, never of their own query: folds are those of a hash of
-//! the id. Sums are taken in an order that does not depend on that of the rows. Where a part of the rows is held out, means are
+//! In training the rows of a query get means of the queries in other folds, never of their own query: a hash of the id gives
+//! the fold. Sums are taken in an order that does not depend on the order of the rows. Where a part of the rows is held out, means are
 //! made again from the others ([`means_without`]).
 //!
 //! There is such a feature if means tell relevance: with g(q) the sum over the rows of query q of (relevance - its mean in q)
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Of two rows with the same value in different queries, each is part of the other's mean. So terms are correlated, and the variance
-//! is twice that of independent terms.
+//! is twice the variance of independent terms.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ pub struct Means {
     values: Vec<String>,
     /// One for each value.
     means: Vec<f64>,
-    /// That of NULL.
+    /// The mean of NULL.
     null: f64,
 }
 
@@ -134,7 +134,7 @@ fn means_of_queries(rows: RowsOfCodes<'_>) -> Vec<f64> {
     of_query.into_iter().map(mean).collect()
 }
 
-/// The sum of values, in an order that does not depend on that of the rows.
+/// The sum of values, in an order that does not depend on the order of the rows.
 fn sum(mut values: Vec<f64>) -> f64 {
     sort_ascending(&mut values);
     values.iter().sum()
@@ -142,7 +142,7 @@ fn sum(mut values: Vec<f64>) -> f64 {
 
 /// Sums of relevance by value and fold.
 pub(super) struct MeanSums {
-    /// For each value and fold the number of rows, and the sum of relevance less that of the query.
+    /// For each value and fold the number of rows, and the sum of relevance less the mean of the query.
     sums: Vec<[(u32, f64); FOLDS]>,
     /// The fold of each query.
     pub(super) folds: Vec<usize>,

@@ -62,7 +62,7 @@ pub fn check_diagonal(gram: &impl Gram) -> Result<()> {
     Err(not_finite())
 }
 
-/// What is wrong with such a kernel.
+/// The error about a kernel with a diagonal that is not finite.
 pub fn not_finite() -> Error {
     Error::Data(
         "the kernel of a document with itself is not a finite number: scale the features or lower 'scale'"

@@ -1,8 +1,8 @@
 //! Smoothing: how much each training query counts for a target query.
 //!
 //! For a target q0 and training queries q_i at distances d_i = |q_i - q0| the weight is pi_i = W(d_i / h), cut to the
-//! nearest `neighbors` and all others at the distance of the last of them; Dai & Wang (2019), section 2.2. For a novel query, which has no training data,
-//! it is cut to the nearest `novel_neighbors` (section 5.2). With u = d / h:
+//! nearest `neighbors` and all others at the distance of the last of them; Dai & Wang (2019), section 2.2. For a novel
+//! query, which has no training data, it is cut to the nearest `novel_neighbors` (section 5.2). With u = d / h:
 //!
 //! | name | W(u) |
 //! |---|---|

@@ -2,11 +2,6 @@
 
 use crate::base::{Error, Result};
 
-// Memory of solvers: upper bounds of the bytes that they allocate besides the prepared queries. They are reserved
-// before a problem is solved.
-
-// Checks of the numbers in a problem.
-
 /// Refuses a lambda out of range.
 ///
 /// # Errors

@@ -2,13 +2,12 @@
 //! before a problem is solved.
 
 use super::list::ListProblem;
-use super::pair::PairProblem;
-use super::pair::reduced_dim;
+use super::pair::{PairProblem, reduced_dim};
 use super::solver::SolverDef;
 use crate::base::{bytes_of, matrix_bytes};
 use crate::math::LANES;
 
-/// Vectors of weights that iterative methods keep: 20 steps and gradients of L-BFGS and those of an iteration.
+/// Vectors of weights that iterative methods keep: 20 steps and gradients of L-BFGS, and the vectors of an iteration.
 const WEIGHT_VECTORS: usize = 60;
 
 /// Vectors of one number per document.

@@ -15,8 +15,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::require;
-use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes};
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes, require};
 use crate::cost::loss::PairWeights;
 use crate::data::{Dataset, Documents, Matrix, Scaling, VALUE_COST, shaped};
 use crate::learn::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
@@ -569,5 +568,3 @@ impl Scorer for Space {
         vec![Summand { scaling: None, space: self, weights }]
     }
 }
-
-// Sums of functions of several spaces, each with a scaling of its own.

@@ -182,7 +182,7 @@ impl Line {
         nearest
     }
 
-    /// Raises the price of every column nearer than the end of the path, and lowers that of its row.
+    /// Raises the price of every column nearer than the end of the path, and lowers the price of its row.
     fn raise_prices(&mut self, reached: f64) {
         for (j, &distance) in self.distance.iter().enumerate() {
             if distance < reached {

@@ -4,7 +4,7 @@
 //! max_pi sum_p E[p, pi(p)],   k rows, l >= k columns
 //! ```
 //!
-//! [`maximize`] takes any matrix. [`Ranking`] takes that of loss-augmented ranking, E_pj = c_p s_j - a_p b_j for
+//! [`maximize`] takes any matrix. [`Ranking`] takes the matrix of loss-augmented ranking, E_pj = c_p s_j - a_p b_j for
 //! positions p and documents j (Le, Smola, Chapelle, Teo, equation 28). There a, b and c are given before the scores s,
 //! and E has rank two, so faster exact methods exist:
 //!

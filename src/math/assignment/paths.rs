@@ -1,5 +1,4 @@
-//! Shortest augmenting paths (Jonker & Volgenant 1987; Tomizawa 1971), the core of `dense` and
-//! `levels`.
+//! Shortest augmenting paths (Jonker & Volgenant 1987; Tomizawa 1971), the core of `dense` and `levels`.
 //!
 //! Prices u of rows and v of columns stay feasible: u_p + v_j >= E_pj with equality on assigned pairs, v_j >= 0, and
 //! v_j = 0 for free columns. A new row is added along the path of least slack u_p + v_j - E_pj to a free column
@@ -29,7 +28,7 @@ pub(super) struct Paths {
 struct Columns {
     /// v.
     price: Vec<f64>,
-    /// Its row.
+    /// The row.
     owner: Vec<u32>,
     /// Least slack of a path to it so far; minus infinity after its visit.
     distance: Vec<f64>,

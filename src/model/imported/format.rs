@@ -1,4 +1,4 @@
-//! The formats, and how a text becomes a model.
+//! The formats of models of other libraries.
 
 use crate::base::{Error, Result};
 
@@ -7,7 +7,7 @@ use crate::base::{Error, Result};
 pub enum Format {
     /// LightGBM: the text of `save_model`, or the JSON of `dump_model`.
     LightGbm,
-    /// XGBoost: the JSON of `save_model`, or that of `get_dump`.
+    /// XGBoost: the JSON of `save_model`, or of `get_dump`.
     XgBoost,
     /// CatBoost: JSON.
     CatBoost,
@@ -41,7 +41,7 @@ impl Format {
         found.map(|(_, format)| *format).ok_or_else(|| Error::unknown("format", name, names()))
     }
 
-    /// Its name.
+    /// The name of the format.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| *name)
     }

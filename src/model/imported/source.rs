@@ -133,7 +133,7 @@ pub(super) fn check_width(width: usize, memory: &mut Reservation) -> Result<usiz
     Ok(width)
 }
 
-/// The text of a category, which a number has in SQL (rule 2.20). That of a truth value is `true` or `false`.
+/// The text of a category, which a number has in SQL (rule 2.20). A truth value is `true` or `false`.
 pub(super) fn category_text(value: &Value) -> Result<String> {
     let text = match value {
         Value::String(text) => CategoryValue::Text(text).text(),

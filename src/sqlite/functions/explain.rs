@@ -191,7 +191,7 @@ struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// Its row. A document with a row for each slot has the row that ranks.
+    /// The row. A document with a row for each slot has the row that ranks.
     fn row(&self, request: &RankingCall<'_>, parameter: &str) -> Result<usize> {
         let (data, id) = (self.data, id_of(self.id));
         let rows: Vec<usize> = (0..data.n_docs()).filter(|row| data.doc_ids[*row] == id).collect();

@@ -1,4 +1,5 @@
 //! Inspection of models (rules 9.1, 9.2, 9.4, 9.5): `ltr_info`, `ltr_weights`, `ltr_neighbors`, `ltr_training_log`.
+//! Also `ltr_version`, `ltr_debug` and `ltr_activate`.
 
 use std::sync::Arc;
 

@@ -221,7 +221,7 @@ fn validation(
         ..read_spec(input, RowOrder::Canonical)
     };
     let rows = read(SourceCall { source, values: &[], ..call }, spec)?;
-    // Its features are copied in the order of the training.
+    // The features are copied in the order of the training.
     let what = "a copy of the validation data";
     let copy = call.limits.memory.reserve(rows.data.features.bytes(), what, "use fewer rows")?;
     let matched = rows.data.matching(data).map_err(|problem| source.error(problem))?;

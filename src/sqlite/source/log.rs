@@ -135,7 +135,7 @@ impl<'a> LogSource<'a> {
         }
     }
 
-    /// The columns of the log, then those of events.
+    /// The columns of the log, then the columns of events.
     fn read_columns(&self) -> Vec<&str> {
         self.names().into_iter().chain(self.events.iter().map(|(name, _)| name.as_str())).collect()
     }
@@ -269,7 +269,7 @@ pub fn given_propensities(
 /// What a log has.
 #[derive(Debug, Default)]
 pub struct Votes {
-    /// Its lists by who got more clicks.
+    /// The lists by who got more clicks.
     pub tally: Tally,
     /// What may be wrong with it.
     pub warnings: Vec<String>,
@@ -299,10 +299,10 @@ struct Lists {
     tally: Tally,
     /// Impression and query of the last list.
     ids: Option<(Id, Id)>,
-    /// Its rows and clicks by team.
+    /// The rows and clicks by team.
     rows: [u64; 2],
     clicks: [u64; 2],
-    /// Its last position, and whether it has a position twice.
+    /// The last position, and whether the list has a position twice.
     position: Id,
     is_repeated: bool,
     all_rows: u64,

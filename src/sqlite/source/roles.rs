@@ -40,11 +40,11 @@ pub struct Roles {
     constraint: ListConstraint,
     /// Document features. With a model: its features, in their order.
     pub features: FeatureColumns,
-    /// Categories that the option `columns` lists, or those of the model, in their order.
+    /// Categories that the option `columns` lists, or the categories of the model, in their order.
     pub categories: Vec<usize>,
     /// Whether columns may be categories.
     takes_categories: bool,
-    /// Whether the columns are those of a model.
+    /// Whether the columns come from a model.
     is_of_model: bool,
     /// Names of the values of a column of vectors, if they have names.
     pub feature_names: Option<Vec<String>>,
@@ -292,7 +292,7 @@ impl Roles {
         }
     }
 
-    /// The roles as JSON, for reports; `not_numeric` are further columns that were ignored. `categories`: those of the model.
+    /// The roles as JSON, for reports; `not_numeric` are further columns that were ignored. `categories`: the model's.
     pub fn report(&self, not_numeric: &[String], categories: &Categories) -> Value {
         let categories = categories.names();
         let list = |columns: &FeatureColumns| match columns {

@@ -165,8 +165,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     sql::prepare(connection, all)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Whether this table or view is missing, and not one that a view of this name uses.
-/// Whether an error says that there is no table of this name.
+/// Whether an error says that there is no table or view of this name, not that a view of this name uses a missing one.
 pub fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
     let text = message(error);
     text == format!("no such table: {name}") || text.starts_with("unknown database")

@@ -1,8 +1,4 @@
-//! The table `ltr_models`: stores new versions and finds the model of an argument.
-//!
-//! Rules (docs/reference/rules.md, 5):
-//! * 5.7, 5.8: One transaction stores a version. What could not be stored is refused before the training.
-//! * 5.10: A `model` argument is a BLOB, a name (its highest active version) or `name@version`.
+//! Reads the table `ltr_models`: finds the model and the version that an argument means (rule 5.10).
 
 use super::super::source::quote;
 use crate::base::{Error, Reservation, Result};
@@ -26,7 +22,7 @@ const COLUMNS: &str = "name, version, active, report, model";
 /// The table `ltr_models` of a schema.
 #[derive(Debug, Clone)]
 pub struct Store<'a> {
-    /// Where they are.
+    /// The connection to its database.
     pub connection: &'a Connection,
     pub(super) schema: String,
     /// Whether the call began outside of a transaction.

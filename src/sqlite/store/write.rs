@@ -3,11 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, ffi};
 use serde_json::Value;
 
+use super::read::{HostResult, IS_VERSION, Store, host, open_blob, read_at, split_version};
 use super::transaction::StoreTransaction;
-use super::{
-    Store,
-    read::{HostResult, IS_VERSION, host, open_blob, read_at, split_version},
-};
 use crate::base::{Error, Result};
 use crate::model::{KEY_END, Key, read_key};
 use crate::sqlite::glue::{BlobLocation, retry_busy, sql};
@@ -16,7 +13,7 @@ use crate::sqlite::source::quote;
 /// Statement templates; `{schema}` is replaced.
 const CREATE: &str = include_str!("../../../sql/schema.sql");
 const INSERT: &str = include_str!("../../../sql/store.sql");
-/// Its events are [`EVENTS`].
+/// A template for each of [`EVENTS`].
 const ONE_ACTIVE: &str = include_str!("../../../sql/one_active.sql");
 const ACTIVATE: &str = include_str!("../../../sql/activate.sql");
 const DELETE_OLDER: &str = include_str!("../../../sql/delete_older.sql");
@@ -53,9 +50,9 @@ pub struct NewVersion<'a> {
 pub struct BaseVersion {
     /// The argument of the call: `name` or `name@version`.
     pub argument: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: i64,
     /// The key of its model.
     pub key: Key,

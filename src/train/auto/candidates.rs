@@ -14,7 +14,7 @@ pub struct Candidate {
     pub scale: ScalingKind,
     /// The kernel as a value of the option `kernel`.
     pub kernel: Value,
-    /// The kernel that chooses the landmarks: that of the smallest width in its family, so that the family shares them.
+    /// The kernel that chooses the landmarks: the one with the smallest width in its family, so that the family shares them.
     pub chooser: Value,
 }
 

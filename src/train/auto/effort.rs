@@ -67,8 +67,6 @@ impl Effort {
     }
 }
 
-// Candidates: pairs of a scaling and a kernel, simple ones first.
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,11 @@
-//! The folds of a trial: functions for several lambdas, fitted on all cells but those of a fold and evaluated on these.
+//! The folds of a trial: functions for several lambdas, fitted on all cells but the cells of a fold and evaluated on these.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::AutoSpec;
 use super::documents::{FoldSums, Parts};
-use super::prepared::judged_queries;
-use super::prepared::{FEWER, Prepared};
+use super::prepared::{FEWER, Prepared, judged_queries};
 use super::spec::{MOST_TRIED, TRIED};
 use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
@@ -93,7 +92,7 @@ impl FoldRun<'_> {
         (0..FOLDS).map(values).collect()
     }
 
-    /// Fits on all queries but those of a fold, and evaluates these. `sums`: of each fold.
+    /// Fits on all queries but the queries of a fold, and evaluates these. `sums`: of each fold.
     fn values(
         &self,
         cells: &Cells,

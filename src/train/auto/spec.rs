@@ -1,11 +1,11 @@
 //! Automatic choice: cross-validates candidates by query, averages the best and fits them on all rows.
 //!
-//! A candidate is a scaling with a kernel (`effort`). Each fits the grades by pairwise least squares, in which a
+//! A candidate is a scaling with a kernel (`candidates`). Each fits the grades by pairwise least squares, in which a
 //! document of weight w counts as w copies, and is cross-validated twice with five folds of the queries, for several
 //! lambdas (`trial`, `folds`). The second time is left out if the first shows that it is clearly worse than three
-//! others. The other widths of a kernel are skipped if the first one is worse by more than an error. The three best are fitted again on all
-//! rows with more landmarks. Their functions are added, each divided by the standard deviation of its scores within the
-//! training queries (`refit`).
+//! others. The other widths of a kernel are skipped if the first one is worse by more than an error. The three best are
+//! fitted again on all rows with more landmarks. Their functions are added, each divided by the standard deviation of its
+//! scores within the training queries (`refit`).
 //!
 //! These numbers belong to the default level of the option `effort` (`effort`).
 //!
@@ -26,7 +26,7 @@ use serde_json::Value;
 /// Approximate number of documents on which kernels are tried. Functions are fitted on all.
 pub(super) const MOST_TRIED: usize = 40_000;
 
-/// They, in messages about memory.
+/// The name of these documents in messages about memory.
 pub(super) const TRIED: &str = "the queries on which 'auto' tries candidates";
 
 /// The choices of one training.

@@ -6,8 +6,7 @@ use super::super::algorithm::{
 use super::super::grid;
 use super::super::single_feature::{self, Judge};
 use super::folds::{Partitions, Sample};
-use super::prepared::Copies;
-use super::prepared::judged_queries;
+use super::prepared::{Copies, judged_queries};
 use super::report::{Grown, report};
 use super::spec::{AutoSpec, is_better};
 use super::trial::{CLEARLY, Trial, Tried};
@@ -20,7 +19,7 @@ use crate::train::select::{Searched, Selection, is_below};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
-/// The definition.
+/// The definition of `auto`.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "auto",
     summary: "scalings, kernels and boosted trees cross-validated by query, the best kernels and the trees averaged",

@@ -4,7 +4,7 @@ use super::early::Found;
 use super::spec::Joined;
 use crate::trees::Fitted;
 
-/// Added trees.
+/// A fitted ensemble, and what its training found.
 pub struct Boosted {
     pub(super) fitted: Fitted,
     /// Half the mean squared error of the training documents, less the means of the query.

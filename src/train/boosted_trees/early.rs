@@ -277,7 +277,7 @@ pub(in crate::train) type Scores = Vec<Vec<Vec<f64>>>;
 /// The best measurement so far.
 #[derive(Default)]
 pub(in crate::train) struct Best {
-    /// Its number in the curve, and the value.
+    /// The number in the curve, and the value.
     pub at: Option<(usize, f64)>,
     /// The value of each held-out query, fold by fold.
     pub values: Vec<QueryValue>,
@@ -286,7 +286,7 @@ pub(in crate::train) struct Best {
 }
 
 /// Adds trees until the metric no longer improves. Returns the metric for each number of trees, and the best number. `trainings`: all
-/// ensembles of the first fold, then those of the next.
+/// ensembles of the first fold, then the ensembles of the next.
 ///
 /// # Errors
 /// Errors of a training.

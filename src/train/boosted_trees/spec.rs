@@ -14,7 +14,7 @@ use crate::train::select::{Validation, ValidationSpec};
 use crate::trees::{RowWeights, Targets, TreeOptions};
 use serde_json::{Map, Value};
 
-/// Parameters of its losses.
+/// Options that are parameters of losses.
 pub(super) const LOSS_OPTIONS: [&str; 5] =
     ["pair_weights", "target", "label_order", "cost_weights", "truncation"];
 

@@ -10,7 +10,7 @@ use super::query_columns::{QueryColumns, Use};
 use super::settings::{details, details_of_both, trees_of};
 use super::spec::{DEFAULT_TREES, Joined, LOSS_OPTIONS, TreeCount, TreesSpec};
 use crate::base::{Control, Result, parallel};
-use crate::cost::loss::{self};
+use crate::cost::loss;
 use crate::data::{Dataset, ListConstraint, RowOrder, Scaling, ScalingKind};
 use crate::learn::space::{Function, Space};
 use crate::math::Random;
@@ -18,7 +18,7 @@ use crate::model::{Linear, QueryTrees, Ranker};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
 use serde_json::{Map, Value};
 
-/// The definition.
+/// The definition of `boosted_trees`.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "boosted_trees",
     summary: "boosted oblivious trees: sums of functions that are constant between borders of up to eight features each",

@@ -24,7 +24,7 @@ use crate::train::select::TunedValue;
 /// alpha, chosen on validation pairs of MovieLens-100k (NDCG@10, 8 factors, one split: 1 .2151, 3 .2181, 5 .2177, 10 .2142).
 const COUNT_WEIGHT: f64 = 3.0;
 
-/// Vectors of a number per pair beside those of fits.
+/// Vectors of a number per pair beside the vectors of fits.
 pub(super) const PAIR_VECTORS: usize = 8;
 /// The same for each drawn item.
 pub(super) const DRAWN_VECTORS: usize = 4;

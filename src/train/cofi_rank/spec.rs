@@ -33,7 +33,7 @@ pub(super) fn no_rate() -> Error {
 pub(super) struct CofiRankSpec {
     /// The loss, convex.
     pub(super) loss: Loss,
-    /// Its parameters as the caller gave them.
+    /// The parameters as the caller gave them.
     pub(super) loss_parameters: Map<String, Value>,
     /// Length of a row of U or V.
     pub(super) rank: usize,

@@ -72,9 +72,9 @@ pub enum Weighting {
     /// 1.
     #[default]
     Queries,
-    /// Its number of documents.
+    /// The number of documents.
     Documents,
-    /// Its number of pairs of documents.
+    /// The number of pairs of documents.
     Pairs,
 }
 
@@ -118,7 +118,7 @@ pub struct GridSpec {
     pub prior: Prior,
     /// The stored model that is the prior, as the caller names it.
     pub prior_name: Option<String>,
-    /// Its function, once it was read.
+    /// The function, once it was read.
     pub prior_model: Option<LinearPrior>,
     /// The lambda of the prior that is fitted, once it was chosen.
     pub prior_lambda: Option<f64>,

@@ -2,7 +2,7 @@
 //!
 //! `model::OnlineState` holds the state between rounds. Training that is interrupted between two queries and resumed gives the
 //! same bits as one training. Documents are not scaled by default: a scaling learned on the first rows would differ from
-//! that of all rows.
+//! a scaling of all rows.
 //!
 //! The default measure is ndcg@10, as in validation and reports. Its bound has k = 10; the bound of ndcg has the number of
 //! documents of a query in its place (Corollary 7).
@@ -25,7 +25,7 @@ use crate::math::Random;
 use crate::model::{Online, OnlineRules, OnlineState, Ranker};
 use serde_json::{Map, Value, json};
 
-/// The definition.
+/// The definition of `perceptron`.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "perceptron",
     summary: "online perceptron for rankings: learns query by query in the order of the rows; ltr_update resumes it",

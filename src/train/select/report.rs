@@ -360,7 +360,7 @@ impl Selection {
 /// A value that validation chooses among candidates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Searched {
-    /// Its name in the report.
+    /// The name in the report.
     pub name: &'static str,
     /// How other candidates can be tried, if the option of its name does not take them.
     pub advice: Option<&'static str>,

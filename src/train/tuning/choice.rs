@@ -16,7 +16,7 @@ pub struct Choice {
     pub spec: Box<dyn TrainingSpec>,
     /// The table of all settings, for reports.
     pub report: Value,
-    /// The value of the chosen setting, as other trainings report that of their lambda.
+    /// The value of the chosen setting, as other trainings report the value of their lambda.
     pub validation: SelectionReport,
     /// What the caller should know.
     pub warnings: Vec<String>,

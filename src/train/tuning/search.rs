@@ -2,15 +2,14 @@
 //!
 //! Options of a training may be arrays of values (`settings`). Each combination is fitted on the training part of every
 //! fold (`folds`) and measured on the part that is held out. The setting with the best mean over the folds is chosen
-//! (`settings`).
+//! (`choice`).
 //!
 //! A fold sees its training part only: scalings, landmarks of kernels and neighbors come from there. So a value equals
 //! the result of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part. Settings that differ only in
 //! lambda are computed together; their solver starts at the solution of the larger lambda.
 
 use super::folds::Folds;
-use super::settings::Lambdas;
-use super::settings::{Group, Setting};
+use super::settings::{Group, Lambdas, Setting};
 use crate::apply::{FitCache, ScoringJob, Step, constrained_scores, evaluate};
 use crate::base::{Control, Error, Params, Result, each_in_memory};
 use crate::cost::metric::{Mean, Metric, Undefined};
@@ -211,7 +210,7 @@ impl Search {
         Score { setting, fold, value: mean.value(), queries, seconds }
     }
 
-    /// The two parts of a fold. Means of categories are those of the training part (rule 2.23).
+    /// The two parts of a fold. Means of categories come from the training part (rule 2.23).
     fn parts(rows: &SearchRows, fold: usize) -> (Dataset, Dataset) {
         let (training, held_out) = rows.folds.rows(&rows.data, fold);
         let mut is_other = vec![true; rows.data.n_docs()];

@@ -64,7 +64,7 @@ pub fn example(algorithm: &AlgorithmDef) -> &'static str {
     ["lambda", "kernel", "scale"].into_iter().find(read).unwrap_or("scale")
 }
 
-/// The arrays among the options, except those of [`PATHS`], in the order of the table of options.
+/// The arrays among the options, except the arrays of [`PATHS`], in the order of the table of options.
 fn arrays(options: &Params) -> Vec<(&'static str, &Vec<Value>)> {
     let searched = OPTIONS.iter().filter(|def| def.searchable && !PATHS.contains(&def.key));
     searched.filter_map(|def| Some((def.key, options.get(def.key)?.as_array()?))).collect()

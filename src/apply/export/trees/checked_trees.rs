@@ -1,7 +1,7 @@
 //! Trees of any shape for other programs.
 //!
 //! A program that compares 32-bit floats gets thresholds between which no such number lies, so none changes its side.
-//! Scores are those of the model up to the rounding of the leaves to 32 bits. What a program cannot do is refused.
+//! Scores equal the scores of the model up to the rounding of the leaves to 32 bits. What a program cannot do is refused.
 
 use super::super::term::Term;
 use crate::base::{Error, Memory, Result, bytes_of, shorten};

@@ -1,12 +1,10 @@
-//! Checks and helpers that several losses of lists share.
+//! Options, checks and scratch memory that several listwise losses share.
 
 use super::super::def::LossDef;
 use crate::base::{Error, Params, Result, shorten};
 use crate::cost::metric::{Metric, logarithmic};
 use crate::math::compare;
 use std::cell::RefCell;
-
-// Options and checks of several listwise losses.
 
 /// Lowest grade that is relevant to a binary measure.
 pub const RELEVANT: f64 = 1.0;
@@ -26,7 +24,7 @@ pub fn given_weights(params: &Params, key: &str) -> Option<Vec<f64>> {
 }
 
 /// An error unless these weights, if they are given, are in their range, one of them above 0 and, if they `fall`, none above
-/// that before it.
+/// the one before it.
 pub fn check_weights(key: &str, weights: Option<&[f64]>, fall: bool) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };
     let valid = weights.iter().all(|weight| (0.0..=MOST_WEIGHT).contains(weight))

@@ -11,7 +11,7 @@ pub(super) const MOST_USER_PLANES: usize = 6;
 pub struct HalfStep {
     /// The penalty is lambda / 2 times the squared length of the fitted rows.
     pub lambda: f64,
-    /// Requested gap, relative to the objective, of the problem of a user and of that of all items.
+    /// Requested gap, relative to the objective, of the problem of a user and of the problem of all items.
     pub tolerance: f64,
     /// Most planes or iterations.
     pub most: usize,

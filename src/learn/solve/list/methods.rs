@@ -8,8 +8,8 @@ use crate::learn::solve::{ListMethod, SolverDef};
 use crate::math::optim::cutting_planes::minimize_path;
 use crate::math::{Ridge, lbfgs, newton_cg, solve_path};
 
-/// Solves for each lambda with `solve`, which receives P and a start: first that of the problem, then the previous
-/// solution.
+/// Solves for each lambda with `solve`, which receives P and a start: first the start of the problem, then the
+/// previous solution.
 pub(super) fn warm_path<'p>(
     problem: &'p ListProblem<'_>,
     lambdas: &[f64],
@@ -39,7 +39,7 @@ fn choose(problem: &ListProblem<'_>) -> &'static ListMethod {
             &least_squares::METHOD
         }
         Shape::Quadratic | Shape::Smooth | Shape::Annealed => &LBFGS_METHOD,
-        // Of losses with gradients alone conflicts refuse all solvers.
+        // Options with losses that only have gradients are refused before.
         Shape::Convex | Shape::Difference | Shape::Gradients => &BUNDLE_METHOD,
     }
 }
@@ -56,7 +56,7 @@ const LBFGS_METHOD: ListMethod = ListMethod {
     bytes: |problem| if problem.shape() == Shape::Annealed { plane_bytes(problem) } else { 0 },
 };
 
-/// The definition.
+/// The definition of `lbfgs`.
 pub const LBFGS: SolverDef = SolverDef {
     name: "lbfgs",
     summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
@@ -84,7 +84,7 @@ const BUNDLE_METHOD: ListMethod = ListMethod {
     bytes: plane_bytes,
 };
 
-/// The definition.
+/// The definition of `bundle`.
 pub const BUNDLE: SolverDef = SolverDef {
     name: "bundle",
     summary: "cutting planes with a line search, for convex listwise losses and, in rounds, for differences of convex ones",

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::block::{add_columns_times, rows_times};
-use super::problem::{Group, ListBlock, ListProblem};
+use super::block::{ListBlock, add_columns_times, rows_times};
+use super::problem::{Group, ListProblem};
 use crate::base::{checkpoint, parallel};
 use crate::cost::loss::QueryLoss;
 use crate::math::{Objective, axpy, dot, moved};
@@ -16,7 +16,7 @@ struct Query<'p> {
     block: &'p ListBlock,
     loss: &'p dyn QueryLoss,
     weight: f64,
-    /// Its documents among those of the group.
+    /// The documents among the documents of the group.
     documents: Range<usize>,
 }
 

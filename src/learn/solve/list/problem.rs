@@ -1,4 +1,4 @@
-//! The problem.
+//! The problem of a listwise loss.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use crate::cost::loss::{ListLoss, QueryLoss, Shape};
 use crate::learn::solve;
 use crate::math::Ridge;
 
-pub use super::block::ListBlock;
+use super::block::ListBlock;
 
-/// Losses in place of those of the queries. A query with `None` keeps its own.
+/// Losses in place of the queries' own. A query with `None` keeps its own.
 pub(super) type Losses = Vec<Option<Box<dyn QueryLoss>>>;
 
 /// A weighted sum of the losses of queries, with a penalty.

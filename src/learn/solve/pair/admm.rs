@@ -1,7 +1,7 @@
 //! ADMM, which keeps a number per pair of documents.
 //!
-//! `admm_pairs` has the passes over pairs. The method shares no optimization code with
-//! Newton's method, so tests compare both.
+//! `admm_pairs` has the passes over pairs. The method shares no optimization code with Newton's method, so tests compare
+//! both.
 
 #![allow(clippy::inline_always)]
 

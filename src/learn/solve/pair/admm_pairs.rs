@@ -23,9 +23,9 @@ pub(super) struct QueryPairs<'a> {
     pub block: &'a PairBlock,
     /// c of its pairs.
     pub weight: f64,
-    /// Its documents.
+    /// The documents.
     pub documents: Range<usize>,
-    /// Its first pair.
+    /// The first pair.
     pub first_pair: usize,
 }
 

@@ -20,7 +20,7 @@ use super::weights::{PairWeighting, Weights};
 use crate::base::{Error, Result, Ticks};
 use crate::math::{Element, LANES, Lanes, gram, lanes, order};
 
-/// Operations, for [`Ticks`], of a row beside those of its features.
+/// Operations, for [`Ticks`], of a row beside the operations of its features.
 const ROW_COST: usize = 8;
 
 /// One query's documents, sorted by label; shape `(n_docs, dim)`.

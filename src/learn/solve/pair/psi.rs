@@ -8,7 +8,7 @@
 //! min over w of   hinge loss + (v + sum over pairs with m < 0 of c z).w + lambda |w - w0|^2
 //! ```
 //!
-//! Its solution is the next w, so the psi objective never rises. The steps end when the linear term does not change, when
+//! The solution is the next w, so the psi objective never rises. The steps end when the linear term does not change, when
 //! the objective decreases by less than the tolerance, or after [`MOST_STEPS`].
 //!
 //! **Starts.** Local minima differ. The default start is the solution of the hinge problem. The others are its best

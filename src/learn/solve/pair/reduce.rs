@@ -135,7 +135,7 @@ impl<'p, 'a> Reduced<'p, 'a> {
         }
     }
 
-    /// The solutions of the original problem from those of the reduced one. Objectives are computed from the original
+    /// The solutions of the original problem from the solutions of the reduced one. Objectives are computed from the original
     /// features, and the rounding of the rotation is added to the gap.
     pub(super) fn lifted(&self, lambdas: &[f64], solutions: Vec<Solution>, rule: &StopRule) -> Vec<Solution> {
         let weights = self.blocks.iter().map(|(block, weight)| weight * block.total_weight());

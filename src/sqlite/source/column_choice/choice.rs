@@ -90,7 +90,7 @@ impl<'a> ColumnChoice<'a> {
         lookup(self.source, self.names, option, name)
     }
 
-    /// The column of a role: by the option, then that of the training, then by its default names.
+    /// The column of a role: by the option, then the column of the training, then by its default names.
     pub fn one(&self, role: &str) -> Result<Option<usize>> {
         match self.columns.and_then(|columns| columns.get(role)) {
             Some(Value::String(name)) => return self.given(role, name).map(Some),
@@ -279,7 +279,7 @@ impl<'a> ColumnChoice<'a> {
         Ok(self.vector_or_list("features")?.unwrap_or_else(rest))
     }
 
-    /// Categories: those of the model or of the training set, otherwise those that the option `columns` lists.
+    /// Categories: the categories of the model or of the training set, otherwise the columns that the option `columns` lists.
     ///
     /// # Errors
     /// A name that is no column; categories of the model that are missing; a list where the training takes none.
@@ -356,10 +356,10 @@ impl<'a> ColumnChoice<'a> {
         )))
     }
 
-    /// The names of the values of vectors that the option `columns` gives. With a model: those of the model.
+    /// The names of the values of vectors that the option `columns` gives. With a model: the model's.
     ///
     /// # Errors
-    /// No array of names; features in columns; other names than those of the model.
+    /// No array of names; features in columns; other names than the model has.
     pub fn feature_names(&self, features: &FeatureColumns) -> Result<Option<Vec<String>>> {
         let known = self.spec.model.map(|_| self.numbers().to_vec());
         let is_vector = matches!(features, FeatureColumns::Vector(_));

@@ -36,7 +36,7 @@ impl PassSums {
         })
     }
 
-    /// Slope of the objective in the current direction d, from that of the penalty.
+    /// Slope of the objective in the current direction d, from the slope of the penalty.
     pub(super) fn slope(&self, penalty: f64) -> Slope {
         let noise = 1e-15 * (penalty.abs() + self.g_direction_size);
         Slope { value: penalty - self.g_direction, noise }

@@ -30,7 +30,7 @@ fn bytes(problem: &PairProblem<'_>, dim: usize) -> u64 {
     let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
     let threads = parallel::threads() as u64;
     let of_pairs = match problem.loss {
-        // Its multipliers are reserved if they become necessary.
+        // The multipliers are reserved if they become necessary.
         PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES))
             .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads))
             .saturating_add(product_bytes(documents, dim)),
@@ -39,7 +39,7 @@ fn bytes(problem: &PairProblem<'_>, dim: usize) -> u64 {
     hessians.saturating_add(of_pairs)
 }
 
-/// The definition.
+/// The definition of `newton`.
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
     summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",

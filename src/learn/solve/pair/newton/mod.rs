@@ -1,7 +1,8 @@
 //! Newton's method on scores, for the hinge (`hinge`, smoothed) and for losses with a curvature (`smooth`).
 //!
 //! A query costs a pass over its pairs, which reads scores only (`pass`, `curve`), and products with its feature
-//! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`). For the hinge the rows may be elsewhere (`remote_rows`).
+//! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`). For the hinge the rows may be
+//! elsewhere (`remote_rows`).
 
 mod chunk;
 mod curve;
