@@ -9,7 +9,7 @@ use super::support::{database, value};
 const TYPES: [&str; 5] = ["TEXT", "INTEGER", "REAL", "NUMERIC", ""];
 
 /// Values as SQL writes them.
-const CELLS: [&str; 50] = [
+const CELLS: [&str; 54] = [
     "NULL",
     "0",
     "3",
@@ -24,6 +24,10 @@ const CELLS: [&str; 50] = [
     "9e999",
     "-9e999",
     "9007199254740993",
+    "9007199254740994",
+    "9007199254740994.0",
+    "10000000000000000",
+    "1e16",
     "9223372036854775807",
     "4294967295",
     "'3'",
@@ -67,7 +71,8 @@ const JUDGED: &str = "CREATE TABLE judged AS
     WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 599)
     SELECT i / 12 AS query_id, i AS doc_id, ((i * 7919) % 101 > 40) + ((i * 31) % 11 > 5) + (i % 23 > 11) AS relevance,
            (i * 7919) % 101 / 7.0 AS a, (i * 31) % 11 AS b,
-           CASE i % 5 WHEN 0 THEN 'red' WHEN 1 THEN '10' WHEN 2 THEN 'it''s' WHEN 3 THEN '' END AS color, 'maker ' || (i % 23) AS maker
+           CASE i % 9 WHEN 0 THEN 'red' WHEN 1 THEN '10' WHEN 2 THEN 'it''s' WHEN 3 THEN '' WHEN 4 THEN 9007199254740993
+           WHEN 5 THEN 9007199254740994 WHEN 6 THEN 10000000000000000 WHEN 7 THEN 'inf' END AS color, 'maker ' || (i % 23) AS maker
     FROM n";
 
 /// A table of each type with a row for each cell in each column; the other columns have a value that is accepted. Each row is a

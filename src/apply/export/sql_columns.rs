@@ -202,11 +202,12 @@ impl Display for Is<'_> {
         let text = format!("CAST({column} AS TEXT) COLLATE BINARY IS {value}");
         let Ok(number) = self.1.parse::<f64>() else { return write!(to, "({text})") };
         // A number that is stored as REAL has another text: 5.0 for the value 5.
-        if number.is_finite() && CategoryValue::Real(number).text().as_deref() == Some(self.1) {
-            write!(to, "({text} OR typeof({column}) IS 'real' AND {column} = {number:?})")
-        } else {
-            write!(to, "(typeof({column}) IS 'text' AND {text})")
+        write!(to, "(typeof({column}) IS NOT 'real' AND {text}")?;
+        if CategoryValue::Real(number).text().as_deref() == Some(self.1) {
+            let number = format!("{number:?}").replace("inf", "9e999");
+            write!(to, " OR typeof({column}) IS 'real' AND {column} = {number}")?;
         }
+        to.write_str(")")
     }
 }
 
