@@ -137,7 +137,7 @@ fn check_contributions(model: &Model, document: DocumentOf<'_>, found: &[Contrib
     )))
 }
 
-/// Explains the score of trees of another library, or its difference to that of another document.
+/// Explains the score of trees of another library, or how it differs from another document's score.
 fn explain_trees(
     model: &Model,
     trees: &GeneralTrees,

@@ -21,7 +21,7 @@ pub struct Contribution {
 pub struct Explanation {
     /// The score of the base. Base and contributions add up to the score.
     pub base: f64,
-    /// One per column, a number or a category; for a model without features that of the bias, then that of the factors.
+    /// One per column, a number or a category; for a model without features, the bias and then the factors.
     pub contributions: Vec<Contribution>,
 }
 

@@ -35,7 +35,7 @@ pub struct ScoredList<'a, L: ?Sized = [f64]> {
 }
 
 impl<L: ?Sized> ScoredList<'_, L> {
-    /// The cutoff, or a number above that of all documents.
+    /// The cutoff, or a number larger than the list.
     pub(super) fn depth(&self) -> usize {
         self.cutoff.unwrap_or(usize::MAX)
     }

@@ -14,7 +14,7 @@
 //! | `epanechnikov` | 3/4 (1 - u^2) for u <= 1 |
 //! | `tricube` | 70/81 (1 - u^3)^3 for u <= 1 |
 //!
-//! Weights are not normalized, and not divided by h^p as those of the paper. The bandwidth h is a number, the median distance
+//! Weights are not normalized, and not divided by h^p, unlike the paper's. The bandwidth h is a number, the median distance
 //! from q0 to all training queries or a multiple of it, or that median times n^(-1 / (6 + 2p)) for n training queries and p query features: the
 //! rate of theorem 1, whose constant is the median.
 
@@ -191,7 +191,7 @@ impl Smoothing {
         near
     }
 
-    /// Keeps those of the pairs of index and distance that count for the target, nearest first.
+    /// Keeps the (index, distance) pairs that count for the target, nearest first.
     pub(super) fn keep_nearest(&self, near: &mut Vec<(usize, f64)>, target: Target) {
         let count = self.neighbors_for(target);
         if !self.joins_ties || count >= near.len() {

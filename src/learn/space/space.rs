@@ -75,9 +75,9 @@ pub trait Scorer: Sync {
 pub struct Summand<'a> {
     /// How it scales documents, in addition to the scaling of the model.
     pub scaling: Option<&'a Scaling>,
-    /// Its space.
+    /// The space of the function.
     pub space: &'a Space,
-    /// Its weights.
+    /// The weights of the function.
     pub weights: &'a [f64],
 }
 
@@ -292,14 +292,14 @@ impl Space {
         }
     }
 
-    /// Whether the kernels of fitted functions are found together with those of another space: the same documents and the
+    /// Whether the kernels of fitted functions can be computed together with another space's kernels: the same documents and the
     /// same kernel, but for parameters.
     pub(super) fn has_basis_of(&self, other: &Self) -> bool {
         let (Map::Fitted(basis), Map::Fitted(other)) = (&self.map, &other.map) else { return false };
         basis.kernel.def.name == other.kernel.def.name && basis.points == other.points
     }
 
-    /// The penalty of a solver is this factor times that of the function.
+    /// A solver's penalty is this factor times the function's penalty.
     pub fn penalty_factor(&self) -> f64 {
         match self.form {
             Form::Scoring => 1.0,

@@ -83,7 +83,7 @@ impl StopRule {
     /// Objectives below this multiple of their scale count as this multiple.
     const OBJECTIVE_FLOOR: f64 = 1e-9;
 
-    /// The gap at which a run has converged. `scale` is a typical objective, such as that of the start.
+    /// The gap at which a run has converged. `scale` is a typical objective, such as the one at the start.
     pub fn allowed_gap(&self, objective: f64, scale: f64) -> f64 {
         self.tolerance * objective.abs().max(Self::OBJECTIVE_FLOOR * scale)
     }

@@ -23,7 +23,7 @@ const LEAF_BYTES: u64 = 500;
 /// Bytes of a value of a category. Longer texts are refused.
 const VALUE_BYTES: u64 = 500;
 
-/// Keys without influence on scores, and those of models that are refused.
+/// Keys without influence on scores, and keys of models that are refused.
 const HARMLESS: &str = "borders has_nans split_index is_used ctrs ctr_data ctr_target_border_idx text_features \
      embedding_features";
 

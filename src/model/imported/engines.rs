@@ -153,7 +153,7 @@ pub(super) fn read_plugin(text: &str, control: &Control) -> Result<ImportedModel
         "model/ranklib" => {
             let mut read = ranklib::read(&definition, control)?;
             read.source.format = Format::Elasticsearch;
-            // RankLib's numbers are those of the feature set, from 1.
+            // RankLib numbers features by their place in the feature set, from 1.
             for feature in &mut read.features {
                 let number = feature.name.parse().unwrap_or(0_usize);
                 if let Some(name) = number.checked_sub(1).and_then(|number| features.get(number)) {

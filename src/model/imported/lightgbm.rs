@@ -17,7 +17,7 @@ use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test};
 /// Versions of the format whose rules are known.
 const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];
 
-/// The keys of the header, and those of a tree.
+/// The keys of the header and of a tree.
 const HEADER: &str = "tree version num_class num_tree_per_iteration label_index max_feature_idx objective average_output \
      sigmoid feature_names monotone_constraints feature_infos tree_sizes boosting";
 const TREE: &str = "num_leaves num_cat split_feature split_gain threshold decision_type left_child right_child leaf_value \
@@ -33,7 +33,7 @@ const AFTER_TREES: [&str; 5] = [
     "\npandas_categorical:",
 ];
 
-/// Copies of a set: the list that is read, which grows, the sorted one, and that of the forest.
+/// Copies of a set: the list that is read, which grows, the sorted one, and the forest's.
 const SET_COPIES: u64 = 4;
 
 /// Nanoseconds or so that a number takes, for [`Ticks`].

@@ -49,7 +49,7 @@ pub(super) fn any_json<T: DeserializeOwned>(
     parser.end().map(|()| value)
 }
 
-/// The value of a JSON text. `harmless`: the keys that no score depends on, besides those of the type.
+/// The value of a JSON text. `harmless`: keys outside the type that no score depends on.
 ///
 /// # Errors
 /// [`Error::Corrupt`] with the place; [`Error::Unsupported`] for another key.

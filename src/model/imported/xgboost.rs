@@ -135,7 +135,7 @@ enum Flag {
     Number(u8),
 }
 
-/// Keys without influence on scores: of the training, what other keys say, and those of models that are refused.
+/// Keys without influence on scores: of the training, what other keys say, and keys of models that are refused.
 const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_deleted num_nodes num_roots max_depth \
      iteration_indptr base_weights id parents leaf_child_counts stats type feature_segments sorted_idx \
      reg_loss_param lambda_rank_param lambdarank_param poisson_regression_param tweedie_regression_param \

@@ -16,7 +16,7 @@ const LANES: usize = 8;
 /// Steps between two checks whether all have arrived.
 const STRIDE: usize = 4;
 
-/// A 32-bit sum with one more value. RankLib's values have more digits; those of other libraries are 32-bit floats, whose sum
+/// A 32-bit sum with one more value. RankLib's values have more digits; other libraries' values are 32-bit floats, whose sum
 /// is the same.
 fn add(sum: f32, value: f64) -> f32 {
     (f64::from(sum) + value) as f32

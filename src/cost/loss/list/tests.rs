@@ -48,7 +48,7 @@ fn every() -> impl Iterator<Item = (&'static LossDef, ListLoss)> {
     defaults.chain(others).filter(|(_, loss)| loss.constraint() != ListConstraint::Slots)
 }
 
-/// Losses in which the order of the documents decides that of equal grades.
+/// Losses that break ties between equal grades by document order.
 const ORDERED: &[&str] = &["list_mle", "cs_list_mle", "direct"];
 
 /// Losses whose subgradient (of `smooth_grad` the value) is not unique where scores are equal: the order of the

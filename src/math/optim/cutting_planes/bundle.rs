@@ -143,7 +143,7 @@ impl Bundle {
         iterate(rule, control, || Run::new(objective, self))
     }
 
-    /// Replaces the risk by that of `objective`, which is the old one plus linear.w + constant. The best point becomes w,
+    /// Replaces the risk by the risk of `objective`, which is the old one plus linear.w + constant. The best point becomes w,
     /// which has this image.
     pub fn replace_risk(
         &mut self,
@@ -369,7 +369,7 @@ fn tangents_meet(low: &Trial, high: &Trial) -> (f64, f64) {
     let width = high.t - low.t;
     let offset = (low.value - high.value + high.slope * width) / (high.slope - low.slope);
     if low.slope >= 0.0 || !offset.is_finite() {
-        // On an edge the slope may be that of its other side. Numbers may also overflow.
+        // On an edge the slope may come from the other side. Numbers may also overflow.
         return (low.t + 0.5 * width, f64::NEG_INFINITY);
     }
     let bound = low.value + low.slope * offset;
