@@ -1,6 +1,7 @@
 //! Paths, functions and options that a page names exist.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::page::{Page, connect, pages, root, texts};
 
@@ -55,7 +56,7 @@ fn broken_link(page: &Page, link: &str) -> Option<String> {
     let (path, fragment) = link.split_once('#').unwrap_or((link, ""));
     let folder = root().join(&page.path).parent().expect("a folder").to_owned();
     let target = if path.is_empty() { root().join(&page.path) } else { folder.join(path) };
-    if !target.exists() {
+    if !exists_in_git(&target) {
         return Some(format!("{}: link to {link}, which does not exist", page.path));
     }
     if fragment.is_empty() {
@@ -76,6 +77,11 @@ fn is_path(code: &str) -> bool {
             || ENDINGS.iter().any(|ending| code.ends_with(ending) && code != *ending))
 }
 
+/// Whether git has a path: it keeps no empty folders.
+fn exists_in_git(path: &Path) -> bool {
+    path.is_file() || path.read_dir().is_ok_and(|mut entries| entries.next().is_some())
+}
+
 #[test]
 fn every_path_on_a_page_exists() {
     let mut wrong = Vec::new();
@@ -83,7 +89,7 @@ fn every_path_on_a_page_exists() {
         let prose = page.prose();
         wrong.extend(enclosed(&prose, "](", ")").into_iter().filter_map(|link| broken_link(&page, link)));
         let paths = inline_code(&page).into_iter().filter(|code| is_path(code));
-        let missing = paths.filter(|path| !root().join(path).exists());
+        let missing = paths.filter(|path| !exists_in_git(&root().join(path)));
         wrong.extend(missing.map(|path| format!("{}: `{path}` does not exist", page.path)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
