@@ -339,10 +339,7 @@ impl DatasetBuilder {
         let row = self.row_query.len() - 1;
         let column = &mut self.columns[index];
         column.first_other.get_or_insert_with(|| (row, found()));
-        if column.numeric {
-            // The end of the rows refuses the column.
-            column.codes = None;
-        } else if let Some(others) = &mut column.others {
+        if let Some(others) = &mut column.others {
             others.add(self.row_query[row], value);
         } else {
             let others = column.others.insert(Box::default());
@@ -352,6 +349,10 @@ impl DatasetBuilder {
                 column.codes = Some(Box::new(Codes::new(row)));
                 self.texts.push(index);
             }
+        }
+        if column.numeric {
+            // The end of the rows refuses the column.
+            column.codes = None;
         }
         if let Some(codes) = &mut column.codes {
             let text = if let Seen::Text(bytes) = value { std::str::from_utf8(bytes).ok() } else { None };

@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
+use super::gather::{self, ColumnWork};
 use super::missing::MissingValues;
 use super::query_columns::QueryValue;
 use super::query_distance::{Clusters, DesignEffect};
@@ -424,7 +424,7 @@ fn each_feature<T: Send>(
     learn: impl Fn(usize, Values<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let work = ColumnWork { what: "the fingerprint of", bytes: BYTES };
-    columns::each_column(data, work, control, single, |column, mut all| {
+    gather::each_column(data, work, control, single, |column, mut all| {
         missing.of(column).rows().for_each(|row| all[row] = f32::NAN);
         learn(column, Values { all: &all, offsets: &data.offsets })
     })

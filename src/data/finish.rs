@@ -1,6 +1,7 @@
 //! From all rows of a source to a [`Dataset`]: numeric columns, order of rows, missing values.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use ndarray::Array2;
 use serde_json::json;
@@ -15,6 +16,7 @@ use super::missing::{
     ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, summarize_columns,
 };
 use super::query_columns::QueryValue;
+use super::text_values::{MOST_DISTINCT, ValueCount};
 use crate::base::{Error, Reservation, Result, Ticks, bytes_of};
 use crate::data::ListConstraint;
 use crate::math::{Element, compare, sort_indices, sort_items};
@@ -228,7 +230,8 @@ impl DatasetBuilder {
             };
             match column.first_other {
                 Some((row, found)) if column.numeric || text_columns != TextColumns::Ignore => {
-                    return Err(self.text_among_numbers(row, name, &found, text_columns));
+                    let may_be_category = self.has_frequent_value(index, column.others.as_deref());
+                    return Err(self.text_among_numbers((row, &found), name, text_columns, may_be_category));
                 }
                 // Text, or NULL in every row (rule 2.5).
                 Some(_) => ignore(column.others.unwrap_or_default()),
@@ -247,16 +250,40 @@ impl DatasetBuilder {
         Ok(kept)
     }
 
-    /// The error about a text in a feature.
-    fn text_among_numbers(&self, row: usize, name: &str, found: &str, text_columns: TextColumns) -> Error {
+    /// Whether a column of numbers and `others` may be listed as a category (rule 2.19).
+    fn has_frequent_value(&self, column: usize, others: Option<&ColumnFacts>) -> bool {
+        let Values::F64(values) = &self.values else { return false };
+        let mut counts: HashMap<u64, ValueCount> = HashMap::new();
+        for (row, query) in values.chunks_exact(self.width.unwrap_or(1)).zip(&self.row_query) {
+            if !row[column].is_nan() && counts.len() <= MOST_DISTINCT {
+                counts.entry(row[column].to_bits()).or_default().add(*query);
+            }
+        }
+        let queries = self.query_ids.len();
+        let are_numbers_few = counts.len() <= MOST_DISTINCT / 2;
+        are_numbers_few
+            && (counts.values().any(|count| count.is_frequent(queries))
+                || others.is_some_and(|others| others.has_frequent_value(queries)))
+    }
+
+    /// The error about a text in a feature, with its row. `may_be_category`: whether the column may be listed as a category.
+    fn text_among_numbers(
+        &self,
+        (row, found): (usize, &str),
+        name: &str,
+        text_columns: TextColumns,
+        may_be_category: bool,
+    ) -> Error {
         let allowed = "allowed are numbers and text that is a well-formed number";
         let categories = json!({ "columns": { "categories": [name] } });
         let advice = match text_columns {
-            TextColumns::Refuse => String::new(),
-            TextColumns::Ignore => format!("; the options {categories} make its values categories"),
+            TextColumns::Ignore if may_be_category => {
+                format!("; the options {categories} make its values categories")
+            }
             TextColumns::RefuseListed => {
                 "; a column of texts is listed under \"categories\" in place of \"features\"".to_owned()
             }
+            TextColumns::Refuse | TextColumns::Ignore => String::new(),
         };
         self.context(row).error(name, format!("{found} is not a number; {allowed}{advice}"))
     }

@@ -9,6 +9,7 @@ mod columns;
 mod dataset;
 mod fingerprint;
 mod finish;
+mod gather;
 pub mod id;
 pub mod letor;
 mod matrix;
@@ -32,8 +33,8 @@ pub use categories::{
 };
 pub use category_rows::CategoryRows;
 pub use columns::{
-    ColumnFacts, Facts, Seen, facts_of_feature, is_date, is_like_code, is_like_date, is_like_id,
-    is_like_number, is_month, is_range_of_numbers, number_in_text,
+    ColumnFacts, Facts, ROW_NUMBERS, Seen, TextKind, facts_of_feature, is_like_id, is_part, is_row_number,
+    number_sql,
 };
 pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};

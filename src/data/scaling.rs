@@ -16,8 +16,8 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::categories::means_without;
-use super::columns::{self, ColumnWork};
 use super::dataset::Dataset;
+use super::gather::{self, ColumnWork};
 use super::matrix::{Matrix, Slice, shaped};
 use super::quantiles::{Quantiles, all_weighted_scores, normal_scores, weighted_scores};
 use crate::base::{Control, Error, Result, Ticks, named, parallel, require};
@@ -372,7 +372,7 @@ fn each_column<T: Send>(
         }
         Ok(learn(column))
     };
-    columns::each_column(data, work, control, |x| x, of_known)
+    gather::each_column(data, work, control, |x| x, of_known)
 }
 
 /// Minimum and maximum - minimum of each feature over the documents of one query; infinity in place of a difference of 0. A

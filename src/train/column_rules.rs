@@ -8,12 +8,10 @@ use serde_json::json;
 
 use crate::base::{ColumnAdvice, shorten, text_number};
 use crate::data::{
-    Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, facts_of_feature, is_date,
-    is_like_code, is_like_date, is_like_id, is_like_number, is_month, is_range_of_numbers, number_in_text,
-    spelling_variants,
+    Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, TextKind, facts_of_feature,
+    is_like_id, is_part, is_row_number, number_sql, spelling_variants,
 };
-use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
-use crate::train::report::is_part;
+use crate::train::feature_checks::SMALLEST_ID;
 
 /// Queries that share a value of a query feature whose spelling is compared.
 const FREQUENT: usize = 3;
@@ -90,10 +88,10 @@ pub struct ReportedColumn {
 /// A warning if two of the frequent values of a column are probably one.
 fn spelling<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Option<String> {
     let (one, other) = spelling_variants(values)?;
-    let quoted = name.replace('"', "\"\"");
+    let quoted = quote(name);
     Some(format!(
         "the column \"{name}\" has the values '{}' and '{}', which differ in case or blanks only and count as two; make them one in the \
-         source, as in lower(trim(\"{quoted}\"))",
+         source, as in lower(trim({quoted}))",
         shorten(one),
         shorten(other),
     ))
@@ -112,22 +110,30 @@ fn frequent_texts(data: &Dataset, column: usize) -> Vec<&str> {
 fn numbers_among_texts(name: &str, data: &Dataset, column: usize) -> Option<String> {
     let texts: Vec<&str> =
         data.query_features.column(column).into_iter().filter_map(QueryValue::text).collect();
-    let other = *texts.iter().find(|text| text_number(text).is_none())?;
-    let is_number = |text: &&&str| text_number(&text.replace(',', ".")).is_some();
+    let other = *texts.iter().filter(|text| text_number(text).is_none()).min()?;
+    let is_number = |text: &&&str| {
+        text_number(&text.replace(',', ".")).is_some() || TextKind::of(text) == Some(TextKind::Numbers)
+    };
     if 4 * texts.iter().filter(is_number).count() < 3 * texts.len() {
         return None;
     }
-    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
-    let number = if is_like_number(other) {
-        number_in_text(other, &quoted)
-    } else {
-        format!("CAST(nullif({quoted}, '{}') AS REAL)", other.replace('\'', "''"))
+    let quoted = quote(name);
+    let number = match number_sql(texts.iter().copied(), &quoted) {
+        Some(number) => format!(", as in {number}"),
+        None if TextKind::of(other).is_none() => {
+            format!(", as in CAST(nullif({quoted}, '{}') AS REAL)", other.replace('\'', "''"))
+        }
+        None => String::new(),
     };
     Some(format!(
         "the query feature \"{name}\" has numbers as text, which are compared as texts because '{}' is no well-formed number; convert \
-         them in the source, as in {number}",
+         them in the source{number}",
         shorten(other)
     ))
+}
+
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The facts of a role that is kept in the data set.
@@ -267,7 +273,7 @@ impl ColumnRules<'_> {
             return left_out("NULL in every row", Some(warning));
         }
         if found.distinct == Some(1) && found.missing == 0 {
-            let is_empty = found.kind == "text" && facts.first_text.is_empty();
+            let is_empty = found.kind == "text" && !facts.texts.has_text();
             let warning =
                 || format!("the column \"{name}\" is left out because it is the empty text '' in every row");
             return left_out("one value in all rows", is_empty.then(warning));
@@ -342,68 +348,104 @@ impl ColumnRules<'_> {
         left_out("it differs between queries only", Some(warning))
     }
 
-    /// The fate of texts that can be converted to numbers, by the first of them. `is_small`: whether there are few values.
-    fn converted(&self, name: &str, first: &str, is_small: bool) -> Option<Decision> {
-        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
-        let or_categories = |may_be: bool| {
-            let categories = self.advice.listed("categories", name);
-            let or = format!(", or use its values as features with the options {categories}");
-            if may_be && is_small && self.takes_categories { or } else { String::new() }
+    /// The options that make a column a category, if the next call takes them.
+    fn category_options(&self, name: &str, facts: &ColumnFacts) -> Option<String> {
+        let may_be = self.takes_categories
+            && facts.text_problem().is_none()
+            && facts.has_frequent_value(self.data.n_queries());
+        may_be.then(|| self.advice.listed("categories", name))
+    }
+
+    /// What becomes of texts that numbers would say better. `is_small`: whether there are few values.
+    fn converted(&self, name: &str, facts: &ColumnFacts, is_small: bool) -> Option<Decision> {
+        let (texts, quoted) = (&facts.texts, quote(name));
+        let or_categories = || {
+            let options = self.category_options(name, facts).filter(|_| is_small);
+            options.map_or_else(String::new, |options| {
+                format!(", or use its values as features with the options {options}")
+            })
         };
-        let since = |day: &str| {
+        let days = |day: &str| {
             format!(
                 "give the days since a fixed date in the source, as in julianday({day}) - julianday('2024-01-01')"
             )
         };
-        let (what, how) = if is_month(first) {
-            ("months", since(&format!("{quoted} || '-01'")))
-        } else if is_date(first) {
-            ("dates", since(&quoted))
-        } else if is_like_date(first) {
-            let days = format!(
-                "make dates of the form YYYY-MM-DD of it with substr({quoted}, ...), and numbers with julianday"
+        let Some((kind, other)) = texts.kind() else {
+            let word = texts.word_before_numbers().filter(|_| !is_small)?;
+            let warning = format!(
+                "the column \"{name}\" is left out because it has numbers after '{}' as text (such as '{}'); write them as numbers in \
+                 the source",
+                shorten(word.trim_end()),
+                shorten(texts.example()),
             );
-            ("dates", days)
-        } else if is_range_of_numbers(first) {
-            let ends =
-                "make two numbers of it in the source, one of each end, with substr, instr, replace and CAST";
-            ("ranges of numbers", format!("{ends}{}", or_categories(true)))
-        } else if let Some(values) = first.strip_prefix('[') {
-            let numbers = format!("as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')");
-            let is_vector = values.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
-            let how = if is_vector {
-                let vector = self.advice.role("features", json!(name));
-                format!(
-                    "if they are vectors of features, use the options {vector}; make numbers of lists, {numbers}"
-                )
-            } else {
-                format!("make numbers of them in the source, {numbers}")
-            };
-            ("JSON arrays", how)
-        } else if is_like_number(first) {
-            let number = number_in_text(first, &quoted);
-            (
-                "numbers",
-                format!("convert it in the source, as in {number}{}", or_categories(is_like_code(first))),
-            )
-        } else {
-            return None;
+            return Some(left_out("numbers after a word as text", Some(warning)));
         };
+        if other.is_some() && is_small {
+            return None;
+        }
+        let (what, how) = match kind {
+            TextKind::Months if other.is_none() => ("months", days(&format!("{quoted} || '-01'"))),
+            TextKind::Dates if other.is_none() => ("dates", days(&quoted)),
+            TextKind::Months | TextKind::Dates | TextKind::OtherDates => {
+                ("dates", "write them as YYYY-MM-DD, and make numbers of them with julianday".to_owned())
+            }
+            TextKind::Times => ("times", "give them as numbers in one unit, such as seconds".to_owned()),
+            TextKind::Ranges => (
+                "ranges of numbers",
+                format!(
+                    "make two numbers of it in the source, one of each end, with substr, instr, replace and CAST{}",
+                    or_categories()
+                ),
+            ),
+            TextKind::Vectors => {
+                let vector = self.advice.role("features", json!(name));
+                (
+                    "JSON arrays",
+                    format!(
+                        "if they are vectors of features, use the options {vector}, otherwise make numbers of them in the source with json_each"
+                    ),
+                )
+            }
+            TextKind::Arrays => {
+                let all_valid = if other.is_none() {
+                    format!(", as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')")
+                } else {
+                    String::new()
+                };
+                ("JSON arrays", format!("make numbers of them in the source{all_valid}"))
+            }
+            TextKind::Objects => (
+                "JSON objects",
+                format!("give each number a column in the source, as in {quoted} ->> 'key' AS key"),
+            ),
+            TextKind::Numbers => {
+                let sql = if other.is_none() { texts.number_sql(&quoted) } else { None };
+                let how = sql.map_or_else(
+                    || "write them as numbers of one unit in the source".to_owned(),
+                    |sql| format!("convert it in the source, as in {sql}"),
+                );
+                (
+                    "numbers",
+                    format!("{how}{}", if texts.are_like_codes() { or_categories() } else { String::new() }),
+                )
+            }
+        };
+        let but = other.map_or_else(String::new, |other| format!(", but also '{}'", shorten(other)));
         let warning = format!(
-            "the column \"{name}\" is left out because it has {what} as text (the first is '{first}'); {how}"
+            "the column \"{name}\" is left out because it has {what} as text (such as '{}'{but}); {how}",
+            shorten(texts.example()),
         );
         Some(left_out(format!("{what} as text"), Some(warning)))
     }
 
     fn text(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
-        let first = &facts.first_text;
-        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+        let quoted = quote(name);
         if self.data.features.columns() == 0 {
             return left_out("the algorithm learns from ids and relevance", None);
         }
         let is_small = are_few(found, facts.rows.min(self.documents()));
         // 1. What can be converted.
-        if let Some(decision) = self.converted(name, first, is_small) {
+        if let Some(decision) = self.converted(name, facts, is_small) {
             return decision;
         }
         // 2. Few values, ids, and texts.
@@ -419,14 +461,14 @@ impl ColumnRules<'_> {
         } else if !is_small {
             return left_out("text with many values", None);
         }
-        let how = match facts.text_problem() {
+        let how = match (facts.text_problem(), self.category_options(name, facts)) {
             _ if !self.takes_categories => format!(
                 "this training takes numbers only; make one of each value in the source, as in {quoted} = '...'"
             ),
-            Some(problem) => format!("{problem}, so it cannot be a category; change it in the source"),
-            None => {
-                let options = self.advice.listed("categories", name);
-                format!("to use its values as features, use the options {options}")
+            (Some(problem), _) => format!("{problem}, so it cannot be a category; change it in the source"),
+            (None, Some(options)) => format!("to use its values as features, use the options {options}"),
+            (None, None) => {
+                "no value has 3 rows in 2 queries, so nothing can be learned of it; group its values in the source".to_owned()
             }
         };
         let values = found.distinct.unwrap_or(0);
@@ -435,9 +477,9 @@ impl ColumnRules<'_> {
     }
 
     fn blob(&self, name: &str, facts: &ColumnFacts) -> Decision {
-        let is_vector = facts.blob_bytes.is_some_and(|bytes| bytes > 0 && bytes.is_multiple_of(4));
+        let is_vector = facts.are_vectors();
         if !is_vector && !facts.facts().constant_within_query && are_few(&facts.facts(), facts.rows) {
-            let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+            let quoted = quote(name);
             let warning = format!(
                 "the column \"{name}\" of BLOBs is left out; if they are texts, use CAST({quoted} AS TEXT) AS {quoted} in the source"
             );

@@ -12,7 +12,7 @@
 use serde_json::{Map, Value};
 
 use crate::base::{ColumnAdvice, Control, Result, checkpoint, parallel};
-use crate::data::{ADVICE_ON_64_BITS, Dataset, ScalingKind, Slice, are_64_bits};
+use crate::data::{ADVICE_ON_64_BITS, Dataset, ScalingKind, Slice, are_64_bits, is_row_number};
 use crate::math::sort_indices;
 use crate::train::select::significant;
 
@@ -26,21 +26,6 @@ const FEWEST_ROWS_WITH_GAPS: usize = 50;
 pub const SMALLEST_ID: f64 = 1e7;
 /// Smallest number that is an id although it occurs in several queries, such as an ISBN.
 const SMALLEST_SHARED_ID: f64 = 1e10;
-/// Names that programs give to the number of a row: pandas, Polars, R and databases.
-const ROW_NUMBERS: [&str; 12] = [
-    "index",
-    "level_0",
-    "__index_level_0__",
-    "unnamed: 0",
-    "idx",
-    "row",
-    "row_nr",
-    "row_number",
-    "rownum",
-    "row_num",
-    "rownames",
-    "row_index",
-];
 /// Largest number of features that a warning names.
 const NAMED: usize = 10;
 /// Plausible Unix times: 2000 to 2039, in seconds.
@@ -333,11 +318,6 @@ impl Column<'_> {
     }
 }
 
-/// Whether a column has a name that programs give to the number of a row.
-pub fn is_row_number(name: &str) -> bool {
-    ROW_NUMBERS.contains(&&*name.trim().to_ascii_lowercase())
-}
-
 fn is_whole(x: f64) -> bool {
     x.fract().abs() <= 0.0
 }
@@ -404,7 +384,7 @@ mod tests {
         assert_eq!(sign(column(|row| 1.0 + row as f64)), Some(Sign::RunningNumber));
         assert_eq!(sign(column(|row| (3 * row + row % 2) as f64)), Some(Sign::RunningNumber), "with gaps");
         assert_eq!(sign(column(|row| (5 * row % 12) as f64)), Some(Sign::RunningNumber), "in another order");
-        for name in ROW_NUMBERS.iter().copied().chain(["Unnamed: 0", " Index"]) {
+        for name in crate::data::ROW_NUMBERS.iter().copied().chain(["Unnamed: 0", " Index"]) {
             let gaps = column(|row| (7 * (row + 3) % 13 * 31) as f64);
             assert_eq!(signs(&[(name, gaps)]), [(name.to_owned(), Sign::RunningNumber)]);
         }

@@ -9,7 +9,7 @@ use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
 use crate::base::{ColumnAdvice, Result, named};
 use crate::cost::loss;
-use crate::data::{Categories, Dataset, Id, ListConstraint, QueryFeatureRule};
+use crate::data::{Categories, Dataset, Id, ListConstraint, QueryFeatureRule, is_part};
 use crate::learn::fit::{Prior, QueryDependence};
 use crate::math::compare;
 use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
@@ -280,14 +280,6 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
         return None;
     }
     Some(format!("with {} this is the algorithm {}, not {}", options.join(", "), other.name, algorithm.name))
-}
-
-/// Names of columns that say to which part of the data a row belongs.
-const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
-
-/// Whether the name of a column says that it tells a part of the data.
-pub(super) fn is_part(name: &str) -> bool {
-    PARTS.iter().any(|part| part.eq_ignore_ascii_case(name))
 }
 
 /// Signs of leakage, ids among the features, negative grades, and repeated rows.

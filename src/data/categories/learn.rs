@@ -7,7 +7,7 @@
 //! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
 //! | it differs within a query | it can order the documents of a query |
 //! | without ids of documents, or named like an id, two rows of a query share a value | it does not name the documents |
-//! | some value is neither a date, a number with a unit, nor a JSON array | it is not better converted |
+//! | some value is a word (`TextKind`) | it is not better converted to a number |
 //!
 //! The values with a feature are those with enough rows and queries, at most the [`MOST_VALUES`] most frequent ones. Of more
 //! values in more than [`MANY_ROWS`] rows only [`VALUES_OF_MANY`] have one: the mean relevance of a value tells of the others
@@ -17,11 +17,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::text_values::{LONGEST_VALUE, MOST_DISTINCT};
+use super::super::text_values::{FEWEST_QUERIES, FEWEST_ROWS, LONGEST_VALUE, MOST_DISTINCT, ValueCount};
 use super::means::{self, LearnedMeans, Means, NO_VALUE};
 use super::{Category, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};
-use crate::data::{CategoryRows, ColumnFacts, is_date, is_like_date, is_like_id, is_like_number};
+use crate::data::{CategoryRows, ColumnFacts, TextKind, is_like_id};
 use crate::math::sort_items;
 
 /// Most values of a category that have a feature of their own.
@@ -30,9 +30,6 @@ const MOST_VALUES: usize = 100;
 const VALUES_OF_MANY: usize = 25;
 /// Rows above which features of values take long.
 const MANY_ROWS: usize = 20_000;
-/// Fewest rows and queries of a value that has a feature of its own.
-const FEWEST_ROWS: u64 = 3;
-const FEWEST_QUERIES: usize = 2;
 /// Fewest values of a category with means. Trees and linear functions learn fewer from their features as well.
 const FEWEST_VALUES_WITH_MEANS: usize = 20;
 
@@ -91,16 +88,6 @@ pub struct Learned {
     pub mean_codes: Vec<u32>,
     /// Rows whose value the category does not know; none if it was learned of these rows.
     pub unknown: CategoryRows,
-}
-
-/// What is known of a value.
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    rows: u64,
-    /// The query of its first row.
-    query: usize,
-    /// Whether another query has it.
-    in_several: bool,
 }
 
 impl Codes {
@@ -192,7 +179,8 @@ impl Codes {
         let with_value: u64 = counts.iter().map(|count| count.rows).sum();
         let are_few = 2 * known.len() as u64 <= with_value
             && rows.documents.is_none_or(|documents| !self.names_documents(documents, known.len()));
-        let is_better_converted = || known.keys().all(|value| is_convertible(value));
+        let is_better_converted =
+            || known.keys().all(|value| value.trim().is_empty() || TextKind::of(value).is_some());
         let values = frequent(known, &counts, rows);
         let missing = self.codes.iter().filter(|code| **code == NULL).count() as u64;
         let states = values.len() + usize::from(missing >= FEWEST_ROWS);
@@ -205,16 +193,13 @@ impl Codes {
         is_category.then(|| self.learned(name, values, rows))
     }
 
-    fn counts(&self, values: usize, rows: RowsOfCodes<'_>) -> Vec<Count> {
-        let (mut counts, mut ticks) = (vec![Count::default(); values], Ticks::default());
+    fn counts(&self, values: usize, rows: RowsOfCodes<'_>) -> Vec<ValueCount> {
+        let (mut counts, mut ticks) = (vec![ValueCount::default(); values], Ticks::default());
         for (&code, &query) in self.codes.iter().zip(rows.queries) {
             ticks.add(ROW_COST);
-            let Some(count) = counts.get_mut(code as usize) else { continue };
-            if count.rows == 0 {
-                count.query = query;
+            if let Some(count) = counts.get_mut(code as usize) {
+                count.add(query);
             }
-            count.in_several |= count.query != query;
-            count.rows += 1;
         }
         counts
     }
@@ -287,12 +272,15 @@ fn is_constant_within(codes: &[u32], groups: &[usize], count: usize) -> bool {
 }
 
 /// The values that have a feature, ascending, with their codes.
-fn frequent(known: &HashMap<Box<str>, u32>, counts: &[Count], rows: RowsOfCodes<'_>) -> Vec<(String, u32)> {
-    let is_frequent = |count: &Count| {
-        count.rows >= FEWEST_ROWS && (count.in_several || rows.query_ids.len() < FEWEST_QUERIES)
-    };
+fn frequent(
+    known: &HashMap<Box<str>, u32>,
+    counts: &[ValueCount],
+    rows: RowsOfCodes<'_>,
+) -> Vec<(String, u32)> {
+    let is_frequent = |count: &ValueCount| count.is_frequent(rows.query_ids.len());
     let entries = known.iter().map(|(value, code)| (counts[*code as usize], value, *code));
-    let mut values: Vec<(Count, &Box<str>, u32)> = entries.filter(|(count, ..)| is_frequent(count)).collect();
+    let mut values: Vec<(ValueCount, &Box<str>, u32)> =
+        entries.filter(|(count, ..)| is_frequent(count)).collect();
     sort_items(&mut values, |a, b| b.0.rows.cmp(&a.0.rows).then_with(|| a.1.cmp(b.1)));
     if values.len() > MOST_VALUES {
         values.truncate(if rows.queries.len() > MANY_ROWS { VALUES_OF_MANY } else { MOST_VALUES });
@@ -301,13 +289,4 @@ fn frequent(known: &HashMap<Box<str>, u32>, counts: &[Count], rows: RowsOfCodes<
         values.into_iter().map(|(_, value, code)| (value.to_string(), code)).collect();
     sort_items(&mut values, |a, b| a.0.cmp(&b.0));
     values
-}
-
-/// Whether a text is better converted to a number than taken as a category, or blank.
-fn is_convertible(text: &str) -> bool {
-    text.trim().is_empty()
-        || is_date(text)
-        || is_like_date(text)
-        || is_like_number(text)
-        || text.starts_with('[')
 }
