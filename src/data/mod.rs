@@ -51,6 +51,6 @@ pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use ratings::{Ratings, negatives};
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};
-pub use spelling::{ids_written_in_two_ways, spelling_variants};
+pub use spelling::{ids_written_in_two_ways, one_in_sql, spelling_variants};
 pub use text_values::MOST_DISTINCT;
 pub use unknown_values::UnknownValues;

@@ -155,7 +155,7 @@ fn are_words<'a>(ids: impl Iterator<Item = &'a Id>) -> bool {
 }
 
 /// SQL that makes two ids of a column equal, if simple functions do.
-fn one_in_sql(one: &Id, other: &Id, column: &str) -> Option<String> {
+pub fn one_in_sql(one: &Id, other: &Id, column: &str) -> Option<String> {
     type Step = (fn(&str) -> String, fn(&str) -> String);
     const STEPS: [Step; 4] = [
         (|text| text.replace('\u{a0}', " "), |sql| format!("replace({sql}, char(160), ' ')")),

@@ -10,7 +10,7 @@ use crate::base::{ColumnAdvice, shorten, text_number};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, facts_of_feature, is_date,
     is_like_code, is_like_date, is_like_id, is_like_number, is_month, is_range_of_numbers, number_in_text,
-    spelling_variants,
+    one_in_sql, spelling_variants,
 };
 use crate::train::feature_checks::{SMALLEST_ID, is_row_number};
 use crate::train::report::is_part;
@@ -90,10 +90,11 @@ pub struct ReportedColumn {
 /// A warning if two of the frequent values of a column are probably one.
 fn spelling<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Option<String> {
     let (one, other) = spelling_variants(values)?;
-    let quoted = name.replace('"', "\"\"");
+    let example = one_in_sql(&one.into(), &other.into(), name);
+    let example = example.map(|sql| format!(", as in {sql}")).unwrap_or_default();
     Some(format!(
-        "the column \"{name}\" has the values '{}' and '{}', which differ in case or blanks only and count as two; make them one in the \
-         source, as in lower(trim(\"{quoted}\"))",
+        "the column \"{name}\" has the values '{}' and '{}', which differ in case, blanks or Unicode form only and count as two; make \
+         them one in the source{example}",
         shorten(one),
         shorten(other),
     ))
