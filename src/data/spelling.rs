@@ -151,7 +151,7 @@ fn are_words<'a>(ids: impl Iterator<Item = &'a Id>) -> bool {
             words += usize::from(text.split(|c: char| !c.is_alphanumeric()).all(is_word));
         }
     }
-    SHARE_OF_WORDS.1 * words >= SHARE_OF_WORDS.0 * all
+    all > 0 && SHARE_OF_WORDS.1 * words >= SHARE_OF_WORDS.0 * all
 }
 
 /// SQL that makes two ids of a column equal, if simple functions do.

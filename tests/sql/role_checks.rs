@@ -150,7 +150,7 @@ fn a_split_by_numbers_and_dates_in_text_has_their_order() {
     let connection = database();
     table(&connection, &format!("i AS query_id, {JUDGED}, i * 7 AS number"));
     let folds = |day: &str| {
-        let source = format!("SELECT query_id, doc_id, relevance, x, y, {day} AS day FROM t");
+        let source = format!("SELECT query_id, doc_id, relevance, y, {day} AS day FROM t");
         let sql = "SELECT json_group_array(value) FROM ltr_cross_validate('rank_svm', ?1, ?2)";
         let options = json!({"split_by": "day", "folds": 3, "lambda": 0.1}).to_string();
         connection.query_row(sql, (source, options), |row| row.get::<_, String>(0))
