@@ -70,7 +70,7 @@ pub fn spelling_variants<'a>(values: impl IntoIterator<Item = &'a str>) -> Optio
 }
 
 /// A warning if ids of a column differ in type, case, blanks, zeros before a number or after its point, or Unicode form only.
-/// `what`: what they become, such as "queries". `quoted`: the column as an expression of SQL, if the rows come from SQL.
+/// `name`: the column. `what`: what they are, such as "queries". `in_sql`: whether they come from a source of SQL.
 pub fn ids_written_in_two_ways<'a>(
     ids: impl Iterator<Item = &'a Id> + Clone,
     (name, what, in_sql): (&str, &str, bool),
@@ -178,14 +178,12 @@ pub fn one_in_sql(one: &Id, other: &Id, column: &str) -> Option<String> {
     // 18 digits fit a whole number of SQLite.
     let are_short =
         texts.iter().all(|text| text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit()));
-    match texts[0] == texts[1] {
-        true => Some(sql),
-        false => are_short.then(|| {
-            format!(
-                "iif({quoted} GLOB '*[^0-9]*' OR length({quoted}) > 18, {quoted}, CAST({quoted} AS INTEGER))"
-            )
-        }),
+    if texts[0] == texts[1] {
+        return Some(sql);
     }
+    are_short.then(|| {
+        format!("iif({quoted} GLOB '*[^0-9]*' OR length({quoted}) > 18, {quoted}, CAST({quoted} AS INTEGER))")
+    })
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ fn is_rank_name(name: &str) -> bool {
 fn relevance_like_rank(data: &Dataset, column: Option<&str>, in_sql: bool) -> Option<String> {
     let (lowest, highest) = (data.relevance.iter())
         .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
-    let may_be = lowest >= 0.0 && lowest <= 1.0 && highest >= 2.0;
+    let may_be = (0.0..=1.0).contains(&lowest) && highest >= 2.0;
     if !may_be || !data.relevance.iter().all(|value| value.fract() <= 0.0) {
         return None;
     }
