@@ -22,6 +22,7 @@ pub mod query_distance;
 mod query_features;
 mod ratings;
 mod scaling;
+mod spelling;
 mod text_values;
 mod unknown_values;
 
@@ -29,7 +30,7 @@ pub use arrange::{ListConstraint, RowGroup, Slots, push_down, push_down_unselect
 pub use builder::DatasetBuilder;
 pub use categories::{
     Categories, Category, CategoryFeature, CategoryValue, InputColumn, Means, means_without, no_vector,
-    not_a_value, spelling_variants,
+    not_a_value,
 };
 pub use category_rows::CategoryRows;
 pub use columns::{
@@ -51,5 +52,6 @@ pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use ratings::{Ratings, negatives};
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};
+pub use spelling::{ids_written_in_two_ways, one_in_sql, spelling_variants};
 pub use text_values::MOST_DISTINCT;
 pub use unknown_values::UnknownValues;

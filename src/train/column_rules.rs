@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::base::{ColumnAdvice, shorten, text_number};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, TextKind, facts_of_feature,
-    is_like_id, is_part, is_row_number, number_sql, spelling_variants,
+    is_like_id, is_part, is_row_number, number_sql, one_in_sql, spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
 
@@ -88,10 +88,11 @@ pub struct ReportedColumn {
 /// A warning if two of the frequent values of a column are probably one.
 fn spelling<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Option<String> {
     let (one, other) = spelling_variants(values)?;
-    let quoted = quote(name);
+    let example = one_in_sql(&one.into(), &other.into(), name);
+    let example = example.map(|sql| format!(", as in {sql}")).unwrap_or_default();
     Some(format!(
-        "the column \"{name}\" has the values '{}' and '{}', which differ in case or blanks only and count as two; make them one in the \
-         source, as in lower(trim({quoted}))",
+        "the column \"{name}\" has the values '{}' and '{}', which differ in case, blanks or Unicode form only and count as two; make \
+         them one in the source{example}",
         shorten(one),
         shorten(other),
     ))

@@ -15,6 +15,7 @@ pub mod options;
 pub mod perceptron;
 pub(crate) mod protocol;
 pub(crate) mod report;
+mod role_checks;
 pub mod select;
 pub(crate) mod single_feature;
 pub(crate) mod tuning;

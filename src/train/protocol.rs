@@ -18,6 +18,7 @@ use crate::train::algorithm::{
 use crate::train::column_report::ColumnReport;
 use crate::train::feature_checks::FeatureChecks;
 use crate::train::report::{DataFacts, FeatureColumns, Finished, rating_of_documents, signs_of_leakage};
+use crate::train::role_checks::role_warnings;
 use crate::train::single_feature;
 use crate::train::tuning::{Choice, Search, SearchRows};
 
@@ -245,6 +246,7 @@ impl Signs {
     fn of(rows: &Rows<'_>, settings: &Map<String, Value>, control: &Control) -> Result<Self> {
         let mut warnings = signs_of_leakage(&rows.data, rows.advice);
         warnings.extend(rating_of_documents(&rows.data, rows.roles.relevance.as_deref(), rows.advice));
+        warnings.extend(role_warnings(&rows.data, &rows.roles, rows.advice));
         let repeated = rows.validation.as_ref().map_or(0, |other| other.documents_also_in(&rows.data));
         if repeated > 0 {
             warnings.push(format!(

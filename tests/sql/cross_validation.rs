@@ -226,12 +226,12 @@ fn a_split_by_time_trains_on_earlier_and_validates_on_later_queries() {
 #[test]
 fn a_split_by_as_many_values_as_parts_holds_out_each_later_value() {
     let connection = data();
-    let season = "CASE WHEN query_id < 9 THEN 'a' WHEN query_id < 20 THEN 'b' WHEN query_id < 29 THEN 'c' ELSE 'd' END";
+    let season = "CASE WHEN query_id < 9 THEN '2025-03' WHEN query_id < 20 THEN '2025-06' WHEN query_id < 29 THEN '2025-09' ELSE '2025-12' END";
     let options = json!({ "lambda": 0.1, "split_by": "season", "folds": 3 });
     let source = format!("SELECT {COLUMNS}, {season} AS season FROM j WHERE query_id % 10 <> 3");
     let rows = validated(&connection, "rank_svm", &source, &options);
     assert_eq!(rows.len(), 3);
-    for ((setting, fold, value), season) in rows.into_iter().zip(["b", "c", "d"]) {
+    for ((setting, fold, value), season) in rows.into_iter().zip(["2025-06", "2025-09", "2025-12"]) {
         let part = |how: &str| format!("SELECT {COLUMNS} FROM ({source}) WHERE season {how} '{season}'");
         let expected =
             separate(&connection, "rank_svm", [&part("<"), &part("=")], &with_setting(&options, &setting));

@@ -58,6 +58,7 @@ mod real_data;
 mod recommendation;
 mod regressions;
 mod repeated_rankings;
+mod role_checks;
 mod roles;
 mod scored_rows;
 mod selection;

@@ -14,7 +14,7 @@ use super::means::Means;
 use crate::base::{Error, Result, require, shorten};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -299,15 +299,6 @@ impl<'a> CategoryValue<'a> {
             Self::Text(text) => Some(text.into()),
         }
     }
-}
-
-/// The first two of these values that differ in case or in blanks at their ends only.
-pub fn spelling_variants<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<(&'a str, &'a str)> {
-    let mut known = HashMap::new();
-    values.into_iter().find_map(|value| {
-        let first = *known.entry(value.trim().to_lowercase()).or_insert(value);
-        (first != value).then_some((first, value))
-    })
 }
 
 /// What a value that is no value of a category is, and what is allowed.

@@ -9,7 +9,6 @@ mod tests;
 
 pub use category::{
     Categories, Category, CategoryFeature, CategoryValue, InputColumn, no_vector, not_a_value,
-    spelling_variants,
 };
 pub use held_out_means::means_without;
 pub(super) use learn::{CategoryColumn, Codes, Learned, learning_bytes};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::conversion::{MARKS, number_sql};
 
-/// Most texts of a sample, and the longest of them in bytes.
+/// Most texts of a sample, and the characters that are kept of each.
 const MOST_TEXTS: usize = 500;
 const LONGEST_TEXT: usize = 400;
 
@@ -103,7 +103,7 @@ impl TextSample {
         if is_full && self.0.last_key_value().is_some_and(|(last, _)| hash >= *last) {
             return;
         }
-        self.0.entry(hash).or_insert_with(|| text[..text.floor_char_boundary(LONGEST_TEXT)].into());
+        self.0.entry(hash).or_insert_with(|| text.chars().take(LONGEST_TEXT).collect::<String>().into());
         if self.0.len() > MOST_TEXTS {
             self.0.pop_last();
         }

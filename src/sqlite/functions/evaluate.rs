@@ -98,13 +98,14 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
     let training = training_rows(request, &rows)?;
     #[cfg(feature = "plots")]
     let in_training = training.is_some();
-    let SourceRows { data, read_report, .. } = rows;
+    let SourceRows { data, roles, read_report } = rows;
     let constraint = request.constraint()?;
     let scored = request.scored(&data)?;
     let max_per_value = request.options.count("max_per_value").unwrap_or(1);
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
     warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
+    warnings.extend(roles.queries_in_two_ways(&data));
     Ok(ScoredDocuments {
         data,
         scores,

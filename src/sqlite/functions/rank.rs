@@ -54,6 +54,7 @@ fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
             columns_text(columns, Some(("query", json!("..."))), &[])
         ));
     }
+    warnings.extend(roles.queries_in_two_ways(&data));
     let nameless = data.doc_ids.iter().filter(|id| **id == Id::Null).count();
     if let Some(doc) = roles.doc_name().filter(|_| nameless > 0) {
         let source = &request.source.shown;

@@ -24,6 +24,7 @@ use crate::sqlite::glue::{
     category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
 };
 use crate::train::column_rules::is_row_number_or_split;
+use crate::train::select::in_order;
 
 pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 
@@ -80,7 +81,10 @@ pub fn read_prepared(
     // Rows, then what depends on all of them.
     let reader = Reader::new(call, roles, spec)?;
     let read_all = || retry_busy(call.limits, || reader.read_all(statement));
-    let (builder, split) = within_time(call.limits, read_all)?;
+    let (builder, mut split) = within_time(call.limits, read_all)?;
+    if let Some(column) = roles.split {
+        in_order(&mut split, &roles.names[column]).map_err(|problem| call.source.error(problem))?;
+    }
     let (data, mut read_report) = builder.finish(reader.finish)?;
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
@@ -172,7 +176,9 @@ impl<'a> Reader<'a> {
     fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
         let is_empty = roles.features == FeatureColumns::Wide(Vec::new()) && roles.categories.is_empty();
         if spec.features && is_empty {
-            return Err(call.source.error("no column is left for features"));
+            let pairs = roles.doc.filter(|_| spec.learns() && roles.query.is_some());
+            let pairs = pairs.map_or("", |_| "; join columns of the documents, or train cofi_rank, which learns from ids and relevance");
+            return Err(call.source.error(format!("no column is left for features{pairs}")));
         }
         let finish = finish_options(call.options, spec)?;
         let weight = roles.weight.map(|column| roles.names[column].as_str());
@@ -307,6 +313,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// An error about words in the place of a vector, with the ways to use them.
+    fn with_words_advice(&self, error: Error, column: usize, bytes: &[u8]) -> Error {
+        match error {
+            Error::Row { source_text, row, column: shown, problem } if is_words(bytes) => {
+                let name = quote(&self.roles.names[column]);
+                let advice = format!(
+                    "; words are used under another name, as in {name} AS words, or as numbers, as in {name} LIKE '%...%' AS word"
+                );
+                Error::Row { source_text, row, column: shown, problem: problem + &advice }
+            }
+            other => other,
+        }
+    }
+
     fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
         self.call.source.value(row, column)
     }
@@ -416,7 +436,7 @@ impl<'a> Reader<'a> {
                     let what = format_args!("a vector in {} bytes of JSON", bytes.len());
                     let way_out = "give features as BLOBs of ltr_vec (4 bytes per feature)";
                     let _parsed = self.call.limits.memory.reserve(needed, what, way_out)?;
-                    builder.json(bytes)?;
+                    builder.json(bytes).map_err(|error| self.with_words_advice(error, *column, bytes))?;
                 }
                 other => {
                     let found = describe(other);
@@ -466,6 +486,11 @@ fn seen(value: ValueRef<'_>) -> Seen<'_> {
         ValueRef::Text(bytes) => number_of(value).map_or(Seen::Text(bytes), Seen::Number),
         ValueRef::Integer(_) | ValueRef::Real(_) => number_of(value).map_or(Seen::Missing, Seen::Number),
     }
+}
+
+/// Whether a text is no JSON array, but has letters.
+fn is_words(text: &[u8]) -> bool {
+    !text.trim_ascii_start().starts_with(b"[") && text.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// A feature that is not a number, for messages. CSV imports make missing values empty texts.

@@ -13,7 +13,7 @@ use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
-use crate::data::{Categories, Dataset, ListConstraint, ReadReport};
+use crate::data::{Categories, Dataset, ListConstraint, ReadReport, ids_written_in_two_ways};
 use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
 use crate::train::column_rules::{ReadColumn, Usage, left_out_count};
@@ -229,6 +229,12 @@ impl Roles {
         let advice = self.advice(options);
         let facts = self.observed.iter().zip(&read.observed);
         facts.filter_map(|(column, facts)| left_out_count(&self.names[*column], facts, advice)).collect()
+    }
+
+    /// A warning about ids of queries that are written in two ways (rule 2.26).
+    pub fn queries_in_two_ways(&self, data: &Dataset) -> Option<String> {
+        let name = &self.names[self.query?];
+        ids_written_in_two_ways(data.query_ids.iter(), (name, "queries", true))
     }
 
     fn usage(&self, column: usize) -> Usage {

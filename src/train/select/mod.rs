@@ -4,6 +4,7 @@
 mod choose;
 mod report;
 mod split;
+mod split_values;
 mod validation;
 
 use crate::cost::metric::Better;
@@ -14,6 +15,7 @@ pub use choose::{
 };
 pub use report::{Baseline, Curve, Searched, Selection, SelectionReport, Split, significant};
 pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
+pub use split_values::in_order;
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};
 
 /// Values of candidates within this factor of each other (half a decade) are averaged.
