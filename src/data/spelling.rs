@@ -140,7 +140,7 @@ fn are_words<'a>(ids: impl Iterator<Item = &'a Id>) -> bool {
         let rest = word.chars().skip(1).filter(|c| c.is_alphabetic());
         let (mut small, mut capital) = (false, false);
         rest.for_each(|c| if c.is_uppercase() { capital = true } else { small = true });
-        !(small && capital) && !(capital && word.starts_with(char::is_lowercase))
+        !capital || !small && !word.starts_with(char::is_lowercase)
     };
     let mut ticks = Ticks::default();
     let (mut words, mut all) = (0, 0);

@@ -84,10 +84,8 @@ pub struct ColumnFacts {
     whole: bool,
     /// For each value, by its hash, its rows and queries; values beyond [`MOST_DISTINCT`] are dropped.
     distinct: HashMap<u64, ValueCount>,
-    /// Whether all rows of each query have the same value.
-    constant: bool,
-    /// The first value of each query, while the column is constant.
-    firsts: Vec<Option<u64>>,
+    /// The value of each query, as long as all rows of each query have the same.
+    query_values: Option<Vec<Option<u64>>>,
     pairs: PairSample,
     /// Some of the texts.
     pub texts: TextSample,
@@ -107,8 +105,7 @@ impl Default for ColumnFacts {
             range: (f64::INFINITY, f64::NEG_INFINITY),
             whole: true,
             distinct: HashMap::new(),
-            constant: true,
-            firsts: Vec::new(),
+            query_values: Some(Vec::new()),
             pairs: PairSample::default(),
             texts: TextSample::default(),
             is_utf8: true,
@@ -150,13 +147,12 @@ impl ColumnFacts {
                 xxh64(bytes, 3)
             }
         };
-        if self.constant {
-            if self.firsts.len() <= query {
-                self.firsts.resize(query + 1, None);
+        if let Some(values) = &mut self.query_values {
+            if values.len() <= query {
+                values.resize(query + 1, None);
             }
-            self.constant = *self.firsts[query].get_or_insert(hash) == hash;
-            if !self.constant {
-                self.firsts = Vec::new();
+            if *values[query].get_or_insert(hash) != hash {
+                self.query_values = None;
             }
         }
         if hash == 0 {
@@ -185,7 +181,7 @@ impl ColumnFacts {
             kind,
             missing: self.rows - self.kinds.iter().sum::<u64>(),
             distinct: (distinct <= MOST_DISTINCT).then_some(distinct as u64),
-            constant_within_query: self.constant,
+            constant_within_query: self.query_values.is_some(),
         }
     }
 
