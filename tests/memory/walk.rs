@@ -93,7 +93,7 @@ fn walked() -> Vec<Call> {
     let none = "NULL";
     // SQLite copies a bound text when a function reads it: of the 35 MB that are allowed, 5 are left.
     let letters = &repeated(30_000_000, "a")[..];
-    let numbers = &format!("'[' || {} || '1]'", repeated(6_000_000, "1.5, "))[..];
+    let numbers = &format!("'[' || {} || '1]'", repeated(5_000_000, "1.5, "))[..];
     let words = &repeated(6_000_000, "red, ")[..];
     let names = "(SELECT json_group_array('f' || rowid) FROM v)";
     let model = "(SELECT model FROM ltr_models WHERE name = 'local')";
