@@ -488,9 +488,9 @@ fn seen(value: ValueRef<'_>) -> Seen<'_> {
     }
 }
 
-/// Whether a text is no JSON array, but has letters.
+/// Whether a text begins with a letter, so it's no JSON array or object.
 fn is_words(text: &[u8]) -> bool {
-    !text.trim_ascii_start().starts_with(b"[") && text.iter().any(u8::is_ascii_alphabetic)
+    text.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// A feature that is not a number, for messages. CSV imports make missing values empty texts.
