@@ -1,10 +1,9 @@
 //! Models as inputs: the header of `src/model/envelope.rs` with the texts and the ranker in it as parts, then the blocks.
 
-use crate::models::parts::{Index, Opened, Parts, VERSION, WITH_CATEGORIES, seal_as};
+use crate::models::parts::{Index, Opened, seal};
 use crate::mutated::change::{json_texts, names, whole_bytes};
 use crate::pieces;
-use sqlite_ltr::internals::data::Categories;
-use sqlite_ltr::internals::model::{decode_header, encode_header};
+use sqlite_ltr::internals::model::encode_header;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The model of an input, with right lengths and checksums.
@@ -12,11 +11,8 @@ pub fn sealed(input: &[u8]) -> Vec<u8> {
     let mut blocks = pieces::blocks(input, whole_bytes);
     let model = blocks.remove(0);
     let index = blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
-    // Bytes after the parts are those of categories.
-    let has_categories = decode_header::<(Parts, Categories)>(&model).is_ok();
     let header = encode_header(&Index { index, model }).expect("a header");
-    let version = if has_categories { WITH_CATEGORIES } else { VERSION };
-    seal_as(version, &header, &blocks.concat())
+    seal(&header, &blocks.concat())
 }
 
 /// The input of a model.
@@ -24,7 +20,7 @@ pub fn sealed(input: &[u8]) -> Vec<u8> {
 /// # Panics
 /// A model that the input would change.
 pub fn input(model: &[u8]) -> Vec<u8> {
-    let Opened { parts, blocks, rest, .. } = Opened::new(model);
+    let Opened { parts, blocks } = Opened::new(model);
     // 1. The texts in the ranker.
     let mut texts = json_texts(&parts.ranker);
     texts.extend(names(&parts.ranker).iter().map(|(at, length, _)| (*at, *length)));
@@ -41,10 +37,12 @@ pub fn input(model: &[u8]) -> Vec<u8> {
             end = at;
         }
     }
-    // 2. The ranker and the texts around it.
-    let mut header = encode_header(&parts).expect("a header");
-    header.extend(rest);
-    header = pieces::mark(&header, &parts.ranker, &ranker, whole_bytes);
+    // 2. The ranker, and the sections and texts around it.
+    let header = encode_header(&parts).expect("a header");
+    let mut header = pieces::mark(&header, &parts.ranker, &ranker, whole_bytes);
+    for (_, section) in &parts.sections {
+        header = pieces::mark(&header, section, section, whole_bytes);
+    }
     let card = &parts.card;
     let texts = [&card.settings, &card.summary, &card.algorithm, &parts.form];
     for text in texts.into_iter().chain(&card.features) {

@@ -6,7 +6,7 @@ use crate::base::{BoundedCache, Control, Error, Result};
 use crate::data::{QueryFeatureKind, QueryValue};
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
-use crate::model::{Key, Model, QueryTrees, Ranker};
+use crate::model::{Key, Model, no_features};
 
 /// The fit of one function.
 pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
@@ -25,24 +25,17 @@ pub fn function_for(
     cache: &FitCache,
     run: impl FnOnce(&[f64], &Fit<'_>) -> Result<Function>,
 ) -> Result<Arc<Function>> {
-    model.scorer()?;
-    let global = |function: &Arc<Function>| match query_features {
-        None => Ok(Arc::clone(function)),
-        Some(_) => Err(Error::Unsupported(format!(
-            "a model of '{}' has one function for all queries and takes no query features",
-            model.card.algorithm
-        ))),
+    let Some(ranker) = model.ranker.as_query_aware() else {
+        let function = model.ranker.global_function().ok_or_else(no_features)?;
+        return match query_features {
+            None => Ok(Arc::clone(function)),
+            Some(_) => Err(Error::Unsupported(format!(
+                "a model of '{}' has one function for all queries and takes no query features",
+                model.card.algorithm
+            ))),
+        };
     };
-    let ranker = match &model.ranker {
-        Ranker::Linear(linear) => return global(&linear.function),
-        Ranker::Online(online) => return global(&online.linear.function),
-        Ranker::GeneralTrees(trees) => return global(&trees.function),
-        Ranker::QueryDependent(ranker) => Some(ranker),
-        Ranker::QueryTrees(_) | Ranker::Interactions(_) => None,
-        Ranker::Factored(_) => return Err(Error::Internal("a function of factors".to_owned())),
-    };
-    let no_rule = || Error::Internal("a function of the query without query features".to_owned());
-    let rule = model.ranker.query_rule().ok_or_else(no_rule)?;
+    let rule = ranker.query_rule();
     let Some(query_features) = query_features else {
         let names = rule.names.join(", ");
         let of = if rule.kind == QueryFeatureKind::Mean { "the means over the query of " } else { "" };
@@ -51,18 +44,14 @@ pub fn function_for(
         )));
     };
     let features = rule.encoded(query_features, model.card.missing)?;
-    if let Some(ranker) = model.ranker.as_interactions() {
-        return run(&features, &|control| ranker.function(&features, control)).map(Arc::new);
-    }
-    let Some(ranker) = ranker else { return Ok(Arc::new(QueryTrees::function(features))) };
-    if !ranker.fits_new_queries() {
+    if model.ranker.as_query_dependent().is_some_and(|ranker| !ranker.fits_new_queries()) {
         let name = &model.card.algorithm;
         return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));
     }
     if let Some(function) = cache.get(key, &features, Target::Novel) {
         return Ok(function);
     }
-    let function = Arc::new(run(&features, &|control| ranker.fit(&features, Target::Novel, control))?);
+    let function = Arc::new(run(&features, &|control| ranker.function(&features, control))?);
     cache.put(key, &features, Target::Novel, &function);
     Ok(function)
 }

@@ -9,8 +9,8 @@ use crate::base::{
 };
 use crate::data::{Dataset, Documents, InputColumn, Missing, Scaling, UnknownValues};
 use crate::learn::fit::BATCH;
-use crate::learn::space::{Function, Scorer};
-use crate::model::{Factored, GeneralTrees, Key, Model, QueryDependent, QueryTrees, Ranker};
+use crate::learn::space::Function;
+use crate::model::{Factored, GeneralTrees, Key, Model, QueryAware, QueryDependent, Ranker};
 use crate::trees::Forest;
 
 /// What needs memory, and what to do about too much of it.
@@ -104,18 +104,11 @@ impl<'a> ScoringJob<'a> {
             Self { model, key, data, cache, features, functions, warnings, unknown, memory, prepared: None };
         if let Some(ranker) = model.ranker.as_query_dependent() {
             job.find_functions(ranker)?;
-        }
-        if let Some(trees) = model.ranker.as_query_trees() {
-            let features = trees.query_rule().features(data)?;
-            let function = |row: ndarray::ArrayView1<'_, f64>| Arc::new(QueryTrees::function(row.to_vec()));
-            job.functions = features.rows().into_iter().map(|row| Some(function(row))).collect();
-        }
-        if let Some(ranker) = model.ranker.as_interactions() {
+        } else if let Some(ranker) = model.ranker.as_query_aware() {
             let features = ranker.query_rule().features(data)?;
-            let functions = features.rows().into_iter().map(|row| ranker.function(&row.to_vec(), control));
-            job.functions = functions
-                .map(|function| function.map(|found| Some(Arc::new(found))))
-                .collect::<Result<_>>()?;
+            let function = |row: ndarray::ArrayView1<'_, f64>| ranker.function(&row.to_vec(), control);
+            let functions = features.rows().into_iter().map(|row| Ok(Some(Arc::new(function(row)?))));
+            job.functions = functions.collect::<Result<_>>()?;
         }
         Ok(job)
     }
@@ -135,7 +128,7 @@ impl<'a> ScoringJob<'a> {
         self.functions = queries.map(|(id, features)| ranker.stored(id, features)).collect();
         let new = self.functions.iter().filter(|function| function.is_none()).count();
         // Functions of new queries: cached by an earlier call, or 0 if none can be fitted.
-        let zero = (!ranker.fits_new_queries()).then(|| Arc::new(Function::zero(ranker.space().dim())));
+        let zero = (!ranker.fits_new_queries()).then(|| Arc::new(Function::zero(ranker.scorer().dim())));
         for ((function, features), id) in self.functions.iter_mut().zip(&self.features).zip(&data.query_ids) {
             if function.is_none() {
                 *function = zero.clone().or_else(|| cache.get(key, features, ranker.target(id, features)));
@@ -178,11 +171,11 @@ impl<'a> ScoringJob<'a> {
         if let Some(ranker) = ranker {
             self.fit(ranker, queries, control)?;
         }
+        if let Some(functions) = self.functions.iter().cloned().collect() {
+            return self.finish(functions, control).map(Step::Done);
+        }
         let unknown: Vec<usize> =
             (0..self.functions.len()).filter(|query| self.functions[*query].is_none()).collect();
-        if unknown.is_empty() {
-            return self.finish(control).map(Step::Done);
-        }
         if let (Some(ranker), None) = (ranker, &self.prepared) {
             self.prepared = Some(ranker.reserve_cache(unknown.len(), control.memory())?);
         }
@@ -208,13 +201,10 @@ impl<'a> ScoringJob<'a> {
     }
 
     /// Scores every document by the function of its query.
-    fn finish(self, control: &Control) -> Result<Scored> {
-        let Self { model, data, functions, mut warnings, unknown, memory, .. } = self;
+    fn finish(self, functions: Vec<Arc<Function>>, control: &Control) -> Result<Scored> {
+        let Self { model, data, mut warnings, unknown, memory, .. } = self;
         warnings.extend(without_neighbors(model, &functions));
         warnings.extend(unknown.iter().filter_map(UnknownValues::warning));
-        let absent = || Error::Internal("a query has no function".to_owned());
-        let functions: Vec<Arc<Function>> =
-            functions.into_iter().map(|function| function.ok_or_else(absent)).collect::<Result<_>>()?;
         if model.scaling.pointwise() && model.scorer()?.pointwise() && model.scorer()?.is_linear() {
             let scores = weighted_sums(model, data, &functions, control)?;
             return Scored { scores, warnings, unknown, functions, _memory: memory }.checked(data, TOO_LARGE);
@@ -307,10 +297,10 @@ fn weighted_sums(
 }
 
 /// A warning if functions that are fitted to near training queries are 0.
-fn without_neighbors(model: &Model, functions: &[Option<Arc<Function>>]) -> Option<String> {
+fn without_neighbors(model: &Model, functions: &[Arc<Function>]) -> Option<String> {
     model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries())?;
     let is_zero = |function: &&Arc<Function>| function.weights.iter().all(|weight| weight.abs() <= 0.0);
-    let n = functions.iter().flatten().filter(is_zero).count();
+    let n = functions.iter().filter(is_zero).count();
     (n > 0).then(|| {
         format!(
             "the functions of {n} queries have no weight other than 0, so their documents score 0; if no training query is \
@@ -321,14 +311,8 @@ fn without_neighbors(model: &Model, functions: &[Option<Arc<Function>>]) -> Opti
 
 /// Bytes of the features of queries and of functions that are fitted for them.
 fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
-    let numbers = model.ranker.as_query_dependent().map_or(0, |ranker| {
-        let function = if ranker.fits_new_queries() { ranker.space().dim() } else { 0 };
-        function + 2 * ranker.query_rule().width() + 16
-    });
-    let of_trees = model.ranker.as_query_trees().map_or(0, |trees| 2 * trees.query_rule().width() + 16);
-    let products = model.ranker.as_interactions();
-    let products = products.map_or(0, |ranker| ranker.space().dim() + 2 * ranker.query_rule().width() + 16);
-    let numbers = numbers + of_trees + products;
+    let numbers = |ranker: &dyn QueryAware| ranker.scorer().dim() + 2 * ranker.query_rule().width() + 16;
+    let numbers = model.ranker.as_query_aware().map_or(0, numbers);
     matrix_bytes(data.n_queries(), numbers)
 }
 

@@ -15,7 +15,7 @@ pub struct Card {
     pub algorithm: String,
     /// Names of the document features, in the order of a vector: numbers, then the features of categories.
     pub features: Vec<String>,
-    /// The categories. In the bytes they stand after the other parts of the header.
+    /// The categories, a section of the bytes.
     #[serde(skip)]
     pub categories: Categories,
     /// The columns that the training read.

@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | `ltrmodel` |
-//! | 8..10 | format version, little-endian like every number here: 6, or 7 with categories, trees of other libraries, functions of query features, or all neighbors at the last distance |
+//! | 8..10 | format version, little-endian like every number here: 8 |
 //! | 10..16 | zero |
 //! | 16..24 | length of the model |
 //! | 24..32 | length of the header |
@@ -21,11 +21,7 @@ use super::codec::{Block, byte_string, decode_header, encode_header};
 use crate::base::{Error, Result, checkpoint};
 
 const MAGIC: &[u8; 8] = b"ltrmodel";
-/// The format version of models without what needs [`WITH_CATEGORIES`], which is the oldest that is read, too.
-pub(super) const PLAIN: u16 = 6;
-/// The format version of models with categories, trees of other libraries, functions of query features other than trees, or all
-/// neighbors at the last distance. The categories, which can be none, follow the other parts of the header.
-pub(super) const WITH_CATEGORIES: u16 = 7;
+const VERSION: u16 = 8;
 const HASHED: usize = 32;
 /// The first bytes of a model, up to the end of its key.
 pub const KEY_END: usize = 48;
@@ -67,9 +63,8 @@ impl BlobSpan {
     }
 }
 
-/// An opened model: its version, the bytes of its header and the positions of its blocks.
+/// An opened model: the bytes of its header and the positions of its blocks.
 pub(super) struct Opened<'a> {
-    pub(super) version: u16,
     pub(super) header: &'a [u8],
     pub(super) index: Vec<BlobSpan>,
 }
@@ -87,7 +82,7 @@ fn key_of(start: &[u8], header: &[u8]) -> Key {
 
 /// Writes a header and blocks into one BLOB. Every block is written twice, the first time for its checksum only: then no
 /// more than one block is in memory besides the BLOB.
-pub(super) fn seal(version: u16, model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
+pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     // 1. Length and checksum of each block.
     let mut block_bytes = Vec::new();
     let mut entry = |block: &Block<'_>| {
@@ -103,7 +98,7 @@ pub(super) fn seal(version: u16, model: &[u8], blocks: &[Block<'_>]) -> Result<V
     let length = KEY_END + header.len() + blocks_length as usize;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend(MAGIC);
-    bytes.extend(version.to_le_bytes());
+    bytes.extend(VERSION.to_le_bytes());
     bytes.extend([0; 6]);
     bytes.extend((length as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
@@ -125,24 +120,18 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(buffer)
 }
 
-/// The version in the first bytes of a model, which must exist.
-fn version_of(bytes: &[u8]) -> u16 {
-    u16::from_le_bytes([bytes[8], bytes[9]])
-}
-
 /// The key written in the first [`KEY_END`] bytes of a model.
 ///
 /// # Errors
-/// Bytes that do not begin like a model of a version that this crate reads.
+/// Bytes that do not begin like a model of the format version that this crate reads.
 pub fn read_key(bytes: &[u8]) -> Result<Key> {
     if bytes.len() < KEY_END || !bytes.starts_with(MAGIC) {
         return corrupt(format!("{} bytes that do not begin like a model", bytes.len()));
     }
-    let version = version_of(bytes);
-    if !(PLAIN..=WITH_CATEGORIES).contains(&version) {
-        let way_out = if version > WITH_CATEGORIES { "use a newer library" } else { "train the model again" };
-        let reads = format!("this library reads {PLAIN} and {WITH_CATEGORIES}");
-        return corrupt(format!("format version {version}, {reads}; {way_out}"));
+    let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+    if version != VERSION {
+        let way_out = if version > VERSION { "use a newer library" } else { "train the model again" };
+        return corrupt(format!("format version {version}, this library reads {VERSION}; {way_out}"));
     }
     let mut key = [0; 16];
     key.copy_from_slice(&bytes[HASHED..KEY_END]);
@@ -177,7 +166,7 @@ pub(super) fn open(start: &[u8], length: u64) -> Result<Opened<'_>> {
         return corrupt("the checksum of its header does not match");
     }
     let Header { index, model } = decode_header(header)?;
-    Ok(Opened { version: version_of(start), header: model, index: spans(&index, end, length)? })
+    Ok(Opened { header: model, index: spans(&index, end, length)? })
 }
 
 /// The positions of blocks that fill the model from byte `first` to its end.
@@ -214,7 +203,7 @@ mod tests {
                 Ok(())
             })
         };
-        seal(PLAIN, header, &blocks.iter().map(|bytes| block(bytes)).collect::<Vec<_>>()).unwrap()
+        seal(header, &blocks.iter().map(|bytes| block(bytes)).collect::<Vec<_>>()).unwrap()
     }
 
     /// The blocks of a model, all of them checked.

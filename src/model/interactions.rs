@@ -14,6 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::decode_header;
+use super::query_aware::QueryAware;
 use crate::base::{Control, Result, require};
 use crate::data::{Matrix, QueryFeatureRule, shaped};
 use crate::learn::space::{Form, Function, Scorer, Space};
@@ -52,32 +53,6 @@ impl Interactions {
         Self { rule, documents, queries, constant, varying, objective, gap }
     }
 
-    /// How query features are read.
-    pub fn query_rule(&self) -> &QueryFeatureRule {
-        &self.rule
-    }
-
-    /// The space of the functions of queries.
-    pub fn space(&self) -> &Space {
-        &self.documents
-    }
-
-    /// The function of a query with these encoded features.
-    ///
-    /// # Errors
-    /// An interruption.
-    pub fn function(&self, encoded: &[f64], control: &Control) -> Result<Function> {
-        let z = self.rule.numbers_of(encoded);
-        let z = Matrix::F64(shaped(1, z.len(), z));
-        let phi = self.queries.rows(&z, 0..1, control)?.rows_f64(0..1);
-        let of_feature = |(constant, varying): (&f64, &[f64])| {
-            constant + phi.iter().zip(varying).map(|(phi, w)| phi * w).sum::<f64>()
-        };
-        let weights =
-            self.constant.iter().zip(self.varying.chunks_exact(phi.len())).map(of_feature).collect();
-        Ok(Function { weights, objective: self.objective, gap: self.gap })
-    }
-
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
         let found: Self = decode_header(header)?;
         found.validate()?;
@@ -105,5 +80,31 @@ impl Interactions {
                 (self.objective.is_finite() && self.gap.is_finite(), BOUNDED),
             ],
         )
+    }
+}
+
+impl QueryAware for Interactions {
+    fn query_rule(&self) -> &QueryFeatureRule {
+        &self.rule
+    }
+
+    fn scorer(&self) -> &dyn Scorer {
+        &self.documents
+    }
+
+    fn function(&self, features: &[f64], control: &Control) -> Result<Function> {
+        let z = self.rule.numbers_of(features);
+        let z = Matrix::F64(shaped(1, z.len(), z));
+        let phi = self.queries.rows(&z, 0..1, control)?.rows_f64(0..1);
+        let of_feature = |(constant, varying): (&f64, &[f64])| {
+            constant + phi.iter().zip(varying).map(|(phi, w)| phi * w).sum::<f64>()
+        };
+        let weights =
+            self.constant.iter().zip(self.varying.chunks_exact(phi.len())).map(of_feature).collect();
+        Ok(Function { weights, objective: self.objective, gap: self.gap })
+    }
+
+    fn sees(&self, position: usize) -> bool {
+        self.rule.is_number(position)
     }
 }

@@ -6,6 +6,7 @@
 //! | part | what is checked besides the range of each number |
 //! |---|---|
 //! | `envelope` | version; blocks fill the bytes after the header |
+//! | `sections` | they are known, ascend and are not empty |
 //! | `Model` | names differ; scaling, means and ranker have the features of the names; blocks only where a ranker has them |
 //! | `Scaling`, `Quantiles` | values of quantiles ascend, scores do not fall |
 //! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker |
@@ -34,9 +35,11 @@ mod linear_prior;
 #[allow(clippy::module_inception, reason = "the file of the type Model")]
 mod model;
 mod online;
+mod query_aware;
 mod query_dependent;
 mod query_trees;
 mod ranker;
+mod sections;
 
 pub use card::{Card, IMPORTED};
 pub use codec::{Block, Encoded, TrainingColumns, byte_string, decode_header, encode_header};
@@ -46,8 +49,9 @@ pub use general::{GeneralTrees, TreeInput};
 pub use interactions::Interactions;
 pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use linear_prior::LinearPrior;
-pub use model::{ENCODING, Model, SMALLER_MODEL};
+pub use model::{ENCODING, Model, SMALLER_MODEL, no_features};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
+pub use query_aware::QueryAware;
 pub use query_dependent::{LocalFit, QueryDependent, TrainingQueries};
 pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};
 pub use ranker::{Capabilities, Ranker};

@@ -6,8 +6,9 @@ use super::envelope::{BlobSpan, header_end};
 use super::online::Online;
 use super::query_dependent::QueryDependent;
 use super::ranker::{Capabilities, Ranker};
+use super::sections::{self, Section};
 use crate::base::{Error, Reservation, Result, bytes_of, require, shorten};
-use crate::data::{Categories, ColumnSummary, Fingerprint, Scaling, position_names};
+use crate::data::{ColumnSummary, Fingerprint, Scaling, position_names};
 use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ pub struct Model {
     index: Vec<BlobSpan>,
 }
 
-/// The part of the BLOB that every use needs. In a model with categories they follow it.
+/// The part of the BLOB that every use needs.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Header<'a> {
     card: Card,
@@ -42,6 +43,13 @@ pub(super) struct Header<'a> {
     #[serde(serialize_with = "super::codec::byte_string")]
     ranker: &'a [u8],
     fingerprint: Option<Fingerprint>,
+    #[serde(borrow)]
+    sections: Vec<Section<'a>>,
+}
+
+/// The error about a model of users and items where features are needed.
+pub fn no_features() -> Error {
+    Error::NotPointwise("the model has no features".to_owned())
 }
 
 impl Model {
@@ -68,7 +76,7 @@ impl Model {
     /// # Errors
     /// A model of users and items, which has no features.
     pub fn scorer(&self) -> Result<&dyn Scorer> {
-        self.ranker.scorer().ok_or_else(|| Error::NotPointwise("the model has no features".to_owned()))
+        self.ranker.scorer().ok_or_else(no_features)
     }
 
     /// Refuses a model that cannot score a document without the other documents of its query.
@@ -93,8 +101,9 @@ impl Model {
             "the model matches all documents of a query to its slots".to_owned()
         } else if !self.scaling.pointwise() {
             format!("the model's scaling \"{}\" needs all documents of a query", self.scaling.kind().name())
-        } else if !scorer.pointwise() && self.card.algorithm == "auto" {
-            "a scaling of 'auto' needs all documents of a query (\"quantile_minmax\")".to_owned()
+        } else if !scorer.pairwise() {
+            "the scaling \"quantile_minmax\" of one of its functions needs all documents of a query"
+                .to_owned()
         } else {
             return Ok(());
         };
@@ -141,18 +150,12 @@ impl Model {
         memory.resize(of_blocks + bytes_of::<[u8; 5]>(ranker.len()), ENCODING, SMALLER_MODEL)?;
         let tag = self.ranker.tag().to_owned();
         let (card, scaling) = (self.card.clone(), self.scaling.clone());
-        let header = Header { card, scaling, tag, ranker: &ranker, fingerprint: self.fingerprint.clone() };
-        let categories = &self.card.categories;
-        let mut encoded = encode_header(&header)?;
+        let (fingerprint, sections) = (self.fingerprint.clone(), sections::encode(&self.card)?);
+        let header = Header { card, scaling, tag, ranker: &ranker, fingerprint, sections };
+        let encoded = encode_header(&header)?;
         drop(header);
         drop(ranker);
-        let version = if categories.is_empty() && !self.ranker.is_of_format_7() {
-            super::envelope::PLAIN
-        } else {
-            encoded.extend(encode_header(categories)?);
-            super::envelope::WITH_CATEGORIES
-        };
-        let bytes = super::envelope::seal(version, &encoded, &blocks)?;
+        let bytes = super::envelope::seal(&encoded, &blocks)?;
         drop(encoded);
         // Blocks hold rows that were checked before the fit: the header is what can be wrong.
         let end = header_end(&bytes, bytes.len() as u64)?;
@@ -201,21 +204,9 @@ impl Model {
 
     fn open(start: &[u8], length: u64, loading: Loading) -> Result<Self> {
         let opened = super::envelope::open(start, length)?;
-        let (header, categories): (Header<'_>, Categories) = match opened.version {
-            super::envelope::PLAIN => (decode_header(opened.header)?, Categories::default()),
-            _ => decode_header(opened.header)?,
-        };
-        let Header { card, scaling, tag, ranker, fingerprint } = header;
-        let card = Card { categories, ..card };
+        let Header { mut card, scaling, tag, ranker, fingerprint, sections } = decode_header(opened.header)?;
+        sections::decode(&sections, &mut card)?;
         let ranker = Ranker::decode(&tag, ranker, opened.index.len(), loading)?;
-        let is_plain = card.categories.is_empty() && !ranker.is_of_format_7();
-        if is_plain != (opened.version == super::envelope::PLAIN) {
-            let needed = "categories, trees of another library, or functions of query features";
-            return Err(Error::Corrupt(format!(
-                "format version {} without {needed}, or the other way round",
-                opened.version
-            )));
-        }
         let model = Self { ranker, card, scaling, fingerprint, index: opened.index };
         model.validate()?;
         Ok(model)
@@ -237,9 +228,7 @@ impl Model {
     ) -> Result<()> {
         let mut bytes = Vec::new();
         for &number in blocks {
-            let Some(span) = self.index.get(number) else {
-                return Err(Error::Internal(format!("block {number} is not in the index")));
-            };
+            let span = &self.index[number];
             bytes.resize(span.length, 0);
             read(span.offset, &mut bytes)?;
             self.load_block(number, &bytes)?;

@@ -65,14 +65,21 @@ impl OnlineRules {
     /// # Errors
     /// A metric other than NDCG and MAP, reported as a value of the option `measure`.
     pub fn metric(&self) -> Result<Metric> {
-        match Metric::parse(&self.measure) {
-            Ok(metric) if Bounded::of(&metric).is_some() => Ok(metric),
-            _ => Err(Error::value(
-                "option 'measure'",
-                format!("'{}'", crate::base::error::shorten(&self.measure)),
-                "ndcg, ndcg@k with a whole number k from 1, or map",
-            )),
-        }
+        self.bounded_metric().map(|(metric, _)| metric)
+    }
+
+    fn bounded_metric(&self) -> Result<(Metric, Bounded)> {
+        let metric = Metric::parse(&self.measure).ok();
+        metric
+            .and_then(|metric| Some((Bounded::of(&metric)?, metric)))
+            .map(|(bounded, metric)| (metric, bounded))
+            .ok_or_else(|| {
+                Error::value(
+                    "option 'measure'",
+                    format!("'{}'", crate::base::error::shorten(&self.measure)),
+                    "ndcg, ndcg@k with a whole number k from 1, or map",
+                )
+            })
     }
 
     /// The surrogate loss of every round.
@@ -80,10 +87,7 @@ impl OnlineRules {
     /// # Errors
     /// As [`Self::metric`].
     pub fn surrogate(&self) -> Result<Slam> {
-        let measure = Bounded::of(&self.metric()?);
-        let measure =
-            measure.ok_or_else(|| Error::Internal("a metric without a surrogate bound".to_owned()))?;
-        let weights = SlamWeights::Measure(measure);
+        let weights = SlamWeights::Measure(self.bounded_metric()?.1);
         Ok(Slam { weights, margin: 1.0, ties: self.label_ties })
     }
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{Block, Encoded, decode_header, encode_header};
 use super::interactions::Interactions;
+use super::query_aware::QueryAware;
 use crate::base::{Control, Error, Memory, Reservation, Result, require};
 use crate::data::{Id, QueryDistance, QueryFeatureRule};
 use crate::learn::fit::{BlockFormat, FitSpec, Loading, Neighbor, Neighborhood, TrainingBlocks};
@@ -26,12 +27,10 @@ use crate::learn::space::{Function, Scorer, Space};
 use crate::math::{are_bounded, is_positive};
 
 pub(super) const TAG: &str = "query_dependent";
-/// The form in which all training queries at the distance of the last neighbor count.
-pub(super) const TIES_TAG: &str = "query_dependent_ties";
-/// The form with ties whose penalty shrinks to a function with interactions.
+/// The form whose penalty shrinks to a function with interactions.
 const PRIOR_TAG: &str = "query_dependent_prior";
 /// All forms.
-pub(super) const TAGS: [&str; 3] = [TAG, TIES_TAG, PRIOR_TAG];
+pub(super) const TAGS: [&str; 2] = [TAG, PRIOR_TAG];
 
 /// How the function of a query is fitted.
 #[derive(Debug)]
@@ -97,21 +96,7 @@ impl QueryDependent {
 
     /// The name of the form in a stored model.
     pub(super) fn tag(&self) -> &'static str {
-        match self.neighborhood.smoothing.joins_ties {
-            _ if self.fit.prior.is_some() => PRIOR_TAG,
-            true => TIES_TAG,
-            false => TAG,
-        }
-    }
-
-    /// The space of its functions.
-    pub fn space(&self) -> &Space {
-        &self.neighborhood.blocks.space
-    }
-
-    /// How query features are computed.
-    pub fn query_rule(&self) -> &QueryFeatureRule {
-        &self.training.rule
+        if self.fit.prior.is_some() { PRIOR_TAG } else { TAG }
     }
 
     /// Bytes of all blocks.
@@ -232,7 +217,7 @@ impl QueryDependent {
 
     /// Reads the ranker; its blocks are loaded afterwards.
     pub(super) fn decode(tag: &str, header: &[u8], blocks: usize, loading: Loading) -> Result<Self> {
-        let (mut header, prior): (Header, Option<Interactions>) = match tag {
+        let (header, prior): (Header, Option<Interactions>) = match tag {
             PRIOR_TAG => decode_header(header).map(|(header, prior)| (header, Some(prior)))?,
             _ => (decode_header(header)?, None),
         };
@@ -241,11 +226,10 @@ impl QueryDependent {
             prior.validate()?;
             let fits = [
                 (prior.query_rule() == &header.rule, "the same query features in its prior"),
-                (prior.space().dim() == header.space.dim(), "as many weights in its prior"),
+                (prior.scorer().dim() == header.space.dim(), "as many weights in its prior"),
             ];
             require("query-dependent ranker", &fits)?;
         }
-        header.smoothing.joins_ties = tag != TAG;
         // 1. Functions: rows of one matrix.
         let function = |(weights, (objective, gap)): (&[f64], &(f64, f64))| {
             Arc::new(Function { weights: weights.to_vec(), objective: *objective, gap: *gap })
@@ -270,6 +254,20 @@ impl QueryDependent {
         };
         let training = TrainingQueries { rule: header.rule, ids: header.ids, functions };
         Ok(Self::new(neighborhood, LocalFit { spec: header.spec, prior }, training))
+    }
+}
+
+impl QueryAware for QueryDependent {
+    fn query_rule(&self) -> &QueryFeatureRule {
+        &self.training.rule
+    }
+
+    fn scorer(&self) -> &dyn Scorer {
+        &*self.neighborhood.blocks.space
+    }
+
+    fn function(&self, features: &[f64], control: &Control) -> Result<Function> {
+        self.fit(features, Target::Novel, control)
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
 use super::linear::Linear;
+use super::query_aware::QueryAware;
 use crate::base::{Control, Result, require};
 use crate::data::{Documents, QueryFeatureRule};
 use crate::learn::space::{Function, Member, Scorer, Space, SumSpace};
@@ -67,32 +68,6 @@ impl QueryTrees {
         }
     }
 
-    /// Whether functions besides trees see query features.
-    pub(super) fn joins_kernels(&self) -> bool {
-        matches!(self, Self::Sum(sum) if sum.joins(|member| member.space.trees().is_none()))
-    }
-
-    /// Whether trees see query features.
-    pub(super) fn split_queries(&self) -> bool {
-        match self {
-            Self::One(_) => true,
-            Self::Sum(sum) => sum.joins(|member| member.space.trees().is_some()),
-        }
-    }
-
-    /// How query features are read.
-    pub fn query_rule(&self) -> &QueryFeatureRule {
-        match self {
-            Self::One(one) => &one.rule,
-            Self::Sum(sum) => &sum.rule,
-        }
-    }
-
-    /// The function of a query with these encoded features.
-    pub fn function(features: Vec<f64>) -> Function {
-        Function { weights: features, objective: 0.0, gap: 0.0 }
-    }
-
     /// The functions of documents for a query with these encoded features.
     pub fn for_query(&self, features: &[f64]) -> Linear {
         let function = |weights| Function { weights, objective: 0.0, gap: 0.0 };
@@ -130,13 +105,32 @@ impl QueryTrees {
     }
 }
 
-impl QuerySum {
-    /// Whether one of these members sees query features.
-    fn joins(&self, of_kind: impl Fn(&Member) -> bool) -> bool {
-        let joins = |member: &Member| member.space.width() > member.scaling.width(self.space.width());
-        self.space.members.iter().any(|member| of_kind(member) && joins(member))
+impl QueryAware for QueryTrees {
+    fn query_rule(&self) -> &QueryFeatureRule {
+        match self {
+            Self::One(one) => &one.rule,
+            Self::Sum(sum) => &sum.rule,
+        }
     }
 
+    fn scorer(&self) -> &dyn Scorer {
+        self
+    }
+
+    fn function(&self, features: &[f64], _: &Control) -> Result<Function> {
+        Ok(Function { weights: features.to_vec(), objective: 0.0, gap: 0.0 })
+    }
+
+    fn sees(&self, position: usize) -> bool {
+        let Self::Sum(sum) = self else { return true };
+        let joins = |member: &Member| member.space.width() > member.scaling.width(sum.space.width());
+        // Trees see all query features, other functions the numbers.
+        let sees = |member: &Member| member.space.trees().is_some() || sum.rule.is_number(position);
+        sum.space.members.iter().any(|member| joins(member) && sees(member))
+    }
+}
+
+impl QuerySum {
     /// A member for documents with `width` scaled features and a query with these encoded features, and its weights.
     fn at(&self, member: &Member, own: &[f64], width: usize, features: &[f64]) -> (Space, Vec<f64>) {
         match member.space.trees() {
@@ -190,6 +184,13 @@ impl Scorer for QueryTrees {
         match self {
             Self::One(_) => true,
             Self::Sum(sum) => sum.space.pointwise(),
+        }
+    }
+
+    fn pairwise(&self) -> bool {
+        match self {
+            Self::One(_) => true,
+            Self::Sum(sum) => sum.space.pairwise(),
         }
     }
 

@@ -8,6 +8,7 @@ use super::general::{self, GeneralTrees};
 use super::interactions::{self, Interactions};
 use super::linear::{self, Linear};
 use super::online::{self, Online};
+use super::query_aware::QueryAware;
 use super::query_dependent::{self, QueryDependent};
 use super::query_trees::{self, QueryTrees};
 use crate::base::{Error, Result};
@@ -62,16 +63,6 @@ impl Ranker {
         }
     }
 
-    /// Whether it is a form that format 6 does not have.
-    pub(super) fn is_of_format_7(&self) -> bool {
-        match self {
-            Self::GeneralTrees(_) | Self::Interactions(_) => true,
-            Self::QueryTrees(trees) => trees.joins_kernels(),
-            Self::QueryDependent(ranker) => ranker.tag() != query_dependent::TAG,
-            _ => false,
-        }
-    }
-
     /// The function of all queries, in the forms that have one.
     pub fn global_function(&self) -> Option<&Arc<Function>> {
         match self {
@@ -94,9 +85,14 @@ impl Ranker {
         if let Self::QueryDependent(ranker) = self { Some(ranker) } else { None }
     }
 
-    /// The ranker as one function whose weights depend on query features.
-    pub fn as_interactions(&self) -> Option<&Interactions> {
-        if let Self::Interactions(ranker) = self { Some(ranker) } else { None }
+    /// The ranker as one whose functions depend on query features.
+    pub fn as_query_aware(&self) -> Option<&dyn QueryAware> {
+        match self {
+            Self::QueryDependent(ranker) => Some(&**ranker),
+            Self::Interactions(ranker) => Some(&**ranker),
+            Self::QueryTrees(trees) => Some(&**trees),
+            Self::Linear(_) | Self::Online(_) | Self::GeneralTrees(_) | Self::Factored(_) => None,
+        }
     }
 
     /// The ranker as trees that split query features too.
@@ -114,22 +110,14 @@ impl Ranker {
         match self {
             Self::Linear(linear) => Some(linear.scorer()),
             Self::Online(online) => Some(online.linear.scorer()),
-            Self::QueryDependent(ranker) => Some(ranker.space()),
-            Self::Interactions(ranker) => Some(ranker.space()),
-            Self::QueryTrees(trees) => Some(&**trees),
             Self::GeneralTrees(trees) => Some(&**trees),
-            Self::Factored(_) => None,
+            _ => self.as_query_aware().map(QueryAware::scorer),
         }
     }
 
     /// How query features are computed, in the form that uses any.
     pub fn query_rule(&self) -> Option<&QueryFeatureRule> {
-        match self {
-            Self::QueryDependent(ranker) => Some(ranker.query_rule()),
-            Self::Interactions(ranker) => Some(ranker.query_rule()),
-            Self::QueryTrees(trees) => Some(trees.query_rule()),
-            Self::Linear(_) | Self::Online(_) | Self::GeneralTrees(_) | Self::Factored(_) => None,
-        }
+        self.as_query_aware().map(QueryAware::query_rule)
     }
 
     /// Names of the query features that it reads from a source; empty if it computes them or uses none.
@@ -138,14 +126,9 @@ impl Ranker {
         rule.map_or(&[], |rule| &rule.names)
     }
 
-    /// Whether its functions see the named query feature at this position. Kernels and products see numbers only.
+    /// Whether its functions see the named query feature at this position.
     pub fn sees_query_feature(&self, position: usize) -> bool {
-        let is_number = || self.query_rule().is_some_and(|rule| rule.is_number(position));
-        match self {
-            Self::QueryTrees(trees) => trees.split_queries() || trees.joins_kernels() && is_number(),
-            Self::Interactions(_) => is_number(),
-            _ => true,
-        }
+        self.as_query_aware().is_none_or(|ranker| ranker.sees(position))
     }
 
     /// What it can do before scaling is taken into account.

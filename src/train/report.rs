@@ -12,7 +12,7 @@ use crate::cost::loss;
 use crate::data::{Categories, Dataset, Id, ListConstraint, QueryFeatureRule, is_part};
 use crate::learn::fit::{Prior, QueryDependence};
 use crate::math::compare;
-use crate::model::{Card, Model, QueryDependent, Ranker, TrainingColumns};
+use crate::model::{Card, Model, QueryAware, QueryDependent, Ranker, TrainingColumns};
 use crate::train::select::{Selection, SelectionReport, significant};
 
 /// The type of features in double precision.

@@ -115,9 +115,6 @@ fn the_order_of_rows_and_the_threads_change_no_byte() {
         let source = format!("SELECT * FROM shop ORDER BY {order}");
         assert!(fit(&source, json!({"trees": 10, "threads": 1})) == expected, "{order}");
     }
-    // The format of models without categories is that of before.
-    let plain = fit("SELECT query_id, doc_id, relevance, price FROM shop", json!({"trees": 10}));
-    assert_eq!((plain[8], expected[8]), (6, 7));
 }
 
 #[test]

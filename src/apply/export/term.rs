@@ -3,7 +3,7 @@
 use crate::base::{Error, Result};
 use crate::data::Scaling;
 use crate::learn::space::{Space, Summand, WeightsOf};
-use crate::model::Model;
+use crate::model::{Model, Ranker};
 
 /// A text form of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Term<'_> {
 pub(super) fn terms(model: &Model) -> Result<Vec<Term<'_>>> {
     let Some(linear) = model.ranker.as_linear() else {
         let algorithm = &model.card.algorithm;
-        let (what, way_out) = if model.ranker.as_interactions().is_some() {
+        let (what, way_out) = if matches!(model.ranker, Ranker::Interactions(_)) {
             ("has a function for each query", "train it with \"interaction\": \"none\", or")
         } else if model.capabilities().has_features {
             ("has a function for each query", "export a model of rank_svm, or")

@@ -52,18 +52,43 @@ enum Origin {
     CachedBlocks,
 }
 
+/// Where the judgments of a query are.
+#[derive(Debug, Clone)]
+enum Source {
+    /// In the training set.
+    Rows(Arc<Dataset>),
+    /// In a block that was loaded.
+    Block(Arc<Judgments>),
+}
+
+impl Source {
+    /// The features of documents, the rows of a query among them, and what judges these.
+    fn documents(&self, query: usize) -> (&Matrix, Range<usize>, RowJudgments<'_>) {
+        match self {
+            Self::Rows(data) => {
+                let judged = RowJudgments {
+                    labels: data.labels(query),
+                    doc_weights: data.doc_weights(query),
+                    row_groups: data.row_groups(query),
+                };
+                (&data.features, data.rows(query), judged)
+            }
+            Self::Block(block) => (&block.features, 0..block.labels.len(), block.judged()),
+        }
+    }
+}
+
 /// A query in the cache.
 #[derive(Debug)]
 struct CachedQuery {
-    /// Its judgments; `None` if they are rows.
-    judgments: Option<Arc<Judgments>>,
+    source: Source,
     /// Its documents, prepared for a solver at the first use.
     prepared: OnceLock<Arc<QueryBlock>>,
 }
 
 impl CachedQuery {
-    fn new(judgments: Option<Arc<Judgments>>) -> Arc<Self> {
-        Arc::new(Self { judgments, prepared: OnceLock::new() })
+    fn new(source: Source) -> Arc<Self> {
+        Arc::new(Self { source, prepared: OnceLock::new() })
     }
 }
 
@@ -90,15 +115,6 @@ pub struct BlockFormat {
     pub element_bytes: u8,
     /// Whether documents have weights.
     pub has_doc_weights: bool,
-}
-
-/// What judges the documents of a query of a data set.
-fn judged(data: &Dataset, query: usize) -> RowJudgments<'_> {
-    RowJudgments {
-        labels: data.labels(query),
-        doc_weights: data.doc_weights(query),
-        row_groups: data.row_groups(query),
-    }
 }
 
 fn list_block(rows: Rows, judged: RowJudgments<'_>, loss: &ListLoss) -> Result<QueryBlock> {
@@ -224,8 +240,7 @@ impl TrainingBlocks {
     /// # Errors
     /// A block that is not loaded; an interruption.
     pub fn prepare(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
-        let judgments = self.judgments(query)?;
-        self.prepare_from(query, judgments.as_deref(), control).map(Arc::new)
+        self.prepare_from(query, &self.source(query)?, control).map(Arc::new)
     }
 
     /// The documents of an informative query, prepared for a solver together with what several fits can share.
@@ -237,7 +252,7 @@ impl TrainingBlocks {
         if let Some(block) = cached.prepared.get() {
             return Ok(Arc::clone(block));
         }
-        let block = match self.prepare_from(query, cached.judgments.as_deref(), control)? {
+        let block = match self.prepare_from(query, &cached.source, control)? {
             QueryBlock::Pair(block) if self.space.dim() <= MAX_DIM_WITH_MOMENT => {
                 QueryBlock::Pair(block.with_moment())
             }
@@ -251,46 +266,35 @@ impl TrainingBlocks {
         if let Some(cached) = self.cache.get(&query) {
             return Ok(cached);
         }
-        let cached = CachedQuery::new(self.judgments(query)?);
+        let cached = CachedQuery::new(self.source(query)?);
         self.cache.put(query, Arc::clone(&cached), self.cached_bytes(query) as usize);
         Ok(cached)
     }
 
-    /// The judgments of a query that were loaded; `None` if they are rows.
-    fn judgments(&self, query: usize) -> Result<Option<Arc<Judgments>>> {
-        let judgments = match &self.origin {
-            Origin::Rows(_) => return Ok(None),
-            Origin::Blocks(blocks) => blocks[query].get().cloned(),
-            Origin::CachedBlocks => self.cache.get(&query).and_then(|cached| cached.judgments.clone()),
+    /// The judgments of a query.
+    fn source(&self, query: usize) -> Result<Source> {
+        let source = match &self.origin {
+            Origin::Rows(data) => Some(Source::Rows(Arc::clone(data))),
+            Origin::Blocks(blocks) => blocks[query].get().cloned().map(Source::Block),
+            Origin::CachedBlocks => self.cache.get(&query).map(|cached| cached.source.clone()),
         };
-        let missing = || Error::Internal(format!("the block of query {query} is not loaded"));
-        judgments.map(Some).ok_or_else(missing)
+        source.ok_or_else(|| Error::Internal(format!("the block of query {query} is not loaded")))
     }
 
-    fn prepare_from(
-        &self,
-        query: usize,
-        judgments: Option<&Judgments>,
-        control: &Control,
-    ) -> Result<QueryBlock> {
-        let (Origin::Rows(data), None) = (&self.origin, judgments) else {
-            let judgments =
-                judgments.ok_or_else(|| Error::Internal(format!("query {query} without judgments")))?;
-            let rows = 0..judgments.labels.len();
-            return self.query_block(&judgments.features, rows, judgments.judged(), control);
-        };
-        let (rows, judged) = (data.rows(query), judged(data, query));
-        let block = match &self.loss {
+    fn prepare_from(&self, query: usize, source: &Source, control: &Control) -> Result<QueryBlock> {
+        let (features, rows, judged) = source.documents(query);
+        let block = match (source, &self.loss) {
             // Linear functions use the rows of the data set without a copy.
-            Loss::List(loss) if self.space.is_linear() => {
-                let rows = Rows::Of(Arc::clone(data), rows);
-                list_block(rows, judged, loss)
+            (Source::Rows(data), Loss::List(loss)) if self.space.is_linear() => {
+                list_block(Rows::Of(Arc::clone(data), rows), judged, loss)
             }
-            _ => self.query_block(&data.features, rows, judged, control),
+            _ => self.query_block(features, rows, judged, control),
         };
-        block.map_err(|error| match error {
-            Error::Data(problem) => Error::Data(format!("query {}: {problem}", data.query_ids[query])),
-            other => other,
+        block.map_err(|error| match (source, error) {
+            (Source::Rows(data), Error::Data(problem)) => {
+                Error::Data(format!("query {}: {problem}", data.query_ids[query]))
+            }
+            (_, other) => other,
         })
     }
 
@@ -416,7 +420,7 @@ impl TrainingBlocks {
             Origin::Blocks(blocks) => drop(blocks[query].set(judgments)),
             // A batch may need more than the limit: entries are dropped between batches only, in `missing`.
             Origin::CachedBlocks => {
-                let cached = CachedQuery::new(Some(judgments));
+                let cached = CachedQuery::new(Source::Block(judgments));
                 self.cache.put_without_limit(query, cached, self.cached_bytes(query) as usize);
             }
         }
@@ -428,17 +432,9 @@ impl TrainingBlocks {
     /// # Errors
     /// A block that is not loaded.
     pub(crate) fn write(&self, query: usize, out: &mut Vec<u8>) -> Result<()> {
-        let judgments = self.judgments(query)?;
-        match (&self.origin, judgments.as_deref()) {
-            (_, Some(judgments)) => {
-                let rows = 0..judgments.labels.len();
-                self.layout.write(judgments.judged(), &judgments.features, rows, out);
-            }
-            (Origin::Rows(data), None) => {
-                self.layout.write(judged(data, query), &data.features, data.rows(query), out);
-            }
-            (_, None) => return Err(Error::Internal(format!("query {query} without judgments"))),
-        }
+        let source = self.source(query)?;
+        let (features, rows, judged) = source.documents(query);
+        self.layout.write(judged, features, rows, out);
         Ok(())
     }
 }

@@ -87,10 +87,6 @@ pub struct Smoothing {
     pub novel_neighbors: usize,
     /// Scale of distances; used by the four kernels of u.
     pub bandwidth: Bandwidth,
-    /// Whether all queries at the distance of the last neighbor count too. Otherwise the first ones in the training order do, as
-    /// in models of format 6.
-    #[serde(skip)]
-    pub joins_ties: bool,
 }
 
 named!(SmoothingKind {
@@ -129,7 +125,7 @@ impl SmoothingKind {
 impl Smoothing {
     /// A smoothing with the same number of neighbors for training queries and novel ones.
     pub fn new(kind: SmoothingKind, neighbors: usize, bandwidth: Bandwidth) -> Self {
-        Self { kind, neighbors, novel_neighbors: neighbors, bandwidth, joins_ties: kind.uses_distance() }
+        Self { kind, neighbors, novel_neighbors: neighbors, bandwidth }
     }
 
     /// The largest number of queries that count for a target.
@@ -194,7 +190,7 @@ impl Smoothing {
     /// Keeps the (index, distance) pairs that count for the target, nearest first.
     pub(super) fn keep_nearest(&self, near: &mut Vec<(usize, f64)>, target: Target) {
         let count = self.neighbors_for(target);
-        if !self.joins_ties || count >= near.len() {
+        if count >= near.len() {
             return keep_smallest(near, count);
         }
         let last = near.select_nth_unstable_by(count - 1, |a, b| compare(a.1, b.1)).1.1;
@@ -222,9 +218,6 @@ mod tests {
         let distances = [Some(1.0), None, Some(0.5), Some(1.0), Some(1.5)];
         let smoothing = Smoothing::new(SmoothingKind::Knn, 2, Bandwidth::Median);
         assert_eq!(smoothing.weights(&distances, 1.0, Target::Novel), [(2, 1.0), (0, 1.0), (3, 1.0)]);
-        // In models of format 6 the earlier query counts.
-        let smoothing = Smoothing { joins_ties: false, ..smoothing };
-        assert_eq!(smoothing.weights(&distances, 1.0, Target::Novel), [(2, 1.0), (0, 1.0)]);
     }
 
     #[test]

@@ -34,6 +34,11 @@ pub trait Scorer: Sync {
     /// Whether one document can be scored without the other documents of its query.
     fn pointwise(&self) -> bool;
 
+    /// Whether two documents can be compared without the other documents of their query.
+    fn pairwise(&self) -> bool {
+        true
+    }
+
     /// Operations of about a nanosecond that the score of a document takes.
     fn operations(&self) -> usize;
 

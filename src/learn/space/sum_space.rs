@@ -170,6 +170,10 @@ impl Scorer for SumSpace {
         self.members.iter().all(|member| member.scaling.pointwise() && member.space.pointwise())
     }
 
+    fn pairwise(&self) -> bool {
+        self.members.iter().all(|member| member.scaling.pointwise())
+    }
+
     fn operations(&self) -> usize {
         let of_member = |(number, Member { space, .. }): (usize, &Member)| {
             // Distances to the same landmarks are computed once.

@@ -13,7 +13,7 @@ use crate::base::{Error, Result, Strict};
 use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
-use crate::model::{Model, OnlineState, QueryDependent, Ranker, RoundRecord};
+use crate::model::{Model, OnlineState, QueryAware, QueryDependent, Ranker, RoundRecord};
 #[cfg(feature = "search")]
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::{

@@ -1,9 +1,9 @@
-//! Models with categories whose dictionaries are forged.
+//! Models whose sections are forged: the dictionaries of categories, and sections that no model has.
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::internals::model::{decode_header, encode_header};
 
-use super::parts::{Index, Parts, WITH_CATEGORIES, seal, seal_as};
+use super::parts::Opened;
 use super::{connect, refusal, use_it};
 
 /// A column and its values.
@@ -15,48 +15,41 @@ pub struct Category {
     means: Option<(Vec<String>, Vec<f64>, f64)>,
 }
 
-/// A model with categories, taken apart. Models of these algorithms have no blocks.
+/// A model with categories, taken apart.
 #[derive(Clone)]
-struct Opened {
-    parts: Parts,
+struct WithCategories {
+    opened: Opened,
     categories: Vec<Category>,
 }
 
-impl Opened {
+impl WithCategories {
     fn new(blob: &[u8]) -> Self {
-        let length = u64::from_le_bytes(blob[24..32].try_into().expect("eight bytes")) as usize;
-        let Index { index, model } = decode_header(&blob[48..48 + length]).expect("an index");
-        assert!(index.is_empty());
-        let (parts, categories) = decode_header(&model).expect("the parts and the categories");
-        Self { parts, categories }
-    }
-
-    fn header(&self, with_categories: bool) -> Vec<u8> {
-        let mut model = encode_header(&self.parts).expect("bytes");
-        if with_categories {
-            model.extend(encode_header(&self.categories).expect("bytes"));
-        }
-        encode_header(&Index { index: Vec::new(), model }).expect("bytes")
+        let opened = Opened::new(blob);
+        let [(name, bytes)] = &opened.parts.sections[..] else { panic!("one section") };
+        assert_eq!(name, "categories");
+        Self { categories: decode_header(bytes).expect("the categories"), opened }
     }
 
     fn seal(&self) -> Vec<u8> {
-        seal_as(WITH_CATEGORIES, &self.header(true), &[])
+        let mut opened = self.opened.clone();
+        opened.parts.sections[0].1 = encode_header(&self.categories).expect("bytes");
+        opened.seal()
     }
 
     /// Names the features anew.
     fn rename(&mut self) {
-        let numbers = self.parts.card.features.iter().take(2).cloned();
+        let numbers = self.opened.parts.card.features.iter().take(2).cloned();
         let features = self.categories.iter().flat_map(|category| {
             let mean = category.means.iter().map(|_| "(mean)");
             let values = category.values.iter().map(String::as_str).chain(["(other)", "(NULL)"]).chain(mean);
             values.map(|value| format!("{}={value}", category.name)).collect::<Vec<_>>()
         });
-        self.parts.card.features = numbers.chain(features).collect();
+        self.opened.parts.card.features = numbers.chain(features).collect();
     }
 }
 
 /// What is changed, and how.
-type Change = (&'static str, fn(&mut Opened));
+type Change = (&'static str, fn(&mut WithCategories));
 
 const WRONG: &[Change] = &[
     ("no category", |o| o.categories.clear()),
@@ -78,6 +71,30 @@ const WRONG: &[Change] = &[
     }),
 ];
 
+/// A name and bytes.
+type Section = (String, Vec<u8>);
+
+/// Sections that no model with these categories has, with what is wrong.
+fn forged_sections(categories: &Section) -> [(Vec<Section>, &'static str); 6] {
+    let named = |name: &str| (name.to_owned(), categories.1.clone());
+    let [again, empty] = [categories.clone(), ("categories".to_owned(), vec![0])];
+    let out_of_order = "an empty section, or sections out of order";
+    [
+        (vec![empty], out_of_order),
+        (vec![again.clone(), again.clone()], out_of_order),
+        (
+            vec![named("a later one"), again.clone()],
+            "section 'a later one' of a later version; use a newer library",
+        ),
+        (vec![again, named("later")], "section 'later' of a later version; use a newer library"),
+        (vec![named(&"x".repeat(1 << 20))], "xxx...' of a later version"),
+        (
+            vec![("categories".to_owned(), [&categories.1[..], &[0]].concat())],
+            "bytes after the end of the header",
+        ),
+    ]
+}
+
 #[test]
 fn forged_dictionaries_are_refused_and_right_ones_are_used() {
     let connection = connect();
@@ -89,7 +106,7 @@ fn forged_dictionaries_are_refused_and_right_ones_are_used() {
         let sql = "SELECT ltr_fit(?1, ?2, ?3)";
         let blob: Vec<u8> =
             connection.query_row(sql, (algorithm, source, options), |row| row.get(0)).expect("a model");
-        let opened = Opened::new(&blob);
+        let opened = WithCategories::new(&blob);
         assert!(opened.seal() == blob, "the layout in this test is that of the library");
         assert_eq!(opened.categories[0].values, ["s", "t", "u"]);
         // 1. Wrong contents with right checksums: with the names of the features as they were, and with names that fit.
@@ -100,9 +117,13 @@ fn forged_dictionaries_are_refused_and_right_ones_are_used() {
             other.rename();
             assert!(refusal(&connection, &other.seal()).is_some(), "{what}, other names");
         }
-        // 2. Another format version.
-        assert!(refusal(&connection, &seal(&opened.header(true), &[])).is_some());
-        assert!(refusal(&connection, &seal_as(WITH_CATEGORIES, &opened.header(false), &[])).is_some());
+        // 2. Other sections.
+        for (sections, problem) in forged_sections(&opened.opened.parts.sections[0]) {
+            let mut other = opened.opened.clone();
+            other.parts.sections = sections;
+            let refused = refusal(&connection, &other.seal()).expect(problem);
+            assert!(refused.contains(problem), "{refused}, not {problem}");
+        }
         // 3. A name that would take 100 times its bytes if all features were named at once.
         let mut other = opened.clone();
         other.categories[0].name = "x".repeat(1 << 19);
@@ -126,9 +147,9 @@ fn forged_dictionaries_are_refused_and_right_ones_are_used() {
         // 5. Other values that are possible.
         let mut other = opened.clone();
         other.categories[0].values = ["", "\0", "'; DROP TABLE judged; --"].map(str::to_owned).to_vec();
-        other.parts.card.features.truncate(2);
+        other.opened.parts.card.features.truncate(2);
         let names = ["c=", "c=\0", "c='''; DROP TABLE judged; --'", "c=(other)", "c=(NULL)"];
-        other.parts.card.features.extend(names.map(str::to_owned));
+        other.opened.parts.card.features.extend(names.map(str::to_owned));
         assert!(refusal(&connection, &other.seal()).is_none());
         use_it(&connection, &other.seal(), "other values");
         use_it(&connection, &blob, "the model");

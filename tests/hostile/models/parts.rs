@@ -2,15 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use sqlite_ltr::internals::data::query_distance::ColumnDistance;
-use sqlite_ltr::internals::data::{Categories, Fingerprint, Id, Missing, QueryFeatureKind, Scaling};
+use sqlite_ltr::internals::data::{Fingerprint, Id, Missing, QueryFeatureKind, Scaling};
 use sqlite_ltr::internals::learn::fit::Penalty;
 use sqlite_ltr::internals::learn::smoothing::Smoothing;
 use sqlite_ltr::internals::model::{OnlineRules, OnlineState, TrainingColumns, decode_header, encode_header};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// The format version of the models without categories, and of those with them.
-pub const VERSION: u16 = 6;
-pub const WITH_CATEGORIES: u16 = 7;
+/// The format version of models.
+const VERSION: u16 = 8;
 
 #[derive(Serialize, Deserialize)]
 pub struct Index {
@@ -38,6 +37,8 @@ pub struct Parts {
     pub form: String,
     pub ranker: Vec<u8>,
     pub fingerprint: Option<Fingerprint>,
+    /// Sections: names and bytes.
+    pub sections: Vec<(String, Vec<u8>)>,
 }
 
 /// A linear space: numbers of its form and of the kind of its map are 0.
@@ -139,13 +140,8 @@ pub type Change<T> = (&'static str, fn(&mut T));
 
 /// A blob with right checksums around these bytes.
 pub fn seal(header: &[u8], blocks: &[u8]) -> Vec<u8> {
-    seal_as(VERSION, header, blocks)
-}
-
-/// The same with another format version.
-pub fn seal_as(version: u16, header: &[u8], blocks: &[u8]) -> Vec<u8> {
     let mut bytes = b"ltrmodel".to_vec();
-    bytes.extend(version.to_le_bytes());
+    bytes.extend(VERSION.to_le_bytes());
     bytes.extend([0; 6]);
     bytes.extend(((48 + header.len() + blocks.len()) as u64).to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
@@ -159,10 +155,7 @@ pub fn seal_as(version: u16, header: &[u8], blocks: &[u8]) -> Vec<u8> {
 /// A model taken apart.
 #[derive(Clone)]
 pub struct Opened {
-    pub version: u16,
     pub parts: Parts,
-    /// The bytes after the parts: in format 7 those of the categories.
-    pub rest: Vec<u8>,
     pub blocks: Vec<Vec<u8>>,
 }
 
@@ -177,25 +170,13 @@ impl Opened {
             block.to_vec()
         });
         let blocks = blocks.collect();
-        let version = u16::from(blob[8]);
-        if version == VERSION {
-            return Self {
-                version,
-                blocks,
-                parts: decode_header(&model).expect("the parts"),
-                rest: Vec::new(),
-            };
-        }
-        let (parts, categories): (Parts, Categories) =
-            decode_header(&model).expect("the parts and the categories");
-        Self { version, blocks, parts, rest: encode_header(&categories).expect("bytes") }
+        Self { blocks, parts: decode_header(&model).expect("the parts") }
     }
 
     pub fn seal(&self) -> Vec<u8> {
-        let mut model = encode_header(&self.parts).expect("bytes");
-        model.extend(&self.rest);
+        let model = encode_header(&self.parts).expect("bytes");
         let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
-        seal_as(self.version, &encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
+        seal(&encode_header(&Index { index, model }).expect("bytes"), &self.blocks.concat())
     }
 
     pub fn linear(&self) -> Linear {

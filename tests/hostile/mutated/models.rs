@@ -83,7 +83,7 @@ const BRAND_CASES: &[(&str, &str)] = &[
 ];
 
 /// With a category of 21 values, which tell relevance.
-const WITH_SHOPS: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, b AS price, \
+pub const WITH_SHOPS: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, b AS price, \
      's' || (7 * relevance + (query_id + doc_id + n) % 7) AS shop FROM judged, \
      (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5)";
 
@@ -92,7 +92,7 @@ const SHOPS_CASES: &[(&str, &str)] =
     &[("rank_svm", r#"{"lambda": 0.02, "scale": "none", "columns": {"categories": ["shop"]}}"#)];
 
 /// With vectors in single precision.
-const VECTORS: &str = "SELECT query_id, doc_id, relevance, ltr_vec(a, b) AS features, q_mood FROM judged";
+pub const VECTORS: &str = "SELECT query_id, doc_id, relevance, ltr_vec(a, b) AS features, q_mood FROM judged";
 
 /// Options of models whose blocks have such vectors.
 const VECTORS_CASES: &[(&str, &str)] = &[("q_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#)];

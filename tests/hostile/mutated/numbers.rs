@@ -18,7 +18,7 @@ use super::calls::Tally;
 use super::change::whole_bytes;
 use super::models::{connect, samples};
 use super::walk::{Kind, Place, Walk, whole_of};
-use crate::models::parts::{Card, Index, Opened, WITH_CATEGORIES, seal_as};
+use crate::models::parts::{Card, Index, Opened, seal};
 
 /// Changes that are tried without `LTR_LONG`, about.
 const SHORT: usize = 1_000;
@@ -28,38 +28,41 @@ type Dependent = (
     (Vec<f64>, Vec<f64>, Vec<f64>, Vec<(f64, f64)>, Vec<u32>, u8, bool),
 );
 
-/// The parts of a model: card, scaling and form; ranker; fingerprint, in format 7 with categories; blocks.
+/// The parts of a model: card, scaling and form; ranker; fingerprint; sections; blocks.
 struct Pieces {
-    version: u16,
     header: [Vec<u8>; 3],
+    sections: Vec<(String, Vec<u8>)>,
     blocks: Vec<Vec<u8>>,
 }
 
 impl Pieces {
     fn new(opened: &Opened) -> Self {
-        let mut model = encode_header(&opened.parts).expect("bytes");
-        model.extend(&opened.rest);
+        let model = encode_header(&opened.parts).expect("bytes");
         let mut walk = Walk::new(&model);
         walk.value::<(Card, Scaling, String)>();
         let front = walk.at;
         let ranker = walk.bytes();
-        let header = [&model[..front], &model[ranker.clone()], &model[ranker.end..]];
-        Self { version: opened.version, header: header.map(<[u8]>::to_vec), blocks: opened.blocks.clone() }
+        walk.value::<Option<Fingerprint>>();
+        let header = [&model[..front], &model[ranker.clone()], &model[ranker.end..walk.at]];
+        Self {
+            header: header.map(<[u8]>::to_vec),
+            sections: opened.parts.sections.clone(),
+            blocks: opened.blocks.clone(),
+        }
     }
 
     fn seal(&self) -> Vec<u8> {
         let [front, ranker, fingerprint] = &self.header;
-        let model = [&front[..], &whole_bytes(ranker.len() as u64), ranker, fingerprint].concat();
+        let sections = encode_header(&self.sections).expect("bytes");
+        let model = [&front[..], &whole_bytes(ranker.len() as u64), ranker, fingerprint, &sections].concat();
         let index = self.blocks.iter().map(|block| (block.len() as u64, xxh3_64(block))).collect();
         let header = encode_header(&Index { index, model }).expect("bytes");
-        seal_as(self.version, &header, &self.blocks.concat())
+        seal(&header, &self.blocks.concat())
     }
 
     fn piece(&mut self, number: usize) -> &mut Vec<u8> {
-        match number {
-            0..3 => &mut self.header[number],
-            _ => &mut self.blocks[number - 3],
-        }
+        let sections = self.sections.iter_mut().map(|(_, bytes)| bytes);
+        self.header.iter_mut().chain(sections).chain(&mut self.blocks).nth(number).expect("a piece")
     }
 
     /// The numbers of each piece. `form`: that of the ranker.
@@ -69,7 +72,7 @@ impl Pieces {
         match form {
             "linear" => of_ranker.value::<(AnySpace, Function)>(),
             "online" => of_ranker.value::<(OnlineRules, OnlineState)>(),
-            "query_dependent" | "query_dependent_ties" => of_ranker.value::<Dependent>(),
+            "query_dependent" => of_ranker.value::<Dependent>(),
             "query_dependent_prior" => of_ranker.value::<(Dependent, Interactions)>(),
             "interactions" => of_ranker.value::<Interactions>(),
             "query_trees" => of_ranker.value::<Ensemble>(),
@@ -81,10 +84,15 @@ impl Pieces {
         let (mut of_front, mut of_fingerprint) = (Walk::new(front), Walk::new(fingerprint));
         of_front.value::<(Card, Scaling, String)>();
         of_fingerprint.value::<Option<Fingerprint>>();
-        if self.version == WITH_CATEGORIES {
-            of_fingerprint.value::<Categories>();
+        let mut walks = vec![of_front, of_ranker, of_fingerprint];
+        for (name, bytes) in &self.sections {
+            let mut of_section = Walk::new(bytes);
+            match &name[..] {
+                "categories" => of_section.value::<Categories>(),
+                _ => panic!("an unknown section {name}"),
+            }
+            walks.push(of_section);
         }
-        let walks = [of_front, of_ranker, of_fingerprint];
         assert!(walks.iter().all(Walk::is_at_end), "numbers of the whole {form}");
         // Blocks have numbers of eight bytes here, the numbers of groups among them.
         let of_block = |block: &Vec<u8>| {

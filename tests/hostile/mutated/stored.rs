@@ -1,4 +1,4 @@
-//! Models of each format that a reader must accept: `tests/data/models/FORMAT/`, with their scores. Every model still gives
+//! Models of each format that is read: `tests/data/models/FORMAT/`, with their scores. Every model still gives
 //! them to the last bit.
 //!
 //! Models that are not stored yet, of a new format, algorithm or option, are written by
@@ -18,7 +18,7 @@ use sqlite_ltr::internals::learn::kernel;
 use sqlite_ltr::internals::train::ALGORITHMS;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::models::{SLOTS, Sample, WITH_BRAND, WITHOUT_MOOD, connect, samples};
+use super::models::{SLOTS, Sample, VECTORS, WITH_BRAND, WITH_SHOPS, WITHOUT_MOOD, connect, samples};
 
 /// What the models rank: training queries, with and without features of their own; a new query; slots; ratings.
 const SOURCES: &[(&str, &str)] = &[
@@ -30,6 +30,8 @@ const SOURCES: &[(&str, &str)] = &[
          WHERE query_id = 2",
     ),
     ("with_brand", WITH_BRAND),
+    ("with_shops", WITH_SHOPS),
+    ("vectors", VECTORS),
     ("slots", SLOTS),
     ("ratings", "ratings"),
 ];
@@ -61,12 +63,8 @@ fn scores(connection: &Connection, model: &[u8]) -> Scores {
     let mut of_source = |source: &str| -> rusqlite::Result<Vec<f64>> {
         statement.query_map((model, source), |row| row.get(0))?.collect()
     };
-    // Factors rank ids from any source, but those of format 6 were stored before this one.
-    let is_known = |source: &&(&str, &str)| source.0 != "with_brand" || format(model) > 6;
-    let found = SOURCES
-        .iter()
-        .filter(is_known)
-        .filter_map(|(name, source)| Some(((*name).to_owned(), of_source(source).ok()?)));
+    let found =
+        SOURCES.iter().filter_map(|(name, source)| Some(((*name).to_owned(), of_source(source).ok()?)));
     found.filter(|(_, scores)| !scores.is_empty()).collect()
 }
 
@@ -128,7 +126,7 @@ fn stored_models_give_the_same_scores() {
         })
         .collect();
     formats.sort_unstable();
-    assert_eq!(formats.first(), Some(&6), "6 is the oldest format that is read");
+    assert_eq!(formats.first(), Some(&8), "8 is the oldest format that is read");
     let (mut algorithms, mut kernels) = (String::new(), String::new());
     for version in formats {
         let folder = folder().join(version.to_string());

@@ -1,0 +1,25 @@
+//! What rankers have in common whose functions depend on the features of the query.
+
+use crate::base::{Control, Result};
+use crate::data::QueryFeatureRule;
+use crate::learn::space::{Function, Scorer};
+
+/// A ranker whose function depends on the features of the query.
+pub trait QueryAware: Sync {
+    /// How query features are encoded.
+    fn query_rule(&self) -> &QueryFeatureRule;
+
+    /// What scores the documents of a query by its function.
+    fn scorer(&self) -> &dyn Scorer;
+
+    /// The function of a new query with these encoded features.
+    ///
+    /// # Errors
+    /// An interruption; blocks that are not loaded; weights that are too large.
+    fn function(&self, features: &[f64], control: &Control) -> Result<Function>;
+
+    /// Whether its functions see the named query feature at this position.
+    fn sees(&self, _position: usize) -> bool {
+        true
+    }
+}
