@@ -172,7 +172,7 @@ impl Model {
         self.bytes.to_vec()
     }
 
-    /// The model as text for other programs: `"json"`, `"sql"`, `"elasticsearch"`, `"opensearch"`, `"solr"`, `"lightgbm"` or
+    /// The model as text for other programs: `"json"`, `"sql"`, `"elasticsearch"`, `"opensearch"`, `"solr"` or
     /// `"xgboost"` (docs/guide/export.md).
     ///
     /// ```

@@ -36,7 +36,6 @@ const CALLS: &[&str] = &[
     "SELECT ltr_export(?1, 'sql')",
     "SELECT ltr_export(?1, 'elasticsearch')",
     "SELECT ltr_export(?1, 'solr')",
-    "SELECT ltr_export(?1, 'lightgbm')",
     "SELECT ltr_export(?1, 'xgboost')",
 ];
 

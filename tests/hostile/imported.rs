@@ -108,7 +108,7 @@ fn check(model: &Model, text: &[u8]) {
             }
         }
     }
-    for format in ["json", "sql", "lightgbm", "xgboost", "elasticsearch", "solr"] {
+    for format in ["json", "sql", "xgboost", "elasticsearch", "solr"] {
         let Ok(written) = model.export(format) else { continue };
         if format != "sql" {
             let again = Model::import(&written);

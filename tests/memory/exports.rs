@@ -78,7 +78,7 @@ fn exports_stay_within_the_memory_of_the_process_or_refuse() {
     for (number, (name, model)) in amplified().into_iter().enumerate() {
         let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("exported-{number}"));
         std::fs::write(&file, &model).expect("a file");
-        for format in ["json", "sql", "elasticsearch", "opensearch", "solr", "lightgbm", "xgboost"] {
+        for format in ["json", "sql", "elasticsearch", "opensearch", "solr", "xgboost"] {
             for limit in [20_000_000_u32, 200_000_000] {
                 let (peak, outcome) = child(
                     "exports::exports_stay_within_the_memory_of_the_process_or_refuse",

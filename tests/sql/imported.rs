@@ -309,7 +309,7 @@ fn imported_models_leave_again() {
         // 3. Formats without categories.
         for format in ["elasticsearch", "opensearch", "solr"] {
             let error = problem(&connection, "SELECT ltr_export(?1, ?2)", &[name, format]);
-            assert!(error.contains("it can be exported as 'json' or 'sql' or 'lightgbm'"), "{error}");
+            assert!(error.contains("it can be exported as 'json' or 'sql' or 'xgboost'"), "{error}");
             let reason = if format == "solr" {
                 "split of '"
             } else {
@@ -317,11 +317,9 @@ fn imported_models_leave_again() {
             };
             assert!(error.contains(reason), "{error}");
         }
-        // 4. Libraries. XGBoost's format has texts of categories since 3.1.
-        for format in ["lightgbm", "xgboost"] {
-            import(&connection, &exported(&connection, name, format), &json!({ "name": "again" }));
-            assert_near(&ranked(&connection, "again", "shop"), &scores, 1e-6, &format!("{name} {format}"));
-        }
+        // 4. XGBoost's format has texts of categories since 3.1.
+        import(&connection, &exported(&connection, name, "xgboost"), &json!({ "name": "again" }));
+        assert_near(&ranked(&connection, "again", "shop"), &scores, 1e-6, name);
     }
     // 5. Trees of numbers go everywhere and come back.
     let text = r#"[{"nodeid": 0, "split": "price", "split_condition": 40.5, "yes": 1, "no": 2, "missing": 2, "children": [
@@ -329,7 +327,7 @@ fn imported_models_leave_again() {
             {"nodeid": 3, "leaf": -0.5}, {"nodeid": 4, "leaf": 0.75}]}, {"nodeid": 2, "leaf": 0.125}]}]"#;
     import(&connection, text, &json!({ "name": "numbers" }));
     let scores = ranked(&connection, "numbers", "shop");
-    for format in ["elasticsearch", "opensearch", "lightgbm", "xgboost"] {
+    for format in ["elasticsearch", "opensearch", "xgboost"] {
         import(&connection, &exported(&connection, "numbers", format), &json!({ "name": format }));
         assert_eq!(ranked(&connection, format, "shop"), scores, "{format}");
     }
@@ -353,7 +351,7 @@ fn boosted_trees_leave_for_engines_and_libraries() {
         let _: String = value(&connection, "SELECT ltr_train('boosted_trees', 'judged', ?1)", [options]);
         let scores = ranked(&connection, name, "judged");
         let most = scores.iter().fold(1.0, |most: f64, score| most.max(score.abs()));
-        for format in ["elasticsearch", "opensearch", "solr", "lightgbm", "xgboost"] {
+        for format in ["elasticsearch", "opensearch", "solr", "xgboost"] {
             if (name, format) == ("mean", "solr") {
                 let error = problem(&connection, "SELECT ltr_export('mean', 'solr')", &[]);
                 assert!(error.contains("missing values do not go where 0 goes"), "{error}");
@@ -361,11 +359,10 @@ fn boosted_trees_leave_for_engines_and_libraries() {
             }
             let text = exported(&connection, name, format);
             import(&connection, &text, &json!({ "name": "again" }));
-            let tolerance = if format == "lightgbm" { 1e-12 } else { 1e-5 };
             assert_near(
                 &ranked(&connection, "again", "judged"),
                 &scores,
-                tolerance * most,
+                1e-5 * most,
                 &format!("{name} {format}"),
             );
         }

@@ -180,7 +180,7 @@ fn categories_are_numbers_and_truth_values() {
     for (values, cells, expected) in cases {
         let connection = database();
         import(&connection, &text(values), &json!({ "name": "m" }));
-        for format in ["json", "lightgbm", "xgboost"] {
+        for format in ["json", "xgboost"] {
             import(&connection, &exported(&connection, "m", format), &json!({ "name": format }));
         }
         let rows: Vec<String> = cells
@@ -188,7 +188,7 @@ fn categories_are_numbers_and_truth_values() {
             .enumerate()
             .map(|(doc, cell)| format!("SELECT 1 AS query_id, {doc} AS doc_id, {cell} AS c"))
             .collect();
-        for name in ["m", "json", "lightgbm", "xgboost"] {
+        for name in ["m", "json", "xgboost"] {
             assert_eq!(ranked(&connection, name, &rows.join(" UNION ALL ")), expected, "{values} {name}");
         }
     }

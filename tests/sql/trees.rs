@@ -220,7 +220,7 @@ fn lambdamart_is_a_preset() {
         let sql = "SELECT ltr_export(ltr_fit('lambdamart', 'judged', '{\"trees\": 2}'), ?1)";
         value(&connection, sql, [format])
     };
-    assert!(exported("sql").contains("CASE") && exported("lightgbm").starts_with("tree"));
+    assert!(exported("sql").contains("CASE") && exported("xgboost").contains("gbtree"));
     for (sql, expected) in [
         (
             "SELECT ltr_fit('rank_svm', 'judged', '{\"loss\": \"lambda_rank\"}')",

@@ -5,7 +5,7 @@
 //! | `json` | every part of a model with one function; [`read_json`] makes the model again |
 //! | `sql` | an expression of the columns of a table, for an SQLite without this library |
 //! | `elasticsearch`, `opensearch`, `solr` | the linear models and the trees of their modules for learning to rank |
-//! | `lightgbm`, `xgboost` | trees in the formats of these libraries |
+//! | `xgboost` | trees |
 
 use super::term::{Format, Term, terms};
 use super::text::Text;
@@ -21,7 +21,6 @@ named!(Format {
     Elasticsearch = "elasticsearch",
     OpenSearch = "opensearch",
     Solr = "solr",
-    LightGbm = "lightgbm",
     XgBoost = "xgboost"
 });
 
@@ -141,7 +140,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if with_trees(terms) {
         return super::trees::check(terms);
     }
-    if matches!(format, Format::LightGbm | Format::XgBoost) {
+    if format == Format::XgBoost {
         return Err("it has no trees".to_owned());
     }
     let [term] = terms else { return Err("it is a sum of several functions".to_owned()) };

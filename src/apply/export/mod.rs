@@ -1,4 +1,4 @@
-//! A model as text: JSON, SQL, and the formats of search engines and of libraries of trees.
+//! A model as text: JSON, SQL, and the formats of search engines and of XGBoost.
 
 mod formats;
 mod json;

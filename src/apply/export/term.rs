@@ -18,8 +18,6 @@ pub enum Format {
     OpenSearch,
     /// A model of the module `ltr` of Solr.
     Solr,
-    /// A text model of LightGBM.
-    LightGbm,
     /// A JSON model of XGBoost.
     XgBoost,
 }

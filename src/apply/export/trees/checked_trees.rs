@@ -14,33 +14,24 @@ use crate::trees::general::{Builder, GeneralForest, ObliviousTree, Question, Spl
 use std::borrow::Cow;
 
 /// Most bytes of a text for each byte of its model.
-pub(super) const LONGEST_OF_BYTE: usize = 100;
+const LONGEST_OF_BYTE: usize = 100;
 
 /// What to do about a text that is too long.
 pub(super) const FEWER_TREES: &str =
     "use fewer trees or shorter names (import the model with the option 'names')";
 
-/// Most codes of a category: XGBoost's limit.
-const MOST_CODES: u32 = 1 << 24;
-
-/// What matters for a model that is written.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WriteOptions {
-    /// Whether documents have all features, so that it does not matter where splits send missing values.
-    pub(super) documents_are_complete: bool,
-}
-
 /// Trees to be written.
 pub struct Trees<'a> {
     pub(super) forest: Cow<'a, GeneralForest>,
     pub(super) features: Vec<Feature>,
-    pub(super) options: WriteOptions,
+    /// Whether documents have all features, so that it does not matter where splits send missing values.
+    pub(super) documents_are_complete: bool,
 }
 
 /// Trees of another library.
 pub fn of_import<'a>(model: &model::Model, trees: &'a GeneralTrees) -> Trees<'a> {
     let (forest, features) = (Cow::Borrowed(&trees.forest), trees.features(&model.card));
-    Trees { forest, features, options: WriteOptions::default() }
+    Trees { forest, features, documents_are_complete: false }
 }
 
 /// Why functions are no trees that can be written.
@@ -99,8 +90,8 @@ pub fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory) -> Re
         }
     }
     let features = card.features.iter().map(Feature::number).collect();
-    let options = WriteOptions { documents_are_complete: card.missing == Missing::Error };
-    Ok(Trees { forest: Cow::Owned(builder.finish(n)?), features, options })
+    let documents_are_complete = card.missing == Missing::Error;
+    Ok(Trees { forest: Cow::Owned(builder.finish(n)?), features, documents_are_complete })
 }
 
 /// The first child of a split, what stands between the children, the second child, and the end.
@@ -156,20 +147,5 @@ impl Trees<'_> {
         }
         // All numbers go left: they are not below the smallest number, so they take the second branch.
         Ok(SingleSplit { below: f32::MIN, is_swapped: true, missing_first: !split.missing_left })
-    }
-
-    /// The set of a split of categories, with codes that all programs have.
-    pub(super) fn checked_set<'b>(
-        &self,
-        tree: usize,
-        split: &Split<'b>,
-        set: &'b [u32],
-    ) -> Result<&'b [u32]> {
-        match set.last() {
-            Some(code) if *code >= MOST_CODES => {
-                Err(self.refused(tree, split, &format!("the category {code}; at most {}", MOST_CODES - 1)))
-            }
-            _ => Ok(set),
-        }
     }
 }

@@ -118,7 +118,7 @@ fn solr_threshold(trees: &Trees<'_>, tree: usize, split: &Split<'_>) -> Result<(
     if split.zero_is_missing {
         return Err(trees.refused(tree, split, "0 counts as missing there, which Solr cannot express"));
     }
-    if split.missing_left != (0.0 <= split.threshold) && !trees.options.documents_are_complete {
+    if split.missing_left != (0.0 <= split.threshold) && !trees.documents_are_complete {
         let problem = "missing values do not go where 0 goes, but Solr takes them for 0";
         return Err(trees.refused(tree, split, problem));
     }

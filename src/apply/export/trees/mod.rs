@@ -1,8 +1,7 @@
-//! Trees in the formats of search engines and of libraries of trees.
+//! Trees in the formats of search engines and of XGBoost.
 
 mod checked_trees;
 mod engines;
-mod lightgbm;
 mod nested;
 mod sql;
 mod write;

@@ -12,7 +12,6 @@ use crate::base::{Error, Memory, Result};
 pub fn text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> Result<String> {
     let mut text = Text::new(memory, trees.longest(), FEWER_TREES);
     match format {
-        Format::LightGbm => super::lightgbm::write(trees, memory, &mut text)?,
         Format::XgBoost => super::xgboost::write(trees, memory, &mut text)?,
         Format::Elasticsearch | Format::OpenSearch => {
             let mut definition = Text::new(memory, trees.longest(), FEWER_TREES);

@@ -17,6 +17,9 @@ use crate::trees::general::{Node, Split};
 /// What XGBoost has for the parent of the root.
 const NO_PARENT: i64 = i32::MAX as i64;
 
+/// Most codes of a category.
+const MOST_CODES: u32 = 1 << 24;
+
 /// A tree: lists by node, and the sets of categories.
 #[derive(Default, Serialize)]
 #[allow(clippy::struct_field_names, reason = "names of the format")]
@@ -192,7 +195,10 @@ fn add_split(
 ) -> Result<bool> {
     let SingleSplit { below, is_swapped, missing_first } = if let Some(set) = split.set {
         // The categories of a set go right.
-        let set = trees.checked_set(tree.id, split, set)?;
+        if let Some(code) = set.last().filter(|code| **code >= MOST_CODES) {
+            let problem = format!("the category {code}; at most {}", MOST_CODES - 1);
+            return Err(trees.refused(tree.id, split, &problem));
+        }
         tree.categories_nodes.push(tree.left_children.len());
         // Splits share sets.
         let start = *sets.entry(std::ptr::from_ref(set)).or_insert_with(|| {
