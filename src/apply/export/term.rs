@@ -1,26 +1,9 @@
-//! The terms of a score, and the formats that write them.
+//! The terms of a score.
 
 use crate::base::{Error, Result};
 use crate::data::Scaling;
 use crate::learn::space::{Space, Summand, WeightsOf};
 use crate::model::{Model, Ranker};
-
-/// A text form of models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// All of a model.
-    Json,
-    /// An expression that scores.
-    Sql,
-    /// A model of the plugin for learning to rank of Elasticsearch.
-    Elasticsearch,
-    /// The same for OpenSearch.
-    OpenSearch,
-    /// A model of the module `ltr` of Solr.
-    Solr,
-    /// A JSON model of XGBoost.
-    XgBoost,
-}
 
 /// A summand of the scores of a model.
 pub(super) struct Term<'a> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::lightgbm::check_outputs;
 use super::parse::json;
-use super::{Feature, Format, Function, ImportedModel, SMALLER, Source, source::check_width};
+use super::{Feature, Format, Function, ImportedModel, SMALLER, Source, names::check_width};
 use crate::base::{Control, Error, Reservation, Result, shorten};
 use crate::trees::general::{
     Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Sets, Test, at_most_single, oblivious_nodes,

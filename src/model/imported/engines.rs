@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::parse::{json, unknown_key};
 use super::ranklib;
-use super::xgboost::{self, Node as DumpNode};
+use super::xgboost_dump::{self, Node as DumpNode};
 use super::{
-    Format, Function, ImportedModel, LinearModel, SMALLER, Source, Term, parsed_bytes, source::Names,
+    Format, Function, ImportedModel, LinearModel, SMALLER, Source, Term, names::Names, parsed_bytes,
 };
 use crate::base::{Control, Error, Result, Strict, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Test, at_most_single};
@@ -140,15 +140,15 @@ pub(super) fn read_plugin(text: &str, control: &Control) -> Result<ImportedModel
         }
         "model/xgboost+json" => {
             let trees = if definition.trim_start().starts_with('[') {
-                let splits = json(&definition, xgboost::HARMLESS_IN_DUMPS)?;
+                let splits = json(&definition, xgboost_dump::HARMLESS)?;
                 Trees { objective: String::new(), splits, missing_as_zero: false }
             } else {
-                json(&definition, xgboost::HARMLESS_IN_DUMPS)?
+                json(&definition, xgboost_dump::HARMLESS)?
             };
             if trees.missing_as_zero {
                 return Err(Error::Unsupported("trees with 'missing_as_zero'".to_owned()));
             }
-            xgboost::from_trees(&trees.splits, Format::Elasticsearch, trees.objective, control)
+            xgboost_dump::from_trees(&trees.splits, Format::Elasticsearch, trees.objective, control)
         }
         "model/ranklib" => {
             let mut read = ranklib::read(&definition, control)?;

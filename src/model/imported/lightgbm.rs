@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use super::parse::{has_word, json, unknown_key};
 use super::{
-    Feature, Format, Function, ImportedModel, SMALLER, Source,
-    source::{category_text, check_width},
+    Feature, Format, Function, ImportedModel, SMALLER, Source, model::category_text, names::check_width,
 };
 use crate::base::{Control, Error, Reservation, Result, Ticks, bytes_of, shorten};
 use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test};

@@ -4,7 +4,7 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::{Format, Function, ImportedModel, LinearModel, Source, Term, source::Names};
+use super::{Format, Function, ImportedModel, LinearModel, Source, Term, names::Names};
 use crate::base::{Control, Error, Result, Ticks, shorten};
 use crate::trees::general::{Builder, RawNode, RawSplit, Test, at_most_single, corrupt};
 

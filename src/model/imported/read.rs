@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use super::advice::advice;
 use super::parse::any_json;
-use super::{Format, ImportedModel, catboost, engines, lightgbm, ranklib, xgboost};
+use super::{Format, ImportedModel, catboost, engines, lightgbm, ranklib, xgboost, xgboost_dump};
 use crate::base::{Control, Error, Result, shorten};
 
 /// What reads a format.
@@ -75,7 +75,7 @@ impl Reader {
         let (format, read): (Format, Read) = match text.trim_start().as_bytes().first() {
             Some(b't') if text.trim_start().starts_with("tree") => (Format::LightGbm, lightgbm::read),
             Some(b'#' | b'<') => (Format::RankLib, ranklib::read),
-            Some(b'[') => (Format::XgBoost, xgboost::read_dump),
+            Some(b'[') => (Format::XgBoost, xgboost_dump::read),
             Some(b'{') => {
                 let keys: Keys = any_json(text, |_| {})?;
                 let is_plugin = keys.model.is_some() || keys.definition.is_some();

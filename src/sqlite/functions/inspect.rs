@@ -1,5 +1,4 @@
 //! Inspection of models (rules 9.1, 9.2, 9.4, 9.5): `ltr_info`, `ltr_weights`, `ltr_neighbors`, `ltr_training_log`.
-//! Also `ltr_version`, `ltr_debug` and `ltr_activate`.
 
 use std::sync::Arc;
 
@@ -14,15 +13,12 @@ use crate::learn::fit::Neighbor;
 use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
 use crate::model::{Model, OnlineState, QueryAware, QueryDependent, Ranker, RoundRecord};
-#[cfg(feature = "search")]
-use crate::sqlite::functions::fts;
 use crate::sqlite::glue::{
-    Call, ModelHandle, Output, OutputRows, PURE, RunLimits, ScalarCall, ScalarFunction, TableFunction,
-    describe, query_values, ready, row, run_fit, text_argument, whole_of,
+    Call, ModelHandle, Output, OutputRows, RunLimits, ScalarCall, ScalarFunction, TableFunction,
+    query_values, ready, row, run_fit,
 };
 use crate::sqlite::source::roles::as_json;
-use crate::sqlite::store::{NamedVersion, Store, model, named_version};
-use crate::train::options::Use;
+use crate::sqlite::store::{NamedVersion, model, named_version};
 
 /// The definition of `ltr_info(model)`: the model's card as JSON.
 pub const INFO: ScalarFunction = ScalarFunction::new("ltr_info", "model", info);
@@ -176,57 +172,6 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
 pub(super) fn online_log(state: &OnlineState) -> impl Iterator<Item = (i64, &RoundRecord)> {
     let forgotten = state.rounds.saturating_sub(state.record.len() as u64) as i64;
     (forgotten + 1..).zip(&state.record)
-}
-
-// `ltr_version()` and `ltr_debug()`.
-
-/// The definition of `ltr_version`.
-pub const VERSION: ScalarFunction =
-    ScalarFunction::new("ltr_version", "", |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())))
-        .with_flags(PURE);
-
-/// The definition of `ltr_debug`: facts for bug reports and the warnings of the last training, ranking, evaluation or
-/// recommendation.
-pub const DEBUG: ScalarFunction = ScalarFunction::new("ltr_debug", "", debug);
-
-fn debug(call: &ScalarCall<'_>) -> Result<Output> {
-    #[cfg(not(feature = "search"))]
-    let fts5 = Value::Null;
-    #[cfg(feature = "search")]
-    let fts5 = call.with_connection(|connection| Ok(fts::status(connection, call.state)))?;
-    Ok(Output::Json(json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "sqlite": rusqlite::version(),
-        "fts5": fts5,
-        "built": if cfg!(feature = "loadable") { "loadable" } else { "static" },
-        "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-        "threads": std::thread::available_parallelism().map_or(1, usize::from),
-        "models_kept": call.state.models_kept(),
-        "fits_kept": call.state.fits.len(),
-        "last_warnings": call.state.warnings(),
-    })))
-}
-
-// `ltr_activate(name, version [, options])`: makes a stored version the only active one of its name.
-//
-// Rules (docs/reference/rules.md, 5):
-// * 5.30: It returns the version. A version that does not exist is an error, and nothing changes.
-
-/// The definition of `ltr_activate`.
-pub const ACTIVATE: ScalarFunction =
-    ScalarFunction::new("ltr_activate", "name, version [, options]", activate);
-
-fn activate(call: &ScalarCall<'_>) -> Result<Output> {
-    let name = text_argument("argument 'name'", call.context.get_raw(0))?;
-    let value = call.context.get_raw(1);
-    let version = whole_of(value).ok_or_else(|| {
-        Error::value("argument 'version'", describe(value), "the number of a stored version")
-    })?;
-    let (options, limits) = call.options(2, Use::Activate)?;
-    call.with_connection(|connection| {
-        Store::new(connection, options.text("schema"), &limits)?.activate(&name, version)
-    })?;
-    Ok(Output::Integer(version))
 }
 
 /// The name of a model for a title: name and version of a stored one, otherwise its algorithm.

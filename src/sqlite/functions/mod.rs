@@ -3,12 +3,15 @@
 //! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, write
 //! its `TableFunction` and add it to [`TABLES`].
 
+mod activate;
 pub mod aggregate;
 #[cfg(feature = "buckets")]
 pub mod buckets;
 #[cfg(feature = "search")]
 mod clicks;
 pub mod compare;
+mod cross_validate;
+mod debug;
 mod evaluate;
 #[cfg(feature = "search")]
 mod evaluate_clicks;
@@ -43,10 +46,10 @@ use super::glue::{ScalarFunction, TableFunction};
 
 /// Every scalar function.
 pub const SCALARS: &[&[&ScalarFunction]] = &[
-    &[&train::TRAIN, &train::FIT, &update::UPDATE, &inspect::ACTIVATE],
+    &[&train::TRAIN, &train::FIT, &update::UPDATE, &activate::ACTIVATE],
     &[&score::SCORE, &score::SCORE_FOR_QUERY, &score::PREFER, &score::PREFER_FOR_QUERY],
     &[&vector::VEC, &vector::VEC_TO_JSON, &export::EXPORT, &export::IMPORT],
-    &[&inspect::INFO, &inspect::VERSION, &inspect::DEBUG],
+    &[&inspect::INFO, &debug::VERSION, &debug::DEBUG],
     #[cfg(feature = "buckets")]
     &[&buckets::BUCKET, &buckets::BEGIN, &buckets::PARTIAL, &buckets::STEP, &buckets::FINISH],
     #[cfg(feature = "plots")]
@@ -57,7 +60,13 @@ pub const SCALARS: &[&[&ScalarFunction]] = &[
 
 /// Every table-valued function.
 pub const TABLES: &[&[&TableFunction]] = &[
-    &[&rank::RANK, &evaluate::EVALUATE, &evaluate::CROSS_VALIDATE, &compare::COMPARE, &monitor::MONITOR],
+    &[
+        &rank::RANK,
+        &evaluate::EVALUATE,
+        &cross_validate::CROSS_VALIDATE,
+        &compare::COMPARE,
+        &monitor::MONITOR,
+    ],
     &[&recommend::RECOMMEND, &recommend::FACTORS, &inspect::WEIGHTS, &inspect::NEIGHBORS],
     &[&explain::EXPLAIN, &explain::EXPLAIN_RANK, &explain::IMPORTANCE, &inspect::TRAINING_LOG],
     &[&tables::ALGORITHM_TABLE, &tables::METRIC_TABLE, &tables::OPTION_TABLE, &letor::LETOR],

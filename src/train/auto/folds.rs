@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::AutoSpec;
 use super::documents::{FoldSums, Parts};
 use super::prepared::{FEWER, Prepared, judged_queries};
-use super::spec::{MOST_TRIED, TRIED};
 use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Scaling};
@@ -266,6 +265,9 @@ impl Cells {
 
 // Sample of the rows on which kernels are tried. With many documents it is held out from trees.
 
+/// Approximate number of documents on which kernels are tried. Functions are fitted on all.
+const MOST_TRIED: usize = 40_000;
+
 /// More documents are many: trees lead.
 const MANY: usize = 100_000;
 /// Approximate number of documents that are held out from trees, and on which kernels are tried, if there are many.
@@ -296,7 +298,8 @@ impl Sample {
         let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
         let share = rows.len() as f64 / data.n_docs() as f64;
         let bytes = (data.bytes() as f64 * share) as u64;
-        let memory = control.reserve(bytes, TRIED, "use one algorithm, such as rank_svm, or fewer rows")?;
+        let what = "the queries on which 'auto' tries candidates";
+        let memory = control.reserve(bytes, what, "use one algorithm, such as rank_svm, or fewer rows")?;
         Ok(Self { part: Some(data.with_rows(&rows)), queries, has_many_documents, _memory: Some(memory) })
     }
 }

@@ -23,12 +23,6 @@ use crate::learn::kernel;
 use crate::train::select::ValidationSpec;
 use serde_json::Value;
 
-/// Approximate number of documents on which kernels are tried. Functions are fitted on all.
-pub(super) const MOST_TRIED: usize = 40_000;
-
-/// The name of these documents in messages about memory.
-pub(super) const TRIED: &str = "the queries on which 'auto' tries candidates";
-
 /// The choices of one training.
 #[derive(Debug, Clone)]
 pub struct AutoSpec {
@@ -73,9 +67,7 @@ impl AutoSpec {
     pub fn landmarks(&self) -> usize {
         self.landmarks.unwrap_or(self.effort.landmarks)
     }
-}
 
-impl AutoSpec {
     /// How named query features are encoded; none if there are none.
     pub(super) fn query_rule(data: &Dataset) -> Result<Option<QueryFeatureRule>> {
         if data.query_names.is_empty() {

@@ -3,6 +3,7 @@
 mod bounds;
 mod rounds;
 mod spec;
+mod training;
 
 pub use rounds::Perceptron;
-pub use spec::{DEF, PerceptronSpec};
+pub use training::DEF;

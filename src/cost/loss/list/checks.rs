@@ -1,10 +1,9 @@
-//! Options, checks and scratch memory that several listwise losses share.
+//! Options and checks that several listwise losses share.
 
 use super::super::def::LossDef;
 use crate::base::{Error, Params, Result, shorten};
 use crate::cost::metric::{Metric, logarithmic};
 use crate::math::compare;
-use std::cell::RefCell;
 
 /// Lowest grade that is relevant to a binary measure.
 pub const RELEVANT: f64 = 1.0;
@@ -86,22 +85,6 @@ pub fn largest_dcg(gains: impl Iterator<Item = f64>, cutoff: Option<usize>) -> f
 /// True if two of the labels differ.
 pub fn differ(labels: &[f64]) -> bool {
     labels.windows(2).any(|pair| compare(pair[0], pair[1]).is_ne())
-}
-
-// Scratch memory of a thread for the computations of a loss, so that a pass over the queries allocates nothing.
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Calls `work` with `len` numbers, which may have any value. `work` must not call this function.
-pub fn with_scratch<T>(len: usize, work: impl FnOnce(&mut [f64]) -> T) -> T {
-    SCRATCH.with_borrow_mut(|scratch| {
-        if scratch.len() < len {
-            scratch.resize(len, 0.0);
-        }
-        work(&mut scratch[..len])
-    })
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod list_mle;
 mod list_net;
 mod matching;
 mod measure;
+mod scratch;
 mod slam;
 mod smooth_grad;
 mod squared;
@@ -26,7 +27,7 @@ use super::def::LossDef;
 pub use super::def::{ListwiseLoss, QueryLoss};
 pub(super) use checks::{
     RELEVANT, check_gains, check_grades, check_weights, differ, given_weights, grade_number, in_range,
-    largest_dcg, measure, unknown_measure, with_scratch,
+    largest_dcg, measure, unknown_measure,
 };
 pub use cs_list_mle::CS_LIST_MLE;
 pub use direct::{Bound, DECODERS, DIRECT, Decoder, Direct, DirectQuery};
@@ -35,6 +36,7 @@ pub use list_mle::{LIST_MLE, LabelOrder};
 pub use list_net::{LIST_NET, Target};
 pub use matching::{MATCHING, MatchingQuery};
 pub use measure::{Measure, PositionWeights};
+use scratch::with_scratch;
 pub use slam::{Active, Bounded, LabelTies, SLAM, Slam, SlamQuery, SlamWeights};
 pub use smooth_grad::SMOOTH_GRAD;
 pub(super) use squared::Squared;
