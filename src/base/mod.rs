@@ -36,7 +36,7 @@ pub use memory::{
 };
 #[cfg(feature = "sqlite")]
 pub(crate) use param::LONGEST_VECTOR;
-pub use param::{Defaults, POSITIVE, Params, Rule, stored_model};
+pub use param::{Defaults, Named, POSITIVE, Params, Rule, stored_model};
 pub(crate) use param::{
     Strict, each_element, json_problem, long_integer, most_elements, named, numbers, text_number,
     whole_number,

@@ -198,7 +198,7 @@ impl State {
         let column_report = ColumnReport::of_packs(&roles, &names);
         let names = if names.is_empty() { position_names(means.len()) } else { names };
         let columns = FeatureColumns { names, categories: Categories::default(), means, roles };
-        let mut finished = Finished::new(self.algorithm, self.training.spec(), facts, columns, trained)?;
+        let mut finished = Finished::new(self.algorithm, self.training.spec(), facts, columns, trained);
         finished.model.card.settings["buckets"] = json!(self.round.buckets);
         finished.missing_filled = missing_filled;
         finished.columns = column_report;

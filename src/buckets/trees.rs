@@ -148,7 +148,7 @@ impl BucketTraining for PackTrees {
             return Err(Error::Internal("trees without bins".to_owned()));
         };
         let scaled = ScaledRows { data: &rows.data, scaling: &Scaling::None };
-        let trained = self.spec.boost(bins.prepared(), scaled, None, control)?.trained(Scaling::None)?;
+        let trained = self.spec.boost(bins.prepared(), scaled, None, control)?.trained(Scaling::None);
         let trained = facts.trained(trained);
         let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };
         Ok(Some(Outcome { missing_filled, ..trained }))

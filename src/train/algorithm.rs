@@ -7,7 +7,6 @@
 use std::any::Any;
 use std::fmt;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::ALGORITHMS;
@@ -17,8 +16,6 @@ use crate::data::{ColumnSummary, Dataset, ListConstraint, Missing, RowOrder, Sca
 use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
 use crate::train::select::{CandidatePath, Selection};
-
-pub use super::grid::Weighting;
 
 /// What users tell about items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +27,19 @@ pub enum Feedback {
 }
 
 named!(Feedback { Ratings = "ratings", Implicit = "implicit" });
+
+/// Weight of a query in the mean of losses, besides its weight in the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weighting {
+    /// 1.
+    Queries,
+    /// The number of documents.
+    Documents,
+    /// The number of pairs of documents.
+    Pairs,
+}
+
+named!(Weighting { Queries = "queries", Documents = "documents", Pairs = "pairs" });
 
 /// One named algorithm.
 #[derive(Debug)]
@@ -78,10 +88,7 @@ pub trait TrainingSpec: Any + Send + Sync {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained>;
 
     /// The parameters as JSON. The model keeps them.
-    ///
-    /// # Errors
-    /// Never fails.
-    fn settings(&self) -> Result<Map<String, Value>>;
+    fn settings(&self) -> Map<String, Value>;
 
     /// Makes a function the center of the penalty. [`Input::prior`] names the model of this function.
     fn set_prior(&mut self, _prior: LinearPrior) {}
@@ -149,6 +156,8 @@ pub struct Input<'a> {
     pub doc_weights: DocWeights,
     /// The stored model that the penalty shrinks to: its name, or name@version.
     pub prior: Option<&'a str>,
+    /// Whether features count by their spread: they are not scaled, and the functions are no trees.
+    pub counts_spread: bool,
 }
 
 /// Whether a training takes weights of documents.
@@ -392,16 +401,9 @@ pub fn refuse_query_weights(data: &Dataset, query: &str, algorithm: &str) -> Res
     )))
 }
 
-/// A part of a report as entries of a JSON object.
-///
-/// # Errors
-/// [`Error::Internal`] for a report that is no JSON object.
-pub fn entries(report: &impl Serialize) -> Result<Map<String, Value>> {
-    match serde_json::to_value(report) {
-        Ok(Value::Object(entries)) => Ok(entries),
-        Ok(other) => Err(Error::Internal(format!("a report that is no JSON object: {other}"))),
-        Err(problem) => Err(Error::Internal(format!("a report as JSON: {problem}"))),
-    }
+/// The entries of a JSON object; none of another value.
+pub fn entries(object: Value) -> Map<String, Value> {
+    if let Value::Object(entries) = object { entries } else { Map::new() }
 }
 
 #[cfg(test)]

@@ -9,10 +9,8 @@
 //!
 //! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
 
-use serde_json::{Map, Value};
-
 use crate::base::{ColumnAdvice, Control, Result, checkpoint, parallel};
-use crate::data::{ADVICE_ON_64_BITS, Dataset, ScalingKind, Slice, are_64_bits, is_row_number};
+use crate::data::{ADVICE_ON_64_BITS, Dataset, Slice, are_64_bits, is_row_number};
 use crate::math::sort_indices;
 use crate::train::select::significant;
 
@@ -88,17 +86,12 @@ pub struct FeatureChecks {
 }
 
 impl FeatureChecks {
-    /// Checks the features before they are scaled. `rows`: for each document the number of its row. `settings`: those of the
-    /// training.
+    /// Checks the features before they are scaled. `rows`: for each document the number of its row. `counts_spread`: whether
+    /// different spreads are a sign.
     ///
     /// # Errors
     /// An interruption.
-    pub fn of(
-        data: &Dataset,
-        rows: &[usize],
-        settings: &Map<String, Value>,
-        control: &Control,
-    ) -> Result<Self> {
+    pub fn of(data: &Dataset, rows: &[usize], counts_spread: bool, control: &Control) -> Result<Self> {
         let mut by_row: Vec<usize> = (0..data.n_docs()).collect();
         sort_indices(&mut by_row, &|a, b| rows[a].cmp(&rows[b]));
         let sign = |column: usize| {
@@ -110,10 +103,7 @@ impl FeatureChecks {
         // A value of a category is no sign.
         let numbers = data.categories.numbers(data.names.len());
         let signs: Vec<Option<(String, Sign)>> = parallel::try_map(numbers, sign)?;
-        // Trees do not depend on the spread of a feature.
-        let is_unscaled = settings.get("scale").is_some_and(|scale| scale == ScalingKind::None.name())
-            && !settings.contains_key("trees");
-        let spreads = if is_unscaled { spread_warning(data, control)? } else { None };
+        let spreads = if counts_spread { spread_warning(data, control)? } else { None };
         let doubles = match data.features.slice(0..data.n_docs()) {
             Some(Slice::F32(values)) if are_64_bits(values, data.names.len()) => {
                 Some(ADVICE_ON_64_BITS.to_owned())
@@ -362,7 +352,7 @@ mod tests {
             ..Dataset::default()
         };
         let rows: Vec<usize> = (0..12).collect();
-        FeatureChecks::of(&data, &rows, &Map::new(), &Control::default()).unwrap().signs
+        FeatureChecks::of(&data, &rows, false, &Control::default()).unwrap().signs
     }
 
     fn advice() -> ColumnAdvice<'static> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::averaged::BOTH_SCALES;
 use crate::apply::{IMPORT_FORMATS, TestKind};
-use crate::base::{Error, POSITIVE, Params, Result, Rule, columns_text, named};
+use crate::base::{Error, Named, POSITIVE, Params, Result, Rule, columns_text, named};
 use crate::cost::loss::list::{Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::cost::loss::{self, PairWeights, list};
 use crate::cost::metric::{Gain, Ties, Undefined};
@@ -110,8 +110,8 @@ pub struct OptionDef {
     pub key: &'static str,
     /// The values it accepts.
     pub rule: Rule,
-    /// Default as JSON, for documentation: the code that reads the option applies it. `null` if there is none, or if it
-    /// depends on the algorithm, other options or the data.
+    /// Default as JSON. `null` if there is none, or if it depends on the algorithm, other options or the data. The options
+    /// of a loss apply their own, because a loss is also read from a model; `tests/sql/extremes.rs` compares.
     pub default: &'static str,
     /// One line for the reference tables.
     pub summary: &'static str,
@@ -164,7 +164,7 @@ pub const COMMON: &str = "common";
 const TEXT_OR_OBJECT: Rule = Rule::Or(&[Rule::Text, Rule::Object]);
 const TEXT_OR_ARRAY: Rule = Rule::Or(&[Rule::Text, Rule::Array]);
 
-/// The scalings, and that of trees with an ensemble for each of two.
+/// The scalings, and the one of trees that average an ensemble for each of two scalings.
 const SCALES: [&str; ScalingKind::NAMES.len() + 1] = {
     let mut all = [BOTH_SCALES; ScalingKind::NAMES.len() + 1];
     let mut index = 0;
@@ -257,7 +257,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("rows", "scale", Rule::OneOf(&SCALES), "null", TRAIN, "scaling of document features; none+quantile_minmax: of boosted_trees, one ensemble for each, averaged").searchable().common(),
     def("solver", "kernel", TEXT_OR_OBJECT, "null", TRAIN, "kernel by name, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}").searchable().common(),
     def("solver", "landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents (with form ranking: pairs) that span the space of a kernel").searchable().with("kernel", "gaussian"),
-    def("query features", "smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; default: that of the algorithm").searchable().common(),
+    def("query features", "smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; the default depends on the algorithm").searchable().common(),
     def("query features", "neighbors", Rule::Or(&[Rule::Integer(1, 1_000_000_000), Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "number of nearest training queries, and all others at the last distance; auto: 5 to 100, by the statistic").searchable(),
     def("query features", "novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors").searchable(),
     def("query features", "bandwidth", Rule::Or(&[Rule::Above(0.0, 1e150), Rule::Median, Rule::OneOf(&["median", "rate"])]), "\"median\"", TRAIN, "distance h in the weights of training queries: a number, a multiple of the median distance, or its rate in n").searchable(),
@@ -265,19 +265,19 @@ pub const OPTIONS: &[OptionDef] = &[
     def("query features", "interaction", Rule::OneOf(Interaction::NAMES), "null", TRAIN, "products with query features, or Gaussian functions of them, in the function of all queries; auto: if queries differ").searchable(),
     def("solver", "form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is the preference between two documents").searchable(),
     def("solver", "solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
-    def("loss", "loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; default: that of the algorithm").searchable().common(),
+    def("loss", "loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; the default depends on the algorithm").searchable().common(),
     def("loss", "centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query").searchable(),
     def("loss", "pair_weights", Rule::OneOf(PairWeights::NAMES), "\"equal\"", TRAIN, "weights of pairs in the pairwise losses: equal, or the difference of their grades, or of their gains 2^y - 1").searchable(),
     def("solver", "weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs").searchable(),
     def("loss", "target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain").searchable(),
-    def("loss", "label_order", Rule::OneOf(LabelOrder::NAMES), "\"random\"", TRAIN, "order of equal grades in the loss list_mle: random by the seed, or that of the documents").searchable(),
+    def("loss", "label_order", Rule::OneOf(LabelOrder::NAMES), "\"random\"", TRAIN, "order of equal grades in the loss list_mle: random by the seed, or as the documents come").searchable(),
     def("loss", "cost_weights", TEXT_OR_OBJECT, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or an object of weights by grade").searchable(),
     def("loss", "truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the losses cs_list_mle (default: all) and lambda_rank (default: 10) weight").searchable(),
     def("loss", "measure", Rule::Text, "null", TRAIN, "metric inside the training loss; lambda is chosen by the option metric").searchable(),
-    def("loss", "position_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "weights by position in place of those of measure: of slam in the ideal order; of direct in the ranking, never rising"),
-    def("loss", "grade_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, in place of that of measure"),
+    def("loss", "position_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own weights by position instead of measure: for slam in the ideal order, for direct in the ranking, never rising"),
+    def("loss", "grade_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, instead of the gains of measure"),
     def("loss", "sigma", Rule::Between(1e-9, 1e9), "null", TRAIN, "first width of the smoothed positions in the loss smooth_grad; default: from the scores at the start").searchable(),
-    def("loss", "margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and those of lower grades").searchable(),
+    def("loss", "margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and documents of lower grades").searchable(),
     def("loss", "label_ties", Rule::OneOf(LabelTies::NAMES), "\"average\"", TRAIN, "weights of equal grades in the loss slam: their mean, or in the order of the documents").searchable(),
     def("loss", "slot_costs", Rule::Several(&Rule::Between(1e-9, 1e9)), "null", TRAIN, "cost of a wrong document at each slot in the loss matching, slots in ascending order"),
     def("solver", "penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "regularization: ridge, spectral, ball, sphere or l1").searchable(),
@@ -311,7 +311,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("perceptron", "shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed").searchable(),
     def("loss", "decoder", Rule::OneOf(list::DECODERS), "null", TRAIN, "decreasing position weights of the linear score in the bound of direct").searchable(),
     def("loss", "decoder_power", Rule::Or(&[Rule::Above(0.0, 3.0), Rule::Several(&Rule::Above(0.0, 3.0))]), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda").searchable().with("decoder", "power"),
-    def("loss", "discounts", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "position weights in the bound of direct in place of those of decoder, never rising; 0 after the last"),
+    def("loss", "discounts", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own position weights in the bound of direct, instead of decoder; never rising; 0 after the last"),
     def("loss", "bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes").searchable(),
     def("metrics", "neutral_grade", Rule::Between(-1e9, 1e9), "0", UTILITIES, "grade with gain 0 in the measures and metrics eru and neru").with("metric", "eru"),
     def("metrics", "half_life", Rule::Above(1.0, 1e9), "5", UTILITIES, "position with weight 1/2 in the measures and metrics eru and neru").with("metric", "eru"),
@@ -381,6 +381,39 @@ pub const OPTIONS: &[OptionDef] = &[
 /// As [`Params::parse`]; a key that belongs to other functions.
 pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
     Params::parse(text, |key| find(key, used).map(|def| def.rule_in(used)))
+}
+
+/// The default of an option, without the quotes of a text; an empty text if it has none.
+fn default_of(key: &str) -> &'static str {
+    OPTIONS.iter().find(|def| def.key == key).map_or("", |def| def.default.trim_matches('"'))
+}
+
+/// A number: the given one, or the default of the table.
+pub fn number(options: &Params, key: &str) -> f64 {
+    options.number(key).or_else(|| default_of(key).parse().ok()).unwrap_or_default()
+}
+
+/// A non-negative integer: the given one, or the default of the table.
+pub fn count(options: &Params, key: &str) -> usize {
+    options.count(key).or_else(|| default_of(key).parse().ok()).unwrap_or_default()
+}
+
+/// True or false: as given, or the default of the table.
+pub fn switch(options: &Params, key: &str) -> bool {
+    options.switch(key).unwrap_or_else(|| default_of(key) == "true")
+}
+
+/// A text: the given one, or the default of the algorithm or of the table.
+pub fn text<'a>(options: &'a Params, key: &str) -> &'a str {
+    options.text(key).unwrap_or_else(|| default_of(key))
+}
+
+/// One of the names of an enum: the given one, or the default of the algorithm or of the table.
+///
+/// # Errors
+/// A name that the enum does not have.
+pub fn choice<T: Named>(options: &Params, key: &str) -> Result<T> {
+    options.named(key, text(options, key))
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {

@@ -6,10 +6,8 @@
 //!    collects the report and the warnings ([`Finished`]).
 //! 4. [`Encoded`] has the bytes of the model.
 
-use serde_json::{Map, Value};
-
 use crate::base::{ColumnAdvice, Control, Error, Memory, Params, Reservation, Result};
-use crate::data::{Dataset, Fingerprint, QueryFeatureKind, ReadReport, RowOrder};
+use crate::data::{Dataset, Fingerprint, QueryFeatureKind, ReadReport, RowOrder, ScalingKind};
 use crate::learn::fit::QueryDependence;
 use crate::model::{ENCODING, LinearPrior, Model, Ranker, SMALLER_MODEL, TrainingColumns};
 use crate::train::algorithm::{
@@ -127,7 +125,7 @@ impl Training {
         let read_report = ReadReport { summaries, split: None, ..read_report };
         // 2. The fit.
         let rows = Rows { data, read_report, ..rows };
-        let mut finished = self.fit(&*spec, rows, most_bytes, control)?.with_validation(validation)?;
+        let mut finished = self.fit(&*spec, rows, most_bytes, control)?.with_validation(validation);
         finished.volatile.insert("search".to_owned(), report);
         finished.warnings.extend(warnings);
         Ok(finished)
@@ -142,7 +140,7 @@ impl Training {
         control: &Control,
     ) -> Result<Finished> {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
-        rows.explained(&spec.settings()?, (self.algorithm, &self.options), control, |rows| {
+        rows.explained(spec.input().counts_spread, (self.algorithm, &self.options), control, |rows| {
             self.fit_rows(spec, rows, control)
         })
     }
@@ -172,7 +170,7 @@ impl Training {
         // 3. The model and the report.
         let single_feature =
             trained.selection.as_ref().and_then(|selection| single_feature::warning(selection, advice));
-        let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained)?;
+        let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained);
         finished.warnings.extend(single_feature);
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;
@@ -183,18 +181,18 @@ impl Training {
 
 impl Rows<'_> {
     /// Trains with `train`, and adds to its result what the rows tell besides: the signs of leakage and of useless features, and
-    /// what became of the columns.
+    /// what became of the columns. `counts_spread`: of [`Input::counts_spread`].
     ///
     /// # Errors
     /// Errors of `train`; an interruption.
     pub fn explained(
         mut self,
-        settings: &Map<String, Value>,
+        counts_spread: bool,
         (algorithm, options): (&AlgorithmDef, &Params),
         control: &Control,
         train: impl FnOnce(Self) -> Result<Finished>,
     ) -> Result<Finished> {
-        let signs = Signs::of(&self, settings, control)?;
+        let signs = Signs::of(&self, counts_spread, control)?;
         let (advice, column_report) = (self.advice, std::mem::take(&mut self.column_report));
         let mut finished = train(self)?;
         finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
@@ -215,16 +213,15 @@ pub fn update(
     options: &Params,
     control: &Control,
 ) -> Result<(DataFacts, Finished)> {
-    let nothing = Map::new();
-    let settings = model.card.settings.as_object().unwrap_or(&nothing);
+    let counts_spread = model.scaling.kind() == ScalingKind::None;
     let added = DataFacts::of(&rows.data);
     let facts = added.added_to(&model.card.summary);
-    let finished = rows.explained(settings, (algorithm, options), control, |rows| {
+    let finished = rows.explained(counts_spread, (algorithm, options), control, |rows| {
         let Rows { data, read_report, .. } = rows;
         let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
         let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
         let trained = resume(previous, set, control)?;
-        let mut finished = Finished::continued(&model.card, facts, read_report.means, trained)?;
+        let mut finished = Finished::continued(&model.card, facts, read_report.means, trained);
         finished.missing_filled = read_report.imputed;
         Ok(finished)
     })?;
@@ -239,11 +236,11 @@ struct Signs {
 }
 
 impl Signs {
-    /// The signs in the rows, for a training with these settings.
+    /// The signs in the rows. `counts_spread`: of [`Input::counts_spread`].
     ///
     /// # Errors
     /// An interruption.
-    fn of(rows: &Rows<'_>, settings: &Map<String, Value>, control: &Control) -> Result<Self> {
+    fn of(rows: &Rows<'_>, counts_spread: bool, control: &Control) -> Result<Self> {
         let mut warnings = signs_of_leakage(&rows.data, rows.advice);
         warnings.extend(rating_of_documents(&rows.data, rows.roles.relevance.as_deref(), rows.advice));
         warnings.extend(role_warnings(&rows.data, &rows.roles, rows.advice));
@@ -253,7 +250,7 @@ impl Signs {
                 "{repeated} documents of the validation source are in the training too, so the validation value is too good"
             ));
         }
-        let features = FeatureChecks::of(&rows.data, &rows.read_report.rows, settings, control)?;
+        let features = FeatureChecks::of(&rows.data, &rows.read_report.rows, counts_spread, control)?;
         Ok(Self { features, warnings })
     }
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::ALGORITHMS;
-use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec, entries};
-use crate::base::{ColumnAdvice, Result, named};
+use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec};
+use crate::base::{ColumnAdvice, named};
 use crate::cost::loss;
 use crate::data::{Categories, Dataset, Id, ListConstraint, QueryFeatureRule, is_part};
 use crate::learn::fit::{Prior, QueryDependence};
@@ -175,17 +175,14 @@ pub struct Finished {
 
 impl Finished {
     /// The model of a training with its report. `facts`: counts of the rows.
-    ///
-    /// # Errors
-    /// [`Error::Internal`](crate::base::error::Error::Internal) for a report that is no JSON object.
     pub fn new(
         algorithm: &AlgorithmDef,
         spec: &dyn TrainingSpec,
         facts: DataFacts,
         columns: FeatureColumns,
         trained: Trained,
-    ) -> Result<Self> {
-        let (input, settings) = (spec.input(), Value::Object(spec.settings()?));
+    ) -> Self {
+        let (input, settings) = (spec.input(), Value::Object(spec.settings()));
         let other = other_preset(algorithm, &settings);
         let card = Card {
             algorithm: algorithm.name.to_owned(),
@@ -199,36 +196,30 @@ impl Finished {
             summary: Value::Null,
             log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
         };
-        let mut finished = Self::with_card(card, facts, trained)?;
+        let mut finished = Self::with_card(card, facts, trained);
         finished.warnings.extend(other);
-        Ok(finished)
+        finished
     }
 
     /// The model of a training that continues one with this card. `facts`: counts of the rows of both.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn continued(card: &Card, facts: DataFacts, means: Vec<f64>, trained: Trained) -> Result<Self> {
+    pub fn continued(card: &Card, facts: DataFacts, means: Vec<f64>, trained: Trained) -> Self {
         Self::with_card(Card { means, ..card.clone() }, facts, trained)
     }
 
     /// Replaces what the report tells about the choice.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn with_validation(mut self, validation: SelectionReport) -> Result<Self> {
+    pub fn with_validation(mut self, validation: SelectionReport) -> Self {
         self.summary.validation = Some(validation);
-        self.model.card.summary = Value::Object(entries(&self.summary)?);
-        Ok(self)
+        self.model.card.summary = json!(self.summary);
+        self
     }
 
-    fn with_card(card: Card, facts: DataFacts, trained: Trained) -> Result<Self> {
+    fn with_card(card: Card, facts: DataFacts, trained: Trained) -> Self {
         let summary = Summary::new(facts, &trained);
-        let card = Card { summary: Value::Object(entries(&summary)?), ..card };
+        let card = Card { summary: json!(summary), ..card };
         let warnings = fit_warnings(&trained);
         let log_seconds = trained.log.iter().map(|step| step.seconds).collect();
         let model = Model::new(card, trained.scaling, trained.ranker);
-        Ok(Self {
+        Self {
             model,
             summary,
             volatile: trained.volatile,
@@ -237,7 +228,7 @@ impl Finished {
             warnings,
             columns: Value::Null,
             log_seconds,
-        })
+        }
     }
 }
 

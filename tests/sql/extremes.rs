@@ -32,7 +32,7 @@ const SOURCES: &[&str] = &[
     "SELECT *, iif(query_id < 3, 1e300, 1e-300) AS weight FROM judged",
 ];
 
-/// Options without which another one has no effect.
+/// Options without which another one has no effect, where the companion in the table is not enough.
 const COMPANIONS: &[(&str, &str)] = &[
     ("radius", r#"{"penalty": "ball", "loss": "cs_list_mle", "prior": "zero"}"#),
     ("components", r#"{"penalty": "spectral", "loss": "pair_squared", "prior": "zero"}"#),
@@ -44,12 +44,8 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("truncation", r#"{"loss": "cs_list_mle"}"#),
     ("bandwidth", r#"{"smoothing": "gaussian"}"#),
     ("neighbors", r#"{"smoothing": "knn"}"#),
-    ("landmarks", r#"{"kernel": "gaussian"}"#),
-    ("budget", r#"{"kernel": "gaussian"}"#),
     ("threshold", r#"{"loss": "svm_map"}"#),
     ("seeds", r#"{"trees": 5}"#),
-    ("count_weight", r#"{"feedback": "implicit"}"#),
-    ("negatives", r#"{"feedback": "implicit"}"#),
 ];
 
 /// Options that do not change the model, or only how long it takes; and `effort` of `auto`, which needs more queries
@@ -136,6 +132,10 @@ fn try_it(connection: &Connection, algorithm: &AlgorithmDef, source: &str, optio
 fn base(algorithm: &AlgorithmDef, key: &str) -> Map<String, Value> {
     let companions = COMPANIONS.iter().find(|(known, _)| *known == key).map_or("{}", |(_, options)| options);
     let mut options: Map<String, Value> = serde_json::from_str(companions).unwrap();
+    let companion = OPTIONS.iter().find(|option| option.key == key).and_then(|option| option.companion);
+    if let Some((other, value)) = companion.filter(|_| options.is_empty()) {
+        options.insert(other.to_owned(), json!(value));
+    }
     options.retain(|key, _| (algorithm.reads)(key));
     let replaced = ["radius", "components", "lambda"].contains(&key);
     if (algorithm.reads)("lambda") && !replaced && key != "validation" {

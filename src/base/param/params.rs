@@ -132,12 +132,16 @@ impl Params {
     /// # Errors
     /// A name that the enum does not have.
     pub fn choice<T: Named>(&self, key: &str) -> Result<Option<T>> {
-        let known = |name| {
-            let unknown =
-                || Error::value(format!("option '{key}'"), shorten(name), Rule::OneOf(T::NAMES).to_string());
-            T::from_name(name).ok_or_else(unknown)
-        };
-        self.text(key).map(known).transpose()
+        self.text(key).map(|name| self.named(key, name)).transpose()
+    }
+
+    /// The variant of an enum with this name.
+    ///
+    /// # Errors
+    /// A name that the enum does not have; `key` is the option.
+    pub fn named<T: Named>(&self, key: &str, name: &str) -> Result<T> {
+        let allowed = || Rule::OneOf(T::NAMES).to_string();
+        T::from_name(name).ok_or_else(|| Error::value(format!("option '{key}'"), shorten(name), allowed()))
     }
 
     /// True or false, if given.

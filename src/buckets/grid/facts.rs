@@ -15,8 +15,9 @@ use crate::buckets::training::Outcome;
 use crate::cost::loss;
 use crate::data::{Dataset, Matrix, Missing, Quantiles, Scaling, ScalingKind, mean_and_factor_of};
 use crate::train::algorithm::Trained;
+use crate::train::algorithm::Weighting;
 use crate::train::grid::checks;
-use crate::train::grid::spec::{GridSpec, Weighting};
+use crate::train::grid::spec::GridSpec;
 use crate::train::report::DataFacts;
 
 /// The task of the first questions.

@@ -15,7 +15,7 @@ use crate::search::clicks::{
 };
 use crate::sqlite::glue::{Call, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
 use crate::sqlite::source::log::LogSource;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 const PARAMETERS: &str = "log [, options] [, value1, ...]";
 
@@ -128,7 +128,7 @@ impl Arguments {
 
 fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     let arguments = Arguments::new(call, Use::Propensities)?;
-    let method = arguments.options.choice("method")?.unwrap_or(Method::Em);
+    let method: Method = options::choice(&arguments.options, "method")?;
     let counted = arguments.counted(&arguments.log(call)?, vec![clicks::find("pbm")?])?;
     let estimate = |_: &Control| {
         let cells = counted.cells(0, true);
@@ -168,7 +168,7 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
 fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let arguments = Arguments::new(call, Use::Judgments)?;
     let grading = grading(&arguments.options);
-    let name = arguments.options.text("model").unwrap_or("auto");
+    let name = options::text(&arguments.options, "model");
     let models = if name == "auto" {
         CLICK_MODELS.into_iter().filter(|model| !model.takes_passes).collect()
     } else {

@@ -25,7 +25,7 @@ use crate::sqlite::glue::{
     Call, Database, Output, OutputRows, PURE, RunLimits, State, TableFunction, call_options, describe,
     interruptible, number_of, ready, row, usage,
 };
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_compare`.
 pub const COMPARE: TableFunction =
@@ -150,7 +150,7 @@ fn pairs(models: usize) -> Vec<(usize, usize)> {
 
 /// Tests every pair of models by every metric.
 fn tests(request: &CompareRequest, evaluations: &[Evaluation]) -> Result<Vec<Comparison>> {
-    let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let undefined: Undefined = options::choice(&request.options, "undefined")?;
     let (pairs, metrics) = (pairs(evaluations.len()), request.metrics.len());
     let (count, n) = (pairs.len() * metrics, evaluations.first().map_or(0, |first| first.values.len()));
     let test = &request.test;
@@ -228,11 +228,10 @@ pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result
 /// # Errors
 /// A value outside its range.
 pub(super) fn test(options: &Params) -> Result<PairedTest> {
-    let default = PairedTest::default();
     Ok(PairedTest {
-        kind: options.choice("test")?.unwrap_or(default.kind),
-        samples: options.count("samples").unwrap_or(default.samples),
-        confidence: options.number("confidence").unwrap_or(default.confidence),
+        kind: options::choice(options, "test")?,
+        samples: options.count("samples").unwrap_or(PairedTest::default().samples),
+        confidence: options::number(options, "confidence"),
         seed: options.seed(),
     })
 }
@@ -261,7 +260,7 @@ impl CompareRows {
         let (params, limits) = call_options(database, Some(options), Use::PairedTest)?;
         Ok(Self {
             test: test(&params)?,
-            undefined: params.choice("undefined")?.unwrap_or_default(),
+            undefined: options::choice(&params, "undefined")?,
             options: own(options)?,
             a: Vec::new(),
             b: Vec::new(),

@@ -17,7 +17,7 @@ use crate::data::{Dataset, Fingerprint};
 use crate::model::Model;
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
@@ -95,7 +95,7 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
     let SourceRows { data, roles, read_report } = rows;
     let constraint = request.constraint()?;
     let scored = request.scored(&data)?;
-    let max_per_value = request.options.count("max_per_value").unwrap_or(1);
+    let max_per_value = options::count(&request.options, "max_per_value");
     let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
     let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
     warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
@@ -116,7 +116,7 @@ pub(super) fn measure(
     judged: ScoredDocuments,
     metrics: &[Metric],
 ) -> Result<Measured> {
-    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let undefined = options::choice(&request.options, "undefined")?;
     let ScoredDocuments { data, scores, .. } = &judged;
     let operations = data.n_docs().saturating_mul(metrics.len() * METRIC_COST);
     let work = |control: &Control| evaluate(data, scores, metrics, undefined, control);

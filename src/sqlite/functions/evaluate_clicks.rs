@@ -30,7 +30,7 @@ use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{PartReader, ReadSpec};
 use crate::sqlite::source::roles::Roles;
-use crate::train::options::{LOG_KEYS, SCORE_KEY, Use};
+use crate::train::options::{self, LOG_KEYS, SCORE_KEY, Use};
 
 /// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
@@ -45,9 +45,6 @@ const FIRST_VALUE: usize = 3;
 
 /// The metric if none is given.
 const DEFAULT_METRIC: &str = "dcg@10";
-
-/// The smallest propensity if none is given.
-const DEFAULT_CLIP: f64 = 0.01;
 
 /// Rows that are scored together, or those of one impression.
 const ROWS_OF_PART: usize = 4096;
@@ -88,8 +85,8 @@ impl<'a> ClickRequest<'a> {
         let metrics =
             if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(DEFAULT_METRIC)?] };
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
-        let clip = options.number("clip").unwrap_or(DEFAULT_CLIP);
-        let confidence = options.number("confidence").unwrap_or(0.95);
+        let clip = options::number(&options, "clip");
+        let confidence = options::number(&options, "confidence");
         // 1. The model reads the log without the columns that only logs have.
         let (score, options) = score::take_score(options)?;
         let of_model = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));

@@ -25,7 +25,7 @@ use crate::sqlite::glue::{
     Call, Output, OutputRows, RunLimits, TableFunction, describe, id_of, ready, row, vector_argument,
 };
 use crate::sqlite::source::reader::{Judgments, ReadSpec};
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
 pub const EXPLAIN: TableFunction = TableFunction {
@@ -248,7 +248,7 @@ fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let scored = request.scored(&data)?;
     // 2. Losses.
     let test = PairedTest { kind: TestKind::T, ..test(&request.options)? };
-    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let undefined = options::choice(&request.options, "undefined")?;
     let spec = ImportanceSpec { metrics: &metrics, undefined, seed: test.seed, test };
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);

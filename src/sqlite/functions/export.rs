@@ -17,7 +17,7 @@ use crate::model::Card;
 use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, describe, text_argument};
 use crate::sqlite::store::{NewVersion, Store, check_name, model, named_version};
 use crate::train::algorithm;
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 use crate::train::protocol::Encoded;
 
 /// The definition of `ltr_export`.
@@ -67,7 +67,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         check_name(&name)?;
         let encoded = Encoded::new(model, most_bytes(connection), &limits.memory)?;
         // 3. A new version.
-        let activate = options.switch("activate").unwrap_or(true);
+        let activate = options::switch(&options, "activate");
         let new = NewVersion {
             name: &name,
             algorithm: &card.algorithm,

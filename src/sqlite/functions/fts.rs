@@ -133,7 +133,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     let given = call.argument(1).filter(|value| *value != ValueRef::Null);
     let given = given.map(|value| text_argument("options", value)).transpose()?;
     let options = options::parse(given.as_deref(), Use::FtsQuery)?;
-    let words = options.choice("words")?.unwrap_or_default();
+    let words = options::choice(&options, "words")?;
     let table = options.text("table");
     let bytes = (text.len() as u64).saturating_mul(if table.is_some() { TABLE_BYTES } else { TEXT_BYTES });
     let _memory = Memory::default().reserve(bytes, "the words of the text", "give a shorter text")?;

@@ -25,7 +25,7 @@ use crate::sqlite::source::Source;
 use crate::sqlite::source::log::{Votes, read_votes};
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
-use crate::train::options::{SCORE_KEY, Use};
+use crate::train::options::{self, SCORE_KEY, Use};
 
 const PARAMETERS: &str = "model_a, model_b, source [, options] [, value1, ...]";
 
@@ -252,8 +252,8 @@ fn result(call: &Call<'_>) -> Result<OutputRows> {
     let values = &call.values(2);
     let Votes { tally, warnings } = read_votes(SourceCall { connection, source, options, values, limits })?;
     let target = Target {
-        confidence: options.number("confidence").unwrap_or(0.95),
-        power: options.number("power").unwrap_or(0.8),
+        confidence: options::number(options, "confidence"),
+        power: options::number(options, "power"),
         difference: options.number("min_difference"),
     };
     let row = row(&tally, &tally.outcome(target), &warnings);

@@ -16,7 +16,7 @@ use crate::base::{Error, Result, checkpoint};
 use crate::data::Id;
 use crate::data::letor::{Line, lines};
 use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, row, text_argument};
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_letor`.
 pub const LETOR: TableFunction = TableFunction {
@@ -32,7 +32,7 @@ pub const LETOR: TableFunction = TableFunction {
 fn letor(call: &Call<'_>) -> Result<OutputRows> {
     let path = text_argument("argument 'path'", call.argument(0))?;
     let (options, _) = call.options(1, Use::Letor)?;
-    let first = options.count("first_feature").unwrap_or(1);
+    let first = options::count(&options, "first_feature");
     let width = if let Some(width) = options.count("feature_count") { width } else { width(&path, first)? };
     if width == 0 {
         return Err(Error::Data(format!(

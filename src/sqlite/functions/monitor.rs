@@ -206,7 +206,7 @@ fn metric(request: &RankingCall<'_>, model: &Model, rows: Option<SourceRows>) ->
     let (name, better) = (metric.name(), metric.def().better);
     let no_value = || Finding::fact("metric", Some(name.clone()), None, reference.map(|(best, _)| best));
     let Some(rows) = rows else { return Ok(no_value()) };
-    let mean = Mean::new(metric.def(), request.options.choice("undefined")?.unwrap_or_default());
+    let mean = Mean::new(metric.def(), options::choice(&request.options, "undefined")?);
     let Measured { judged, evaluation } = measure(request, scored_judged(request, rows)?, &[metric])?;
     let value =
         |(query, values): (usize, &Vec<Option<f64>>)| mean.weighted(values[0], judged.data.labels(query));

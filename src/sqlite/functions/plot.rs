@@ -167,7 +167,8 @@ fn curves(model: &Model, steps: &Steps) -> (Vec<Series>, [&'static str; 2], &'st
         let text = "Mean of the loss (1 - measure) before each update, over the rounds so far";
         return (vec![loss], ["round", "mean loss"], text);
     }
-    if matches!(model.ranker, Ranker::QueryDependent(_)) || model.card.algorithm == "auto" {
+    let functions = model.card.summary["functions"].as_u64();
+    if matches!(model.ranker, Ranker::QueryDependent(_)) || functions > Some(1) {
         let text = "Objective at the solution of each function that was fitted";
         return (vec![Series::new("", objective, Joined::No)], ["function", "objective"], text);
     }

@@ -16,7 +16,7 @@ use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// The definition of `ltr_rank`.
 pub const RANK: TableFunction = TableFunction {
@@ -122,7 +122,7 @@ impl<'a> List<'a> {
             constraint,
             k: options.count("k"),
             diversify_by: options.text("diversify_by").unwrap_or_default(),
-            max_per_value: options.count("max_per_value").unwrap_or(1),
+            max_per_value: options::count(options, "max_per_value"),
             allow_short: options.flag("allow_short"),
         }
     }

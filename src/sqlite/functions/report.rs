@@ -23,7 +23,7 @@ use crate::sqlite::functions::plot_ranked::{draw_pair, grade_groups, label};
 use crate::sqlite::functions::ranking_call::NO_VALUES;
 use crate::sqlite::glue::{Output, ScalarCall, ScalarFunction};
 use crate::sqlite::store::{NamedVersion, Store};
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 use crate::train::select::fold_numbers;
 use crate::train::single_feature::{CrossFitted, Measure, cross_fitted, order_by};
 
@@ -196,7 +196,7 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
             chosen.join(", ")
         ));
     }
-    let undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let undefined = options::choice(&request.options, "undefined")?;
     let same = vec![0.0; judged.scores.len()];
     let operations = same.len().saturating_mul(METRIC_COST);
     let work =
@@ -236,7 +236,7 @@ fn measure_previous(subject: &Subject<'_>, previous: &str) -> Result<Measured> {
 fn best_feature(subject: &Subject<'_>) -> Result<Option<CrossFitted>> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, .. } = subject;
     let (data, constraint) = (&judged.data, request.constraint()?);
-    let undefined: Undefined = request.options.choice("undefined")?.unwrap_or_default();
+    let undefined: Undefined = options::choice(&request.options, "undefined")?;
     // 1. Folds of the queries that have a value.
     let counts: Vec<bool> =
         evaluation.values.iter().map(|values| undefined.resolve(values[0]).is_some()).collect();

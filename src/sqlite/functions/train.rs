@@ -10,7 +10,7 @@
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[cfg(feature = "buckets")]
 use super::buckets;
@@ -24,7 +24,7 @@ use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, NamedVersion, NewVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, Input};
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 use crate::train::protocol::{Encoded, Rows, Training};
 use crate::train::report::{ReportLength, short_report};
 
@@ -113,12 +113,12 @@ pub(super) fn keep(
     model: &Encoded,
     how: &Keep<'_>,
 ) -> Result<Output> {
-    let length = how.options.choice("report")?.unwrap_or_default();
-    let activate = how.options.switch("activate").unwrap_or(true);
+    let length = options::choice(how.options, "report")?;
+    let activate = options::switch(how.options, "activate");
     let new = NewVersion {
         name: &report.name,
         algorithm: report.training.algorithm,
-        report: &to_json(&report)?,
+        report: &json!(report),
         model: &model.bytes,
         activate,
         keep_versions: how.options.count("keep_versions"),
@@ -133,16 +133,11 @@ pub(super) fn keep(
     if let Some(validation) = &mut report.training.summary.validation {
         (validation.curve, validation.measured) = (None, None);
     }
-    let report = to_json(&report)?;
+    let report = json!(report);
     Ok(match length {
         ReportLength::Full => Output::Json(report),
         ReportLength::Short => Output::Text(short_report(&report)),
     })
-}
-
-/// A report as JSON.
-pub(super) fn to_json(report: &impl Serialize) -> Result<Value> {
-    serde_json::to_value(report).map_err(|problem| Error::Internal(format!("a report: {problem}")))
 }
 
 fn fit(call: &ScalarCall<'_>) -> Result<Output> {
@@ -289,6 +284,7 @@ pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     /// Forty rows with days from 2024-01-01 on, in three formats.
     const DATES: &str = "CREATE TABLE dated AS

@@ -24,7 +24,7 @@ use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{FeatureSet, ReadSpec, SourceRows, read};
 use crate::sqlite::store::{BaseVersion, NamedVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
-use crate::train::options::{OnConflict, Use};
+use crate::train::options::{self, OnConflict, Use};
 use crate::train::protocol::{self, Rows};
 
 /// The definition of `ltr_update`.
@@ -38,7 +38,7 @@ fn update(call: &ScalarCall<'_>) -> Result<Output> {
         .argument(1)
         .map_or_else(|| Ok(String::new()), |value| text_argument("argument 'source'", value))?;
     let (options, limits) = call.options(2, Use::Update)?;
-    let attempts = match options.choice("on_conflict")?.unwrap_or(OnConflict::Error) {
+    let attempts = match options::choice(&options, "on_conflict")? {
         OnConflict::Error => 1,
         OnConflict::Retry => MOST_ATTEMPTS,
     };

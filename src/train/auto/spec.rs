@@ -20,6 +20,7 @@ use crate::base::{Error, Params, Result};
 use crate::data::{Dataset, Missing, QueryFeatureKind, QueryFeatureRule, QueryScale, ScalingKind};
 use crate::learn::fit::{HeldOut, QueryDependence};
 use crate::learn::kernel;
+use crate::train::options;
 use crate::train::select::ValidationSpec;
 use serde_json::Value;
 
@@ -58,7 +59,7 @@ impl AutoSpec {
             landmarks: params.count("landmarks"),
             effort: Effort::of(params.count("effort")),
             validation: ValidationSpec::parse(params, HeldOut::Queries)?,
-            missing: params.choice("missing")?.unwrap_or_default(),
+            missing: options::choice(params, "missing")?,
             seed: params.seed(),
         })
     }

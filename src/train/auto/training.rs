@@ -49,6 +49,7 @@ impl TrainingSpec for AutoSpec {
             validation: None,
             doc_weights: DocWeights::Taken,
             prior: None,
+            counts_spread: self.scale == Some(ScalingKind::None),
         }
     }
 
@@ -97,8 +98,8 @@ impl TrainingSpec for AutoSpec {
     }
 
     /// Candidates have their own scaling and kernel; see `candidates` in the report.
-    fn settings(&self) -> Result<Map<String, Value>> {
-        let settings = json!({
+    fn settings(&self) -> Map<String, Value> {
+        let mut settings = entries(json!({
             "smoothing": "uniform",
             "loss": "squared",
             "form": "scoring",
@@ -107,10 +108,9 @@ impl TrainingSpec for AutoSpec {
             "effort": self.effort.level,
             "scale": self.scale.unwrap_or(ScalingKind::Quantile).name(),
             "tolerance": 1e-4,
-        });
-        let mut settings = entries(&settings)?;
+        }));
         settings.extend(self.validation.given.clone());
-        Ok(settings)
+        settings
     }
 }
 

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::{Boosted, TreeCount, TreesSpec};
-use crate::base::Result;
 use crate::cost::loss;
 use crate::data::ScalingKind;
 use crate::train::algorithm::entries;
@@ -11,39 +10,33 @@ use crate::trees::TreeOptions;
 
 /// What training found. `query_columns`: whether query features are columns of the trees; left out without query features.
 /// `training_loss`: half the mean squared error of the training documents, less the means of the query.
-///
-/// # Errors
-/// As [`entries`].
-pub(super) fn details(boosted: &Boosted) -> Result<Map<String, Value>> {
+pub(super) fn details(boosted: &Boosted) -> Map<String, Value> {
     let forest = &boosted.fitted.forest;
     let joined = boosted.joined.as_ref().map(|(_, joined)| *joined);
-    let mut details = entries(&json!({
+    let mut details = entries(json!({
         "trees": forest.trees(),
         "depth": forest.depth(),
         "learning_rate": boosted.learning_rate,
         "features_used": forest.features().len(),
         "query_columns": joined,
         "training_loss": boosted.objective,
-    }))?;
+    }));
     if joined.is_none() {
         details.shift_remove("query_columns");
     }
-    Ok(details)
+    details
 }
 
 /// What a training with both scales found: for each the validated value of its ensemble alone, and its details.
-///
-/// # Errors
-/// As [`entries`].
-pub(super) fn details_of_both(parts: &[(ScalingKind, Boosted)]) -> Result<Map<String, Value>> {
+pub(super) fn details_of_both(parts: &[(ScalingKind, Boosted)]) -> Map<String, Value> {
     let of_scale = |(scale, boosted): &(ScalingKind, Boosted)| {
         let value = boosted.found.as_ref().and_then(|found| found.selection.value());
-        let mut of_scale = entries(&json!({ "scale": scale.name(), "value": value }))?;
-        of_scale.extend(details(boosted)?);
-        Ok(of_scale)
+        let mut of_scale = entries(json!({ "scale": scale.name(), "value": value }));
+        of_scale.extend(details(boosted));
+        of_scale
     };
-    let scales = parts.iter().map(of_scale).collect::<Result<Vec<_>>>()?;
-    entries(&json!({ "trees": trees_of(parts), "scales": scales }))
+    let scales = parts.iter().map(of_scale).collect::<Vec<_>>();
+    entries(json!({ "trees": trees_of(parts), "scales": scales }))
 }
 
 /// The number of trees with both scales.
@@ -52,17 +45,14 @@ pub(super) fn trees_of(parts: &[(ScalingKind, Boosted)]) -> usize {
 }
 
 /// The choices of a training.
-///
-/// # Errors
-/// Numbers that JSON does not have.
-pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
+pub(super) fn of(spec: &TreesSpec) -> Map<String, Value> {
     let TreeOptions { depth, learning_rate, trees: _, feature_fraction, row_weights, bins, seed } =
         spec.options;
     let trees = match spec.trees {
         TreeCount::Fixed(trees) => Value::from(trees),
         TreeCount::Auto => Value::from("auto"),
     };
-    let mut settings = entries(&json!({
+    let mut settings = entries(json!({
         "trees": trees,
         "depth": depth,
         "learning_rate": learning_rate,
@@ -74,10 +64,10 @@ pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
         "query_columns": spec.query_columns.to_json(),
         "scale": spec.scale_name(),
         "seed": seed,
-    }))?;
+    }));
     settings.extend(spec.loss_settings.clone());
     settings.extend(spec.validation.given.clone());
-    Ok(settings)
+    settings
 }
 
 // Use of query features as columns of the trees.

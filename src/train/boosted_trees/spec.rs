@@ -10,8 +10,9 @@ use crate::base::{Error, Params, Result};
 use crate::cost::loss::{self, Loss, Shape};
 use crate::data::{Dataset, Missing, ScalingKind};
 use crate::learn::fit::HeldOut;
+use crate::train::options;
 use crate::train::select::{Validation, ValidationSpec};
-use crate::trees::{RowWeights, Targets, TreeOptions};
+use crate::trees::{Targets, TreeOptions};
 use serde_json::{Map, Value};
 
 /// Options that are parameters of losses.
@@ -103,19 +104,19 @@ impl TreesSpec {
         Ok(Self {
             trees,
             options: TreeOptions {
-                depth: params.count("depth").unwrap_or(6),
+                depth: options::count(params, "depth"),
                 learning_rate,
                 trees: match trees {
                     TreeCount::Fixed(trees) => trees,
                     TreeCount::Auto => DEFAULT_TREES,
                 },
                 feature_fraction: params.number("feature_fraction"),
-                bins: params.count("bins").unwrap_or(64),
-                row_weights: params.choice("row_weights")?.unwrap_or(RowWeights::Exponential),
+                bins: options::count(params, "bins"),
+                row_weights: options::choice(params, "row_weights")?,
                 seed: params.seed(),
             },
             loss: smooth_loss(params)?,
-            seeds: params.count("seeds").unwrap_or(1),
+            seeds: options::count(params, "seeds"),
             query_columns,
             scale: if both_scales {
                 ScalingKind::None

@@ -67,8 +67,8 @@ const OPTIONS: &[&str] = &[
 
 impl Boosted {
     /// The result of a training with one scale.
-    pub fn trained(self, scaling: Scaling) -> Result<Trained> {
-        let details = details(&self)?;
+    pub fn trained(self, scaling: Scaling) -> Trained {
+        let details = details(&self);
         let Self { fitted, objective, found, joined, width, .. } = self;
         let ranker = if let Some((columns, true)) = joined {
             Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted.forest, fitted.values)))
@@ -78,7 +78,7 @@ impl Boosted {
         };
         let (selection, warnings) =
             found.map_or((None, Vec::new()), |found| (Some(found.selection), found.warnings));
-        Ok(Trained { selection, warnings, details, ..Trained::new(ranker, scaling) })
+        Trained { selection, warnings, details, ..Trained::new(ranker, scaling) }
     }
 }
 
@@ -97,6 +97,7 @@ impl TrainingSpec for TreesSpec {
                 _ => DocWeights::Taken,
             },
             prior: None,
+            counts_spread: false,
         }
     }
 
@@ -107,14 +108,14 @@ impl TrainingSpec for TreesSpec {
             return self.fit_both(&data, validation.as_ref(), control);
         }
         let (boosted, scaling) = self.ensemble(&mut data, validation, control)?;
-        boosted.trained(scaling)
+        Ok(boosted.trained(scaling))
     }
 
     fn chooses_in_folds(&self) -> bool {
         self.trees == TreeCount::Auto || self.query_columns == Use::Auto
     }
 
-    fn settings(&self) -> Result<Map<String, Value>> {
+    fn settings(&self) -> Map<String, Value> {
         super::settings::of(self)
     }
 }
@@ -254,7 +255,7 @@ impl TreesSpec {
             parts.push((scale, boosted));
         }
         // 2. What validation tells about their sum.
-        let (details, trees) = (details_of_both(&parts)?, trees_of(&parts));
+        let (details, trees) = (details_of_both(&parts), trees_of(&parts));
         let found: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
         let (selection, warnings) = match <[Found; 2]>::try_from(found) {
             Ok(found) => super::early::of_sum(self, data, validation, found, trees, control)?,

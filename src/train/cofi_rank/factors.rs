@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use super::biases::Biases;
-use super::spec::{Session, UseBiases};
+use super::spec::Session;
 use crate::base::{Result, matrix_bytes, parallel};
 use crate::cost::loss::Shape;
 use crate::data::Ratings;
@@ -166,14 +166,14 @@ impl Session<'_> {
         problem: &mut Factorization<'_>,
         fit: &mut Fit,
     ) {
-        if self.spec.biases == UseBiases::Yes && self.spec.loss.shape() == Shape::Quadratic {
+        if self.spec.biases && self.spec.loss.shape() == Shape::Quadratic {
             fit.biases = Biases::fit(ratings, &residuals(ratings, labels, &fit.factors));
             problem.set_offsets(fit.biases.offsets(ratings, fit.scale));
         }
     }
 
     fn scale(&self, ratings: &Ratings, labels: &[f64], biases: &Biases) -> f64 {
-        if self.spec.loss.shape() == Shape::Quadratic || self.spec.biases == UseBiases::No {
+        if self.spec.loss.shape() == Shape::Quadratic || !self.spec.biases {
             return 1.0;
         }
         let none = vec![0.0; ratings.len()];

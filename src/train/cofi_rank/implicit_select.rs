@@ -4,7 +4,7 @@ use super::factors::{Fit, Purpose};
 use super::implicit::ImplicitSpec;
 use super::{
     select_lambda,
-    spec::{Known, Session, UseBiases},
+    spec::{Known, Session},
 };
 use crate::base::{Result, Ticks, parallel};
 use crate::cost::metric::Mean;
@@ -143,7 +143,7 @@ impl ImplicitSpec {
             table.add_weighted(of_user, values[0][user].map_or(1.0, |(_, weight)| weight));
         }
         // 3. The best. With a loss the largest lambda leaves the biases alone to rank; factors need a clear advantage.
-        let biases_rank = self.draws() && self.ranking.biases == UseBiases::Yes;
+        let biases_rank = self.draws() && self.ranking.biases;
         let chosen = table.best(if biases_rank {
             SelectionRule::FirstUnlessClearlyWorse
         } else {

@@ -4,7 +4,7 @@ use super::factors::Purpose;
 use super::implicit::{DRAWN_VECTORS, ImplicitSpec, OF_LOSSES, PAIR_VECTORS, largest_lambda};
 use super::implicit_select::Held;
 use super::model::factored_model;
-use super::spec::{Known, Session, UseBiases};
+use super::spec::{Known, Session};
 use crate::base::{Control, Error, Result, matrix_bytes};
 use crate::model::Implicit;
 use crate::train::algorithm::{Columns, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
@@ -35,7 +35,7 @@ impl TrainingSpec for ImplicitSpec {
         let fit = self.fit_pairs(&session, &known.ratings, &found.path, Purpose::Model)?;
         // 3. The model and its report.
         let warnings = self.warnings(&found, largest);
-        let trained = factored_model(&session, fit, found.lambda, known, Some(self.implicit))?;
+        let trained = factored_model(&session, fit, found.lambda, known, Some(self.implicit));
         Ok(Trained { selection: found.selection, warnings, ..trained })
     }
 
@@ -51,8 +51,8 @@ impl TrainingSpec for ImplicitSpec {
         self.ranking.lambda_candidates().filter(|_| matches!(self.lambda, TunedValue::Among(_)))
     }
 
-    fn settings(&self) -> Result<Map<String, Value>> {
-        let mut settings = self.ranking.settings()?;
+    fn settings(&self) -> Map<String, Value> {
+        let mut settings = self.ranking.settings();
         if let Implicit::AllItems { count_weight } = self.implicit {
             settings.retain(|key, _| !OF_LOSSES.contains(&key.as_str()));
             settings.insert("count_weight".to_owned(), json!(count_weight));
@@ -63,14 +63,14 @@ impl TrainingSpec for ImplicitSpec {
         };
         settings.insert("feedback".to_owned(), json!("implicit"));
         settings.insert("negatives".to_owned(), negatives);
-        Ok(settings)
+        settings
     }
 }
 
 impl ImplicitSpec {
     /// What the caller should know about lambda.
     fn warnings(&self, found: &super::implicit_select::Found, largest: Option<f64>) -> Vec<String> {
-        let center = (self.draws() && self.ranking.biases == UseBiases::Yes).then_some("the biases");
+        let center = (self.draws() && self.ranking.biases).then_some("the biases");
         let searched = Searched { center, ..Searched::new("lambda", found.lambda) };
         let chosen = found.selection.as_ref().and_then(|selection| selection.warning(&searched));
         let vanish = largest.filter(|largest| found.lambda >= *largest).map(|largest| {

@@ -4,7 +4,6 @@ use super::super::algorithm::{Trained, entries};
 use super::biases::Biases;
 use super::factors::Fit;
 use super::spec::{CofiRankSpec, Known, Session};
-use crate::base::Result;
 use crate::data::Scaling;
 use crate::math::dot;
 use crate::model::{Factored, FoldIn, Implicit, Ranker};
@@ -17,19 +16,19 @@ pub(super) fn factored_model(
     lambda: f64,
     known: Known,
     implicit: Option<Implicit>,
-) -> Result<Trained> {
+) -> Trained {
     let Known { users, items, ratings } = known;
     let CofiRankSpec { loss, tolerance, .. } = session.spec;
     let fold_in = FoldIn { loss: loss.clone(), transform: session.labels, lambda, tolerance: *tolerance };
     let Biases { users: user_biases, items: item_biases, unknown, .. } = fit.biases;
     let norm = |rows: &[f64]| dot(rows, rows).sqrt();
-    let details = entries(&json!({
+    let details = entries(json!({
         "users": users.len(),
         "items": items.len(),
         "ratings": ratings.len(),
         "bias_scale": fit.scale,
         "norms": { "users": norm(&fit.factors.users), "items": norm(&fit.factors.items) },
-    }))?;
+    }));
     let factored = Factored {
         users,
         items,
@@ -43,11 +42,11 @@ pub(super) fn factored_model(
         fold_in,
         implicit,
     };
-    Ok(Trained {
+    Trained {
         lambda: Some(lambda),
         log: fit.log,
         unconverged: usize::from(fit.gap.is_some_and(|gap| gap > *tolerance)),
         details,
         ..Trained::new(Ranker::Factored(Box::new(factored)), Scaling::None)
-    })
+    }
 }

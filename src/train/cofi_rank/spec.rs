@@ -13,15 +13,9 @@ use crate::cost::loss::{self, Loss, LossDef, Shape};
 use crate::data::{Id, ListConstraint, Missing, Ratings};
 use crate::learn::fit::HeldOut;
 use crate::model::RatingTransform;
+use crate::train::options;
 use crate::train::select::{TunedValue, ValidationSpec};
 use serde_json::{Map, Value, json};
-
-/// Whether there are biases of users and items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UseBiases {
-    Yes,
-    No,
-}
 
 /// The refusal of the rate of lambda, which is one of the number of query features.
 pub(super) fn no_rate() -> Error {
@@ -37,7 +31,8 @@ pub(super) struct CofiRankSpec {
     pub(super) loss_parameters: Map<String, Value>,
     /// Length of a row of U or V.
     pub(super) rank: usize,
-    pub(super) biases: UseBiases,
+    /// Whether there are biases of users and items.
+    pub(super) biases: bool,
     pub(super) target: Target,
     /// Maximum number of rounds for each lambda. A round fits U, then V.
     pub(super) max_rounds: usize,
@@ -55,9 +50,9 @@ impl CofiRankSpec {
     /// # Errors
     /// A loss that is not convex or needs slots.
     pub(super) fn parse(params: &Params) -> Result<Self> {
-        let def = loss::find(params.text("loss").unwrap_or(loss::list::PAIR_SQUARED.name))?;
+        let def = loss::find(options::text(params, "loss"))?;
         check_loss_parameters(def, params, &["target"])?;
-        let target = params.choice("target")?.unwrap_or(Target::Gain);
+        let target = options::choice(params, "target")?;
         let loss = convex_loss(def, params, target)?;
         let lambda = TunedValue::parse(params.get("lambda"), || default_lambdas(&loss));
         if lambda == TunedValue::Rate {
@@ -67,13 +62,13 @@ impl CofiRankSpec {
             lambda,
             loss,
             loss_parameters: loss_parameters(def, params).collect(),
-            rank: params.count("factors").unwrap_or(10),
-            biases: if params.switch("biases") == Some(false) { UseBiases::No } else { UseBiases::Yes },
+            rank: options::count(params, "factors"),
+            biases: options::switch(params, "biases"),
             target,
-            max_rounds: params.count("max_rounds").unwrap_or(10),
+            max_rounds: options::count(params, "max_rounds"),
             tolerance: params.number("tolerance").unwrap_or(1e-3),
             validation: ValidationSpec::parse(params, HeldOut::Documents)?,
-            missing: params.choice("missing")?.unwrap_or_default(),
+            missing: options::choice(params, "missing")?,
             seed: params.seed(),
         })
     }
@@ -97,7 +92,7 @@ impl CofiRankSpec {
 fn convex_loss(def: &'static LossDef, params: &Params, target: Target) -> Result<Loss> {
     let mut params = params.clone().with("target", json!(target.name()));
     if def.name == "direct" {
-        let decoder = json!(params.text("decoder").unwrap_or("power"));
+        let decoder = json!(options::text(&params, "decoder"));
         params = params.with("bound", json!("convex")).with("decoder", decoder);
     }
     let loss = def.make(&params)?;
@@ -133,7 +128,7 @@ pub(super) struct Session<'a> {
 
 impl Session<'_> {
     pub(super) fn biases(&self, ratings: &Ratings) -> Biases {
-        if self.spec.biases == UseBiases::No {
+        if !self.spec.biases {
             return Biases::none(ratings);
         }
         let targets: Vec<f64> = ratings.values.iter().map(|&rating| self.labels.apply(rating)).collect();

@@ -9,7 +9,7 @@ use super::factors::Purpose;
 use super::implicit::ImplicitSpec;
 use super::model::factored_model;
 use super::select_lambda::Selected;
-use super::spec::{CofiRankSpec, Known, Session, UseBiases};
+use super::spec::{CofiRankSpec, Known, Session};
 use crate::base::{Control, Error, Result, matrix_bytes};
 use crate::cost::loss::list::Target;
 use crate::cost::loss::{self, Loss};
@@ -64,6 +64,7 @@ impl TrainingSpec for CofiRankSpec {
             validation: self.validation.data.source(),
             doc_weights: DocWeights::RefusedByAlgorithm("cofi_rank"),
             prior: None,
+            counts_spread: false,
         }
     }
 
@@ -93,7 +94,7 @@ impl TrainingSpec for CofiRankSpec {
         // 3. The model and its report.
         let warnings = warnings(lambda, selection.as_ref(), &ratings);
         let known = Known { users: data.query_ids, items, ratings };
-        let trained = factored_model(&session, fit, lambda, known, None)?;
+        let trained = factored_model(&session, fit, lambda, known, None);
         let mut trained = Trained { selection, warnings, ..trained };
         if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
             trained.warnings.push(format!(
@@ -114,19 +115,19 @@ impl TrainingSpec for CofiRankSpec {
         }
     }
 
-    fn settings(&self) -> Result<Map<String, Value>> {
-        let mut settings = entries(&json!({
+    fn settings(&self) -> Map<String, Value> {
+        let mut settings = entries(json!({
             "loss": self.loss.def().name,
             "target": self.target.name(),
             "factors": self.rank,
-            "biases": self.biases == UseBiases::Yes,
+            "biases": self.biases,
             "max_rounds": self.max_rounds,
             "tolerance": self.tolerance,
-        }))?;
+        }));
         settings.extend(self.loss_parameters.clone());
         settings.extend(self.validation.given.clone());
         settings.insert("seed".to_owned(), json!(self.seed));
-        Ok(settings)
+        settings
     }
 }
 

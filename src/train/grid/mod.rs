@@ -18,5 +18,5 @@ pub mod train;
 pub use checks::{not_told_apart, nothing_to_learn, pairs as check_pairs};
 pub use lambdas::default_lambdas;
 pub(super) use presets::PRESETS;
-pub use spec::{GridSpec, Weighting};
+pub use spec::GridSpec;
 pub(super) use spec::{check_loss_parameters, loss_parameters};

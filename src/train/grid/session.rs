@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use super::checks;
 use super::interactions::Products;
-use super::spec::{DistanceChoice, GridSpec, Weighting};
+use super::spec::{DistanceChoice, GridSpec};
 use crate::base::{Control, Reservation, Result, matrix_bytes};
 use crate::cost::loss::Loss;
 use crate::data::{Dataset, QueryDistance, QueryFeatureRule, Scaling};
@@ -14,6 +14,7 @@ use crate::learn::fit::{Neighborhood, Penalty, TrainingBlocks, column_weights, n
 use crate::learn::kernel::MapOptions;
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::space::Space;
+use crate::train::algorithm::Weighting;
 use crate::train::algorithm::scale;
 
 /// What is fixed before anything is fitted.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii};
 use crate::base::param::median_factor;
-use crate::base::{Control, Error, Params, Result, Rule, named, stored_model};
+use crate::base::{Control, Error, Params, Result, Rule, stored_model};
 use crate::cost::loss::{self, LOSSES, Loss, LossDef};
 use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::data::query_distance::Comparison;
@@ -13,11 +13,13 @@ use crate::learn::fit::{
     Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior,
     QueryDependence,
 };
-use crate::learn::kernel::{self, MapOptions};
+use crate::learn::kernel;
 use crate::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind};
 use crate::learn::solve::{self, SolverDef};
 use crate::learn::space::Form;
 use crate::model::LinearPrior;
+use crate::train::algorithm::Weighting;
+use crate::train::options;
 use crate::train::select::{TunedValue, ValidationSpec};
 
 /// Options of the grid, besides the parameters of its losses.
@@ -65,20 +67,6 @@ impl DistanceChoice {
         }
     }
 }
-
-/// Weight of a query in the mean of losses, besides its weight in the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Weighting {
-    /// 1.
-    #[default]
-    Queries,
-    /// The number of documents.
-    Documents,
-    /// The number of pairs of documents.
-    Pairs,
-}
-
-named!(Weighting { Queries = "queries", Documents = "documents", Pairs = "pairs" });
 
 /// Choices that the caller leaves to the rows ([`GridSpec::for_rows`]).
 #[derive(Debug, Clone, Copy)]
@@ -176,18 +164,18 @@ impl GridSpec {
         let mut spec = Self {
             smoothing,
             query_features: params.choice("query_features")?,
-            query_scale: params.choice("query_scale")?.unwrap_or_default(),
+            query_scale: options::choice(params, "query_scale")?,
             query_distance: parse_query_distance(params)?,
             tolerance: params.number("tolerance").unwrap_or_else(|| default_tolerance(&loss)),
             loss,
             losses: if losses.len() > 1 { losses } else { Vec::new() },
-            weighting: params.choice("weighting")?.unwrap_or_default(),
+            weighting: options::choice(params, "weighting")?,
             kernel,
-            landmarks: params.count("landmarks").unwrap_or(MapOptions::default().landmarks),
-            form: params.choice("form")?.unwrap_or(Form::Scoring),
+            landmarks: options::count(params, "landmarks"),
+            form: options::choice(params, "form")?,
             interaction: params.choice("interaction")?.unwrap_or_default(),
             query_landmarks: QUERY_LANDMARKS,
-            solver: solve::find(params.text("solver").unwrap_or(solve::NAMES[0]))?,
+            solver: solve::find(options::text(params, "solver"))?,
             penalty,
             prior,
             prior_name: params.get("prior").and_then(stored_model).map(str::to_owned),
@@ -196,11 +184,11 @@ impl GridSpec {
             is_prior: false,
             lambda,
             open,
-            lambda_scope: params.choice("lambda_scope")?.unwrap_or_default(),
-            fit_at: params.choice("fit_at")?.unwrap_or_default(),
+            lambda_scope: options::choice(params, "lambda_scope")?,
+            fit_at: options::choice(params, "fit_at")?,
             validation,
             scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
-            missing: params.choice("missing")?.unwrap_or_default(),
+            missing: options::choice(params, "missing")?,
             seed: params.seed(),
             given,
         };

@@ -18,7 +18,7 @@ use super::session::{Session, encode_queries};
 use super::spec::{DECODER_POWER, GridSpec};
 use crate::base::{Control, Result};
 use crate::cost::loss::{Loss, PairLoss};
-use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling};
+use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::{FitSpec, Interaction, Penalty, Prior, QueryDependence};
 use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
 use crate::learn::solve::{SolveReport, Stop};
@@ -42,6 +42,7 @@ impl TrainingSpec for GridSpec {
                 DocWeights::RefusedByLoss(self.loss.def().name)
             },
             prior: self.prior_name.as_deref(),
+            counts_spread: self.scale == ScalingKind::None,
         }
     }
 
@@ -70,8 +71,8 @@ impl TrainingSpec for GridSpec {
         Ok(trained)
     }
 
-    fn settings(&self) -> Result<Map<String, Value>> {
-        Ok(self.settings())
+    fn settings(&self) -> Map<String, Value> {
+        self.settings()
     }
 
     fn fold_unit(&self) -> Result<FoldUnit> {

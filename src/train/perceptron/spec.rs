@@ -5,10 +5,10 @@
 
 use super::super::algorithm::entries;
 use crate::base::{Error, Params, Result};
-use crate::cost::loss::list::{Active, LabelTies};
 use crate::data::{Missing, ScalingKind};
 use crate::learn::kernel::KernelSpec;
 use crate::model::OnlineRules;
+use crate::train::options;
 use serde_json::{Map, Value, json};
 
 /// The options that `perceptron` reads.
@@ -27,9 +27,6 @@ pub(super) const OPTIONS: &[&str] = &[
 
 /// The default measure.
 pub(super) const MEASURE: &str = "ndcg@10";
-
-/// The default budget.
-const BUDGET: usize = 1000;
 
 /// The choices of one training.
 #[derive(Debug, Clone)]
@@ -60,30 +57,30 @@ impl PerceptronSpec {
             return Err(Error::Unsupported(problem));
         }
         let rules = OnlineRules {
-            measure: params.text("measure").unwrap_or(MEASURE).to_ascii_lowercase(),
+            measure: options::text(params, "measure").to_ascii_lowercase(),
             learning_rate: params.number("learning_rate").unwrap_or(1.0),
-            update_on: params.choice("update_on")?.unwrap_or(Active::Margin),
-            label_ties: params.choice("label_ties")?.unwrap_or(LabelTies::Average),
-            average: params.switch("average").unwrap_or(true),
-            budget: (!kernel.is_linear()).then(|| params.count("budget").unwrap_or(BUDGET)),
+            update_on: options::choice(params, "update_on")?,
+            label_ties: options::choice(params, "label_ties")?,
+            average: options::switch(params, "average"),
+            budget: (!kernel.is_linear()).then(|| options::count(params, "budget")),
         };
         rules.metric()?;
         Ok(Self {
             rules,
             given_kernel: given_kernel.filter(|_| !kernel.is_linear()),
             kernel,
-            epochs: params.count("epochs").unwrap_or(1),
+            epochs: options::count(params, "epochs"),
             shuffle: params.flag("shuffle"),
-            scale: params.choice("scale")?.unwrap_or(ScalingKind::None),
-            missing: params.choice("missing")?.unwrap_or_default(),
+            scale: options::choice(params, "scale")?,
+            missing: options::choice(params, "missing")?,
             seed: params.seed(),
         })
     }
 
     /// The choices as JSON, without those that have no effect.
-    pub(super) fn settings(&self) -> Result<Map<String, Value>> {
+    pub(super) fn settings(&self) -> Map<String, Value> {
         let OnlineRules { measure, learning_rate, update_on, label_ties, average, budget } = &self.rules;
-        let mut settings = entries(&json!({
+        let mut settings = entries(json!({
             "kernel": self.given_kernel,
             "budget": budget,
             "measure": measure,
@@ -95,8 +92,8 @@ impl PerceptronSpec {
             "shuffle": self.shuffle,
             "scale": self.scale.name(),
             "seed": self.shuffle.then_some(self.seed),
-        }))?;
+        }));
         settings.retain(|_, value| !value.is_null());
-        Ok(settings)
+        settings
     }
 }

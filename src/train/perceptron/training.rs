@@ -46,6 +46,7 @@ impl TrainingSpec for PerceptronSpec {
             validation: None,
             doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
             prior: None,
+            counts_spread: self.scale == ScalingKind::None,
         }
     }
 
@@ -78,10 +79,10 @@ impl TrainingSpec for PerceptronSpec {
         }
         // 3. Bounds of the losses.
         let bounds = super::bounds::report(&perceptron, &start, &data, &counted, control)?;
-        trained(perceptron, scaling, bounds)
+        Ok(trained(perceptron, scaling, bounds))
     }
 
-    fn settings(&self) -> Result<Map<String, Value>> {
+    fn settings(&self) -> Map<String, Value> {
         self.settings()
     }
 }
@@ -105,7 +106,7 @@ fn resume(previous: PreviousFit<'_>, set: TrainingSet, control: &Control) -> Res
     let mut counted = vec![0; data.n_docs()];
     learn(&mut perceptron, &data, &order, &mut counted, &mut memory, control)?;
     let bounds = super::bounds::report(&perceptron, &start, &data, &counted, control)?;
-    trained(perceptron, scaling, bounds)
+    Ok(trained(perceptron, scaling, bounds))
 }
 
 /// One round for each query of `order`. `counted`: number of rounds that used each document. `memory`: the bytes of support
@@ -135,14 +136,14 @@ pub(super) fn learn(
     Ok(())
 }
 
-fn trained(perceptron: Perceptron, scaling: Scaling, bounds: Value) -> Result<Trained> {
+fn trained(perceptron: Perceptron, scaling: Scaling, bounds: Value) -> Trained {
     let (rules, progress) = perceptron.into_parts();
     let mut warnings = Vec::new();
     if progress.updates == 0 {
         let rounds = progress.rounds;
         warnings.push(format!("no query has a loss, so all scores are 0 (rounds: {rounds})"));
     }
-    let details = entries(&json!({
+    let details = entries(json!({
         "rounds": progress.rounds,
         "updates": progress.updates,
         "cumulative_loss": progress.cumulative_loss,
@@ -150,12 +151,12 @@ fn trained(perceptron: Perceptron, scaling: Scaling, bounds: Value) -> Result<Tr
         "largest_norm": progress.largest_norm,
         "largest_weight_ratio_of_updates": progress.largest_ratio,
         "most_weighted_documents_of_updates": progress.most_weighted,
-    }))?;
+    }));
     let volatile = Map::from_iter([("bounds".to_owned(), bounds)]);
-    Ok(Trained {
+    Trained {
         warnings,
         details,
         volatile,
         ..Trained::new(Ranker::Online(Box::new(Online::new(rules, progress))), scaling)
-    })
+    }
 }

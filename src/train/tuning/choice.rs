@@ -53,7 +53,7 @@ impl Search {
             ));
         }
         let curves = curves(&lines, best);
-        let center = spec.settings()?.contains_key("prior").then_some("the prior");
+        let center = spec.settings().contains_key("prior").then_some("the prior");
         warnings.extend(
             curves.iter().filter_map(|(option, curve)| self.end_warning(option, curve, best, center)),
         );

@@ -12,10 +12,8 @@ use crate::base::{Error, Params, Result};
 use crate::cost::loss::pair_count;
 use crate::data::{Dataset, Id};
 use crate::train::algorithm::FoldUnit;
+use crate::train::options::count;
 use crate::train::select::{fold_numbers, parts_in_order, rating_folds};
-
-/// Default number of folds.
-const DEFAULT: usize = 5;
 
 /// The parts of the rows.
 pub struct Folds {
@@ -38,7 +36,7 @@ enum Order {
 
 /// The number of folds that the options ask for.
 pub(super) fn number(options: &Params) -> usize {
-    options.count("folds").unwrap_or(DEFAULT)
+    count(options, "folds")
 }
 
 impl Folds {

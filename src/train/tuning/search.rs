@@ -17,6 +17,7 @@ use crate::data::{ColumnSummary, Dataset, Id, means_without};
 use crate::math::sort_items;
 use crate::model::{Key, LinearPrior, Model, TrainingColumns};
 use crate::train::algorithm::{AlgorithmDef, Input, TrainingSet, TrainingSpec};
+use crate::train::options;
 use crate::train::report::{DataFacts, FeatureColumns, Finished};
 use crate::train::select::{CandidatePath, metric};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -109,7 +110,7 @@ impl Search {
             algorithm,
             groups,
             metric: metric(options)?,
-            undefined: options.choice("undefined")?.unwrap_or_default(),
+            undefined: options::choice(options, "undefined")?,
             prior: None,
             folds: super::folds::number(options),
             finished: AtomicUsize::new(0),
@@ -281,7 +282,7 @@ impl Search {
         let set = TrainingSet { data, validation: None, summaries: summaries.to_vec(), dependence: None };
         let trained = spec.fit(set, control)?;
         let columns = FeatureColumns { names, categories, means, roles: TrainingColumns::default() };
-        Finished::new(self.algorithm, spec, facts, columns, trained).map(|finished| finished.model)
+        Ok(Finished::new(self.algorithm, spec, facts, columns, trained).model)
     }
 
     /// The metric of each held-out query.

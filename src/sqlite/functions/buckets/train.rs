@@ -100,9 +100,9 @@ fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result
         }
         state.finish(control)
     };
-    let settings = spec.settings()?;
+    let counts_spread = spec.input().counts_spread;
     let finished = limits.run(|control| {
-        rows.explained(&settings, (algorithm, options), control, |rows| train(rows, control))
+        rows.explained(counts_spread, (algorithm, options), control, |rows| train(rows, control))
     })?;
     let roles = roles.report(&ignored, &finished.model.card.categories);
     Ok(TrainedOnSource { finished, roles, reading })
