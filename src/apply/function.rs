@@ -43,7 +43,7 @@ pub fn function_for(
             "the model's function depends on the query; give its query features ({of}{names}) too, or rank all documents of the query"
         )));
     };
-    let features = rule.encoded(query_features, model.card.missing)?;
+    let features = rule.encoded(query_features, model.card.missing, &model.card.quantities)?;
     if model.ranker.as_query_dependent().is_some_and(|ranker| !ranker.fits_new_queries()) {
         let name = &model.card.algorithm;
         return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));

@@ -14,7 +14,7 @@ use super::replay::Replay;
 use super::sums::{Answer, BucketSums, Round};
 use super::training::{BucketTraining, Outcome};
 use crate::base::{Control, Error, Params, Result};
-use crate::data::{Categories, position_names};
+use crate::data::{Categories, Quantities, position_names};
 use crate::model::{TrainingColumns, encode_header};
 use crate::train::algorithm::{self, AlgorithmDef};
 use crate::train::column_report::ColumnReport;
@@ -197,7 +197,8 @@ impl State {
         let Columns { names, roles } = self.columns;
         let column_report = ColumnReport::of_packs(&roles, &names);
         let names = if names.is_empty() { position_names(means.len()) } else { names };
-        let columns = FeatureColumns { names, categories: Categories::default(), means, roles };
+        let (categories, quantities) = (Categories::default(), Quantities::default());
+        let columns = FeatureColumns { names, categories, quantities, means, roles };
         let mut finished = Finished::new(self.algorithm, self.training.spec(), facts, columns, trained);
         finished.model.card.settings["buckets"] = json!(self.round.buckets);
         finished.missing_filled = missing_filled;

@@ -11,9 +11,11 @@ use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use super::matrix::{ADVICE_ON_64_BITS, are_64_bits};
 use super::new_row::{NewRow, QueryValues, RowContext};
+use super::quantity::{Form, Pending};
 use super::query_columns::QueryValue;
 use crate::base::{
     Error, Memory, Reservation, Result, bytes_of, grow, grown_bytes, most_elements, numbers, shorten,
+    text_number,
 };
 use crate::math::compare;
 
@@ -52,6 +54,10 @@ pub(super) struct Column {
     pub codes: Option<Box<Codes>>,
     /// Whether some of them is a BLOB or no UTF-8.
     pub has_other: bool,
+    /// Its texts, if they may be numbers, dates or durations.
+    pub pending: Option<Box<Pending>>,
+    /// The form of its texts.
+    pub form: Option<Form>,
     pub first_missing: Option<usize>,
 }
 
@@ -85,8 +91,10 @@ pub struct DatasetBuilder {
     id_bytes: u64,
     /// Columns that are no features.
     pub(super) observed: Vec<ColumnFacts>,
-    /// Features with texts that may turn out to be categories.
-    texts: Vec<usize>,
+    /// Features with texts that may turn out to be categories or quantities.
+    pub(super) texts: Vec<usize>,
+    /// Query features whose texts may be quantities.
+    pub(super) pending_query_features: Vec<usize>,
     /// Columns that are categories.
     pub(super) categories: Vec<CategoryColumn>,
     /// The bytes of all rows.
@@ -167,10 +175,13 @@ impl DatasetBuilder {
             + self.category_bytes()
     }
 
-    /// Bytes of the values of categories after a row is added.
+    /// Bytes of the values of categories, and of texts that may be quantities, after a row is added.
     pub(super) fn category_bytes(&self) -> u64 {
-        let texts = self.texts.iter().filter_map(|column| self.columns[*column].codes.as_deref());
-        texts.chain(self.categories.iter().map(|column| &column.codes)).map(Codes::grown_bytes).sum()
+        let texts = || self.texts.iter().map(|column| &self.columns[*column]);
+        let codes = texts().filter_map(|column| column.codes.as_deref());
+        let codes = codes.chain(self.categories.iter().map(|column| &column.codes));
+        let pending = texts().filter_map(|column| column.pending.as_deref());
+        codes.map(Codes::grown_bytes).sum::<u64>() + pending.map(Pending::grown_bytes).sum::<u64>()
     }
 
     /// Bytes of the scores after `rows` rows are added, if rows are scored.
@@ -334,6 +345,25 @@ impl DatasetBuilder {
         self.push(value);
     }
 
+    /// Adds a text as the next feature of the row: a well-formed number, or a text in the form of its column.
+    pub fn text(&mut self, index: usize, bytes: &[u8], found: impl FnOnce() -> String) {
+        let text = std::str::from_utf8(bytes).ok();
+        let column = &mut self.columns[index];
+        let number = match &column.form {
+            Some(form) => text.and_then(|text| form.value(text)),
+            None => text.and_then(text_number),
+        };
+        match number {
+            Some(number) => {
+                if let (Some(pending), Some(text)) = (&mut column.pending, text) {
+                    pending.number(text);
+                }
+                self.cell(index, Some(number));
+            }
+            None => self.no_number(index, Seen::Text(bytes), found),
+        }
+    }
+
     /// Adds something that is not a number as the next feature of the row.
     pub fn no_number(&mut self, index: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
         let row = self.row_query.len() - 1;
@@ -347,6 +377,8 @@ impl DatasetBuilder {
             missing.chain([(row, value)]).for_each(|(row, value)| others.add(self.row_query[row], value));
             if column.may_be_category {
                 column.codes = Some(Box::new(Codes::new(row)));
+            }
+            if column.may_be_category || column.pending.is_some() {
                 self.texts.push(index);
             }
         }
@@ -354,10 +386,13 @@ impl DatasetBuilder {
             // The end of the rows refuses the column.
             column.codes = None;
         }
+        let text = if let Seen::Text(bytes) = value { std::str::from_utf8(bytes).ok() } else { None };
         if let Some(codes) = &mut column.codes {
-            let text = if let Seen::Text(bytes) = value { std::str::from_utf8(bytes).ok() } else { None };
             codes.push(text);
             column.has_other |= text.is_none();
+        }
+        if let Some(pending) = &mut column.pending {
+            pending.add(row, text);
         }
         self.push(None);
     }

@@ -9,6 +9,7 @@ use super::categories::Categories;
 use super::id::Id;
 use super::matrix::Matrix;
 use super::missing::Missing;
+use super::quantity::Quantities;
 use super::query_columns::QueryValue;
 use crate::base::{Ticks, bytes_of, matrix_bytes};
 use crate::data::{CategoryRows, ListConstraint, RowGroup};
@@ -27,6 +28,8 @@ pub struct Dataset {
     pub features: Matrix,
     /// The categories, whose features are the last ones.
     pub categories: Categories,
+    /// The columns whose texts are numbers, dates or durations.
+    pub quantities: Quantities,
     /// Values that each category of a model does not know. May be empty.
     pub category_rows: Vec<CategoryRows>,
     /// For each category the number of the value of each row (`n_docs`), where a training learned means; may be empty.

@@ -15,6 +15,7 @@ use super::matrix::{ColumnGroup, Matrix, shaped};
 use super::missing::{
     ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, summarize_columns,
 };
+use super::quantity::Outcome;
 use super::query_columns::QueryValue;
 use super::text_values::{MOST_DISTINCT, ValueCount};
 use crate::base::{Error, Reservation, Result, Ticks, bytes_of};
@@ -74,8 +75,10 @@ impl DatasetBuilder {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
         let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
+        self.read_quantities();
         let (mut learned, facts) = self.listed_categories()?;
         report.category_facts = facts;
+        self.allow_misfits(options.missing);
         let kept = self.numeric_columns(options.text_columns, vector, &mut report, &mut learned)?;
         sort_items(&mut learned, |a, b| a.category.name.cmp(&b.category.name));
         self.check_missing(&options, &kept, vector)?;
@@ -101,6 +104,7 @@ impl DatasetBuilder {
             rows_bytes = rows_bytes - matrix.bytes() + bytes;
             matrix.with_groups(&kept, &groups)
         };
+        let quantities = self.quantities(&kept, options.missing);
         let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         let category_rows = learned.iter_mut().map(|learned| std::mem::take(&mut learned.unknown)).collect();
         let (categories, mean_codes) = self.name_features(kept_names, learned, &report.ignored)?;
@@ -142,7 +146,8 @@ impl DatasetBuilder {
         let (mut memory, scores) = (std::mem::take(&mut self.memory), std::mem::take(&mut self.scores));
         let data = self.in_order(matrix, &rank, &order, options.constraint);
         let mean_codes = mean_codes.iter().map(|codes| selected(codes, &order)).collect();
-        let data = Dataset { missing: options.missing, categories, category_rows, mean_codes, ..data };
+        let missing = options.missing;
+        let data = Dataset { missing, categories, category_rows, mean_codes, quantities, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
         let numbers = report.rows.len() + report.scores.as_ref().map_or(0, Vec::len);
@@ -216,7 +221,8 @@ impl DatasetBuilder {
             let name = &self.names[index];
             let codes = codes.filter(|_| !column.numeric && !column.has_other && is_ignored);
             let rows = self.rows_of_codes(documents.as_deref());
-            if let Some(found) = codes.and_then(|codes| codes.found(name, rows)) {
+            let is_word = column.others.as_ref().is_some_and(|facts| !facts.are_better_converted());
+            if let Some(found) = codes.filter(|_| is_word).and_then(|codes| codes.found(name, rows)) {
                 let mut facts = column.others.unwrap_or_default();
                 facts.of_rows(self.n_rows());
                 report.category_facts.push((name.clone(), *facts));
@@ -230,8 +236,8 @@ impl DatasetBuilder {
             };
             match column.first_other {
                 Some((row, found)) if column.numeric || text_columns != TextColumns::Ignore => {
-                    let may_be_category = self.has_frequent_value(index, column.others.as_deref());
-                    return Err(self.text_among_numbers((row, &found), name, text_columns, may_be_category));
+                    let others = column.others.as_deref();
+                    return Err(self.text_among_numbers((row, &found), index, text_columns, others));
                 }
                 // Text, or NULL in every row (rule 2.5).
                 Some(_) => ignore(column.others.unwrap_or_default()),
@@ -266,18 +272,31 @@ impl DatasetBuilder {
                 || others.is_some_and(|others| others.has_frequent_value(queries)))
     }
 
-    /// The error about a text in a feature, with its row. `may_be_category`: whether the column may be listed as a category.
+    /// The error about a text in a feature, with its row. `others`: facts of the values that are no numbers.
     fn text_among_numbers(
         &self,
         (row, found): (usize, &str),
-        name: &str,
+        column: usize,
         text_columns: TextColumns,
-        may_be_category: bool,
+        others: Option<&ColumnFacts>,
     ) -> Error {
-        let allowed = "allowed are numbers and text that is a well-formed number";
+        let name = &self.names[column];
         let categories = json!({ "columns": { "categories": [name] } });
+        let allowed = match &self.columns[column].form {
+            Some(form) => format!("allowed are numbers and text in the form of the training, {form}"),
+            None => {
+                let learned = others.filter(|_| text_columns != TextColumns::Refuse);
+                let unread = learned.map(|others| others.readings.outcome(1.0));
+                let reason = if let Some(Outcome::Unread { kind, .. }) = unread {
+                    format!("; {kind}")
+                } else {
+                    String::new()
+                };
+                format!("allowed are numbers and text that is a well-formed number{reason}")
+            }
+        };
         let advice = match text_columns {
-            TextColumns::Ignore if may_be_category => {
+            TextColumns::Ignore if self.has_frequent_value(column, others) => {
                 format!("; the options {categories} make its values categories")
             }
             TextColumns::RefuseListed => {

@@ -17,6 +17,8 @@ mod missing;
 mod names;
 mod new_row;
 mod quantiles;
+mod quantity;
+mod quantity_columns;
 mod query_columns;
 pub mod query_distance;
 mod query_features;
@@ -34,8 +36,7 @@ pub use categories::{
 };
 pub use category_rows::CategoryRows;
 pub use columns::{
-    ColumnFacts, Facts, ROW_NUMBERS, Seen, TextKind, facts_of_feature, is_like_id, is_part, is_row_number,
-    number_sql,
+    ColumnFacts, Facts, JsonKind, ROW_NUMBERS, Seen, facts_of_feature, is_like_id, is_part, is_row_number,
 };
 pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};
@@ -47,6 +48,8 @@ pub use missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder
 pub use names::repeated_name;
 pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};
+pub use quantity::{Form, Outcome, Quantities, Readings, Unread};
+pub use quantity_columns::MOST;
 pub use query_columns::QueryValue;
 pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};

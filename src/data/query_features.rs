@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use super::matrix::{Matrix, shaped};
 use super::missing::Missing;
+use super::quantity::Quantities;
 use super::query_columns::{Cell, Encoding, QueryValue, READING, Refused, refuse_value};
 use crate::base::{Control, Error, Reservation, Result, Ticks, matrix_bytes, named, require};
 use crate::data::query_distance::Comparison;
@@ -196,11 +197,16 @@ impl QueryFeatureRule {
         Ok(shaped(data.n_queries(), self.width(), rows))
     }
 
-    /// Features that the caller gave for one query, encoded.
+    /// Features that the caller gave for one query, encoded. `quantities`: the forms of their texts.
     ///
     /// # Errors
     /// Another number of features than in training; errors of [`Self::features`].
-    pub fn encoded(&self, given: &[QueryValue], missing: Missing) -> Result<Vec<f64>> {
+    pub fn encoded(
+        &self,
+        given: &[QueryValue],
+        missing: Missing,
+        quantities: &Quantities,
+    ) -> Result<Vec<f64>> {
         if given.len() != self.names.len() {
             let what = format!("number of query features ({})", self.names.join(", "));
             return Err(Error::Shape { what, found: given.len(), expected: self.names.len() });
@@ -217,7 +223,9 @@ impl QueryFeatureRule {
         }
         let mut row = Vec::with_capacity(self.width());
         let place = || "argument 'query_features':".to_owned();
-        self.encode(|column| given[column].cell(), missing, place, &mut row)?;
+        let read = |(name, value): (&String, &QueryValue)| quantities.query_value(name, value.clone());
+        let values: Vec<QueryValue> = self.names.iter().zip(given).map(read).collect();
+        self.encode(|column| values[column].cell(), missing, place, &mut row)?;
         Ok(row)
     }
 

@@ -1,7 +1,7 @@
 //! What a model tells about itself.
 
 use super::codec::TrainingColumns;
-use crate::data::{Categories, Missing};
+use crate::data::{Categories, Missing, Quantities};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +18,9 @@ pub struct Card {
     /// The categories, a section of the bytes.
     #[serde(skip)]
     pub categories: Categories,
+    /// The columns whose texts are numbers, dates or durations, a section of the bytes.
+    #[serde(skip)]
+    pub quantities: Quantities,
     /// The columns that the training read.
     pub columns: TrainingColumns,
     /// How a missing feature is filled by default.

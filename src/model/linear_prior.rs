@@ -2,7 +2,7 @@
 
 use super::{Model, Ranker};
 use crate::base::{Error, Result, columns_text, shorten};
-use crate::data::{Categories, Scaling};
+use crate::data::{Categories, Quantities, Scaling};
 
 /// A linear function of scaled features.
 #[derive(Debug, Clone)]
@@ -10,6 +10,8 @@ pub struct LinearPrior {
     features: Vec<String>,
     /// The categories that it was trained with.
     pub categories: Categories,
+    /// Its columns of numbers, dates and durations in text.
+    pub quantities: Quantities,
     /// The scaling of the documents that it was trained on.
     pub scaling: Scaling,
     weights: Vec<f64>,
@@ -30,8 +32,9 @@ impl Model {
             ))
         })?;
         let features = self.card.features.clone();
-        let (categories, scaling) = (self.card.categories.clone(), self.scaling.clone());
-        Ok(LinearPrior { features, categories, scaling, weights: weights.to_vec() })
+        let (categories, quantities) = (self.card.categories.clone(), self.card.quantities.clone());
+        let scaling = self.scaling.clone();
+        Ok(LinearPrior { features, categories, quantities, scaling, weights: weights.to_vec() })
     }
 }
 

@@ -45,6 +45,7 @@ impl ColumnReport {
             name: name.to_owned(),
             fate: role.map_or("feature", |_| "role"),
             reason: role.map(str::to_owned),
+            form: None,
             facts: None,
             warning: None,
         };

@@ -1,20 +1,24 @@
 //! The rules for the columns of a training source: what a column becomes, why, and what looks wrong with it.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use crate::base::{ColumnAdvice, shorten, text_number};
+use crate::base::{ColumnAdvice, shorten};
 use crate::data::{
-    Category, ColumnFacts, Dataset, Facts, Id, QueryValue, ReadReport, Seen, TextKind, facts_of_feature,
-    is_like_id, is_part, is_row_number, number_sql, one_in_sql, spelling_variants,
+    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, MOST, Outcome, QueryValue, ReadReport,
+    Readings, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
+    spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
 
 /// Queries that share a value of a query feature whose spelling is compared.
 const FREQUENT: usize = 3;
+
+/// Keys of JSON objects in a message.
+const KEYS_SHOWN: usize = 5;
 
 /// The warning about a column without a role that may have the counts of pairs.
 pub fn left_out_count(name: &str, facts: &ColumnFacts, advice: ColumnAdvice<'_>) -> Option<String> {
@@ -78,6 +82,9 @@ pub struct ReportedColumn {
     pub(super) fate: &'static str,
     /// Which role, why it is a category, or why it is left out.
     pub(super) reason: Option<String>,
+    /// The form of its texts, if they are read as numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) form: Option<String>,
     /// What was found in it, if it was looked at.
     pub(super) facts: Option<Facts>,
     /// What looks wrong, and how to mend it. An empty text means that the warning of another column also names this column.
@@ -107,34 +114,88 @@ fn frequent_texts(data: &Dataset, column: usize) -> Vec<&str> {
     counts.into_iter().filter(|(_, count)| *count >= FREQUENT).map(|(text, _)| text).collect()
 }
 
-/// A warning if the values of a query feature are compared as texts because of a few that are no well-formed numbers.
-fn numbers_among_texts(name: &str, data: &Dataset, column: usize) -> Option<String> {
-    let texts: Vec<&str> =
-        data.query_features.column(column).into_iter().filter_map(QueryValue::text).collect();
-    let other = *texts.iter().filter(|text| text_number(text).is_none()).min()?;
-    let is_number = |text: &&&str| {
-        text_number(&text.replace(',', ".")).is_some() || TextKind::of(text) == Some(TextKind::Numbers)
-    };
-    if 4 * texts.iter().filter(is_number).count() < 3 * texts.len() {
-        return None;
-    }
-    let quoted = quote(name);
-    let number = match number_sql(texts.iter().copied(), &quoted) {
-        Some(number) => format!(", as in {number}"),
-        None if TextKind::of(other).is_none() => {
-            format!(", as in CAST(nullif({quoted}, '{}') AS REAL)", other.replace('\'', "''"))
+/// A warning if the texts of a query feature are probably quantities, but are compared as texts.
+fn quantities_among_texts(name: &str, data: &Dataset, column: usize) -> Option<String> {
+    let values = data.query_features.column(column).into_iter().filter_map(QueryValue::text);
+    let texts: Vec<&str> = values.collect();
+    let mut readings = Readings::default();
+    texts.iter().for_each(|text| readings.add(text));
+    let outcome = readings.outcome(1.0);
+    let Outcome::Unread { kind, example, .. } = &outcome else { return None };
+    let is_meant = outcome.is_quantity() || *kind == Unread::Others;
+    let how = conversion(&outcome, &quote(name), || texts.iter().copied());
+    is_meant.then(|| {
+        format!(
+            "the query feature \"{name}\" has {} as text, which are compared as texts (such as '{}'): {kind}; {how}",
+            outcome.what(),
+            shorten(example)
+        )
+    })
+}
+
+/// How to make numbers of the texts of a column, whose name is in quotes.
+fn conversion<'a, T: Iterator<Item = &'a str>>(
+    outcome: &Outcome,
+    quoted: &str,
+    texts: impl Fn() -> T,
+) -> String {
+    let forms = match outcome {
+        Outcome::Form(form) => std::slice::from_ref(form),
+        Outcome::Unread { kind: Unread::Others, .. } => {
+            return "make the other texts NULL in the source, or write them in the same form".to_owned();
         }
-        None => String::new(),
+        Outcome::Unread { forms, .. } => forms,
+        Outcome::Text => &[],
     };
-    Some(format!(
-        "the query feature \"{name}\" has numbers as text, which are compared as texts because '{}' is no well-formed number; convert \
-         them in the source{number}",
-        shorten(other)
-    ))
+    let sql: Vec<String> = forms.iter().filter_map(|form| form.sql(quoted, texts())).collect();
+    match &sql[..] {
+        [only] => format!("convert it in the source, as in {only}"),
+        [one, other] => {
+            let (a, b) = (&forms[0], &forms[1]);
+            format!("convert it in the source, as in {one} for the form {a}, or {other} for the form {b}")
+        }
+        _ if outcome.what() == "dates" => "write them as YYYY-MM-DD in the source".to_owned(),
+        _ => "write them as numbers of one unit in the source".to_owned(),
+    }
 }
 
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// SQL for the numbers in JSON objects, if all texts are valid.
+fn keys_in_sql<'a>(mut texts: impl Iterator<Item = &'a str>, quoted: &str) -> String {
+    let mut keys = BTreeSet::new();
+    let is_valid = texts.all(|text| {
+        let object = serde_json::from_str::<Map<String, Value>>(text);
+        let numbers = object.iter().flatten().filter(|(_, value)| value.is_number());
+        keys.extend(numbers.map(|(key, _)| key.clone()));
+        object.is_ok()
+    });
+    let columns: Vec<String> = keys
+        .iter()
+        .take(KEYS_SHOWN)
+        .map(|key| format!("{quoted} ->> '{}' AS {}", key.replace('\'', "''"), quote(key)))
+        .collect();
+    if is_valid && !columns.is_empty() { format!(", as in {}", columns.join(", ")) } else { String::new() }
+}
+
+/// How the texts of a feature are read.
+fn read_as(name: &str, form: &Form) -> String {
+    if form.is_date() {
+        let is_iso = form.name() == "date Y-m-d";
+        let sql = if is_iso {
+            format!(", as in julianday('now') - julianday({})", quote(name))
+        } else {
+            String::new()
+        };
+        format!(
+            "dates, read as days since 1970-01-01; documents that are newer than those of the training lie beyond them, so prefer \
+             the age at the time of the query{sql}"
+        )
+    } else {
+        "text, read as numbers".to_owned()
+    }
 }
 
 /// The facts of a role that is kept in the data set.
@@ -188,8 +249,10 @@ impl ColumnRules<'_> {
     pub(super) fn fate_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ReportedColumn {
         let (name, data) = (column.name, self.data);
         let is_name = |known: &String| known.eq_ignore_ascii_case(name);
+        let form = data.quantities.of(name);
         let fate = |(fate, reason, warning): (&'static str, Option<String>, Option<String>), facts| {
-            ReportedColumn { name: name.to_owned(), fate, reason, facts, warning }
+            let form = form.map(Form::name);
+            ReportedColumn { name: name.to_owned(), fate, reason, form, facts, warning }
         };
         let (is_category, like_role) = match column.usage {
             Usage::Role(role) => {
@@ -200,7 +263,7 @@ impl ColumnRules<'_> {
                 });
                 let of_queries =
                     data.query_names.iter().position(|known| role == "query_features" && is_name(known));
-                let texts = || numbers_among_texts(name, data, of_queries?);
+                let texts = || quantities_among_texts(name, data, of_queries?);
                 let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
                 let warning = unnamed.or_else(texts).or_else(variants);
                 return fate(("role", Some(role.to_owned()), warning), facts);
@@ -230,7 +293,8 @@ impl ColumnRules<'_> {
                      under \"features\" in \"columns\", those of text under \"categories\""
                 )
             });
-            fate(("feature", None, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
+            let reason = form.map(|form| read_as(name, form));
+            fate(("feature", reason, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
         } else if let Some(facts) = category_facts().map(Some).or_else(|| is_category.then_some(None)) {
             // Categories of a model have no facts.
             let category = data.categories.iter().find(|category| category.name == name);
@@ -360,83 +424,61 @@ impl ColumnRules<'_> {
     /// What becomes of texts that numbers would say better. `is_small`: whether there are few values.
     fn converted(&self, name: &str, facts: &ColumnFacts, is_small: bool) -> Option<Decision> {
         let (texts, quoted) = (&facts.texts, quote(name));
-        let or_categories = || {
-            let options = self.category_options(name, facts).filter(|_| is_small);
-            options.map_or_else(String::new, |options| {
-                format!(", or use its values as features with the options {options}")
-            })
-        };
-        let days = |day: &str| {
-            format!(
-                "give the days since a fixed date in the source, as in julianday({day}) - julianday('2024-01-01')"
-            )
-        };
-        let Some((kind, other)) = texts.kind() else {
-            let word = texts.word_before_numbers().filter(|_| !is_small)?;
-            let warning = format!(
-                "the column \"{name}\" is left out because it has numbers after '{}' as text (such as '{}'); write them as numbers in \
-                 the source",
-                shorten(word.trim_end()),
-                shorten(texts.example()),
-            );
-            return Some(left_out("numbers after a word as text", Some(warning)));
-        };
-        if other.is_some() && is_small {
-            return None;
-        }
-        let (what, how) = match kind {
-            TextKind::Months if other.is_none() => ("months", days(&format!("{quoted} || '-01'"))),
-            TextKind::Dates if other.is_none() => ("dates", days(&quoted)),
-            TextKind::Months | TextKind::Dates | TextKind::OtherDates => {
-                ("dates", "write them as YYYY-MM-DD, and make numbers of them with julianday".to_owned())
-            }
-            TextKind::Times => ("times", "give them as numbers in one unit, such as seconds".to_owned()),
-            TextKind::Ranges => (
-                "ranges of numbers",
-                format!(
-                    "make two numbers of it in the source, one of each end, with substr, instr, replace and CAST{}",
-                    or_categories()
-                ),
-            ),
-            TextKind::Vectors => {
-                let vector = self.advice.role("features", json!(name));
-                (
+        // 1. JSON.
+        if let Some(kind) = texts.json_kind() {
+            let (what, how) = match kind {
+                JsonKind::Vectors => {
+                    let vector = self.advice.role("features", json!(name));
+                    (
+                        "JSON arrays",
+                        format!(
+                            "if they are vectors of features, use the options {vector}, otherwise make numbers of them in the source with json_each"
+                        ),
+                    )
+                }
+                JsonKind::Arrays => (
                     "JSON arrays",
                     format!(
-                        "if they are vectors of features, use the options {vector}, otherwise make numbers of them in the source with json_each"
+                        "make numbers of them in the source, as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')"
                     ),
-                )
-            }
-            TextKind::Arrays => {
-                let all_valid = if other.is_none() {
-                    format!(", as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')")
-                } else {
-                    String::new()
-                };
-                ("JSON arrays", format!("make numbers of them in the source{all_valid}"))
-            }
-            TextKind::Objects => (
-                "JSON objects",
-                format!("give each number a column in the source, as in {quoted} ->> 'key' AS key"),
-            ),
-            TextKind::Numbers => {
-                let sql = if other.is_none() { texts.number_sql(&quoted) } else { None };
-                let how = sql.map_or_else(
-                    || "write them as numbers of one unit in the source".to_owned(),
-                    |sql| format!("convert it in the source, as in {sql}"),
-                );
-                (
-                    "numbers",
-                    format!("{how}{}", if texts.are_like_codes() { or_categories() } else { String::new() }),
-                )
+                ),
+                JsonKind::Objects => (
+                    "JSON objects",
+                    format!("give each number a column in the source{}", keys_in_sql(texts.texts(), &quoted)),
+                ),
+            };
+            let warning = format!(
+                "the column \"{name}\" is left out because it has {what} as text (such as '{}'); {how}",
+                shorten(texts.example()),
+            );
+            return Some(left_out(format!("{what} as text"), Some(warning)));
+        }
+        // 2. Quantities that are not read.
+        let outcome = facts.readings.outcome(1.0);
+        let (example, problem) = match &outcome {
+            Outcome::Text => return None,
+            Outcome::Unread { kind: Unread::Others, .. } if is_small => return None,
+            Outcome::Unread { .. } if is_small && !outcome.is_quantity() => return None,
+            Outcome::Form(_) => (texts.example(), String::new()),
+            Outcome::Unread { kind, example, .. } => {
+                (example.as_str(), format!(" that cannot be read: {kind}"))
             }
         };
-        let but = other.map_or_else(String::new, |other| format!(", but also '{}'", shorten(other)));
+        let what = outcome.what();
+        let mut how = conversion(&outcome, &quoted, || texts.texts());
+        if matches!(outcome, Outcome::Unread { kind: Unread::Others, .. })
+            && matches!(facts.readings.outcome(MOST), Outcome::Form(_))
+        {
+            how.push_str(", or use the option \"missing\", which makes them missing");
+        }
+        if let Some(options) = self.category_options(name, facts).filter(|_| is_small) {
+            how.push_str(&format!(", or use its values as features with the options {options}"));
+        }
         let warning = format!(
-            "the column \"{name}\" is left out because it has {what} as text (such as '{}'{but}); {how}",
-            shorten(texts.example()),
+            "the column \"{name}\" is left out because it has {what} as text (such as '{}'){problem}; {how}",
+            shorten(example),
         );
-        Some(left_out(format!("{what} as text"), Some(warning)))
+        Some(left_out(format!("{what} as text{problem}"), Some(warning)))
     }
 
     fn text(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {

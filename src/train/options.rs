@@ -226,6 +226,7 @@ pub const COLUMN_KEYS: &[&str] = &[
     "slot",
     "ignore",
     "categories",
+    "quantities",
     "feature_names",
 ];
 
@@ -420,11 +421,12 @@ fn find(key: &str, used: Use) -> Result<&'static OptionDef> {
     let accepted = OPTIONS.iter().filter(|def| def.used_by.contains(used));
     let Some(def) = OPTIONS.iter().find(|def| def.key == key) else {
         if COLUMN_KEYS.contains(&key) && accepted.clone().any(|def| def.key == "columns") {
-            let value = if matches!(key, "features" | "feature_names" | "ignore" | "categories") {
-                json!(["..."])
-            } else {
-                json!("...")
-            };
+            let value =
+                if matches!(key, "features" | "feature_names" | "ignore" | "categories" | "quantities") {
+                    json!(["..."])
+                } else {
+                    json!("...")
+                };
             let columns = columns_text(None, Some((key, value)), &[]);
             return Err(Error::Unsupported(format!(
                 "option '{key}': write it under \"columns\", as in {columns}"

@@ -151,8 +151,9 @@ impl Training {
         let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
         let fingerprint = (spec.input().order == RowOrder::Canonical).then(fingerprint).transpose()?;
         let facts = DataFacts::of(&data);
-        let (names, categories) = (data.names.clone(), data.categories.clone());
-        let columns = FeatureColumns { names, categories, means: read_report.means, roles };
+        let (names, categories, quantities) =
+            (data.names.clone(), data.categories.clone(), data.quantities.clone());
+        let columns = FeatureColumns { names, categories, quantities, means: read_report.means, roles };
         // 2. The fit.
         let has_query_features = !data.query_names.is_empty();
         let dependence = if has_query_features {

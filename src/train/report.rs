@@ -9,7 +9,7 @@ use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec};
 use crate::base::{ColumnAdvice, named};
 use crate::cost::loss;
-use crate::data::{Categories, Dataset, Id, ListConstraint, QueryFeatureRule, is_part};
+use crate::data::{Categories, Dataset, Id, ListConstraint, Quantities, QueryFeatureRule, is_part};
 use crate::learn::fit::{Prior, QueryDependence};
 use crate::math::compare;
 use crate::model::{Card, Model, QueryAware, QueryDependent, Ranker, TrainingColumns};
@@ -146,6 +146,8 @@ pub struct FeatureColumns {
     pub names: Vec<String>,
     /// The categories among them.
     pub categories: Categories,
+    /// The columns whose texts are numbers, dates or durations.
+    pub quantities: Quantities,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
     /// The columns that the caller names for roles.
@@ -191,6 +193,7 @@ impl Finished {
             slots: input.constraint == ListConstraint::Slots,
             features: columns.names,
             categories: columns.categories,
+            quantities: columns.quantities,
             columns: columns.roles,
             means: columns.means,
             summary: Value::Null,

@@ -44,11 +44,12 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
     (WIDE, "iif(y > 0.5, 'yes', 'no')", "category", ""),
     (WIDE, "iif(y > 0.5, 'sale', NULL)", "category", ""),
     (WIDE, "iif(q % 2, 'mobile', 'desktop')", "left_out", r#"{"columns": {"query_features": ["c"]}}"#),
-    (WIDE, "printf('$%.2f', y)", "left_out", "numbers as text"),
-    (WIDE, "printf('%.2f EUR', y)", "left_out", "numbers as text"),
-    (WIDE, "printf('20%02d-03-04', 10 + 9 * y)", "left_out", "julianday(\"c\")"),
-    (WIDE, "printf('20%02d-03-04T10:00:00Z', 10 + 9 * y)", "left_out", "julianday(\"c\")"),
-    (WIDE, "printf('20%02d-%02d', 10 + 9 * y, 1 + 11 * x)", "left_out", "julianday(\"c\" || '-01')"),
+    (WIDE, "printf('$%.2f', y)", "feature", ""),
+    (VECTOR, "printf('$%.2f', y)", "left_out", "CAST(replace(\"c\", '$', '') AS REAL)"),
+    (WIDE, "printf('%.2f kg', y)", "left_out", "CAST(replace(\"c\", 'kg', '') AS REAL)"),
+    (WIDE, "printf('20%02d-03-04', 10 + 9 * y)", "feature", ""),
+    (VECTOR, "printf('20%02d-03-04', 10 + 9 * y)", "left_out", "strftime('%s', \"c\") / 86400.0"),
+    (WIDE, "printf('20%02d-%02d', 10 + 9 * y, 1 + 11 * x)", "feature", ""),
     (
         WIDE,
         "substr('6-8  9-12 13-17', 1 + 5 * CAST(3 * y AS INTEGER), 5)",
@@ -56,7 +57,7 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
         r#"{"columns": {"categories": ["c"]}}"#,
     ),
     (WIDE, "CAST(60 + 3 * y AS INTEGER) || ' A'", "left_out", r#"{"columns": {"categories": ["c"]}}"#),
-    (WIDE, "printf('04.03.20%02d', 10 + 9 * y)", "left_out", "YYYY-MM-DD"),
+    (WIDE, "printf('04.03.20%02d', 10 + 9 * y)", "left_out", "for the form date m.d.Y"),
     (WIDE, "printf('3/4/20%02d', 10 + 9 * y)", "left_out", "YYYY-MM-DD"),
     (WIDE, "json_array('a', CAST(4 * y AS INTEGER))", "left_out", "json_each(\"c\")"),
     (WIDE, "ltr_vec(y, x)", "left_out", r#"{"columns": {"features": "c"}}"#),
@@ -302,10 +303,11 @@ fn numbers_among_texts_of_a_query_feature_are_told() {
     for (age, told) in [
         ("CAST(10 + q AS TEXT)", None),
         ("10 + q", None),
-        ("iif(q = 3, '', CAST(10 + q AS TEXT))", Some(r#"CAST(nullif(\"q_age\", '') AS REAL)"#)),
-        ("iif(q = 3, 'it''s', CAST(10 + q AS TEXT))", Some(r#"CAST(nullif(\"q_age\", 'it''s') AS REAL)"#)),
-        ("(10 + q) || ',5'", Some(r#"CAST(replace(\"q_age\", ',', '.') AS REAL)"#)),
-        ("iif(q % 2, 'adult', CAST(10 + q AS TEXT))", None),
+        ("iif(q IN (3, 4), '', CAST(10 + q AS TEXT))", Some("make the other texts NULL")),
+        ("iif(q IN (3, 4), 'it''s', CAST(10 + q AS TEXT))", Some("such as 'it's'")),
+        ("(10 + q) || ',5'", None),
+        ("(10 + q) || ' kg'", Some(r#"CAST(replace(\"q_age\", 'kg', '') AS REAL)"#)),
+        ("iif(q % 3 < 2, 'adult', CAST(10 + q AS TEXT))", None),
         ("json_array(q, 100)", None),
         ("'2025-01-' || (10 + q)", None),
     ] {
@@ -327,10 +329,10 @@ fn several_warnings_have_one_option() {
     let lines: Vec<&str> = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(lines.len(), 4, "{lines:?}");
     assert!(
-        lines[0].ends_with(r#"as in CAST(replace("price", '.', '') AS REAL) if '.' separates thousands"#),
+        lines[0].contains(r#"'EUR', ''), '.', ''), ',', '.') AS REAL) for the form number 1.234,56 EUR"#),
         "{lines:?}"
     );
-    assert!(lines[1].contains("ranges of numbers as text"), "{lines:?}");
+    assert!(lines[1].contains("each text has several numbers"), "{lines:?}");
     let all = r#"'{"columns": {"ignore": ["price", "pay", "none"]}}'"#;
     assert!(lines[3].contains(all) && lines[..3].iter().all(|line| !line.contains("ignore")), "{lines:?}");
     let columns = json!({"ignore": ["price", "pay", "none"]});

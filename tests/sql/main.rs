@@ -52,6 +52,7 @@ mod perceptron_theory;
 #[cfg(feature = "plots")]
 mod plots;
 mod prior;
+mod quantities;
 mod query_columns;
 mod query_weights;
 mod real_data;

@@ -97,6 +97,12 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if format == Format::Json {
         return Ok(());
     }
+    if let Some((column, form)) = model.card.quantities.iter().next() {
+        let name = shorten(column);
+        return Err(format!(
+            "it reads the texts of \"{name}\" as numbers ({form}); convert them in the source, and train again"
+        ));
+    }
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());
     }

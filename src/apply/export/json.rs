@@ -9,7 +9,7 @@ use super::term::Term;
 use super::text::Text;
 use crate::base::param::list;
 use crate::base::{Error, Memory, Result, Strict, bytes_of, checkpoint, json_problem, shorten};
-use crate::data::{Categories, Fingerprint, Missing, Quantiles, Scaling, ScalingKind};
+use crate::data::{Categories, Fingerprint, Missing, Quantiles, Quantities, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
 use crate::model::{Card, GeneralTrees, Linear, Model, Ranker, TrainingColumns};
@@ -43,6 +43,9 @@ struct Document {
     /// Columns whose values are features, the last ones: one for each value, one for others, one for NULL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     categories: Option<Categories>,
+    /// Columns whose texts are numbers, dates or durations, and their forms.
+    #[serde(default, skip_serializing_if = "Quantities::is_empty")]
+    quantities: Quantities,
     /// What replaces a missing feature.
     missing: String,
     /// Mean of each feature over the training documents.
@@ -166,6 +169,7 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result
         algorithm: card.algorithm.clone(),
         features: card.features.clone(),
         categories: Some(card.categories.clone()).filter(|categories| !categories.is_empty()),
+        quantities: card.quantities.clone(),
         missing: card.missing.name().to_owned(),
         means: card.means.clone(),
         slots: card.slots,
@@ -362,6 +366,7 @@ impl Document {
             algorithm,
             features: self.features,
             categories: self.categories.unwrap_or_default(),
+            quantities: self.quantities,
             columns: self.columns,
             missing,
             means: self.means,

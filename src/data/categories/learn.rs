@@ -7,7 +7,7 @@
 //! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
 //! | it differs within a query | it can order the documents of a query |
 //! | without ids of documents, or named like an id, two rows of a query share a value | it does not name the documents |
-//! | some value is a word (`TextKind`) | it is not better converted to a number |
+//! | its texts are neither JSON nor quantities (`ColumnFacts::are_better_converted`) | it is not better converted to numbers |
 //!
 //! The values with a feature are those with enough rows and queries, at most the [`MOST_VALUES`] most frequent ones. Of more
 //! values in more than [`MANY_ROWS`] rows only [`VALUES_OF_MANY`] have one: the mean relevance of a value tells of the others
@@ -21,7 +21,7 @@ use super::super::text_values::{FEWEST_QUERIES, FEWEST_ROWS, LONGEST_VALUE, MOST
 use super::means::{self, LearnedMeans, Means, NO_VALUE};
 use super::{Category, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};
-use crate::data::{CategoryRows, ColumnFacts, TextKind, is_like_id};
+use crate::data::{CategoryRows, ColumnFacts, is_like_id};
 use crate::math::sort_items;
 
 /// Most values of a category that have a feature of their own.
@@ -172,22 +172,19 @@ impl Codes {
         Ok(self.learned(name, values, rows))
     }
 
-    /// The category of a column of text, if it is one on its own.
+    /// The category of a column of text that is not better converted to numbers, if it is one on its own.
     pub fn found(self, name: &str, rows: RowsOfCodes<'_>) -> Option<Learned> {
         let Dictionary::New(known) = &self.dictionary else { return None };
         let counts = self.counts(known.len(), rows);
         let with_value: u64 = counts.iter().map(|count| count.rows).sum();
         let are_few = 2 * known.len() as u64 <= with_value
             && rows.documents.is_none_or(|documents| !self.names_documents(documents, known.len()));
-        let is_better_converted =
-            || known.keys().all(|value| value.trim().is_empty() || TextKind::of(value).is_some());
         let values = frequent(known, &counts, rows);
         let missing = self.codes.iter().filter(|code| **code == NULL).count() as u64;
         let states = values.len() + usize::from(missing >= FEWEST_ROWS);
         let is_category = !values.is_empty()
             && states >= 2
             && are_few
-            && !is_better_converted()
             && !is_constant_within(&self.codes, rows.queries, rows.query_ids.len())
             && (rows.documents.is_some() && !is_like_id(name) || self.repeats_within_query(rows));
         is_category.then(|| self.learned(name, values, rows))

@@ -7,8 +7,9 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::super::dataset::Dataset;
 use super::super::missing::MissingRows;
+use super::super::quantity::Readings;
 use super::super::text_values::{LONGEST_VALUE, ValueCount};
-use super::text_kind::TextSample;
+use super::texts::TextSample;
 use crate::base::checkpoint;
 
 /// Different values that are counted in text and in other columns that are no features.
@@ -89,6 +90,8 @@ pub struct ColumnFacts {
     pairs: PairSample,
     /// Some of the texts.
     pub texts: TextSample,
+    /// The numbers, dates and durations among the texts.
+    pub readings: Readings,
     /// Whether all texts are UTF-8.
     is_utf8: bool,
     /// Whether a text is short enough for a value of a category.
@@ -108,6 +111,7 @@ impl Default for ColumnFacts {
             query_values: Some(Vec::new()),
             pairs: PairSample::default(),
             texts: TextSample::default(),
+            readings: Readings::default(),
             is_utf8: true,
             has_short_text: false,
             blob_bytes: None,
@@ -134,8 +138,14 @@ impl ColumnFacts {
                 self.has_short_text |= may_be_category;
                 let hash = xxh64(text, 2);
                 match std::str::from_utf8(text) {
-                    Ok(text) => self.texts.add(hash, text),
-                    Err(_) => self.is_utf8 = false,
+                    Ok(text) => {
+                        self.texts.add(hash, text);
+                        self.readings.add(text);
+                    }
+                    Err(_) => {
+                        self.is_utf8 = false;
+                        self.readings.add("");
+                    }
                 }
                 hash
             }
@@ -144,6 +154,7 @@ impl ColumnFacts {
                 self.blob_bytes =
                     Some(bytes.len()).filter(|bytes| is_first || self.blob_bytes == Some(*bytes));
                 self.kinds[2] += 1;
+                self.readings.add("");
                 xxh64(bytes, 3)
             }
         };
@@ -204,6 +215,11 @@ impl ColumnFacts {
     /// Whether the option `columns` may list it as a category: some value has enough rows and queries (rule 2.19).
     pub fn has_frequent_value(&self, queries: usize) -> bool {
         self.distinct.len() <= MOST_DISTINCT && self.distinct.values().any(|count| count.is_frequent(queries))
+    }
+
+    /// Whether numbers say better what its texts say: JSON, and quantities, also those that are not read.
+    pub fn are_better_converted(&self) -> bool {
+        !self.texts.has_text() || self.texts.json_kind().is_some() || self.readings.outcome(1.0).is_quantity()
     }
 
     /// Whether all BLOBs may be vectors of 32-bit numbers.

@@ -2,12 +2,10 @@
 //!
 //! Nothing here depends on the order of the rows. `train/column_rules.rs` decides what becomes of a column and says why.
 
-mod conversion;
 mod facts;
 mod names;
-mod text_kind;
+mod texts;
 
-pub use conversion::number_sql;
 pub use facts::{ColumnFacts, Facts, Seen, facts_of_feature};
 pub use names::{ROW_NUMBERS, is_like_id, is_part, is_row_number};
-pub use text_kind::TextKind;
+pub use texts::JsonKind;

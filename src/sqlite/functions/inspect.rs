@@ -131,7 +131,7 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
         return Err(Error::Unsupported(format!("a model of '{name}' uses no neighbors")));
     };
     let given = query_values("argument 'query_features'", call.argument(1))?;
-    let features = ranker.query_rule().encoded(&given, model.card.missing)?;
+    let features = ranker.query_rule().encoded(&given, model.card.missing, &model.card.quantities)?;
     let row = |neighbor: Neighbor| {
         let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
         row![id, neighbor.distance, neighbor.weight]

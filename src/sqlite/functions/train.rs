@@ -213,6 +213,7 @@ fn validation(
     let spec = ReadSpec {
         feature_set: FeatureSet::Known,
         categories: CategoryColumns::Known(&data.categories),
+        quantities: Some(&data.quantities),
         ..read_spec(input, RowOrder::Canonical)
     };
     let rows = read(SourceCall { source, values: &[], ..call }, spec)?;
@@ -275,10 +276,14 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
     }
 }
 
-/// What a training reads. With a prior, it uses the categories of the prior.
+/// What a training reads. With a prior, it uses the categories and quantities of the prior.
 pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
     let known = prior.map(|prior| CategoryColumns::Known(&prior.function.categories));
-    ReadSpec { categories: known.unwrap_or(CategoryColumns::Learned), ..read_spec(input, input.order) }
+    ReadSpec {
+        categories: known.unwrap_or(CategoryColumns::Learned),
+        quantities: prior.map(|prior| &prior.function.quantities),
+        ..read_spec(input, input.order)
+    }
 }
 
 #[cfg(test)]

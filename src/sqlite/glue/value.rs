@@ -208,8 +208,10 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
 /// # Errors
 /// A value of another form; infinities; missing values that the model does not allow.
 pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
-    let has_categories = |model: &&Model| !model.card.categories.is_empty();
-    let mixed = model.filter(has_categories).map(|model| mixed_vector(what, value, model)).transpose()?;
+    let is_text = matches!(value, ValueRef::Text(_));
+    let reads_texts =
+        |model: &&Model| !model.card.categories.is_empty() || is_text && !model.card.quantities.is_empty();
+    let mixed = model.filter(reads_texts).map(|model| mixed_vector(what, value, model)).transpose()?;
     let allowed = "one vector: ltr_vec(x1, x2, ...) or a JSON array of numbers";
     let refuse = |problem: String| Error::value(what, problem, allowed);
     let fill = |at: usize| match model.map(|model| (model.card.missing, &model.card.means)) {
@@ -248,7 +250,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
     Ok(values)
 }
 
-/// The features of a document for a model with categories: a JSON array of the values of its columns, numbers first, then
+/// The features of a document for a model that reads texts: a JSON array of the values of its columns, numbers first, then
 /// categories. Missing numbers are NaN.
 fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f64>> {
     let card = &model.card;
@@ -264,12 +266,18 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     if values.len() != inputs.len() {
         return refuse(&format!("{} values", values.len()));
     }
+    let number_in = |at: usize, text: &str| match card.quantities.of(&card.features[at]) {
+        Some(form) => form.value(text).or((card.missing != Missing::Error).then_some(f64::NAN)),
+        None => text_number(text),
+    };
     let mut features = vec![0.0; card.features.len()];
     for (Strict(value), input) in values.iter().zip(inputs) {
         match (input, value) {
             (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
             // As in the rows of a source, a text may be a number.
-            (InputColumn::Number(at), value) => match value.as_f64().or_else(|| text_number(value.as_str()?))
+            (InputColumn::Number(at), value) => match value
+                .as_f64()
+                .or_else(|| number_in(at, value.as_str()?))
             {
                 Some(number) => features[at] = number,
                 None => {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{QUERY_PARAMETER, Source};
 use crate::apply::RowScorer;
 use crate::base::{Error, Params, Result};
-use crate::data::{Categories, ColumnSummary, Id, ListConstraint, Missing, RowOrder};
+use crate::data::{Categories, ColumnSummary, Id, ListConstraint, Missing, Quantities, RowOrder};
 use crate::model::Model;
 use crate::sqlite::glue::{RunLimits, id_value, retry_busy, sql};
 use crate::train::algorithm::DocWeights;
@@ -75,6 +75,8 @@ pub struct ReadSpec<'a> {
     pub feature_set: FeatureSet,
     /// Which columns are categories, without a model.
     pub categories: CategoryColumns<'a>,
+    /// The columns of numbers, dates and durations in text that a training set or a prior has; `None`: the rows tell them.
+    pub quantities: Option<&'a Quantities>,
     /// Which judgments are read.
     pub judgments: Judgments,
     /// Scores the rows as they are read, if they have document ids and BLOBs of features. The data set has no features then.
@@ -106,6 +108,7 @@ impl<'a> ReadSpec<'a> {
             model: None,
             feature_set: FeatureSet::New,
             categories: CategoryColumns::Learned,
+            quantities: None,
             judgments: Judgments::RelevanceAndWeight,
             scorer: None,
             query: true,
@@ -127,6 +130,7 @@ impl<'a> ReadSpec<'a> {
         Self {
             model: Some(model),
             feature_set: FeatureSet::Known,
+            quantities: Some(&model.card.quantities),
             judgments: Judgments::Unread,
             query: false,
             ..judged

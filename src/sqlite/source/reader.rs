@@ -5,6 +5,7 @@
 //! * 3.3: A NULL feature is missing: an error unless the option `missing` allows it.
 //! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
+//! * 3.9: Columns of texts of one form are read as numbers.
 
 use std::rc::Rc;
 
@@ -224,7 +225,10 @@ impl<'a> Reader<'a> {
         if let Some(names) = &self.roles.feature_names {
             builder = builder.with_value_names(names.clone());
         }
-        builder
+        match self.spec.quantities {
+            Some(known) => builder.with_quantities(known),
+            None => self.with_pending_quantities(builder),
+        }
     }
 
     /// Whether a column of features becomes a category if its values are texts that suit (rule 2.18).
@@ -233,6 +237,26 @@ impl<'a> Reader<'a> {
             && matches!(self.spec.categories, CategoryColumns::Learned)
             && self.finish.text_columns == TextColumns::Ignore
             && !is_row_number_or_split(&self.roles.names[column])
+    }
+
+    /// The builder of a training, which reads numbers, dates and durations in text (rule 3.9).
+    fn with_pending_quantities(&self, builder: DatasetBuilder) -> DatasetBuilder {
+        let distances = self.call.options.get("query_distance").and_then(Value::as_object);
+        let is_compared = |column: usize| {
+            let name = &self.roles.names[column];
+            distances.is_some_and(|given| given.keys().any(|known| known.eq_ignore_ascii_case(name)))
+        };
+        let places = |columns: Option<&FeatureColumns>, may_be: &dyn Fn(usize) -> bool| match columns {
+            Some(FeatureColumns::Wide(columns)) => {
+                (0..columns.len()).filter(|at| may_be(columns[*at])).collect()
+            }
+            _ => Vec::new(),
+        };
+        let may_be = |column| self.roles.may_be_quantity(column);
+        let features = places(Some(&self.roles.features), &may_be);
+        let of_queries =
+            places(self.roles.query_features.as_ref(), &|column| may_be(column) && !is_compared(column));
+        builder.may_be_quantities(features, of_queries, self.finish.missing)
     }
 
     /// The rows, and the values of the column `split_by`.
@@ -420,7 +444,11 @@ impl<'a> Reader<'a> {
         let found = self.value(row, column)?;
         let rule = self.spec.model.and_then(|model| model.ranker.query_rule());
         let is_number = rule.is_some_and(|rule| rule.is_number(position));
-        let value = query_value(found).filter(|value| !is_number || value.is_number());
+        let value = query_value(found).map(|value| match self.spec.quantities {
+            Some(known) => known.query_value(&self.roles.names[column], value),
+            None => value,
+        });
+        let value = value.filter(|value| !is_number || value.is_number());
         let allowed = if is_number { "finite numbers" } else { "finite numbers and text in UTF-8" };
         value.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(found))))
     }
@@ -450,6 +478,11 @@ impl<'a> Reader<'a> {
                     match self.value(row, column)? {
                         ValueRef::Real(value) => builder.cell(index, Some(value)),
                         ValueRef::Null => builder.cell(index, None),
+                        ValueRef::Text(bytes) => {
+                            builder.text(index, bytes, || {
+                                no_number(ValueRef::Text(bytes), &self.roles.names[column])
+                            });
+                        }
                         other => match number_of(other) {
                             Some(value) => builder.cell(index, Some(value)),
                             None => builder.no_number(index, seen(other), || {

@@ -16,7 +16,7 @@ use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
 use crate::data::{Categories, Dataset, ListConstraint, ReadReport, ids_written_in_two_ways};
 use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
-use crate::train::column_rules::{ReadColumn, Usage, left_out_count};
+use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left_out_count};
 
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,8 @@ pub struct Roles {
     pub features: FeatureColumns,
     /// Categories that the option `columns` lists, or the categories of the model, in their order.
     pub categories: Vec<usize>,
+    /// The columns that the option `columns` lists as numbers, dates or durations in text.
+    quantities: Option<Vec<usize>>,
     /// Whether columns may be categories.
     takes_categories: bool,
     /// Whether the columns come from a model.
@@ -103,6 +105,7 @@ impl Roles {
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
         let categories = choice.categories()?;
         taken.extend(&categories);
+        let quantities = choice.quantities()?;
         let features = choice.features(&taken)?;
         let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
@@ -126,6 +129,7 @@ impl Roles {
             constraint,
             features,
             categories,
+            quantities,
             takes_categories: matches!(spec.categories, CategoryColumns::Learned),
             is_of_model: spec.model.is_some(),
             feature_names,
@@ -200,6 +204,12 @@ impl Roles {
     /// The role of the groups of rows.
     fn group_role(&self) -> &'static str {
         if self.constraint == ListConstraint::Slots { "slot" } else { "diversify_by" }
+    }
+
+    /// Whether the texts of a column may be read as numbers, dates or durations (rule 3.9).
+    pub fn may_be_quantity(&self, column: usize) -> bool {
+        let is_listed = self.quantities.as_ref().map(|listed| listed.contains(&column));
+        is_listed.unwrap_or_else(|| !is_row_number_or_split(&self.names[column]))
     }
 
     /// What messages propose about these columns. `columns`: the option of the call.

@@ -278,10 +278,12 @@ impl Search {
         control: &Control,
     ) -> Result<Model> {
         let (facts, names, categories) = (DataFacts::of(&data), data.names.clone(), data.categories.clone());
+        let quantities = data.quantities.clone();
         let means = summaries.iter().map(ColumnSummary::mean).collect();
         let set = TrainingSet { data, validation: None, summaries: summaries.to_vec(), dependence: None };
         let trained = spec.fit(set, control)?;
-        let columns = FeatureColumns { names, categories, means, roles: TrainingColumns::default() };
+        let roles = TrainingColumns::default();
+        let columns = FeatureColumns { names, categories, quantities, means, roles };
         Ok(Finished::new(self.algorithm, spec, facts, columns, trained).model)
     }
 

@@ -9,8 +9,8 @@
 use super::super::Source;
 use super::super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use super::names::{
-    FEATURE_NAMES, NAMES, NO_COLUMN, OptionColumns, check_keys, default_names, find, listed_names, lookup,
-    not_a_name, of_columns,
+    FEATURE_NAMES, NAMES, NO_COLUMN, OptionColumns, QUANTITIES, check_keys, default_names, find,
+    listed_names, lookup, not_a_name, of_columns,
 };
 use crate::base::{Error, Result, shorten};
 use crate::data::{ListConstraint, position_names};
@@ -415,7 +415,7 @@ impl<'a> ColumnChoice<'a> {
             Error::value(what, value.to_string(), "an array of names of columns")
         };
         match value {
-            Value::String(_) if !matches!(key, "ignore" | "categories") => Ok(None),
+            Value::String(_) if !matches!(key, "ignore" | "categories" | "quantities") => Ok(None),
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
                 let names: Vec<&str> =
                     list.iter().map(|name| name.as_str().ok_or_else(refuse)).collect::<Result<_>>()?;
@@ -427,6 +427,18 @@ impl<'a> ColumnChoice<'a> {
                 names.map(|name| self.lookup("columns", name)).collect::<Result<_>>().map(Some)
             }
             _ => Err(refuse()),
+        }
+    }
+
+    /// The columns whose texts may be numbers, dates or durations, if the caller lists them or says "none".
+    ///
+    /// # Errors
+    /// As [`Self::listed`].
+    pub fn quantities(&self) -> Result<Option<Vec<usize>>> {
+        match self.columns.and_then(|columns| columns.get(QUANTITIES)) {
+            _ if self.spec.feature_set == FeatureSet::Known => Ok(None),
+            Some(Value::String(none)) if none == "none" => Ok(Some(Vec::new())),
+            _ => self.listed(QUANTITIES),
         }
     }
 

@@ -32,13 +32,15 @@ pub(super) const NO_COLUMN: [&str; 4] = ["doc", "weight", "doc_weight", "slot"];
 
 /// The key of the option `columns` that names no columns.
 pub(super) const FEATURE_NAMES: &str = "feature_names";
+/// The key that names columns which have another role as well.
+pub(super) const QUANTITIES: &str = "quantities";
 
 /// The option `columns`.
 pub(super) type OptionColumns<'a> = Option<&'a Map<String, Value>>;
 
-/// The keys of the option `columns` that name columns, with their values.
+/// The keys of the option `columns` that give columns a role, with their values.
 pub(super) fn of_columns(columns: OptionColumns<'_>) -> impl Iterator<Item = (&String, &Value)> {
-    columns.into_iter().flatten().filter(|(key, _)| *key != FEATURE_NAMES)
+    columns.into_iter().flatten().filter(|(key, _)| ![FEATURE_NAMES, QUANTITIES].contains(&key.as_str()))
 }
 
 /// The names in the value of a key: one, or an array.

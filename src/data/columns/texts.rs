@@ -1,0 +1,102 @@
+//! A sample of the texts of a column, and whether they are JSON.
+
+use std::collections::BTreeMap;
+
+/// Most texts of a sample, and the characters that are kept of each.
+const MOST_TEXTS: usize = 500;
+const LONGEST_TEXT: usize = 400;
+
+/// JSON in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonKind {
+    /// Arrays of numbers.
+    Vectors,
+    /// Other arrays.
+    Arrays,
+    /// Objects, also as Python prints them.
+    Objects,
+}
+
+impl JsonKind {
+    /// What a text is; `None` for one that is no JSON array or object.
+    pub fn of(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(values) = text.strip_prefix('[').filter(|_| text.ends_with(']')) {
+            let is_vector = values.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            return Some(if is_vector { Self::Vectors } else { Self::Arrays });
+        }
+        (text.starts_with('{') && text.ends_with('}')).then_some(Self::Objects)
+    }
+
+    /// What texts of these two kinds are together.
+    fn with(self, other: Self) -> Option<Self> {
+        let is_object = |kind: Self| kind == Self::Objects;
+        match () {
+            () if self == other => Some(self),
+            () if is_object(self) || is_object(other) => None,
+            () => Some(Self::Arrays),
+        }
+    }
+}
+
+/// The texts with the smallest hashes: the same for any order of rows.
+#[derive(Debug, Clone, Default)]
+pub struct TextSample(BTreeMap<u64, Box<str>>);
+
+impl TextSample {
+    /// Adds a text with its hash.
+    pub(super) fn add(&mut self, hash: u64, text: &str) {
+        let is_full = self.0.len() == MOST_TEXTS;
+        if is_full && self.0.last_key_value().is_some_and(|(last, _)| hash >= *last) {
+            return;
+        }
+        self.0.entry(hash).or_insert_with(|| text.chars().take(LONGEST_TEXT).collect::<String>().into());
+        if self.0.len() > MOST_TEXTS {
+            self.0.pop_last();
+        }
+    }
+
+    /// Texts that are not blank.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|text| &**text).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Whether some text is not blank.
+    pub fn has_text(&self) -> bool {
+        self.texts().next().is_some()
+    }
+
+    /// The smallest text that is not blank.
+    pub fn example(&self) -> &str {
+        self.texts().min().unwrap_or_default()
+    }
+
+    /// What all texts are.
+    pub fn json_kind(&self) -> Option<JsonKind> {
+        self.texts().map(JsonKind::of).reduce(|a, b| a?.with(b?)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_texts_tell_the_kind_of_json() {
+        let kind = |texts: &[&str]| {
+            let mut sample = TextSample::default();
+            texts.iter().for_each(|text| sample.add(xxhash_rust::xxh64::xxh64(text.as_bytes(), 2), text));
+            sample.json_kind()
+        };
+        for (texts, expected) in [
+            (&["[1, 2]", " [-1]", ""][..], Some(JsonKind::Vectors)),
+            (&["[]", "[1]"], Some(JsonKind::Arrays)),
+            (&["{\"a\": 1}", "{'a': 1}"], Some(JsonKind::Objects)),
+            (&["{\"a\": 1}", "[1]"], None),
+            (&["[1]", "red"], None),
+            (&["[draft] x"], None),
+        ] {
+            assert_eq!(kind(texts), expected, "{texts:?}");
+        }
+    }
+}

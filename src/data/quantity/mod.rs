@@ -1,0 +1,24 @@
+//! Numbers, dates and durations written as text: which form all texts of a column have, and the value of a text.
+//!
+//! `Readings` collects the texts of a column and decides. A `Form` reads one text. `table` has the forms of dates and
+//! durations, `numbers` reads numbers with what stands around them. While a source is read, `Pending` keeps the texts of a
+//! feature column. docs/adr/0030-quantities.md.
+
+mod form;
+mod numbers;
+mod pending;
+mod quantities;
+mod readings;
+mod scanner;
+mod sql;
+mod table;
+mod unread;
+
+pub use form::Form;
+pub use pending::Pending;
+pub use quantities::{Quantities, form_of_query_feature};
+pub use readings::{Outcome, Readings};
+pub use unread::Unread;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+use super::form::{Form, LONGEST};
+use super::readings::{Outcome, Readings};
+use super::unread::Unread;
+use crate::base::{grown_bytes, text_number};
+
+/// The texts of a feature column, kept until all rows tell whether they have one form.
+#[derive(Debug, Clone, Default)]
+pub struct Pending {
+    /// The share of the texts that must have the form.
+    share: f64,
+    /// The smallest text that is a well-formed number: without a point, with a point before three digits, which may separate
+    /// thousands, and with another point.
+    numbers: [Option<Box<str>>; 3],
+    /// Rows of the other texts, and the end of each in `texts`.
+    rows: Vec<(usize, usize)>,
+    texts: String,
+    /// The first row with a value that is no quantity.
+    first_other: Option<usize>,
+}
+
+impl Pending {
+    /// No text yet. `share`: how many of the texts must have the form, at most 1.
+    pub fn new(share: f64) -> Self {
+        Self { share, ..Self::default() }
+    }
+
+    /// Adds a text that is a well-formed number.
+    pub fn number(&mut self, text: &str) {
+        let kind = match text.split_once('.') {
+            None => 0,
+            Some((_, decimals)) if decimals.len() == 3 => 1,
+            Some(_) => 2,
+        };
+        let is_smaller = |held: &str| (text.len(), text) < (held.len(), held);
+        if self.numbers[kind].as_deref().is_none_or(is_smaller) {
+            self.numbers[kind] = Some(text.into());
+        }
+    }
+
+    /// Adds another value of a row; `None` is a value other than UTF-8 text.
+    pub fn add(&mut self, row: usize, text: Option<&str>) {
+        let text = text.filter(|text| text.len() <= LONGEST && text.bytes().any(|b| b.is_ascii_digit()));
+        let Some(text) = text else {
+            self.first_other.get_or_insert(row);
+            if self.share >= 1.0 {
+                (self.rows, self.texts) = (Vec::new(), String::new());
+            }
+            return;
+        };
+        if self.share < 1.0 || self.first_other.is_none() {
+            self.texts.push_str(text);
+            self.rows.push((row, self.texts.len()));
+        }
+    }
+
+    /// Bytes after a text is added.
+    pub fn grown_bytes(&self) -> u64 {
+        grown_bytes(&self.rows, 1) + 2 * (self.texts.len() + LONGEST) as u64
+    }
+
+    /// What the texts are. `readings` has those that are no well-formed numbers.
+    pub fn outcome(&self, readings: &Readings) -> Outcome {
+        // 1. A few of the well-formed numbers stand for all of them.
+        let mut readings = readings.clone();
+        let numbers = || self.numbers.iter().flatten();
+        numbers().for_each(|text| readings.add(text));
+        let outcome = readings.outcome(self.share);
+        // 2. They are in the matrix already, so the form must read the same from them.
+        let Outcome::Form(form) = outcome else { return outcome };
+        let is_other = |text: &&Box<str>| form.value(text) != text_number(text);
+        match numbers().find(is_other) {
+            None => Outcome::Form(form),
+            Some(text) => {
+                let is_read = form.value(text).is_some();
+                let kind = if is_read { Unread::ThousandsOrDecimals } else { Unread::Others };
+                Outcome::Unread { kind, example: text.to_string(), forms: vec![form] }
+            }
+        }
+    }
+
+    /// The rows of the texts with their values in this form; then, if there is one, the first row of a value that is no
+    /// quantity.
+    pub fn values(&self, form: &Form) -> impl Iterator<Item = (usize, Option<f64>)> {
+        let mut start = 0;
+        let kept = self.rows.iter().map(move |(row, end)| {
+            let text = &self.texts[std::mem::replace(&mut start, *end)..*end];
+            (*row, form.value(text))
+        });
+        kept.chain(self.first_other.map(|row| (row, None)))
+    }
+}

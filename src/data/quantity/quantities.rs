@@ -1,0 +1,54 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::form::Form;
+use super::readings::{Outcome, Readings};
+use crate::base::text_number;
+use crate::data::QueryValue;
+
+/// The columns of a model whose texts are numbers, dates or durations, by name, and the form of each.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quantities(BTreeMap<String, Form>);
+
+impl Quantities {
+    /// The form of a column, whose name may differ in case.
+    pub fn of(&self, column: &str) -> Option<&Form> {
+        self.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, form)| form)
+    }
+
+    /// Whether no column has a form.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Columns and forms in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Form)> {
+        self.0.iter().map(|(name, form)| (name.as_str(), form))
+    }
+
+    /// The value of a query feature: the number in a text, if the column has a form that reads it.
+    pub fn query_value(&self, column: &str, value: QueryValue) -> QueryValue {
+        let number = value.text().and_then(|text| self.of(column)?.value(text));
+        number.map_or(value, QueryValue::Number)
+    }
+}
+
+impl FromIterator<(String, Form)> for Quantities {
+    fn from_iter<I: IntoIterator<Item = (String, Form)>>(columns: I) -> Self {
+        Self(columns.into_iter().collect())
+    }
+}
+
+/// The form of the texts of a query feature. `None`: they have none, or all are well-formed numbers.
+pub fn form_of_query_feature<'a>(values: impl Iterator<Item = &'a QueryValue>, share: f64) -> Option<Form> {
+    let (mut readings, mut has_other) = (Readings::default(), false);
+    for text in values.filter_map(QueryValue::text) {
+        has_other |= text_number(text).is_none();
+        readings.add(text);
+    }
+    match readings.outcome(share) {
+        Outcome::Form(form) if has_other => Some(form),
+        _ => None,
+    }
+}

@@ -1,0 +1,429 @@
+use super::form::{Form, LONGEST, NumberForm};
+use super::numbers::{self, MARKS, NUMBER, Split, is_currency, is_money, is_percent, is_scaled};
+use super::table::{self, DOUBTS, FORMS};
+use super::unread::Unread;
+
+/// Shapes that are kept.
+const MOST_SHAPES: usize = 32;
+/// Shapes of numbers with different units.
+const MOST_UNITS: usize = 16;
+/// Digits from which numbers of one length are codes.
+const DIGITS_OF_CODES: usize = 5;
+/// Numbers in a text that are no code.
+const MOST_NUMBERS: usize = 4;
+/// The share of texts from which on a column is probably meant as a quantity.
+const HALF: f64 = 0.5;
+/// A share of texts that makes no difference.
+const NEARLY: f64 = 0.02;
+
+/// What the texts of a column are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// All texts have this form, or the share that must.
+    Form(Form),
+    /// The texts are probably quantities, but are not read.
+    Unread {
+        /// Why.
+        kind: Unread,
+        /// A text that shows it.
+        example: String,
+        /// Forms that may be meant.
+        forms: Vec<Form>,
+    },
+    /// The texts are no quantities.
+    Text,
+}
+
+impl Outcome {
+    /// What the texts are, in the plural.
+    pub fn what(&self) -> &'static str {
+        use Unread::{Letter, MonthOrSeason, NoYear, OrderOfDate, PartsOfTime, TimeOrScore};
+        let of_form = |form: &Form| match form {
+            Form::Number(_) => "numbers",
+            date if date.is_date() => "dates",
+            Form::Listed(_) => "times or durations",
+        };
+        match self {
+            Self::Form(form) => of_form(form),
+            Self::Unread { kind: OrderOfDate | NoYear | MonthOrSeason, .. } => "dates",
+            Self::Unread { kind: TimeOrScore | PartsOfTime | Letter, .. } => "times or durations",
+            Self::Unread { forms, .. } => forms.first().map_or("numbers", of_form),
+            Self::Text => "texts",
+        }
+    }
+
+    /// Whether numbers say better what the texts say. Codes, and words before numbers, may be values of a category.
+    pub fn is_quantity(&self) -> bool {
+        use Unread::{Code, LeadingZeros, Marks, Others, Words};
+        match self {
+            Self::Form(_) => true,
+            Self::Text | Self::Unread { kind: Code | LeadingZeros | Marks | Others, .. } => false,
+            Self::Unread { kind: Words, forms, .. } => {
+                !matches!(&forms[..], [Form::Number(form)] if form.after.is_empty())
+            }
+            Self::Unread { .. } => true,
+        }
+    }
+}
+
+/// Texts of one kind: their number, and the shortest (of these the first in the order of bytes).
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Texts {
+    count: u64,
+    example: Option<String>,
+}
+
+impl Texts {
+    fn add(&mut self, text: &str) {
+        self.count += 1;
+        let is_better = |held: &String| (text.len(), text) < (held.len(), held.as_str());
+        if self.example.as_ref().is_none_or(is_better) {
+            self.example = Some(text.to_owned());
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let count = self.count + other.count;
+        other.example.iter().for_each(|text| self.add(text));
+        self.count = count;
+    }
+
+    fn unread(&self, kind: Unread, forms: Vec<Form>) -> (u64, Outcome) {
+        (self.count, Outcome::Unread { kind, example: self.example.clone().unwrap_or_default(), forms })
+    }
+}
+
+/// Texts with the same words around their numbers. Points and commas in the first number: as decimals they fit a point, a
+/// comma, both with two values, or neither.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Shape {
+    all: Texts,
+    /// With decimals after a point, and after a comma.
+    fits: [u64; 2],
+    /// Marks of thousands that then occur: bits of the places in `MARKS`.
+    marks: [u8; 2],
+    two_values: Texts,
+    no_value: Texts,
+    /// With a leading zero.
+    zeros: u64,
+    in_parentheses: u64,
+    /// Digits of the shortest and the longest number; 0 if a number is not whole.
+    digits: Option<[usize; 2]>,
+}
+
+impl Shape {
+    fn add(&mut self, text: &str, split: &Split<'_>) {
+        self.all.add(text);
+        self.in_parentheses += u64::from(split.in_parentheses);
+        self.zeros += u64::from(numbers::begins_with_zero(split.number));
+        let values = ['.', ','].map(|decimal| numbers::parse(split.number, decimal));
+        for (side, value) in values.iter().enumerate() {
+            self.fits[side] += u64::from(value.is_some());
+            let mark =
+                value.and_then(|(_, thousands)| MARKS.iter().position(|mark| Some(*mark) == thousands));
+            self.marks[side] |= mark.map_or(0, |place| 1 << place);
+        }
+        match values {
+            [Some((point, _)), Some((comma, _))] if (point - comma).abs() > 0.0 => self.two_values.add(text),
+            [None, None] => self.no_value.add(text),
+            _ => {}
+        }
+        let is_whole = !split.number.contains(['.', ',']);
+        let digits = split.number.bytes().filter(|b| is_whole && b.is_ascii_digit()).count();
+        self.add_digits([digits; 2]);
+    }
+
+    fn add_digits(&mut self, [least, most]: [usize; 2]) {
+        self.digits = Some(self.digits.map_or([least, most], |held| [held[0].min(least), held[1].max(most)]));
+    }
+
+    fn add_exponent(&mut self, text: &str) {
+        self.all.add(text);
+        self.fits[0] += 1;
+        self.add_digits([0; 2]);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.all.merge(&other.all);
+        self.two_values.merge(&other.two_values);
+        self.no_value.merge(&other.no_value);
+        self.zeros += other.zeros;
+        self.in_parentheses += other.in_parentheses;
+        other.digits.into_iter().for_each(|digits| self.add_digits(digits));
+        for side in 0..2 {
+            self.fits[side] += other.fits[side];
+            self.marks[side] |= other.marks[side];
+        }
+    }
+
+    /// The outcomes for numbers with this text before and after them, each with the number of its texts.
+    fn outcomes(&self, before: &str, after: &str) -> Vec<(u64, Outcome)> {
+        let form = |side: usize| {
+            let thousands =
+                (0..MARKS.len()).find(|place| self.marks[side] & 1 << place > 0).map(|place| MARKS[place]);
+            let (before, after, decimal) = (before.to_owned(), after.to_owned(), ['.', ','][side]);
+            Form::Number(NumberForm { before, after, thousands, decimal })
+        };
+        let side = usize::from(self.fits[1] > self.fits[0]);
+        let is_plain = before.is_empty() && after.is_empty();
+        let is_unit = is_money(before, after) || is_percent(before, after);
+        let has_one_length =
+            self.digits.is_some_and(|[least, most]| least == most && least >= DIGITS_OF_CODES);
+        // A word and whole numbers, such as SKU 12.
+        let is_label = !before.is_empty() && after.is_empty() && !before.ends_with([':', '.']) && !is_unit;
+        if is_label && self.digits.is_some_and(|[least, _]| least > 0) {
+            return Vec::new();
+        }
+        let outcome = if self.fits[0] == self.fits[1] && self.two_values.count > 0 {
+            self.two_values.unread(Unread::ThousandsOrDecimals, vec![form(0), form(1)]).1
+        } else if self.marks[side].count_ones() > 1 {
+            self.all.unread(Unread::Marks, Vec::new()).1
+        } else if self.in_parentheses > 0
+            && !(is_money(before, after) && self.in_parentheses < self.all.count)
+        {
+            self.all.unread(Unread::Parentheses, Vec::new()).1
+        } else if has_one_length && !is_unit && (!is_plain || self.marks[side] > 0) {
+            self.all.unread(Unread::Code, Vec::new()).1
+        } else if is_unit || is_plain {
+            Outcome::Form(form(side))
+        } else {
+            self.all.unread(Unread::Words, vec![form(side)]).1
+        };
+        let mut found = vec![(self.fits[side], outcome)];
+        if self.no_value.count > 0 {
+            let is_code = self.zeros * 2 > self.no_value.count;
+            let kind = if is_code { Unread::LeadingZeros } else { Unread::Marks };
+            found.push((self.all.count, self.no_value.unread(kind, Vec::new()).1));
+        }
+        found
+    }
+}
+
+/// The texts of a column: how many fit each form. Neither the order nor a split of the rows matters.
+#[derive(Debug, Clone)]
+pub struct Readings {
+    count: u64,
+    /// Texts without a number, and prose.
+    others: Texts,
+    /// Texts that fit each form of the table, and then each doubt.
+    fits: Vec<Texts>,
+    /// The smallest shapes in ascending order. One that is among them at the end was never dropped, so its counts are
+    /// complete.
+    shapes: Vec<(Key, Shape)>,
+    /// The place of the last one: most columns repeat it.
+    last: usize,
+    /// Counts of larger shapes, which nothing reads.
+    spare: Shape,
+    buffer: String,
+}
+
+/// Whether a shape is none of a plain number, money or percents; its length; the shape.
+type Key = (bool, usize, String);
+
+impl Default for Readings {
+    fn default() -> Self {
+        let (others, spare, fits) =
+            (Texts::default(), Shape::default(), vec![Texts::default(); FORMS + DOUBTS.len()]);
+        Self { count: 0, others, fits, shapes: Vec::new(), last: 0, spare, buffer: String::new() }
+    }
+}
+
+impl Readings {
+    /// Adds the text of a row.
+    pub fn add(&mut self, text: &str) {
+        self.count += 1;
+        let text = text.trim();
+        // Prose and words are dismissed at once.
+        if text.len() > LONGEST || !text.bytes().any(|b| b.is_ascii_digit()) {
+            let length =
+                text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= LONGEST).last();
+            self.others.add(&text[..length.unwrap_or(0)]);
+            return;
+        }
+        let mut is_listed = false;
+        for form in table::candidates(text).filter(|form| table::value(*form, text).is_some()) {
+            self.fits[form].add(text);
+            is_listed = true;
+        }
+        for (place, _) in DOUBTS.iter().enumerate().filter(|(_, (read, ..))| read(text).is_some()) {
+            self.fits[FORMS + place].add(text);
+        }
+        let mut shape = std::mem::take(&mut self.buffer);
+        let first = numbers::shape(text, &mut shape);
+        if numbers::with_exponent(text).is_some() {
+            self.shape(NUMBER).add_exponent(text);
+        } else if let Some(first) = first {
+            let split = numbers::split(text, first);
+            let is_single = shape.matches(NUMBER).count() == 1;
+            if is_single {
+                shape.clear();
+                shape.extend([split.before, NUMBER, split.after]);
+            }
+            // Several numbers with leading zeros are a date or a code.
+            if is_single || !numbers::has_leading_zero(text) {
+                self.shape(&shape).add(text, &split);
+            } else if !is_listed {
+                self.others.add(text);
+            }
+        } else {
+            self.others.add(text);
+        }
+        self.buffer = shape;
+    }
+
+    fn shape(&mut self, shape: &str) -> &mut Shape {
+        if self.shapes.get(self.last).is_none_or(|(key, _)| key.2 != shape) {
+            let key = (!is_known(shape), shape.len(), shape.to_owned());
+            match self.shapes.binary_search_by(|(held, _)| held.cmp(&key)) {
+                Ok(place) => self.last = place,
+                Err(MOST_SHAPES..) => return &mut self.spare,
+                Err(place) => {
+                    self.last = place;
+                    self.shapes.insert(place, (key, Shape::default()));
+                    self.shapes.truncate(MOST_SHAPES);
+                }
+            }
+        }
+        &mut self.shapes[self.last].1
+    }
+
+    /// Adds the texts of other rows.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.others.merge(&other.others);
+        self.fits.iter_mut().zip(&other.fits).for_each(|(texts, others)| texts.merge(others));
+        other.shapes.iter().for_each(|(key, shape)| self.shape(&key.2).merge(shape));
+    }
+
+    /// What the texts are, if at least this share of them must have one form.
+    pub fn outcome(&self, share: f64) -> Outcome {
+        let mut found = self.listed();
+        found.extend(self.numbers());
+        found.retain(|(count, _)| *count > 0);
+        let all = self.count as f64;
+        if let Some(place) = found.iter().position(|(count, _)| *count as f64 >= share * all) {
+            return found.swap_remove(place).1;
+        }
+        // Of several with about as many texts the first.
+        found.retain(|(count, _)| *count as f64 >= HALF * all);
+        let exceeds = |next: u64, most: u64| next as f64 > most as f64 + NEARLY * all;
+        match found.into_iter().reduce(|most, next| if exceeds(next.0, most.0) { next } else { most }) {
+            Some((_, Outcome::Form(form))) => {
+                Outcome::Unread { kind: Unread::Others, example: self.misfit(&form), forms: vec![form] }
+            }
+            Some((_, outcome)) => outcome,
+            None => Outcome::Text,
+        }
+    }
+
+    /// A text without this form.
+    fn misfit(&self, form: &Form) -> String {
+        let shapes =
+            self.shapes.iter().flat_map(|(_, shape)| [&shape.all, &shape.two_values, &shape.no_value]);
+        let texts =
+            shapes.chain([&self.others]).chain(&self.fits).filter_map(|texts| texts.example.as_deref());
+        let misfit = texts.filter(|text| form.value(text).is_none()).min_by_key(|text| (text.len(), *text));
+        misfit.unwrap_or_default().to_owned()
+    }
+
+    /// The outcomes for dates, times and durations.
+    fn listed(&self) -> Vec<(u64, Outcome)> {
+        let Some(best) = (0..FORMS).rev().max_by_key(|form| self.fits[*form].count) else {
+            return Vec::new();
+        };
+        let fits = &self.fits[best];
+        // 1. Other readings and other meanings of the texts.
+        let is_rival = |form: &usize| self.fits[*form].count == fits.count && table::are_rivals(best, *form);
+        let rivals: Vec<usize> = (0..FORMS).filter(is_rival).collect();
+        let doubts = || DOUBTS.iter().zip(&self.fits[FORMS..]);
+        let doubt =
+            doubts().find(|((_, form, _), texts)| texts.count == fits.count && *form == table::name(best));
+        let kind = if table::is_date(best) { Unread::OrderOfDate } else { Unread::PartsOfTime };
+        let forms = [best].into_iter().chain(rivals.iter().copied()).map(Form::Listed).collect();
+        let outcome = match doubt {
+            Some(((_, _, doubt), _)) => fits.unread(*doubt, forms),
+            None if rivals.is_empty() => (fits.count, Outcome::Form(Form::Listed(best))),
+            None => fits.unread(kind, forms),
+        };
+        // 2. Meanings that are not read.
+        let unread = doubts().map(|((_, _, doubt), texts)| texts.unread(*doubt, Vec::new()));
+        [outcome].into_iter().chain(unread).collect()
+    }
+
+    /// The outcomes for numbers, the more certain ones first.
+    fn numbers(&self) -> Vec<(u64, Outcome)> {
+        let mut found = Vec::new();
+        let singles = || self.shapes.iter().filter_map(|(key, shape)| Some((around(&key.2)?, shape)));
+        // 1. One unit or none.
+        for ((before, after), shape) in singles() {
+            let mut shape = shape.clone();
+            if is_money(before, after) {
+                singles().filter(|(around, _)| *around == ("", "")).for_each(|(_, plain)| shape.merge(plain));
+            }
+            if !is_code(before, after) {
+                found.extend(shape.outcomes(before, after));
+            }
+        }
+        // 2. Several: what stands around the numbers tells why they cannot be compared.
+        let total = |accepts: &dyn Fn(&str) -> bool| {
+            let shapes = self.shapes.iter().filter(|(key, _)| accepts(&key.2)).map(|(_, shape)| shape);
+            shapes.fold((0, Texts::default()), |(different, mut texts), shape| {
+                texts.merge(&shape.all);
+                (different + 1, texts)
+            })
+        };
+        let single = |accepts: &dyn Fn(&str, &str) -> bool| {
+            total(&|shape| around(shape).is_some_and(|(before, after)| accepts(before, after)))
+        };
+        let is_amount =
+            |before: &str, after: &str| before.len() + after.len() == 0 || is_money(before, after);
+        if single(&is_money).0 > 1 {
+            found.push(single(&is_amount).1.unread(Unread::Currencies, Vec::new()));
+        }
+        if single(&is_scaled).0 > 0 {
+            let (_, scaled) = single(&|before, after| is_amount(before, after) || is_scaled(before, after));
+            found.push(scaled.unread(Unread::Magnitude, Vec::new()));
+        }
+        let (_, mut several) = total(&are_several);
+        let is_unit =
+            |before: &str, after: &str| (before.is_empty() || is_currency(before)) && !is_code(before, after);
+        let (different, units) = single(&is_unit);
+        found.push(several.unread(Unread::Several, Vec::new()));
+        if different <= MOST_UNITS {
+            found.push(units.unread(Unread::Units, Vec::new()));
+            // Ranges, and single numbers at the ends: '1000+' after '500 - 1000'.
+            if several.count * 4 >= units.count {
+                several.count += units.count;
+                found.push(several.unread(Unread::Several, Vec::new()));
+            }
+        }
+        found
+    }
+}
+
+/// What stands before and after the only number of a shape.
+fn around(shape: &str) -> Option<(&str, &str)> {
+    shape.split_once(NUMBER).filter(|(_, after)| !after.contains(NUMBER))
+}
+
+fn is_known(shape: &str) -> bool {
+    let is_known = |(before, after)| shape == NUMBER || is_money(before, after) || is_percent(before, after);
+    around(shape).is_some_and(is_known)
+}
+
+/// Whether a shape has several numbers that are no code: a range, a score, a fraction, a size, a place.
+fn are_several(shape: &str) -> bool {
+    let Some((before, after)) = shape.split_once(NUMBER) else { return false };
+    let numbers = 1 + after.matches(NUMBER).count();
+    let is_joined = numbers > 2 && after.split(NUMBER).all(|between| between.is_empty() || between == "-");
+    // Addresses and telephone numbers have blanks between numbers.
+    let has_code = is_code(before, after)
+        || shape.contains(|c: char| c.is_ascii_digit())
+        || shape.contains("\u{1} \u{1}");
+    (2..=MOST_NUMBERS).contains(&numbers) && !is_joined && !has_code
+}
+
+/// Whether a number between these texts is part of a code, such as INV-7 or 7_at.
+fn is_code(before: &str, after: &str) -> bool {
+    before.ends_with(['-', '_', '/']) || after.starts_with('_')
+}

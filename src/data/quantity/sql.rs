@@ -1,0 +1,69 @@
+//! SQL that converts the texts of a form, proposed only where it is right for all texts at hand.
+
+use super::form::{Form, NumberForm};
+use super::table;
+
+impl Form {
+    /// SQL that converts a column (its name in quotes) with the texts at hand. `None`: there is no simple expression, or it
+    /// gives another value for one of them.
+    pub fn sql<'a>(&self, column: &str, mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
+        let Self::Listed(form) = self else {
+            let Self::Number(form) = self else { return None };
+            let is_right = |text: &str| Some(cast(&form.replaced(text))) == form.value(text);
+            return texts.all(is_right).then(|| format!("CAST({} AS REAL)", form.replacements(column)));
+        };
+        let date = |year, month, day| {
+            let parts = [(year, 4), (month, 2), (day, 2)]
+                .map(|(start, length)| format!("substr({column}, {start}, {length})"));
+            format!("strftime('%s', {}) / 86400.0", parts.join(" || '-' || "))
+        };
+        let (shape, sql) = match table::name(*form).as_str() {
+            "date Y-m-d" => ("0000-00-00", format!("strftime('%s', {column}) / 86400.0")),
+            "date d/m/Y" | "date d-m-Y" | "date d.m.Y" => ("00?00?0000", date(7, 4, 1)),
+            "date m/d/Y" | "date m-d-Y" | "date m.d.Y" => ("00?00?0000", date(7, 1, 4)),
+            "date Y/m/d" | "date Y.m.d" => ("0000?00?00", date(1, 6, 9)),
+            "duration h:mm:ss" => ("00:00:00", format!("strftime('%s', '1970-01-01 ' || {column}) * 1.0")),
+            _ => return None,
+        };
+        let has_shape = |text: &str| {
+            let fits = |(found, expected): (char, char)| match expected {
+                '0' => found.is_ascii_digit(),
+                '?' => !found.is_ascii_digit(),
+                mark => found == mark,
+            };
+            // SQLite reads hours up to 24.
+            text.chars().count() == shape.len()
+                && text.chars().zip(shape.chars()).all(fits)
+                && !(shape == "00:00:00" && text > "24")
+        };
+        texts.all(has_shape).then_some(sql)
+    }
+}
+
+impl NumberForm {
+    /// What stands around digits, and what takes the place of it.
+    fn pairs(&self) -> impl Iterator<Item = (String, &'static str)> {
+        let thousands = self.thousands.map(String::from).unwrap_or_default();
+        let decimal = if self.decimal == ',' { "," } else { "" }.to_owned();
+        let pairs = [(self.before.clone(), ""), (self.after.clone(), ""), (thousands, ""), (decimal, ".")];
+        pairs.into_iter().filter(|(from, _)| !from.is_empty())
+    }
+
+    fn replacements(&self, column: &str) -> String {
+        self.pairs().fold(column.to_owned(), |sql, (from, to)| {
+            format!("replace({sql}, '{}', '{to}')", from.replace('\'', "''"))
+        })
+    }
+
+    fn replaced(&self, text: &str) -> String {
+        self.pairs().fold(text.to_owned(), |text, (from, to)| text.replace(&from, to))
+    }
+}
+
+/// The number that SQLite's `CAST(... AS REAL)` makes of a text: that at its start, or 0.
+fn cast(text: &str) -> f64 {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+    let ends = (1..=text.len()).rev().filter(|end| text.is_char_boundary(*end));
+    let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    ends.map(|end| &text[..end]).filter(is_number).find_map(|text| text.parse().ok()).unwrap_or(0.0)
+}

@@ -1,0 +1,93 @@
+//! Numbers, dates and durations in the text columns of a source: `quantity/` finds their forms and reads them.
+
+use super::builder::{DatasetBuilder, Values};
+use super::missing::Missing;
+use super::quantity::{Form, Outcome, Pending, Quantities, form_of_query_feature};
+use super::query_columns::QueryValue;
+
+/// The share of texts that must have one form if missing values are allowed.
+pub const MOST: f64 = 0.95;
+
+/// The share of the texts of a column that must have one form (rule 3.9).
+fn share_of_form(missing: Missing) -> f64 {
+    if missing == Missing::Error { 1.0 } else { MOST }
+}
+
+impl DatasetBuilder {
+    /// The same builder; the texts of these features and query features may be numbers, dates or durations. `missing`: what
+    /// becomes of missing values. Only before the first row.
+    #[must_use]
+    pub fn may_be_quantities(
+        mut self,
+        features: impl IntoIterator<Item = usize>,
+        query_features: Vec<usize>,
+        missing: Missing,
+    ) -> Self {
+        for feature in features {
+            self.columns[feature].pending = Some(Pending::new(share_of_form(missing)).into());
+        }
+        self.pending_query_features = query_features;
+        self
+    }
+
+    /// The same builder, which reads texts in the forms that a model knows. Only before the first row.
+    #[must_use]
+    pub fn with_quantities(mut self, known: &Quantities) -> Self {
+        for (name, column) in self.names.iter().zip(&mut self.columns) {
+            column.form = known.of(name).cloned();
+        }
+        self
+    }
+
+    /// Makes features of columns whose texts have one form.
+    pub(super) fn read_quantities(&mut self) {
+        let Values::F64(values) = &mut self.values else { return };
+        let width = self.width.unwrap_or(0);
+        for index in self.texts.drain(..) {
+            let column = &mut self.columns[index];
+            let (Some(pending), Some(others)) = (column.pending.take(), &column.others) else { continue };
+            let Outcome::Form(form) = pending.outcome(&others.readings) else { continue };
+            for (row, value) in pending.values(&form) {
+                match value {
+                    Some(value) => values[row * width + index] = value,
+                    None => {
+                        let first = column.first_missing.map_or(row, |first| first.min(row));
+                        column.first_missing = Some(first);
+                    }
+                }
+            }
+            (column.numeric, column.first_other, column.codes) = (true, None, None);
+            column.form = Some(form);
+        }
+    }
+
+    /// Makes texts missing that do not have the form of their column, if missing values are allowed.
+    pub(super) fn allow_misfits(&mut self, missing: Missing) {
+        let read =
+            self.columns.iter_mut().filter(|column| column.form.is_some() && missing != Missing::Error);
+        for column in read {
+            let others = column.first_other.take().map(|(row, _)| row);
+            column.first_missing = column.first_missing.into_iter().chain(others).min();
+        }
+    }
+
+    /// Makes numbers of query features whose texts have one form, and returns the forms of all columns.
+    pub(super) fn quantities(&mut self, kept: &[usize], missing: Missing) -> Quantities {
+        let mut forms: Vec<(String, Form)> = Vec::new();
+        for column in std::mem::take(&mut self.pending_query_features) {
+            let values = self.query_features.iter().map(|values| &values[column]);
+            let Some(form) = form_of_query_feature(values, share_of_form(missing)) else { continue };
+            for values in &mut self.query_features {
+                if let Some(text) = values[column].text() {
+                    values[column] = form.value(text).map_or(QueryValue::Missing, QueryValue::Number);
+                }
+            }
+            forms.push((self.query_names[column].clone(), form));
+        }
+        let columns = kept.iter().filter_map(|&index| Some((index, self.columns.get(index)?)));
+        forms.extend(
+            columns.filter_map(|(index, column)| Some((self.names[index].clone(), column.form.clone()?))),
+        );
+        forms.into_iter().collect()
+    }
+}

@@ -1,0 +1,191 @@
+//! Rule 3.9: prices, percentages, dates and durations in text as features, from training to ranking and exports.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::support::{database, value};
+
+/// 30 queries of 8 documents. The relevance rises with `x`, a number from 0 to 239, which `{text}` writes.
+fn rows(connection: &Connection, text: &str) {
+    let sql = format!(
+        "CREATE TABLE plain AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 239),
+             shuffled AS (SELECT i, i * 77 % 240 AS x FROM n)
+         SELECT i / 8 AS query_id, i % 8 AS doc_id, x / 60 AS relevance, x AS v, i * 31 % 17 AS w FROM shuffled;
+         CREATE TABLE written AS SELECT query_id, doc_id, relevance, {text} AS v, w FROM (SELECT *, v AS x FROM plain)"
+    );
+    connection.execute_batch(&sql).unwrap();
+}
+
+fn train(connection: &Connection, algorithm: &str, source: &str, options: &Value) -> Value {
+    let sql = "SELECT ltr_train(?1, ?2, ?3)";
+    let text: String = value(connection, sql, (algorithm, source, options.to_string()));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn problem(connection: &Connection, sql: &str) -> String {
+    connection.query_row(sql, [], |_| Ok(())).unwrap_err().to_string()
+}
+
+fn column(report: &Value, name: &str) -> Value {
+    let columns = report["columns"].as_array().unwrap();
+    columns.iter().find(|column| column["name"] == name).unwrap().clone()
+}
+
+/// SQL that writes the number `x`, the name of the form, and the number that `x` becomes.
+const FORMS: &[(&str, &str, &str)] = &[
+    ("printf('$%,d.50', 100 * x)", "number $ 1,234.56", "100 * v + 0.5"),
+    ("replace(printf('%d.5 EUR', x), '.', ',')", "number 1234,56 EUR", "v + 0.5"),
+    ("printf('%d.25 %%', x)", "number 1234.56 %", "v + 0.25"),
+    ("printf('%s%d.5', char(8722), x)", "number 1234.56", "-v - 0.5"),
+    ("printf('%d:%02d:07', x / 7, x % 7)", "duration h:mm:ss", "v / 7 * 3600 + v % 7 * 60 + 7"),
+    ("printf('%dh %dm', x / 7, x % 7)", "duration 1h 47m", "v / 7 * 3600 + v % 7 * 60"),
+    ("date('2024-01-01', x || ' days')", "date Y-m-d", "19723 + v"),
+    ("datetime('2024-01-01', x || ' hours') || 'Z'", "date Y-m-d", "19723 + v / 24.0"),
+    ("strftime('%d.%m.%Y', '2024-01-01', x || ' days')", "date d.m.Y", "19723 + v"),
+    ("strftime('%m/%d/%Y', '2024-01-01', x || ' days')", "date m/d/Y", "19723 + v"),
+];
+
+#[test]
+fn a_text_scores_as_its_number_through_every_door() {
+    for (text, form, number) in FORMS {
+        let connection = database();
+        rows(&connection, text);
+        let converted = format!("SELECT query_id, doc_id, relevance, {number} AS v, w FROM plain");
+        for algorithm in ["rank_svm", "boosted_trees", "knn_svm"] {
+            let mut options = json!({"name": "texts", "lambda": 0.01, "scale": "standard"});
+            if algorithm == "boosted_trees" {
+                options = json!({"name": "texts", "trees": 10});
+            }
+            let report = train(&connection, algorithm, "written", &options);
+            assert_eq!(column(&report, "v")["form"], json!(form), "{text}");
+            assert_eq!(column(&report, "v")["fate"], json!("feature"), "{text}");
+            options["name"] = json!("numbers");
+            train(&connection, algorithm, &converted, &options);
+            // 1. Rankings of texts and of numbers by both models.
+            let differs = |model: &str, source: &str, other: &str| -> f64 {
+                let sql = "SELECT max(abs(a.score - b.score)) FROM ltr_rank(?1, ?2) AS a JOIN ltr_rank('numbers', ?3) AS b \
+                           USING (query_id, doc_id)";
+                value(&connection, sql, (model, source, other))
+            };
+            assert!(differs("texts", "written", &converted) < 1e-9, "{text} {algorithm}");
+            assert!(differs("texts", &converted, &converted) < 1e-9, "{text} {algorithm}");
+            // 2. Scores and explanations of one document.
+            if algorithm != "knn_svm" {
+                let sql = "SELECT max(abs(ltr_score('texts', json_array(v, w)) - score)) FROM written JOIN \
+                           ltr_rank('texts', 'written') USING (query_id, doc_id)";
+                assert!(value::<f64>(&connection, sql, []) < 1e-9, "{text} {algorithm}");
+                let sql = "SELECT abs(sum(contribution) - ltr_score('texts', json_array(v, w))) FROM written, \
+                           ltr_explain('texts', json_array(v, w)) WHERE query_id = 1 AND doc_id = 2";
+                assert!(value::<f64>(&connection, sql, []) < 1e-9, "{text} {algorithm}");
+                // 3. Exports.
+                let refused = problem(&connection, "SELECT ltr_export('texts', 'sql')");
+                assert!(refused.contains("\"v\"") && refused.contains(form), "{refused}");
+                let json: String = value(&connection, "SELECT ltr_export('texts', 'json')", []);
+                let _: String = value(&connection, "SELECT ltr_import(?1, '{\"name\": \"copy\"}')", [json]);
+                assert!(differs("copy", "written", &converted) < 1e-9, "{text} {algorithm}");
+            }
+        }
+        // 4. Monitoring and evaluation read the same form.
+        let ndcg: f64 = value(
+            &connection,
+            "SELECT value FROM ltr_evaluate('texts', 'written') WHERE metric = 'ndcg@10' AND query_id IS NULL",
+            [],
+        );
+        assert!(ndcg > 0.0);
+        let drift: i64 =
+            value(&connection, "SELECT count(*) FROM ltr_monitor('texts', 'written') WHERE name = 'v'", []);
+        assert!(drift > 0);
+    }
+}
+
+#[test]
+fn texts_that_may_mean_two_things_are_left_out_with_a_reason() {
+    for (text, reason) in [
+        ("printf('%d,%03d', 1 + x / 100, x)", "whether a mark separates thousands or decimals"),
+        ("strftime('%m/%d/%Y', '2024-01-01', (x % 12) || ' days')", "the order of day, month and year"),
+        ("printf('%dK', x)", "words or a unit"),
+        ("printf('%d kg', x)", "words or a unit"),
+        ("iif(x % 2, '$', '\u{20ac}') || x", "several currencies"),
+        ("printf('%d-%d', x, x + 10)", "several numbers"),
+        ("iif(x < 24, 'unknown', '$' || x)", "other texts have another form"),
+    ] {
+        let connection = database();
+        rows(&connection, text);
+        let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));
+        let warnings = report["warnings"].to_string();
+        assert_eq!(column(&report, "v")["fate"], json!("left_out"), "{text}");
+        assert!(column(&report, "v")["reason"].to_string().contains(reason), "{text}: {report}");
+        assert!(warnings.contains("\\\"v\\\"") && warnings.contains(reason), "{text}: {warnings}");
+    }
+}
+
+#[test]
+fn options_choose_the_columns_and_missing_allows_a_few_other_texts() {
+    let connection = database();
+    rows(&connection, "'$' || x");
+    for columns in [json!({"quantities": "none"}), json!({"quantities": ["w"]})] {
+        let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "columns": columns}));
+        assert_eq!(column(&report, "v")["fate"], json!("left_out"));
+    }
+    for columns in [json!({"quantities": ["v"]}), json!({"features": ["v", "w"]})] {
+        let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "columns": columns}));
+        assert_eq!(column(&report, "v")["form"], json!("number $ 1234.56"));
+    }
+    let category = json!({"lambda": 0.01, "columns": {"categories": ["v"]}});
+    let refused = connection
+        .query_row("SELECT ltr_train('rank_svm', 'written', ?1)", [category.to_string()], |_| Ok(()))
+        .unwrap_err();
+    assert!(refused.to_string().contains("no value with 3 rows in 2 queries"), "{refused}");
+    let unknown = problem(
+        &connection,
+        r#"SELECT ltr_train('rank_svm', 'written', '{"columns": {"quantities": ["price"]}}')"#,
+    );
+    assert!(unknown.contains("price"), "{unknown}");
+    // A text of another form in 12 of 240 rows.
+    connection.execute_batch("UPDATE written SET v = '?' WHERE query_id < 12 AND doc_id = 3").unwrap();
+    let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "missing": "zero"}));
+    assert_eq!(
+        (&report["missing_filled"], &column(&report, "v")["facts"]["missing"]),
+        (&json!(12), &json!(12))
+    );
+    let ranked: i64 = value(&connection, "SELECT count(*) FROM ltr_rank('rank_svm', 'written')", []);
+    let score: f64 = value(&connection, "SELECT ltr_score('rank_svm', '[\"?\", 1]')", []);
+    assert_eq!((ranked, score.is_finite()), (240, true));
+    // Without missing values a text of another form is an error, in rows and in arguments.
+    connection.execute_batch("UPDATE written SET v = '$7' WHERE v = '?'").unwrap();
+    train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));
+    for sql in [
+        "SELECT count(*) FROM ltr_rank('rank_svm', 'SELECT 1 AS query_id, 1 AS doc_id, ''7 kg'' AS v, 1 AS w')",
+        "SELECT ltr_score('rank_svm', '[\"7 kg\", 1]')",
+    ] {
+        let refused = problem(&connection, sql);
+        assert!(refused.contains("7 kg"), "{refused}");
+    }
+}
+
+#[test]
+fn query_features_in_text_are_numbers() {
+    let connection = database();
+    rows(&connection, "x");
+    let source = "SELECT *, '$' || (query_id * 100) || '.50' AS q_budget FROM plain";
+    let number = "SELECT *, query_id * 100 + 0.5 AS q_budget FROM plain";
+    let options = json!({"name": "texts", "lambda": 0.01, "neighbors": 5});
+    let report = train(&connection, "knn_svm", source, &options);
+    assert_eq!(column(&report, "q_budget")["form"], json!("number $ 1234.56"));
+    train(&connection, "knn_svm", number, &json!({"name": "numbers", "lambda": 0.01, "neighbors": 5}));
+    let sql = "SELECT max(abs(a.score - b.score)) FROM ltr_rank('texts', ?1) AS a JOIN ltr_rank('numbers', ?2) AS b \
+               USING (query_id, doc_id)";
+    assert!(value::<f64>(&connection, sql, (source, number)) < 1e-9);
+    let scores: (f64, f64) = connection
+        .query_row(
+            "SELECT ltr_score('texts', '[3, 1]', '[\"$250.50\"]'), ltr_score('numbers', '[3, 1]', '[250.5]')",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert!((scores.0 - scores.1).abs() < 1e-9, "{scores:?}");
+    // A distance that is given compares texts.
+    let overlap = json!({"lambda": 0.01, "neighbors": 5, "query_distance": {"q_budget": "overlap"}});
+    let report = train(&connection, "knn_svm", source, &overlap);
+    assert!(column(&report, "q_budget").get("form").is_none());
+}
