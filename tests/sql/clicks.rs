@@ -240,7 +240,7 @@ fn a_training_warns_of_judgments_that_the_log_does_not_determine() {
     assert_eq!((warns(&fixed), warns(&report("log", "{}"))), (1, 0));
     let without = report("fixed", r#"{"columns": {"determined": null, "ignore": ["determined"]}}"#);
     assert_eq!(warns(&without), 0);
-    for wrong in ["1.5", "-0.1", "'much'"] {
+    for wrong in ["1.5", "-0.1", "''much''"] {
         let sql = format!(
             "SELECT ltr_fit('list_net', 'SELECT 1 AS query_id, 1 AS relevance, 2 AS x, {wrong} AS determined')"
         );
@@ -352,7 +352,7 @@ fn logs_that_cannot_be_used_are_refused() {
             "more than the 1000 of the option 'max_memory'; read fewer queries at a time, or raise max_memory",
         ),
         (
-            "ltr_judgments('log', '{\"model\": \"dbn\", \"max_memory\": 50000}')",
+            "ltr_judgments('log', '{\"model\": \"dbn\", \"max_memory\": 90000}')",
             "estimating 158 pairs of query and document needs",
         ),
         ("ltr_propensities('log', '{\"model\": \"pbm\"}')", "option 'model': it belongs to ltr_judgments"),
