@@ -47,6 +47,8 @@ pub struct ReadReport {
     pub scores: Option<Vec<f64>>,
     /// The value of the column `split_by` for each document of the data set, if there is one.
     pub split: Option<Vec<Id>>,
+    /// Mean of the column `determined` over the rows that have a value, if there is one.
+    pub determined: Option<f64>,
     /// The bytes of the data set and of this report.
     pub memory: Reservation,
 }

@@ -61,10 +61,10 @@ impl ColumnReport {
         advice: ColumnAdvice<'_>,
     ) {
         self.check_query_features(finished, algorithm, options);
-        // A column of documents cannot be ignored.
+        // A column of documents cannot be ignored, and one that tells how sure grades are should not.
         let (ignorable, others): (Vec<_>, Vec<_>) = (self.0.iter())
             .filter_map(|column| Some((column, column.warning.as_deref()?)))
-            .partition(|(column, _)| column.reason.as_deref() != Some("doc"));
+            .partition(|(column, _)| !matches!(column.reason.as_deref(), Some("doc" | "determined")));
         finished.warnings.extend(others.iter().map(|(_, line)| (*line).to_owned()));
         let names: Vec<&str> = ignorable.iter().map(|(column, _)| &*column.name).collect();
         let mut lines: Vec<String> =

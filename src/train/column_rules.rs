@@ -218,6 +218,17 @@ fn role_facts(role: &str, data: &Dataset) -> Option<Facts> {
     Some(facts.facts())
 }
 
+/// A warning about judgments that the log of their clicks does not determine. `mean`: of the column.
+fn undetermined(name: &str, mean: f64) -> Option<String> {
+    (mean < 0.5).then(|| {
+        format!(
+            "the column \"{name}\" is {mean:.2} on average: the log of clicks does not tell most grades from the positions where the \
+             documents were shown, so the model may be no better than the order that was shown; show some lists in another order and \
+             compare both by ltr_interleave, or give ltr_judgments the option 'propensities'"
+        )
+    })
+}
+
 fn seen_id(id: &Id) -> Seen<'_> {
     match id {
         Id::Null => Seen::Missing,
@@ -265,7 +276,10 @@ impl ColumnRules<'_> {
                     data.query_names.iter().position(|known| role == "query_features" && is_name(known));
                 let texts = || quantities_among_texts(name, data, of_queries?);
                 let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
-                let warning = unnamed.or_else(texts).or_else(variants);
+                let warning = unnamed.or_else(texts).or_else(variants).or_else(|| match read.determined {
+                    Some(mean) if role == "determined" => undetermined(name, mean),
+                    _ => None,
+                });
                 return fate(("role", Some(role.to_owned()), warning), facts);
             }
             Usage::UnusedSlot => {

@@ -223,6 +223,7 @@ pub const COLUMN_KEYS: &[&str] = &[
     "query_features",
     "weight",
     "doc_weight",
+    "determined",
     "slot",
     "ignore",
     "categories",
@@ -359,7 +360,7 @@ pub const OPTIONS: &[OptionDef] = &[
     #[cfg(feature = "search")]
     def("clicks", "quantiles", Rule::Several(&Rule::Between(0.0, 1.0)), "[0.5, 0.75, 0.9]", Calls::of(&[Use::Judgments]), "the same as quantiles of the attractiveness of all documents in the log"),
     #[cfg(feature = "search")]
-    def("clicks", "propensities", TEXT_OR_ARRAY, "null", Calls::of(&[Use::EvaluateClicks]), "propensities: an array by position from 1, or a source; default: estimated from the log by em"),
+    def("clicks", "propensities", TEXT_OR_ARRAY, "null", Calls::of(&[Use::Judgments, Use::EvaluateClicks]), "propensities: an array by position from 1, or a source; default: estimated from the log by em"),
     #[cfg(feature = "search")]
     def("clicks", "event_weights", Rule::Object, "null", Calls::of(&[Use::ClickModels, Use::Propensities, Use::Judgments, Use::EvaluateClicks]), "columns of a log with further events and their weights, as in {\"cart\": 2, \"purchase\": 5}"),
     #[cfg(feature = "search")]

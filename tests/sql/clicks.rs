@@ -25,7 +25,7 @@ const ROWS: &str = "SELECT l.*, ltr_bucket(l.impression, 8) = 0 AS held_out, coa
   FROM log AS l LEFT JOIN (SELECT impression, min(position) AS first, max(position) AS last FROM log WHERE clicked GROUP BY 1)
        USING (impression)";
 
-/// Rule 16.4: `doc_weight` is e / (e + 10).
+/// Rule 16.4: `doc_weight` is (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n.
 #[test]
 fn attractiveness_is_the_count_of_its_model() {
     let connection = log();
@@ -44,32 +44,34 @@ fn attractiveness_is_the_count_of_its_model() {
                  e AS (SELECT *, {examined} AS examined FROM r),
                  m AS (SELECT (sum(clicked AND examined) + 0.5) / (sum(examined) + 1.0) AS mean FROM e),
                  a AS (SELECT query_id, doc_id, (sum(clicked AND examined) + 2 * mean) / (sum(examined) + 2.0) * {satisfaction} AS a,
-                              sum(clicked) AS clicks, count(*) AS impressions, sum(examined) / (sum(examined) + 10.0) AS weight
+                              sum(clicked) AS clicks, count(*) AS impressions, sum(examined) AS e
                          FROM e, m GROUP BY 1, 2)
                  SELECT max(abs(a.a - j.attractiveness) + abs(a.clicks - j.clicks) + abs(a.impressions - j.impressions)
-                            + abs(a.weight - j.doc_weight) + (j.ci_low >= a.a) + (j.ci_high <= a.a))
-                   FROM a JOIN ltr_judgments('log', '{{\"model\": \"{model}\"}}') AS j USING (query_id, doc_id)"
+                            + abs((1 + t) / 2 * (t * e + (1 - t) * a.impressions) / (t * e + (1 - t) * a.impressions + 10) - j.doc_weight) + (j.ci_low >= a.a) + (j.ci_high <= a.a))
+                   FROM a JOIN (SELECT *, determined AS t FROM ltr_judgments('log', '{{\"model\": \"{model}\"}}')) AS j
+                        USING (query_id, doc_id)"
             ),
         );
         assert!(worst < 1e-12, "{model}: {worst}");
     }
 }
 
-/// Rule 16.3: relative to the first position.
+/// Rules 16.3, 16.10: relative to the first position; with given propensities only attractiveness is estimated, whose prior has the
+/// mean of all examined rows.
 #[test]
 fn estimates_of_the_position_based_model_have_no_gradient() {
     let connection = log();
     connection
         .execute_batch(
-            "CREATE TABLE a AS SELECT * FROM ltr_judgments('log', '{\"model\": \"pbm\"}');
-             CREATE TABLE g AS SELECT * FROM ltr_propensities('log');",
+            "CREATE TABLE g AS SELECT * FROM ltr_propensities('log');
+             CREATE TABLE a AS SELECT * FROM ltr_judgments('log', '{\"propensities\": \"g\"}');",
         )
         .unwrap();
     let slope =
         "sum(CASE WHEN clicked THEN 1.0 / p ELSE -1.0 / (1 - g.propensity * a.attractiveness) * o END)";
     let sql = |by: &str, p: &str, o: &str, prior: &str| {
         format!(
-            "WITH m AS (SELECT (sum(clicked) + 0.5) / (count(*) + 1.0) AS mean FROM log WHERE position = 1)
+            "WITH m AS (SELECT (sum(clicked) + 0.5) / (sum(propensity) + 1.0) AS mean FROM log JOIN g USING (position))
              SELECT max(abs(s)) FROM (SELECT ({} + {prior}) / count(*) AS s
                FROM log JOIN a USING (query_id, doc_id) JOIN g USING (position), m GROUP BY {by} HAVING max(position) > 1)",
             slope.replace("/ p", &format!("/ {p}")).replace("* o", &format!("* {o}"))
@@ -77,8 +79,9 @@ fn estimates_of_the_position_based_model_have_no_gradient() {
     };
     let prior = "2 * (mean / a.attractiveness - (1 - mean) / (1 - a.attractiveness))";
     let of_pairs = number(&connection, &sql("query_id, doc_id", "a.attractiveness", "g.propensity", prior));
-    let of_positions = number(&connection, &sql("position", "g.propensity", "a.attractiveness", "0"));
-    assert!(of_pairs < 1e-5 && of_positions < 1e-5, "{of_pairs} {of_positions}");
+    assert!(of_pairs < 1e-5, "{of_pairs}");
+    let known = "SELECT count(*) FROM a WHERE determined = 1 AND model = 'pbm'";
+    assert!((number(&connection, known) - 158.0).abs() < 0.5);
     // Both methods find the propensities of the users.
     let wrong = number(
         &connection,
@@ -166,10 +169,112 @@ fn propensities_that_a_log_does_not_determine_have_no_error() {
     let found =
         warning("SELECT count(*) FROM ltr_propensities('fixed', '{\"method\": \"harvest\"}')").unwrap();
     assert!(found.starts_with("no document stands at two positions"), "{found}");
-    let found = warning("SELECT count(*) FROM ltr_judgments('fixed', '{\"model\": \"pbm\"}')").unwrap();
+    let found = warning("SELECT count(*) FROM ltr_judgments('fixed')").unwrap();
     assert!(found.contains("the model 'pbm' cannot tell position from attractiveness"), "{found}");
     assert_eq!(warning("SELECT count(*) FROM ltr_judgments('fixed', '{\"model\": \"ctr\"}')"), None);
     assert_eq!(warning("SELECT count(*) FROM ltr_propensities('log')"), None);
+}
+
+/// Rule 16.4: a log determines the documents that it shows at the positions of the others of their query, the more often the
+/// better.
+#[test]
+fn a_log_determines_what_its_orders_tell() {
+    let connection = log();
+    let range = |log: &str, of: &str| -> (f64, f64) {
+        let sql = format!("SELECT min(determined), max(determined) FROM ltr_judgments('{log}') WHERE {of}");
+        connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    // 1. All orders; one order for each query.
+    assert!(range("log", "1").0 > 0.9, "{:?}", range("log", "1"));
+    connection
+        .execute_batch("CREATE TABLE fixed AS SELECT * FROM log WHERE position = doc_id % 5 + 1")
+        .unwrap();
+    assert!(range("fixed", "1").1 < 1e-3, "{:?}", range("fixed", "1"));
+    let unclicked = "SELECT max(relevance) FROM ltr_judgments('fixed') WHERE clicks = 0";
+    assert!(number(&connection, unclicked).abs() < 0.5);
+    // 2. A few further orders.
+    let more = |impressions: u32| {
+        let view = format!(
+            "DROP VIEW IF EXISTS mixed; CREATE VIEW mixed AS SELECT * FROM fixed UNION ALL \
+             SELECT -impression, query_id, doc_id, position, clicked FROM log WHERE impression <= {impressions}"
+        );
+        connection.execute_batch(&view).unwrap();
+        number(&connection, "SELECT avg(determined) FROM ltr_judgments('mixed')")
+    };
+    let found = [2, 100, 1000].map(more);
+    assert!(found[0] < 0.5 && found[0] < found[1] && found[1] < found[2] && found[2] > 0.8, "{found:?}");
+    // 3. Positions 1 and 2 change places, and so do 3 and 4. Query 1 has documents at 1 and 2 alone.
+    connection
+        .execute_batch(
+            "CREATE TABLE halves AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 3999),
+               r AS (SELECT i / 4 AS impression, i / 4 % 2 AS query_id, i % 4 AS slot, i / 8 % 2 AS turned, i * 7919 % 101 AS x FROM n)
+             SELECT impression, query_id, slot AS doc_id, 1 + iif(turned, slot + 1 - 2 * (slot % 2), slot) AS position, x < 30 AS clicked
+               FROM r WHERE query_id = 0 OR slot < 2",
+        )
+        .unwrap();
+    let (both, one) = (range("halves", "query_id = 0"), range("halves", "query_id = 1"));
+    assert!(both.1 < 1e-3 && one.0 > 0.9, "{both:?} {one:?}");
+}
+
+/// Rules 2.1, 16.4: the column is no feature, and a training warns by it.
+#[test]
+fn a_training_warns_of_judgments_that_the_log_does_not_determine() {
+    let connection = log();
+    connection
+        .execute_batch("CREATE TABLE fixed AS SELECT * FROM log WHERE position = doc_id % 5 + 1")
+        .unwrap();
+    let report = |log: &str, options: &str| {
+        let sql = format!(
+            "SELECT ltr_train('list_net', 'SELECT c.query_id, c.doc_id, c.relevance, c.doc_weight, c.determined, p.price, p.stars \
+               FROM ltr_judgments(''{log}'') AS c JOIN products AS p USING (query_id, doc_id)', '{options}')"
+        );
+        serde_json::from_str::<serde_json::Value>(&value::<String>(&connection, &sql)).unwrap()
+    };
+    let fixed = report("fixed", "{}");
+    assert_eq!(fixed["roles"]["determined"], "determined");
+    assert_eq!(fixed["roles"]["features"], serde_json::json!(["price", "stars"]));
+    let warns = |report: &serde_json::Value| {
+        let warnings = report["warnings"].as_array().unwrap().iter();
+        warnings.filter(|text| text.as_str().unwrap().contains("does not tell most grades")).count()
+    };
+    assert_eq!((warns(&fixed), warns(&report("log", "{}"))), (1, 0));
+    let without = report("fixed", r#"{"columns": {"determined": null, "ignore": ["determined"]}}"#);
+    assert_eq!(warns(&without), 0);
+    for wrong in ["1.5", "-0.1", "''much''"] {
+        let sql = format!(
+            "SELECT ltr_fit('list_net', 'SELECT 1 AS query_id, 1 AS relevance, 2 AS x, {wrong} AS determined')"
+        );
+        let error = connection.query_row(&sql, [], |_| Ok(())).unwrap_err().to_string();
+        assert!(
+            error.contains("column \"determined\"") && error.contains("allowed are numbers from 0 to 1"),
+            "{error}"
+        );
+    }
+}
+
+/// Rule 16.10.
+#[test]
+fn given_propensities_are_checked() {
+    let connection = log();
+    for (options, message) in [
+        (
+            r#"{"propensities": [1, 0.5]}"#,
+            "position 3 has clicks, but no number in the option 'propensities'",
+        ),
+        (r#"{"propensities": [1, 0.5], "model": "ubm"}"#, "the model 'ubm' has no propensities of positions"),
+        (r#"{"propensities": [1, -0.5]}"#, "numbers above 0 and up to 1000"),
+    ] {
+        let sql = format!("SELECT * FROM ltr_judgments('log', '{options}')");
+        let error = connection.query_row(&sql, [], |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    // Larger ones than 1 count relative to the largest.
+    let sum = |options: &str| {
+        number(&connection, &format!("SELECT sum(attractiveness) FROM ltr_judgments('log', '{options}')"))
+    };
+    let [a, b] = ["[1, 0.5, 0.25, 0.2, 0.2]", "[2, 1, 0.5, 0.4, 0.4]"]
+        .map(|p| sum(&format!("{{\"propensities\": {p}}}")));
+    assert!((a - b).abs() < 1e-9, "{a} {b}");
 }
 
 /// Rule 16.2.
@@ -247,7 +352,7 @@ fn logs_that_cannot_be_used_are_refused() {
             "more than the 1000 of the option 'max_memory'; read fewer queries at a time, or raise max_memory",
         ),
         (
-            "ltr_judgments('log', '{\"model\": \"dbn\", \"max_memory\": 50000}')",
+            "ltr_judgments('log', '{\"model\": \"dbn\", \"max_memory\": 90000}')",
             "estimating 158 pairs of query and document needs",
         ),
         ("ltr_propensities('log', '{\"model\": \"pbm\"}')", "option 'model': it belongs to ltr_judgments"),

@@ -314,8 +314,8 @@ impl Counted {
     /// Bytes that [`super::fitted`] takes for a model, with its cells.
     pub fn bytes_of_fit(&self, model: usize) -> u64 {
         let vectors = bytes_of::<f64>(POINTS).saturating_mul(2 * self.pairs.len() as u64);
-        // A cell is sorted by its number, and has a context and what it tells about two estimates.
-        vectors + bytes_of::<(Cell, [usize; 3])>(self.counts[model].counts.len())
+        // A cell is sorted by its number, and has a context, what it tells about two estimates, and expected clicks.
+        vectors + bytes_of::<(Cell, [usize; 5])>(self.counts[model].counts.len())
     }
 
     /// The cells of a model. `all`: of all impressions, otherwise without those that are held out.

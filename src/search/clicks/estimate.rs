@@ -29,7 +29,7 @@ const TOLERANCE: f64 = 1e-7;
 /// Halvings of an interval in which an estimate by weights lies.
 const HALVINGS: usize = 60;
 /// Largest number of contexts whose covariance is computed.
-const MOST_CONTEXTS: usize = 256;
+pub(super) const MOST_CONTEXTS: usize = 256;
 
 /// An estimate with its standard error, which is infinite where the data do not determine the estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,25 +93,38 @@ impl Fitted {
     /// Attractiveness of each pair by the weights of clicks, whose mean is given. The cells are sorted by pair.
     pub(super) fn weigh(&mut self, cells: &[Cell], mean_weight: f64) {
         let mean = within(self.mean * mean_weight);
-        self.weighted = vec![mean; self.alpha.len()];
+        self.weighted = self.maxima(cells, self.alpha.len(), mean, |cell| cell.weight);
+    }
+
+    /// Attractiveness of each pair with the given examination, for these clicks of cells and this mean of the prior. The cells
+    /// are sorted by pair.
+    pub(super) fn maxima(
+        &self,
+        cells: &[Cell],
+        pairs: usize,
+        mean: f64,
+        clicks: impl Fn(&Cell) -> f64,
+    ) -> Vec<f64> {
+        let mut found = vec![mean; pairs];
         let mut ticks = Ticks::default();
         for cells in cells.chunk_by(|a, b| a.pair == b.pair) {
             ticks.add(HALVINGS * cells.len());
-            let weight = PRIOR * mean + cells.iter().map(|cell| cell.weight).sum::<f64>();
-            let others = |cell: &Cell| (cell.rows - cell.weight, self.examination(cell.context));
+            let sum = PRIOR * mean + cells.iter().map(&clicks).sum::<f64>();
+            let others = |cell: &Cell| (cell.rows - clicks(cell), self.examination(cell.context));
             let others: Vec<(f64, f64)> = cells.iter().map(others).collect();
             // The slope of the sum falls from infinity at 0, where it is searched for 0.
             let rises = |value: f64| {
                 let of = |(count, gamma): &(f64, f64)| count * gamma / no_click(value * gamma);
-                weight / value > PRIOR * (1.0 - mean) / (1.0 - value) + others.iter().map(of).sum::<f64>()
+                sum / value > PRIOR * (1.0 - mean) / (1.0 - value) + others.iter().map(of).sum::<f64>()
             };
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..HALVINGS {
                 let middle = f64::midpoint(low, high);
                 *if rises(middle) { &mut low } else { &mut high } = middle;
             }
-            self.weighted[cells[0].pair as usize] = within(high);
+            found[cells[0].pair as usize] = within(high);
         }
+        found
     }
 
     /// Satisfaction of a pair; 0 for models without it.

@@ -152,7 +152,7 @@ impl Information {
 
 /// Strength of the prior of a pair, in rows: enough for a maximum. A stronger one draws pairs with few rows to the rate of the
 /// first position, and so lowers the propensities of the others.
-const WEAK_PRIOR: f64 = 0.01;
+pub(super) const WEAK_PRIOR: f64 = 0.01;
 
 /// Variance of a propensity from which the log does not determine it.
 const LARGEST_VARIANCE: f64 = 1.0;

@@ -3,7 +3,7 @@
 use super::cells::{Numbers, number_of};
 use super::counts::{Counted, Finder, TakesImpressions, is_held_out};
 use super::estimate::{Estimate, PRIOR, fit};
-use super::{Cell, ClickModel, Fitted, Shown};
+use super::{Cell, ClickModel, Examination, Fitted, Seen, Shown};
 use crate::base::{Result, named};
 use crate::data::Id;
 use crate::math::{random, sort_ascending, sort_items};
@@ -28,6 +28,10 @@ pub struct Judgment {
     pub interval: [f64; 2],
     /// Weight of the document in a training: e / (e + 10) for e examined rows.
     pub doc_weight: f64,
+    /// How well the log tells it from the positions where the document was shown, from 0 to 1.
+    pub determined: f64,
+    /// Whether it has the lowest grade whatever the estimate.
+    is_lowest: bool,
 }
 
 /// The judgment of each pair: attractiveness by the weights of clicks, with the interval of that by clicks in the same unit.
@@ -43,10 +47,32 @@ pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
             attractiveness: *weighted,
             interval: [bound(odds - half), bound(odds + half)],
             doc_weight: examined / (examined + HALF_WEIGHT),
+            determined: 1.0,
+            is_lowest: false,
         }
     };
     fitted.relevance.iter().zip(&fitted.weighted).zip(&fitted.examined).map(of).collect()
 }
+
+/// The judgments of a log that determines each to this degree t. In the weight the number of rows replaces the number of examined
+/// rows as far as the log does not determine who examined them, and what is not determined counts half:
+/// w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click that is not determined has the lowest grade.
+pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judgment> {
+    let of = |(index, judgment): (usize, Judgment)| {
+        let (t, rows) = (determined[index], seen[index].rows as f64);
+        let examined = t * fitted.examined[index] + (1.0 - t) * rows;
+        Judgment {
+            doc_weight: 0.5 * (1.0 + t) * examined / (examined + HALF_WEIGHT),
+            determined: t,
+            is_lowest: t < DETERMINED && seen[index].clicks == 0,
+            ..judgment
+        }
+    };
+    judgments(fitted).into_iter().enumerate().map(of).collect()
+}
+
+/// From here on a log counts as one that determines a judgment.
+pub const DETERMINED: f64 = 0.5;
 
 /// How attractiveness becomes relevance.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,21 +86,24 @@ pub enum Grading {
 
 /// The relevance of each judgment.
 pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
-    let values: Vec<f64> = judgments.iter().map(|judgment| judgment.attractiveness).collect();
+    let count = |bounds: &[f64], is_reached: fn(f64, f64) -> bool| {
+        let of = |judgment: &Judgment| {
+            let reached = bounds.iter().filter(|bound| is_reached(judgment.attractiveness, **bound)).count();
+            if judgment.is_lowest { 0 } else { reached }
+        };
+        judgments.iter().map(of).collect()
+    };
     match grading {
-        Grading::Thresholds(thresholds) => {
-            let reached = |value: &f64| thresholds.iter().filter(|threshold| **threshold <= *value).count();
-            values.iter().map(reached).collect()
-        }
+        Grading::Thresholds(thresholds) => count(thresholds, |value, bound| bound <= value),
         Grading::Quantiles(quantiles) => {
-            let mut sorted = values.clone();
+            let mut sorted: Vec<f64> = judgments.iter().map(|judgment| judgment.attractiveness).collect();
             sort_ascending(&mut sorted);
             // By quantile: the value that must be exceeded.
             let last = sorted.len().saturating_sub(1) as f64;
             let below = |quantile: &f64| ((last * quantile).round() as usize).checked_sub(1);
             let bounds: Vec<f64> =
                 quantiles.iter().map(|quantile| below(quantile).map_or(0.0, |index| sorted[index])).collect();
-            values.iter().map(|value| bounds.iter().filter(|bound| **bound < *value).count()).collect()
+            count(&bounds, |value, bound| bound < value)
         }
     }
 }
@@ -82,8 +111,12 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
 /// Fits model number `number` to its counts. `all`: to all impressions, otherwise without those that are held out. A model
 /// that takes passes begins with these estimates.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
-    let cells = counted.cells(number, all);
-    let mut found = fit(&cells, counted.pairs.len(), PRIOR);
+    let (cells, pairs) = (counted.cells(number, all), counted.pairs.len());
+    // Fits to be compared have the prior alone, which predicts well whatever it says about positions.
+    if all && cells.iter().any(|cell| cell.context != cells[0].context) {
+        return fitted_by(counted, &cells, &Examination::of(&cells, pairs));
+    }
+    let mut found = fit(&cells, pairs, PRIOR);
     if all {
         found.weigh(&cells, counted.mean_weight());
     }
@@ -92,6 +125,13 @@ pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     } else {
         found
     }
+}
+
+/// Estimates with a given examination. `cells`: of all impressions, for a model without satisfaction.
+pub fn fitted_by(counted: &Counted, cells: &[Cell], examination: &Examination) -> Fitted {
+    let mut found = examination.fitted(cells, counted.pairs.len());
+    found.weigh(cells, counted.mean_weight());
+    found
 }
 
 /// How well models predict held-out impressions, each fitted to the others.

@@ -13,6 +13,7 @@ mod cells;
 mod counts;
 mod dbn;
 mod estimate;
+mod examination;
 mod information;
 mod judge;
 mod models;
@@ -24,10 +25,11 @@ pub use cells::Cell;
 pub use counts::{Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
 pub use dbn::Network;
 pub use estimate::{Fitted, fit};
+pub use examination::Examination;
 pub use information::Influence;
 pub use judge::{
-    Grading, HeldOut, Judgment, Method, Prediction, Propensity, by_likelihood, fitted, grade, harvested,
-    judgments,
+    DETERMINED, Grading, HeldOut, Judgment, Method, Prediction, Propensity, by_likelihood, fitted, fitted_by,
+    grade, harvested, judgments, qualified,
 };
 pub use models::{CLICK_MODEL_NAMES, CLICK_MODELS, ClickModel, Contexts, MOST_POSITIONS, Shown, find};
 pub use offline::{Changes, ClickSums, GROUPS, OfflineValue, Weights, group_of};

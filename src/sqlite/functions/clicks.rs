@@ -6,15 +6,16 @@
 //! * 16.4: `ltr_judgments` has a row per query and document of the log, in the order of their ids.
 //! * 16.5: With `"model": "auto"` each model is fitted to seven of eight impressions, and the one with the largest likelihood of
 //!   the others is fitted to all. Ties: the first in `ltr_click_models`. Models that take several passes take part only if
-//!   they are named.
+//!   they are named. A log that does not determine most judgments has the position-based model.
+//! * 16.10: The option `propensities` gives them, as in `ltr_evaluate_clicks`.
 
-use crate::base::{Control, Error, Params, Result};
+use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::search::clicks::{
-    self, CLICK_MODELS, ClickModel, Counted, Fitted, Grading, HeldOut, Judgment, Log, Method, Network,
-    Prediction, Propensity, Seen,
+    self, CLICK_MODELS, ClickModel, Counted, DETERMINED, Examination, Fitted, Grading, HeldOut, Judgment,
+    Log, Method, Network, Prediction, Propensity, Seen,
 };
 use crate::sqlite::glue::{Call, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
-use crate::sqlite::source::log::LogSource;
+use crate::sqlite::source::log::{LogSource, given_propensities};
 use crate::train::options::{self, Use};
 
 const PARAMETERS: &str = "log [, options] [, value1, ...]";
@@ -38,7 +39,7 @@ pub const PROPENSITIES: TableFunction = TableFunction::new(
 /// The definition of `ltr_judgments`.
 pub const JUDGMENTS: TableFunction = TableFunction::new(
     "ltr_judgments",
-    "query_id, doc_id, relevance, attractiveness, ci_low, ci_high, impressions, clicks, doc_weight, model, passes",
+    "query_id, doc_id, relevance, attractiveness, ci_low, ci_high, impressions, clicks, doc_weight, determined, model, passes",
     PARAMETERS,
     judgments,
 );
@@ -93,6 +94,12 @@ impl Arguments {
         Ok(counted)
     }
 
+    /// Memory for a fit.
+    fn memory_of_fit(&self, counted: &Counted, model: usize) -> Result<Reservation> {
+        let what = format_args!("estimating {} pairs of query and document", counted.pairs.len());
+        self.limits.memory.reserve(counted.bytes_of_fit(model), what, "read fewer queries at a time")
+    }
+
     /// Fits a model of the log, and how many times the log was read for it. `all`: to all impressions, otherwise without those
     /// that are held out.
     fn fitted(
@@ -102,9 +109,7 @@ impl Arguments {
         model: usize,
         all: bool,
     ) -> Result<(Fitted, usize)> {
-        let what = format_args!("estimating {} pairs of query and document", counted.pairs.len());
-        let (bytes, way_out) = (counted.bytes_of_fit(model), "read fewer queries at a time");
-        let memory = self.limits.memory.reserve(bytes, what, way_out)?;
+        let memory = self.memory_of_fit(counted, model)?;
         let fitted = self.limits.run(|_| Ok(clicks::fitted(counted, model, all)))?;
         drop(memory);
         if !counted.models[model].takes_passes {
@@ -165,35 +170,101 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     Ok(ready(found.into_iter().map(row).collect()))
 }
 
+/// What a log tells about positions.
+struct Positions {
+    /// The number of the position-based model.
+    model: usize,
+    /// Cells of this model.
+    cells: Vec<clicks::Cell>,
+    examination: Examination,
+    /// By pair.
+    determined: Vec<f64>,
+    /// Whether most rows of the log are of determined pairs.
+    is_determined: bool,
+    _memory: Reservation,
+}
+
+impl Positions {
+    /// From a log, or from given propensities.
+    fn new(arguments: &Arguments, counted: &Counted, given: Option<&[(u32, f64)]>) -> Result<Self> {
+        let model = counted.models.iter().position(|model| model.name == "pbm").unwrap_or_default();
+        let memory = arguments.memory_of_fit(counted, model)?;
+        let cells = counted.cells(model, true);
+        let (examination, determined) = arguments.limits.run(|_| {
+            let known = given.map(Examination::known);
+            let examination = known.unwrap_or_else(|| Examination::of(&cells, counted.pairs.len()));
+            let queries: Vec<u32> = counted.pairs.iter().map(|(query, _)| *query).collect();
+            let determined = examination.determined(&cells, &queries);
+            Ok((examination, determined))
+        })?;
+        if let Some(cell) = cells.iter().find(|cell| cell.clicks > 0.0 && !examination.has(cell.context)) {
+            let position = cell.context + 1;
+            return Err(Error::Data(format!(
+                "position {position} has clicks, but no number in the option 'propensities'"
+            )));
+        }
+        // From -1/2 to 1/2 for each row.
+        let above = |(seen, t): (&Seen, &f64)| (t - DETERMINED) * seen.rows as f64;
+        let is_determined = counted.seen.iter().zip(&determined).map(above).sum::<f64>() >= 0.0;
+        Ok(Self { model, cells, examination, determined, is_determined, _memory: memory })
+    }
+}
+
+/// The models to count a log for, and how many of them to choose from; the last one is position-based otherwise.
+fn models(name: &str, is_given: bool) -> Result<(Vec<&'static ClickModel>, usize)> {
+    let mut models = match name {
+        "auto" if is_given => Vec::new(),
+        "auto" => CLICK_MODELS.into_iter().filter(|model| !model.takes_passes).collect(),
+        name if is_given && name != "pbm" => {
+            return Err(Error::Unsupported(format!(
+                "the model '{name}' has no propensities of positions; use the model 'pbm', or leave out the option 'propensities'"
+            )));
+        }
+        name => vec![clicks::find(name)?],
+    };
+    let count = models.len();
+    if models.iter().all(|model| model.name != "pbm") {
+        models.push(clicks::find("pbm")?);
+    }
+    Ok((models, count.max(1)))
+}
+
 fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let arguments = Arguments::new(call, Use::Judgments)?;
-    let grading = grading(&arguments.options);
-    let name = options::text(&arguments.options, "model");
-    let models = if name == "auto" {
-        CLICK_MODELS.into_iter().filter(|model| !model.takes_passes).collect()
-    } else {
-        vec![clicks::find(name)?]
-    };
-    // 1. One pass counts the log; a second one compares the models.
+    let (options, limits) = (&arguments.options, &arguments.limits);
+    let grading = grading(options);
+    let given = options.get("propensities");
+    let given = given.map(|given| given_propensities(call.connection, given, limits)).transpose()?;
+    let (models, choices) = models(options::text(options, "model"), given.is_some())?;
+    // 1. One pass counts the log. A second one compares the models, if the log can tell them apart.
     let log = arguments.log(call)?;
     let counted = arguments.counted(&log, models)?;
-    let limits = &arguments.limits;
-    let (chosen, compared) =
-        if counted.models.len() > 1 { (best(&arguments.predictions(&log, &counted)?), 1) } else { (0, 0) };
+    let positions = Positions::new(&arguments, &counted, given.as_deref())?;
+    let (chosen, compared) = match choices {
+        1 => (0, 0),
+        _ if !positions.is_determined => (positions.model, 0),
+        _ => (best(&arguments.predictions(&log, &counted)?), 1),
+    };
     // 2. The chosen one is fitted to all impressions.
-    let (fitted, passes) = arguments.fitted(&log, &counted, chosen, true)?;
+    let (fitted, passes) = if chosen == positions.model {
+        let Positions { cells, examination, .. } = &positions;
+        (limits.run(|_| Ok(clicks::fitted_by(&counted, cells, examination)))?, 1)
+    } else {
+        arguments.fitted(&log, &counted, chosen, true)?
+    };
     let judge = |_: &Control| {
-        let judgments = clicks::judgments(&fitted);
+        let judgments = clicks::qualified(&fitted, &positions.determined, &counted.seen);
         let grades = clicks::grade(&judgments, &grading);
         Ok((judgments, grades))
     };
     let (judgments, grades) = limits.run(judge)?;
     let (model, pairs) = (counted.models[chosen].name, counted.pairs.len());
     let mut warnings = warnings_of(&counted);
-    if fitted.gamma.len() > 1 && fitted.gamma.iter().any(|(_, gamma)| !gamma.error.is_finite()) {
+    if fitted.gamma.len() > 1 && !positions.is_determined {
         warnings.push(format!(
             "the log does not determine how often users look at each position, so the model '{model}' cannot tell position from \
-             attractiveness everywhere; {OTHER_ORDERS}"
+             attractiveness everywhere, and books half of the fall of clicks along the list on positions; {OTHER_ORDERS}, or give \
+             the option 'propensities'"
         ));
     }
     call.state.set_warnings(warnings);
@@ -202,7 +273,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
         let (query, doc) = counted.pairs[pair];
         let (seen, judgment) = (counted.seen[pair], judgments[pair]);
         let (query, doc) = (&counted.queries[query as usize], &counted.docs[doc as usize]);
-        let Judgment { attractiveness, interval: [low, high], doc_weight } = judgment;
+        let Judgment { attractiveness, interval: [low, high], doc_weight, determined, .. } = judgment;
         let (grade, passes) = (grades[pair], passes + compared);
         Ok(row![
             query,
@@ -214,6 +285,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
             seen.rows,
             seen.clicks,
             doc_weight,
+            determined,
             model,
             passes
         ])

@@ -7,6 +7,7 @@
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
 //! * 3.9: Columns of texts of one form are read as numbers.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use rusqlite::types::ValueRef;
@@ -87,6 +88,8 @@ pub fn read_prepared(
         in_order(&mut split, &roles.names[column]).map_err(|problem| call.source.error(problem))?;
     }
     let (data, mut read_report) = builder.finish(reader.finish)?;
+    let [sum, count] = reader.determined.get();
+    read_report.determined = (count > 0.0).then(|| sum / count);
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
 }
@@ -171,6 +174,8 @@ struct Reader<'a> {
     finish: FinishOptions<'a>,
     /// What to do about rows of a query with different weights.
     weight_advice: String,
+    /// Sum and number of the values of the column `determined`.
+    determined: Cell<[f64; 2]>,
 }
 
 impl<'a> Reader<'a> {
@@ -191,7 +196,7 @@ impl<'a> Reader<'a> {
                 advice.role("doc_weight", json!(name)),
             )
         });
-        Ok(Self { call, roles, spec, finish, weight_advice })
+        Ok(Self { call, roles, spec, finish, weight_advice, determined: Cell::default() })
     }
 
     /// No row yet.
@@ -261,6 +266,7 @@ impl<'a> Reader<'a> {
 
     /// The rows, and the values of the column `split_by`.
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
+        self.determined.take();
         let mut builder = self.builder();
         let mut rows = statement.raw_query();
         let mut split = Vec::new();
@@ -308,6 +314,7 @@ impl<'a> Reader<'a> {
         self.check_ids(row, ids, &refuse)?;
         let relevance = self.relevance(row, &refuse)?;
         let doc_weight = self.doc_weight(row, &refuse)?;
+        self.add_determined(row, &refuse)?;
         // 2. Numbers in columns that are named like ids (rule 2.12).
         if let Some(like_ids) = &self.roles.like_ids {
             for &column in &like_ids.columns {
@@ -401,6 +408,17 @@ impl<'a> Reader<'a> {
         let number = number_of(found).filter(|value| is_weight(*value));
         let allowed = "allowed are numbers from 0 to 1e100";
         number.map(Some).ok_or_else(|| refuse(column, format!("{}; {allowed}", describe(found))))
+    }
+
+    fn add_determined(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<()> {
+        let Some(column) = self.roles.determined else { return Ok(()) };
+        let found = self.value(row, column)?;
+        match (found, number_of(found).filter(|value| (0.0..=1.0).contains(value))) {
+            (ValueRef::Null, _) => {}
+            (_, Some(value)) => self.determined.update(|[sum, count]| [sum + value, count + 1.0]),
+            _ => return Err(refuse(column, format!("{}; allowed are numbers from 0 to 1", describe(found)))),
+        }
+        Ok(())
     }
 
     fn query_values(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<QueryValues> {

@@ -33,6 +33,8 @@ pub struct Roles {
     pub weight: Option<usize>,
     /// The document's weight.
     pub doc_weight: Option<usize>,
+    /// How well a log of clicks determines the relevance.
+    pub determined: Option<usize>,
     /// The diversity value or slot, if the constraint has one.
     pub group: Option<usize>,
     /// The column that orders the rows for cross-validation.
@@ -89,6 +91,7 @@ impl Roles {
                 "the column \"{name}\" has the role doc_weight, but {problem}, or ignore the column with the options {ignored}"
             )));
         }
+        let determined = choice.one("determined")?;
         let group = choice.group(constraint, slot, options.text("diversify_by"))?;
         let on_purpose = choice.listed("ignore")?.unwrap_or_default();
         let mut ignored = on_purpose.clone();
@@ -97,7 +100,7 @@ impl Roles {
         ignored.extend(unused_slot);
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
         let mut taken: Vec<usize> =
-            [query, doc, relevance, weight, doc_weight, group].into_iter().flatten().collect();
+            [query, doc, relevance, weight, doc_weight, determined, group].into_iter().flatten().collect();
         let split = choice.split(options.text("split_by"))?;
         ignored.extend(split.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
         taken.extend(&ignored);
@@ -124,6 +127,7 @@ impl Roles {
             relevance,
             weight,
             doc_weight,
+            determined,
             group,
             split,
             constraint,
@@ -254,6 +258,7 @@ impl Roles {
             ("relevance", self.relevance),
             ("weight", self.weight),
             ("doc_weight", self.doc_weight),
+            ("determined", self.determined),
             (self.group_role(), self.group),
             ("split_by", self.split),
         ];
@@ -322,6 +327,9 @@ impl Roles {
         let query_features = self.query_features.as_ref().map_or(Value::Null, list);
         let columns = self.training_columns(not_numeric);
         let mut report = as_json(&columns, list(&self.features), query_features, &categories);
+        if let Some(name) = self.name(self.determined) {
+            report.insert("determined".to_owned(), json!(name));
+        }
         if self.constraint == ListConstraint::Diversity {
             report.insert("diversify_by".to_owned(), json!(self.name(self.group)));
         }

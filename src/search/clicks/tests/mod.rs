@@ -31,6 +31,44 @@ fn propensities_are_those_of_the_users_with_both_methods() {
     }
 }
 
+/// The most attractive documents stand on top. The log tells nothing of examination, so half of the fall of clicks is booked on it,
+/// until some lists are in random order.
+#[test]
+fn examination_comes_from_lists_in_other_orders() {
+    let mut users = Users { noise: 0.0, ..Users::of(7, 300, 5) };
+    let mut rows = users.rows("pbm", 12_000);
+    let found = |rows: &[LogRow]| {
+        let counted = users::counted("pbm", rows);
+        let cells = counted.cells(0, true);
+        let examination = Examination::of(&cells, counted.pairs.len());
+        let queries: Vec<u32> = counted.pairs.iter().map(|(query, _)| *query).collect();
+        (fitted_by(&counted, &cells, &examination).gamma, examination.determined(&cells, &queries), cells)
+    };
+    let (gamma, determined, cells) = found(&rows);
+    let rate = |position: u32| {
+        let cells = cells.iter().filter(|cell| cell.context == position);
+        let [clicks, rows] = cells.fold([0.5, 1.0], |[c, n], cell| [c + cell.clicks, n + cell.rows]);
+        clicks / rows
+    };
+    for (context, estimate) in gamma {
+        let half = libm::sqrt(rate(context) / rate(0));
+        assert!((estimate.value - half).abs() < 1e-6, "{context}: {estimate:?} {half}");
+    }
+    assert!(determined.iter().all(|t| *t < 1e-3), "{determined:?}");
+    users.noise = 1e9;
+    for row in users.rows("pbm", 1_500) {
+        let Id::Integer(number) = row.impression else { unreachable!() };
+        rows.push(LogRow { impression: Id::Integer(-1 - number), ..row });
+    }
+    let (gamma, determined, _) = found(&rows);
+    for (context, Estimate { value, error }) in gamma {
+        let truth = Users::pbm(context as usize + 1);
+        assert!((value - truth).abs() <= 4.0 * error && error < 0.1, "{context}: {value} {error}");
+    }
+    let mean = determined.iter().sum::<f64>() / determined.len() as f64;
+    assert!(mean > 0.9, "{mean}");
+}
+
 #[test]
 fn held_out_impressions_prefer_the_model_of_the_log() {
     // The model sdbn contains cascade, and dbn contains sdbn.

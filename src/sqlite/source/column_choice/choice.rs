@@ -101,7 +101,7 @@ impl<'a> ColumnChoice<'a> {
         }
         let needed = match role {
             "relevance" => Judgments::RelevanceIfAny,
-            "weight" | "doc_weight" => Judgments::RelevanceAndWeight,
+            "weight" | "doc_weight" | "determined" => Judgments::RelevanceAndWeight,
             _ => Judgments::Unread,
         };
         if self.spec.judgments < needed {

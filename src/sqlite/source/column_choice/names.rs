@@ -14,6 +14,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("query_features", &["query_features"]),
     ("weight", &["weight"]),
     ("doc_weight", &["doc_weight"]),
+    ("determined", &["determined"]),
     ("slot", &["slot"]),
 ];
 
@@ -28,7 +29,7 @@ pub fn is_default_name(role: &str, name: &str) -> bool {
 }
 
 /// Roles that the value null of their key takes from the columns with their names.
-pub(super) const NO_COLUMN: [&str; 4] = ["doc", "weight", "doc_weight", "slot"];
+pub(super) const NO_COLUMN: [&str; 5] = ["doc", "weight", "doc_weight", "determined", "slot"];
 
 /// The key of the option `columns` that names no columns.
 pub(super) const FEATURE_NAMES: &str = "feature_names";
