@@ -15,6 +15,7 @@ use crate::model::{ENCODING, LinearPrior, Model, Ranker, SMALLER_MODEL, Training
 use crate::train::algorithm::{
     AlgorithmDef, Columns, Input, PreviousFit, ResumeFn, TrainingSet, TrainingSpec,
 };
+use crate::train::baseline;
 use crate::train::column_report::ColumnReport;
 use crate::train::feature_checks::FeatureChecks;
 use crate::train::report::{DataFacts, FeatureColumns, Finished, rating_of_documents, signs_of_leakage};
@@ -170,8 +171,9 @@ impl Training {
             trained.details.entry(QueryDependence::KEY).or_insert(report);
         }
         // 3. The model and the report.
-        let single_feature =
-            trained.selection.as_ref().and_then(|selection| single_feature::warning(selection, advice));
+        let baseline = self.options.text(baseline::KEY);
+        let warning = |selection| single_feature::warning(selection, baseline, advice);
+        let single_feature = trained.selection.as_ref().and_then(warning);
         let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained)?;
         finished.warnings.extend(single_feature);
         finished.model = finished.model.with_fingerprint(fingerprint);

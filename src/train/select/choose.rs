@@ -9,7 +9,7 @@
 //! So the value of the chosen candidate belongs to the model that the training returns, or would return on the training
 //! part.
 
-use super::report::{Curve, Selection, Split};
+use super::report::{Curve, Gain, Selection, Split};
 use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
 use super::{argmax, argmax_smoothed, one_standard_error};
@@ -243,6 +243,9 @@ pub fn choose(
     // 3. The report.
     let mut selection = table.selection(held_out.split, chosen);
     selection.screened = screened;
+    if candidates.rule == SelectionRule::BaselineUnlessBetter {
+        selection.gain = table.best_gain(held_out.split, chosen);
+    }
     Ok(Choice { selection, queries })
 }
 
@@ -316,6 +319,8 @@ pub enum SelectionRule {
     OneStandardError,
     /// The first, unless the best value is more than one standard error better.
     FirstUnlessClearlyWorse,
+    /// The first, a baseline, unless the best mean over neighboring candidates is more than one standard error better.
+    BaselineUnlessBetter,
 }
 
 /// The metric of held-out queries with each candidate.
@@ -369,6 +374,10 @@ impl<'a> Values<'a> {
         let (curve, better) = (self.curve(), self.validation.metric.def().better);
         let near = |best: usize| one_standard_error(&self.paired(), best, better);
         match rule {
+            SelectionRule::BaselineUnlessBetter => {
+                let best = argmax_smoothed(&curve, better)?;
+                Some(if self.gain(best, 1.0).is_some_and(|gain| gain.is_shown()) { best } else { 0 })
+            }
             SelectionRule::Smoothed => argmax_smoothed(&curve, better),
             SelectionRule::OneStandardError => argmax_smoothed(&curve, better).map(near),
             SelectionRule::Best | SelectionRule::FirstUnlessClearlyWorse => {
@@ -377,6 +386,23 @@ impl<'a> Values<'a> {
                 Some(if rule == SelectionRule::FirstUnlessClearlyWorse && near(best) == 0 { 0 } else { best })
             }
         }
+    }
+
+    /// What a candidate gains over the first one. `factor`: see [`StandardError`].
+    pub fn gain(&self, candidate: usize, factor: f64) -> Option<Gain> {
+        let sign = self.validation.metric.def().better.sign();
+        let pair = |(values, weight): &(Vec<Option<f64>>, f64)| {
+            Some((sign * (values[candidate]? - values[0]?), *weight))
+        };
+        Gain::of(&self.queries.iter().filter_map(pair).collect::<Vec<_>>(), factor)
+    }
+
+    /// What the chosen candidate gains over the first one; the best of the others if that is chosen.
+    fn best_gain(&self, split: Split, chosen: Option<usize>) -> Option<Gain> {
+        let (curve, better) = (self.curve(), self.validation.metric.def().better);
+        let other = || argmax_smoothed(&curve[1..], better).map(|other| other + 1);
+        let compared = chosen.filter(|chosen| *chosen > 0).or_else(other)?;
+        self.gain(compared, split.error_factor())
     }
 
     /// The report of a choice.

@@ -115,6 +115,33 @@ pub struct Selection {
     pub end_error: Option<f64>,
     /// The best ranking by a single feature of what was held out.
     pub baseline: Option<Baseline>,
+    /// What the chosen candidate gains over the first one, if that is the baseline of the training; what the best other one
+    /// would gain if it is chosen.
+    pub gain: Option<Gain>,
+}
+
+/// A mean difference over queries, above 0 if it is a gain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gain {
+    /// The mean.
+    pub mean: f64,
+    /// The error of the mean.
+    pub error: StandardError,
+}
+
+impl Gain {
+    /// The mean of differences with their weights; `None` for fewer than 2. `factor`: see [`StandardError`].
+    pub fn of(differences: &[(f64, f64)], factor: f64) -> Option<Self> {
+        let error = StandardError::of(differences)?;
+        let weights: f64 = differences.iter().map(|(_, weight)| weight).sum();
+        let mean = differences.iter().map(|(value, weight)| value * weight).sum::<f64>() / weights;
+        Some(Self { mean, error: StandardError { factor, ..error } })
+    }
+
+    /// Whether it is more than one standard error above 0.
+    pub fn is_shown(self) -> bool {
+        self.mean > self.error.error * (1.0 + 1e-9)
+    }
 }
 
 /// A ranking by a single feature.
@@ -204,8 +231,8 @@ impl Selection {
     /// A choice among candidates. `chosen`: index of the chosen one.
     pub fn new(metric: &Metric, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
         let metric = metric.name();
-        let (screened, option, error, end_error, baseline) = (Vec::new(), None, None, None, None);
-        Self { metric, split, curve, chosen, screened, option, error, end_error, baseline }
+        let (screened, option, error, end_error) = (Vec::new(), None, None, None);
+        Self { metric, split, curve, chosen, screened, option, error, end_error, baseline: None, gain: None }
     }
 
     /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with
