@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::averaged::Fitted;
 use super::select::{Gain, Selection};
-use crate::apply::t_quantile;
 use crate::base::{Control, Error, Params, Result};
 use crate::cost::loss::{Loss, PairLoss, Shape, least_squares};
 use crate::data::{Dataset, Scaling, names_column};
@@ -19,12 +19,15 @@ pub const BASELINE_ALONE: f64 = crate::learn::fit::CENTER_ALONE;
 /// The key of the option, of a setting and of a part of the report.
 pub const KEY: &str = "baseline";
 
+/// Linear functions have b as a column, divided by this number, so that the penalty of their weights keeps s as it is.
+pub const COLUMN_UNIT: f64 = 1e4;
+
 /// The penalty of s^2, so that judgments without contradictions have a finite s.
 const RIDGE: f64 = 1e-3;
-/// The smallest s: the order of the baseline needs one above 0, and functions that are penalized much stay near it.
-const SMALLEST: f64 = 0.1;
-/// The largest s.
-const LARGEST: f64 = 1024.0;
+/// The smallest s, relative to that of the grades in place of b: with a smaller one the judgments contradict the baseline.
+const FRACTION: f64 = 0.1;
+/// The range in which s is sought.
+const RANGE: (f64, f64) = (1e-3, 1024.0);
 /// Bisections of the logarithm of s.
 const BISECTIONS: usize = 40;
 
@@ -46,8 +49,8 @@ pub struct Baseline {
     factor: f64,
     /// s.
     pub weight: f64,
-    /// Whether the opposite order has a lower loss than any s >= 0.
-    is_reversed: bool,
+    /// Whether the judgments contradict its order: s is the smallest one.
+    pub is_contradicted: bool,
 }
 
 impl BaselineSpec {
@@ -93,10 +96,13 @@ impl BaselineSpec {
         let factor = sign / spread;
         let b: Vec<f64> = values.iter().map(|value| factor * value).collect();
         let loss = stand_in(loss);
-        let slope = |s: f64| slope(&loss, data, &b, s, control);
-        let is_reversed = slope(0.0)? > 0.0;
-        let weight = if is_reversed { SMALLEST } else { minimum(slope)? };
-        Ok(Baseline { text: self.text.clone(), feature, factor, weight, is_reversed })
+        // The smallest s is a fraction of that of the grades themselves.
+        let unit = 1.0 / deviation(&data.relevance).max(f64::MIN_POSITIVE);
+        let grades: Vec<f64> = data.relevance.iter().map(|grade| unit * grade).collect();
+        let smallest = FRACTION * minimum(|s| slope(&loss, data, &grades, s, control))?;
+        let weight = minimum(|s| slope(&loss, data, &b, s, control))?.max(smallest);
+        let is_contradicted = weight <= smallest;
+        Ok(Baseline { text: self.text.clone(), feature, factor, weight, is_contradicted })
     }
 }
 
@@ -104,6 +110,27 @@ impl Baseline {
     /// b of each row of a data set whose features are not scaled.
     pub fn values(&self, data: &Dataset) -> Vec<f64> {
         (0..data.n_docs()).map(|row| self.factor * data.features.at(row, self.feature)).collect()
+    }
+
+    /// The score of each row by the baseline.
+    pub fn scores(&self, data: &Dataset) -> Vec<f64> {
+        self.values(data).into_iter().map(|value| self.weight * value).collect()
+    }
+
+    /// The baseline as a summand of a sum.
+    pub fn fitted(&self, width: usize) -> Fitted {
+        let (member, weights) = self.member(width, self.weight);
+        Fitted { member, weights, factor: 1.0, objective: 0.0 }
+    }
+
+    /// Its column of documents whose features are not scaled.
+    pub fn column(&self, data: &Dataset) -> Vec<f64> {
+        self.values(data).into_iter().map(|value| value / COLUMN_UNIT).collect()
+    }
+
+    /// The weight of the column with s.
+    pub fn column_weight(&self) -> f64 {
+        self.weight * COLUMN_UNIT
     }
 
     /// The function `weight` b(x) of documents with `width` features as a summand.
@@ -126,8 +153,8 @@ impl Baseline {
         report.insert("weight".to_owned(), json!(self.weight));
         report.insert("value".to_owned(), json!(value));
         report.insert("difference".to_owned(), json!(gain.map(|gain| gain.mean)));
-        report.insert("interval".to_owned(), json!(gain.map(interval)));
-        report.insert("is_better".to_owned(), json!(gain.filter(|_| !is_alone).map(Gain::is_shown)));
+        report.insert("interval".to_owned(), json!(gain.map(Gain::interval)));
+        report.insert("is_better".to_owned(), json!(gain.map(|gain| !is_alone && gain.is_shown(false))));
         report.insert("alone".to_owned(), json!(is_alone));
         (KEY.to_owned(), Value::Object(report))
     }
@@ -136,16 +163,16 @@ impl Baseline {
     pub fn warnings(&self, selection: Option<&Selection>, is_alone: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         let text = &self.text;
-        if self.is_reversed {
+        if self.is_contradicted {
             let other = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
             warnings.push(format!(
-                "the judgments contradict the order of the baseline \"{text}\"; if lower values are better, set \"baseline\": \
+                "the judgments contradict or hardly support the order of the baseline \"{text}\"; if lower values are better, set \"baseline\": \
                  \"{other}\""
             ));
         }
         if let (Some(selection), true) = (selection, is_alone) {
-            let of = |gain: Gain| {
-                let [low, high] = interval(gain);
+            let of = |gain: &Gain| {
+                let [low, high] = gain.interval();
                 format!(
                     ": {} of the best other candidate differs by {:+.4}, 95% interval {low:+.4} to {high:+.4}, on {} held-out \
                      queries",
@@ -155,17 +182,11 @@ impl Baseline {
             warnings.push(format!(
                 "nothing is shown to be better than the baseline \"{text}\", so the model has its order{}; more judged queries \
                  may show a gain",
-                selection.gain.map(of).unwrap_or_default()
+                selection.gain.as_ref().filter(|gain| gain.error.error > 0.0).map(of).unwrap_or_default()
             ));
         }
         warnings
     }
-}
-
-/// The 95% interval of a gain.
-fn interval(gain: Gain) -> [f64; 2] {
-    let half = t_quantile(0.05, gain.error.queries as f64 - 1.0) * gain.error.factor * gain.error.error;
-    [gain.mean - half, gain.mean + half]
 }
 
 /// The standard deviation of the values of a query.
@@ -212,9 +233,9 @@ fn slope(loss: &Loss, data: &Dataset, b: &[f64], s: f64, control: &Control) -> R
     Ok(if weight > 0.0 { sum / weight } else { 0.0 } + 2.0 * RIDGE * s)
 }
 
-/// Where a convex function has its minimum, from [`SMALLEST`] to [`LARGEST`].
+/// Where a convex function has its minimum, in [`RANGE`].
 fn minimum(slope: impl Fn(f64) -> Result<f64>) -> Result<f64> {
-    let (mut low, mut high) = (SMALLEST, LARGEST);
+    let (mut low, mut high) = RANGE;
     for _ in 0..BISECTIONS {
         let middle = (low * high).sqrt();
         if slope(middle)? < 0.0 {

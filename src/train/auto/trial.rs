@@ -63,6 +63,8 @@ impl Trial {
 #[derive(Clone, Copy)]
 pub(super) struct Tried<'a> {
     pub data: &'a Dataset,
+    /// The scores of the baseline; empty without one.
+    pub start: &'a [f64],
     pub partitions: &'a Partitions,
     /// The trials of earlier candidates.
     pub before: &'a [Trial],
@@ -76,15 +78,16 @@ pub(super) fn cross_validate(
     tried: Tried<'_>,
     control: &Control,
 ) -> Result<Trial> {
-    let Tried { data, partitions, before } = tried;
+    let Tried { data, start, partitions, before } = tried;
     let landmarks = spec.landmarks().min(spec.effort.trial_landmarks);
     let prepared = scaled.prepare(spec, &candidate, landmarks, control)?;
     let space = &prepared.space;
     let _memory = Parts::reserve(&prepared, CELLS_AND_FOLDS, control)?;
-    let mut lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
+    let prior = if start.is_empty() { Prior::Zero } else { Prior::Model };
+    let mut lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), prior);
     lambdas.retain(|lambda| space.is_linear() || *lambda > SMALLEST_LAMBDA);
     let scaling = &scaled.scaling;
-    let run = FoldRun { spec, data, prepared: &prepared, scaling, lambdas: &lambdas, control };
+    let run = FoldRun { spec, data, prepared: &prepared, start, scaling, lambdas: &lambdas, control };
     let every = 0..lambdas.len();
     let (mut folds, mut first, mut dropped) = (Vec::new(), Vec::new(), false);
     let mut window = every.clone();

@@ -7,6 +7,7 @@ use crate::base::Result;
 use crate::cost::loss;
 use crate::data::ScalingKind;
 use crate::train::algorithm::entries;
+use crate::train::baseline;
 use crate::trees::TreeOptions;
 
 /// What training found. `query_columns`: whether query features are columns of the trees; left out without query features.
@@ -75,6 +76,9 @@ pub(super) fn of(spec: &TreesSpec) -> Result<Map<String, Value>> {
         "scale": spec.scale_name(),
         "seed": seed,
     }))?;
+    if let Some(baseline) = &spec.baseline {
+        settings.insert(baseline::KEY.to_owned(), json!(baseline.text));
+    }
     settings.extend(spec.loss_settings.clone());
     settings.extend(spec.validation.given.clone());
     Ok(settings)

@@ -225,8 +225,10 @@ impl GridSpec {
         let candidates = Candidates {
             values: candidates,
             path: self,
-            rule: match self.baseline {
-                Some(_) => SelectionRule::BaselineUnlessBetter,
+            rule: match &self.baseline {
+                Some(baseline) => SelectionRule::BaselineUnlessBetter {
+                    are_contradicting: baseline.fit(held_out.data(), &self.loss, control)?.is_contradicted,
+                },
                 None if shrinks => SelectionRule::OneStandardError,
                 None => SelectionRule::Smoothed,
             },

@@ -63,7 +63,7 @@ impl<'a> Session<'a> {
         memory.extend(scaled.scale_and_multiply(spec, &mut data, control)?);
         if let Some(baseline) = &baseline {
             let mut w = vec![0.0; data.features.columns()];
-            w.splice(w.len() - 1.., [baseline.weight]);
+            w.splice(w.len() - 1.., [baseline.column_weight()]);
             center = Some(w);
         }
         let mut learned = None;
@@ -129,7 +129,7 @@ impl Scaled<'_> {
         control: &Control,
     ) -> Result<Vec<Reservation>> {
         let phi = self.products.map(|products| products.functions(data, control)).transpose()?;
-        let last = self.baseline.map(|baseline| baseline.values(data));
+        let last = self.baseline.map(|baseline| baseline.column(data));
         let mut memory = vec![scale(self.scaling, spec.scale, data, control)?];
         if let Some((products, phi)) = self.products.zip(phi) {
             memory.push(products.add(&phi, data, control)?);

@@ -26,7 +26,7 @@ use crate::learn::space::{Form, Function, Member, Scorer, Space, SumSpace};
 use crate::math::{distance, dot};
 use crate::model::{Linear, LinearPrior, LocalFit, QueryDependent, Ranker, TrainingQueries};
 use crate::train::algorithm::{Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
-use crate::train::baseline::BASELINE_ALONE;
+use crate::train::baseline::{BASELINE_ALONE, COLUMN_UNIT};
 use crate::train::select::{CandidatePath, Searched, Split, TunedValue};
 
 impl TrainingSpec for GridSpec {
@@ -260,7 +260,7 @@ impl Session<'_> {
         if let (Some(baseline), Some(mut function)) = (&self.baseline, functions.pop()) {
             let weight = function.weights.pop().unwrap_or_default();
             let width = self.data.names.len();
-            let (first, mut weights) = baseline.member(width, weight);
+            let (first, mut weights) = baseline.member(width, weight / COLUMN_UNIT);
             let mut members = vec![first];
             if function.weights.iter().any(|weight| weight.abs() > 0.0) {
                 let space = Space::linear(function.weights.len(), Form::Scoring);

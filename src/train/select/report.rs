@@ -8,6 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::apply::t_quantile;
 use crate::base::{Result, require};
 use crate::cost::metric::{Better, Metric, StandardError};
 
@@ -138,9 +139,17 @@ impl Gain {
         Some(Self { mean, error: StandardError { factor, ..error } })
     }
 
-    /// Whether it is more than one standard error above 0.
-    pub fn is_shown(self) -> bool {
-        self.mean > self.error.error * (1.0 + 1e-9)
+    /// Its 95% interval.
+    pub fn interval(self) -> [f64; 2] {
+        let half = t_quantile(0.05, self.error.queries as f64 - 1.0) * self.error.factor * self.error.error;
+        [self.mean - half, self.mean + half]
+    }
+
+    /// Whether it is more than one standard error above 0; over judgments that contradict a baseline the whole interval.
+    pub fn is_shown(self, are_contradicting: bool) -> bool {
+        let [low, _] = self.interval();
+        let error = self.error.factor * self.error.error;
+        if are_contradicting { low > 0.0 } else { self.mean > error * (1.0 + 1e-9) }
     }
 }
 
