@@ -143,9 +143,12 @@ impl Training {
         control: &Control,
     ) -> Result<Finished> {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
-        rows.explained(&spec.settings()?, (self.algorithm, &self.options), control, |rows| {
-            self.fit_rows(spec, rows, control)
-        })
+        let advice = baseline::advice(self.algorithm, &self.options, &rows.data);
+        let settings = spec.settings()?;
+        let train = |rows: Rows<'_>| self.fit_rows(spec, rows, control);
+        let mut finished = rows.explained(&settings, (self.algorithm, &self.options), control, train)?;
+        finished.volatile.extend(advice.map(|advice| ("advice".to_owned(), Value::String(advice))));
+        Ok(finished)
     }
 
     fn fit_rows(&self, spec: &dyn TrainingSpec, rows: Rows<'_>, control: &Control) -> Result<Finished> {

@@ -309,12 +309,13 @@ pub(in crate::train) struct Best {
     pub values: Vec<QueryValue>,
     /// The scores.
     pub scores: Scores,
-    /// The value of each held-out query at the first measurement.
-    pub first: Vec<QueryValue>,
+    /// The value of each held-out query at each measurement, if the first one is of a baseline.
+    pub all: Vec<Vec<QueryValue>>,
 }
 
 impl Best {
-    /// Makes the first measurement, of a baseline, the best one unless another one is shown to be better. Returns what that gains.
+    /// Makes the first measurement, of a baseline, the best one unless another one is shown to be better; then the first
+    /// after it within one standard error of that. Returns what this, or else the best one, gains.
     pub fn keep_baseline(
         &mut self,
         validation: &ValidationSpec,
@@ -323,14 +324,23 @@ impl Best {
         are_contradicting: bool,
     ) -> Option<Gain> {
         let sign = validation.metric.def().better.sign();
-        let pairs = self.values.iter().zip(&self.first);
-        let pairs = pairs
-            .filter_map(|(own, first)| Some((sign * (own.as_ref()?.0 - first.as_ref()?.0), own.as_ref()?.1)));
-        let gain = Gain::of(&pairs.collect::<Vec<_>>(), split.error_factor());
-        if !gain.is_some_and(|gain| gain.is_shown(are_contradicting)) {
-            self.at = curve.first().and_then(|(_, value)| value.map(|value| (0, value)));
-            self.values.clone_from(&self.first);
-        }
+        let gain = |one: usize, other: usize, factor: f64| {
+            let pairs = self.all[one].iter().zip(&self.all[other]);
+            let pair = |(one, other): (&QueryValue, &QueryValue)| {
+                let ((one, weight), (other, _)) = one.as_ref().zip(other.as_ref())?;
+                Some((sign * (one - other), *weight))
+            };
+            Gain::of(&pairs.filter_map(pair).collect::<Vec<_>>(), factor)
+        };
+        let (best, _) = self.at?;
+        let over_baseline = |number: usize| gain(number, 0, split.error_factor());
+        let is_shown = over_baseline(best).is_some_and(|gain| gain.is_shown(are_contradicting));
+        let is_near =
+            |number: &usize| gain(best, *number, 1.0).is_some_and(|gain| gain.mean <= gain.error.error);
+        let chosen = if is_shown { (1..best).find(is_near).unwrap_or(best) } else { 0 };
+        let gain = over_baseline(if is_shown { chosen } else { best });
+        self.at = curve[chosen].1.map(|value| (chosen, value));
+        self.values = self.all.swap_remove(chosen);
         gain
     }
 }
@@ -363,13 +373,13 @@ pub(in crate::train) fn measure(
         }
         let scores = scores(trainings, held_out, &of_source);
         let (mean, values) = values(validation, held_out.measured, &scores, control)?;
-        if curve.is_empty() {
-            best.first.clone_from(&values);
+        if pace.from_0 {
+            best.all.push(values.clone());
         }
         curve.push(((number * pace.interval) as f64, mean));
         if let Some(value) = mean.filter(|value| best.at.is_none_or(|(_, best)| sign * (value - best) > 0.0))
         {
-            best = Best { at: Some((curve.len() - 1, value)), values, scores, first: best.first };
+            best = Best { at: Some((curve.len() - 1, value)), values, scores, all: best.all };
         }
         if best.at.is_none_or(|(at, _)| at + pace.patience < curve.len()) && curve.len() > pace.patience {
             break;

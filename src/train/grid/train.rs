@@ -257,7 +257,8 @@ impl Session<'_> {
     }
 
     fn ranker(self, fit: LocalFit, mut functions: Vec<Function>) -> Result<(Ranker, Scaling)> {
-        if let (Some(baseline), Some(mut function)) = (&self.baseline, functions.pop()) {
+        if let Some(baseline) = &self.baseline {
+            let mut function = functions.swap_remove(0);
             let weight = function.weights.pop().unwrap_or_default();
             let width = self.data.names.len();
             let (first, mut weights) = baseline.member(width, weight / COLUMN_UNIT);
