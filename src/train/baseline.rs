@@ -6,11 +6,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::algorithm::AlgorithmDef;
 use super::averaged::Fitted;
 use super::select::{Gain, Selection};
 use crate::base::{Control, Error, Params, Result};
-use crate::cost::loss::{Loss, PairLoss, PairWeights, Shape, least_squares, pair_count};
+use crate::cost::loss::{Loss, PairLoss, PairWeights, Shape, least_squares};
 use crate::data::{Dataset, Scaling, names_column};
 use crate::learn::space::{Form, Member, Space};
 
@@ -190,22 +189,6 @@ impl Baseline {
     }
 }
 
-/// With fewer informative queries a training advises to give a baseline.
-const FEW_QUERIES: usize = 60;
-
-/// The advice to give a baseline, if there are few informative queries and the training can have one.
-pub fn advice(algorithm: &AlgorithmDef, options: &Params, data: &Dataset) -> Option<String> {
-    let informative = (0..data.n_queries()).filter(|query| pair_count(data.labels(*query)) > 0).count();
-    let takes_one = || algorithm.spec(&options.clone().with(KEY, json!(""))).is_ok();
-    let is_missing = !options.has(KEY) && (algorithm.reads)(KEY) && informative < FEW_QUERIES;
-    (is_missing && takes_one()).then(|| {
-        format!(
-            "only {informative} queries have documents of different relevance; name the column that orders the documents today \
-             with the option 'baseline', so that the model departs from it only where the judgments show a gain"
-        )
-    })
-}
-
 /// The standard deviation of the values of a query.
 fn deviation(values: &[f64]) -> f64 {
     let n = values.len().max(1) as f64;
@@ -213,13 +196,14 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n).sqrt()
 }
 
-/// A convex loss in place of one that is not.
+/// A smooth loss, or one of pairs, in place of others.
 fn stand_in(loss: &Loss) -> Loss {
     match (loss, loss.shape()) {
         (Loss::Pair(PairLoss::Psi, weights), _) => Loss::Pair(PairLoss::Hinge, *weights),
         (Loss::List(_), Shape::Gradients) => Loss::Pair(PairLoss::Logistic, PairWeights::Equal),
-        (Loss::List(_), shape) if !shape.is_convex() => Loss::List(least_squares()),
-        _ => loss.clone(),
+        (Loss::Pair(..), _) | (Loss::List(_), Shape::Quadratic | Shape::Smooth) => loss.clone(),
+        // Bounds with margins are often lowest at 0 on noisy grades.
+        _ => Loss::List(least_squares()),
     }
 }
 

@@ -18,7 +18,9 @@ use crate::train::algorithm::{
 use crate::train::baseline;
 use crate::train::column_report::ColumnReport;
 use crate::train::feature_checks::FeatureChecks;
-use crate::train::report::{DataFacts, FeatureColumns, Finished, rating_of_documents, signs_of_leakage};
+use crate::train::report::{
+    DataFacts, FeatureColumns, Finished, baseline_advice, rating_of_documents, signs_of_leakage,
+};
 use crate::train::role_checks::role_warnings;
 use crate::train::single_feature;
 use crate::train::tuning::{Choice, Search, SearchRows};
@@ -143,7 +145,7 @@ impl Training {
         control: &Control,
     ) -> Result<Finished> {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
-        let advice = baseline::advice(self.algorithm, &self.options, &rows.data);
+        let advice = baseline_advice(self.algorithm, &self.options, &rows.data);
         let settings = spec.settings()?;
         let train = |rows: Rows<'_>| self.fit_rows(spec, rows, control);
         let mut finished = rows.explained(&settings, (self.algorithm, &self.options), control, train)?;

@@ -150,7 +150,7 @@ pub(super) fn find(
         let prepared = own.as_ref().unwrap_or(prepared);
         let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
         let mut weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
-        trainings.extend(spec.trainings(prepared, spec.targets(rows, &mut weights), control)?);
+        trainings.extend(spec.trainings(prepared, spec.targets(data, rows.start, &mut weights), control)?);
     }
     // A given number of trees is measured once, at its end.
     let pace = match spec.trees {

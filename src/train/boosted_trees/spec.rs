@@ -5,7 +5,6 @@
 
 use super::super::averaged::BOTH_SCALES;
 use super::super::grid;
-use super::early::ScaledRows;
 use super::query_columns::{QueryColumns, Use};
 use crate::base::{Error, Params, Result};
 use crate::cost::loss::{self, Loss, Shape};
@@ -150,8 +149,12 @@ impl TreesSpec {
 
     /// The documents of a data set, with the weights of its queries or others. Least squares would pull the documents of
     /// queries without different grades away from the order of a baseline, so these have no weight.
-    pub(super) fn targets<'a>(&'a self, rows: ScaledRows<'a>, query_weights: &'a mut [f64]) -> Targets<'a> {
-        let data = rows.data;
+    pub(super) fn targets<'a>(
+        &'a self,
+        data: &'a Dataset,
+        start: &'a [f64],
+        query_weights: &'a mut [f64],
+    ) -> Targets<'a> {
         if self.baseline.is_some() && self.loss.is_none() {
             let equal = (0..data.n_queries()).filter(|query| loss::pair_count(data.labels(*query)) == 0);
             equal.for_each(|query| query_weights[query] = 0.0);
@@ -161,7 +164,7 @@ impl TreesSpec {
             grades: &data.relevance,
             query_weights,
             row_weights: &data.doc_weights,
-            start: rows.start,
+            start,
             loss: self.loss.as_ref(),
         }
     }

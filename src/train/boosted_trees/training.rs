@@ -219,7 +219,7 @@ impl TreesSpec {
         let found = found.filter(|_| self.trees == TreeCount::Auto);
         // 2. All rows.
         let mut weights = data.weights.clone();
-        let targets = self.targets(rows, &mut weights);
+        let targets = self.targets(data, rows.start, &mut weights);
         let mut trainings = self.trainings(&prepared, targets, control)?;
         control.expect(trees * self.seeds);
         parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
