@@ -62,6 +62,8 @@ impl PackTrees {
                 "\"scale\": \"{}\" is not supported; trees need no scaling, so leave it out",
                 spec.scale_name()
             )
+        } else if spec.baseline.is_some() {
+            "the option 'baseline' is not supported; train on rows".to_owned()
         } else if spec.query_columns == Use::Always {
             "packs have no query features; leave out the option 'query_columns', or train on rows".to_owned()
         } else if spec.validation.data.source().is_some() {
@@ -147,7 +149,8 @@ impl BucketTraining for PackTrees {
         let Stage::Bins(rows, bins) = stage else {
             return Err(Error::Internal("trees without bins".to_owned()));
         };
-        let scaled = ScaledRows { data: &rows.data, scaling: &Scaling::None };
+        let scaled =
+            ScaledRows { data: &rows.data, scaling: &Scaling::None, start: &[], are_contradicting: false };
         let trained = self.spec.boost(bins.prepared(), scaled, None, control)?.trained(Scaling::None);
         let trained = facts.trained(trained);
         let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };

@@ -13,7 +13,8 @@ use super::dataset::{Dataset, row_groups, selected};
 use super::id::Id;
 use super::matrix::{ColumnGroup, Matrix, shaped};
 use super::missing::{
-    ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, summarize_columns,
+    ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, names_column,
+    summarize_columns,
 };
 use super::quantity::Outcome;
 use super::query_columns::QueryValue;
@@ -327,9 +328,19 @@ impl DatasetBuilder {
     /// # Errors
     /// The first row without a feature.
     pub fn check_missing(&self, options: &FinishOptions<'_>, kept: &[usize], vector: bool) -> Result<()> {
-        let first =
-            kept.iter().filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index))).min();
-        let Some((row, index)) = first.filter(|_| options.missing == Missing::Error) else { return Ok(()) };
+        let is_baseline =
+            |index: &usize| options.baseline.is_some_and(|text| names_column(text, &self.names[*index]));
+        let refused = |index: &&usize| options.missing == Missing::Error || is_baseline(index);
+        let first = kept
+            .iter()
+            .filter(refused)
+            .filter_map(|&index| Some((self.columns.get(index)?.first_missing?, index)))
+            .min();
+        let Some((row, index)) = first else { return Ok(()) };
+        if is_baseline(&index) {
+            let problem = "missing; it is the baseline, which needs a number in every row".to_owned();
+            return Err(self.context(row).error(&self.names[index], problem));
+        }
         let advice = "use the option \"missing\": \"zero\" or \"mean\" to allow missing features";
         let context = self.context(row);
         Err(if vector {

@@ -182,6 +182,14 @@ impl Matrix {
         Self::F64(shaped(self.rows(), self.columns() + last.len(), values))
     }
 
+    /// The same rows, each followed by its number of a column.
+    #[must_use]
+    pub fn with_column(&self, last: &[f64]) -> Self {
+        let x = |row: usize| (0..self.columns()).map(move |column| self.at(row, column));
+        let values = (0..self.rows()).flat_map(|row| x(row).chain([last[row]])).collect();
+        self.like(self.rows(), self.columns() + 1, values)
+    }
+
     /// The rows in another order, or some of them.
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {

@@ -142,8 +142,16 @@ pub struct FinishOptions<'a> {
     pub constraint: ListConstraint,
     /// Summaries of the rows of earlier calls, one per feature; may be empty.
     pub previous: &'a [ColumnSummary],
+    /// The column of a baseline ([`names_column`]), which has a value in every row.
+    pub baseline: Option<&'a str>,
     /// Whether [`ReadReport::summaries`](super::ReadReport::summaries) and means are needed. Without them, they may be empty.
     pub summarized: bool,
+}
+
+/// Whether the option `baseline` names this column, maybe after a minus sign.
+pub fn names_column(baseline: &str, name: &str) -> bool {
+    let is_name = |text: &str| text.eq_ignore_ascii_case(name);
+    is_name(baseline) || baseline.strip_prefix('-').is_some_and(is_name)
 }
 
 /// Adds the values of each column that are not missing, in this order of rows, to the previous summaries. `missing` gets the

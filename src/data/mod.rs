@@ -44,7 +44,9 @@ pub use finish::{ReadReport, position_names};
 pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
-pub use missing::{ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns};
+pub use missing::{
+    ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, names_column,
+};
 pub use names::repeated_name;
 pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};

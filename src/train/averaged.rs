@@ -16,8 +16,17 @@ pub struct Fitted {
     pub member: Member,
     /// The weights there, divided by the standard deviation of its scores within the training queries.
     pub weights: Vec<f64>,
+    /// What the weights were multiplied by.
+    pub factor: f64,
     /// (1/(2 N)) sum of squared errors + lambda / 2 |f|^2 before the division.
     pub objective: f64,
+}
+
+impl Fitted {
+    /// Multiplies the function, in its own units, by a number.
+    pub fn scale_to(&mut self, share: f64) {
+        self.weights.iter_mut().for_each(|weight| *weight *= share / self.factor);
+    }
 }
 
 /// The sum of functions of documents with `width` features. `rule`: how the query features are encoded that some of its trees
@@ -89,7 +98,7 @@ pub fn of_trees(
     let columns = width + rule.map_or(0, QueryFeatureRule::width);
     let member = Member { scaling: scaling.clone().into(), space: Space::of_trees(columns, forest) };
     let weights = values.iter().map(|value| value * scale).collect();
-    Ok(Fitted { member, weights, objective: 0.5 * errors / documents })
+    Ok(Fitted { member, weights, factor: scale, objective: 0.5 * errors / documents })
 }
 
 /// Sum of squares of numbers less their mean, with weights; none if all are 1.

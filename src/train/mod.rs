@@ -4,6 +4,7 @@
 pub mod algorithm;
 pub(crate) mod auto;
 pub(crate) mod averaged;
+pub(crate) mod baseline;
 #[cfg(feature = "trees")]
 pub(crate) mod boosted_trees;
 pub(crate) mod cofi_rank;

@@ -13,12 +13,16 @@ use crate::model::{ENCODING, LinearPrior, Model, Ranker, SMALLER_MODEL, Training
 use crate::train::algorithm::{
     AlgorithmDef, Columns, Input, PreviousFit, ResumeFn, TrainingSet, TrainingSpec,
 };
+use crate::train::baseline;
 use crate::train::column_report::ColumnReport;
 use crate::train::feature_checks::FeatureChecks;
-use crate::train::report::{DataFacts, FeatureColumns, Finished, rating_of_documents, signs_of_leakage};
+use crate::train::report::{
+    DataFacts, FeatureColumns, Finished, baseline_advice, rating_of_documents, signs_of_leakage,
+};
 use crate::train::role_checks::role_warnings;
 use crate::train::single_feature;
 use crate::train::tuning::{Choice, Search, SearchRows};
+use serde_json::json;
 
 /// An algorithm with its options, and with the settings among which cross-validation chooses.
 pub struct Training {
@@ -140,9 +144,12 @@ impl Training {
         control: &Control,
     ) -> Result<Finished> {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
-        rows.explained(spec.input().counts_spread, (self.algorithm, &self.options), control, |rows| {
-            self.fit_rows(spec, rows, control)
-        })
+        let advice = baseline_advice(self.algorithm, &self.options, &rows.data);
+        let counts_spread = spec.input().counts_spread;
+        let train = |rows: Rows<'_>| self.fit_rows(spec, rows, control);
+        let mut finished = rows.explained(counts_spread, (self.algorithm, &self.options), control, train)?;
+        finished.volatile.extend(advice.map(|advice| ("advice".to_owned(), json!(advice))));
+        Ok(finished)
     }
 
     fn fit_rows(&self, spec: &dyn TrainingSpec, rows: Rows<'_>, control: &Control) -> Result<Finished> {
@@ -169,8 +176,9 @@ impl Training {
             trained.details.entry(QueryDependence::KEY).or_insert(report);
         }
         // 3. The model and the report.
-        let single_feature =
-            trained.selection.as_ref().and_then(|selection| single_feature::warning(selection, advice));
+        let baseline = self.options.text(baseline::KEY);
+        let warning = |selection| single_feature::warning(selection, baseline, advice);
+        let single_feature = trained.selection.as_ref().and_then(warning);
         let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained);
         finished.warnings.extend(single_feature);
         finished.model = finished.model.with_fingerprint(fingerprint);

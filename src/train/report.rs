@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec};
-use crate::base::{ColumnAdvice, named};
+use super::baseline;
+use crate::base::{ColumnAdvice, Params, named};
 use crate::cost::loss;
 use crate::data::{Categories, Dataset, Id, ListConstraint, Quantities, QueryFeatureRule, is_part};
 use crate::learn::fit::{Prior, QueryDependence};
@@ -274,6 +275,23 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
         return None;
     }
     Some(format!("with {} this is the algorithm {}, not {}", options.join(", "), other.name, algorithm.name))
+}
+
+/// With fewer informative queries a training advises to give a baseline.
+const FEW_QUERIES: usize = 60;
+
+/// The advice to give a baseline, if there are few informative queries and the training can have one.
+pub fn baseline_advice(algorithm: &AlgorithmDef, options: &Params, data: &Dataset) -> Option<String> {
+    let informative = (0..data.n_queries()).filter(|query| loss::pair_count(data.labels(*query)) > 0).count();
+    let takes_one = || algorithm.spec(&options.clone().with(baseline::KEY, json!(""))).is_ok();
+    let is_missing =
+        !options.has(baseline::KEY) && (algorithm.reads)(baseline::KEY) && informative < FEW_QUERIES;
+    (is_missing && takes_one()).then(|| {
+        format!(
+            "only {informative} queries have documents of different relevance; name the column that orders the documents today \
+             with the option 'baseline', so that the model departs from it only where the judgments show a gain"
+        )
+    })
 }
 
 /// Signs of leakage, ids among the features, negative grades, and repeated rows.

@@ -4,7 +4,9 @@
 
 use crate::base::{ColumnAdvice, Control, Error, Result, checkpoint, parallel};
 use crate::cost::metric::{Mean, Metric, Undefined};
-use crate::data::{CategoryFeature, Dataset, InputColumn, ListConstraint, push_down_unselected};
+use crate::data::{
+    CategoryFeature, Dataset, InputColumn, ListConstraint, names_column, push_down_unselected,
+};
 use crate::train::select::{Baseline, Selection, ValidationSpec, argmax};
 
 /// Queries that judge.
@@ -57,8 +59,12 @@ pub fn order_by(name: &str) -> String {
 const NEARLY_PERFECT: f64 = 0.98;
 
 /// A warning if validation finds a single feature as good as the model, or as good as nearly any ranking can be.
-pub fn warning(selection: &Selection, advice: ColumnAdvice<'_>) -> Option<String> {
+/// `baseline`: the option.
+pub fn warning(selection: &Selection, baseline: Option<&str>, advice: ColumnAdvice<'_>) -> Option<String> {
     let (value, best, better) = (selection.value()?, selection.baseline.as_ref()?, selection.better());
+    if baseline.is_some_and(|text| names_column(text, &best.column)) {
+        return None; // The report compares the model with it.
+    }
     let (comparison, otherwise) = if better.sign() * (value - best.value) <= 0.0 {
         ("not better", "check the roles, or try another algorithm")
     } else if best.share >= NEARLY_PERFECT {

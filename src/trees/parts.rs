@@ -226,6 +226,7 @@ mod tests {
                 grades: &grades,
                 query_weights: &query_weights,
                 row_weights: &[],
+                start: &[],
                 loss: None,
             };
             let options = TreeOptions {

@@ -43,6 +43,8 @@ pub struct Targets<'a> {
     pub query_weights: &'a [f64],
     /// The weight of each row; empty if all are 1.
     pub row_weights: &'a [f64],
+    /// The score of each row before the first tree; empty if all are 0.
+    pub start: &'a [f64],
     /// What is minimized; by default the squares of residuals less their means in the query.
     pub loss: Option<&'a Loss>,
 }
@@ -62,7 +64,7 @@ pub struct Shard {
     /// Weights for the current tree.
     pub weights: Vec<f64>,
     grades: Vec<f64>,
-    /// The sum of the trees so far.
+    /// The first score and the sum of the trees so far.
     pub scores: Vec<f64>,
     /// weight * (residual - mean residual of the query): half of the negative gradient. Of other losses the negative
     /// gradient.
@@ -145,7 +147,7 @@ impl Shard {
             query_weights: targets.query_weights[queries.clone()].to_vec(),
             objectives,
             grades: targets.grades[start..end].to_vec(),
-            scores: vec![0.0; n],
+            scores: if targets.start.is_empty() { vec![0.0; n] } else { targets.start[start..end].to_vec() },
             gradients: vec![0.0; n],
             packed: vec![0; n],
             leaves: vec![0; n],

@@ -47,6 +47,7 @@ impl Set {
             grades: &self.grades,
             query_weights: &self.query_weights,
             row_weights: &self.row_weights,
+            start: &[],
             loss: None,
         }
     }

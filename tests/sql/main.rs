@@ -4,6 +4,7 @@
 mod aggregates;
 mod argument_limits;
 mod ball;
+mod baseline;
 mod buckets;
 mod buckets_agree;
 mod buckets_errors;

@@ -18,6 +18,6 @@ pub use conflicts::{
 };
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use number_weights::number_weights;
-pub use problem::{FitSpec, SolverParameter};
+pub use problem::{CENTER_ALONE, FitSpec, SolverParameter};
 pub use query_dependence::QueryDependence;
 pub use streamed::streamed_scores;

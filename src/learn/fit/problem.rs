@@ -18,6 +18,9 @@ use crate::math::{LANES, are_bounded, is_positive};
 /// Landmarks of functions among which validation chooses. A map with fewer landmarks is the first part of one with more.
 pub const CHOICE_LANDMARKS: usize = 500;
 
+/// From this lambda on, a function is the center of the penalty, without a fit.
+pub const CENTER_ALONE: f64 = 1e9;
+
 /// The choices of a fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FitSpec {
@@ -159,11 +162,34 @@ impl FitSpec {
 
     /// Parameters of the penalty for solvers.
     pub(super) fn for_solver(&self, space: &Space, lambdas: &[f64]) -> Vec<SolverParameter> {
-        lambdas.iter().map(|lambda| SolverParameter::new(*lambda, self.penalty, &self.loss, space)).collect()
+        let parameter = |lambda: &f64| match &self.center {
+            Some(_) if *lambda >= CENTER_ALONE => SolverParameter(f64::INFINITY),
+            _ => SolverParameter::new(*lambda, self.penalty, &self.loss, space),
+        };
+        lambdas.iter().map(parameter).collect()
     }
 
-    /// Solves for each lambda, largest first.
+    /// Solves for each lambda, largest first; the center of the penalty for an infinite one.
     fn solve_path(
+        &self,
+        dim: usize,
+        blocks: &[(Arc<QueryBlock>, f64)],
+        lambdas: &[SolverParameter],
+        control: &Control,
+    ) -> Result<Vec<Solution>> {
+        let finite = lambdas.iter().position(|lambda| lambda.0.is_finite()).unwrap_or(lambdas.len());
+        let center = || Solution {
+            w: self.center.clone().unwrap_or_else(|| vec![0.0; dim]),
+            report: SolveReport::new(Stop::Empty, 0, 0.0, 0.0, Vec::new()),
+        };
+        let mut solutions: Vec<Solution> = (0..finite).map(|_| center()).collect();
+        if finite < lambdas.len() {
+            solutions.extend(self.solve_finite(dim, blocks, &lambdas[finite..], control)?);
+        }
+        Ok(solutions)
+    }
+
+    fn solve_finite(
         &self,
         dim: usize,
         blocks: &[(Arc<QueryBlock>, f64)],

@@ -408,7 +408,7 @@ impl Space {
                 functions.map(|values| forest.scores(features, rows.clone(), values, control)).collect()
             }
             Map::Linear | Map::Pairs(_) => {
-                let score = |w: &[f64]| rows.clone().map(|row| features.row_dot(row, w)).collect();
+                let score = |w: &[f64]| rows.clone().map(|row| linear_score(features, row, w)).collect();
                 Ok(functions.map(score).collect())
             }
         }
@@ -479,6 +479,16 @@ impl Space {
         };
         functions.map(score).collect()
     }
+}
+
+/// The weighted sum of the features of a row. Features without weight may be missing.
+fn linear_score(features: &Matrix, row: usize, w: &[f64]) -> f64 {
+    let score = features.row_dot(row, w);
+    if !score.is_nan() {
+        return score;
+    }
+    let used = w.iter().enumerate().filter(|(_, w)| w.abs() > 0.0);
+    used.map(|(column, w)| w * features.at(row, column)).sum()
 }
 
 /// Scores minus their mean.

@@ -94,7 +94,7 @@ pub fn read_prepared(
     Ok((data, read_report))
 }
 
-fn finish_options<'a>(options: &Params, spec: ReadSpec<'a>) -> Result<FinishOptions<'a>> {
+fn finish_options<'a>(options: &'a Params, spec: ReadSpec<'a>) -> Result<FinishOptions<'a>> {
     Ok(FinishOptions {
         missing: missing(options, spec)?,
         keep_missing: spec.keep_missing,
@@ -107,6 +107,10 @@ fn finish_options<'a>(options: &Params, spec: ReadSpec<'a>) -> Result<FinishOpti
         order: spec.order,
         constraint: spec.constraint,
         previous: spec.previous,
+        baseline: match spec.model {
+            Some(model) => model.card.settings["baseline"].as_str(),
+            None => options.text("baseline"),
+        },
         summarized: spec.learns(),
     })
 }

@@ -21,6 +21,8 @@ pub(super) struct FoldRun<'a> {
     pub spec: &'a AutoSpec,
     pub data: &'a Dataset,
     pub prepared: &'a Prepared,
+    /// The scores of the baseline; empty without one.
+    pub start: &'a [f64],
     /// How the documents of the candidate are scaled.
     pub scaling: &'a Scaling,
     pub lambdas: &'a [f64],
@@ -124,8 +126,15 @@ impl FoldRun<'_> {
         let (mut held_out, mut values) = (Vec::new(), vec![Vec::new(); self.lambdas.len()]);
         for cell in cells.of_fold(partition, fold) {
             self.control.check()?;
-            for (query, scores) in parts.scores(cell, &functions) {
+            for (query, mut scores) in parts.scores(cell, &functions) {
                 held_out.push(query);
+                if !self.start.is_empty() {
+                    let start = &self.start[self.data.rows(query)];
+                    let add = |scores: &mut Vec<f64>| {
+                        scores.iter_mut().zip(start).for_each(|(score, start)| *score += start);
+                    };
+                    scores.iter_mut().for_each(add);
+                }
                 for ((scores, found), values) in scores.iter().zip(&found).zip(&mut values[tried.clone()]) {
                     let value = || metric.finite_value(self.data.labels(query), scores);
                     values.push(if found.is_some() { value()? } else { None });

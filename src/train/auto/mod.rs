@@ -1,5 +1,6 @@
 //! `auto`: cross-validates scalings, kernels and trees, and averages the best.
 
+mod baseline;
 mod candidates;
 mod documents;
 mod effort;

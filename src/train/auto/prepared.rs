@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::AutoSpec;
+use super::baseline::residuals;
 use super::candidates::Candidate;
 use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{least_squares, pair_count};
@@ -15,6 +16,7 @@ use crate::learn::space::{Form, Scorer, Space};
 use crate::math::LANES;
 use crate::train::algorithm::scale;
 use crate::train::averaged::weight;
+use crate::train::baseline::Baseline;
 
 /// Landmarks that add less than this to the span of the others are left out, so that single precision has enough digits.
 const TOLERANCE: f64 = 2e-6;
@@ -28,6 +30,9 @@ pub struct Copies<'a> {
     data: &'a Dataset,
     /// The query features that kernels see.
     joined: Option<&'a QueryFeatureRule>,
+    /// The scores of the baseline; empty without one.
+    start: Vec<f64>,
+    is_contradicted: bool,
     known: Vec<Scaled>,
 }
 
@@ -39,6 +44,8 @@ pub struct Scaled {
     landmarks: Vec<(usize, Value, Arc<Matrix>)>,
     /// Number of query features after those of documents.
     joined: usize,
+    /// Whether its grades are what the baseline leaves.
+    has_residuals: bool,
     memory: Vec<Reservation>,
 }
 
@@ -52,8 +59,20 @@ pub struct Prepared {
 }
 
 impl<'a> Copies<'a> {
-    pub fn new(data: &'a Dataset, joined: Option<&'a QueryFeatureRule>) -> Self {
-        Self { data, joined, known: Vec::new() }
+    pub fn new(data: &'a Dataset, joined: Option<&'a QueryFeatureRule>, baseline: Option<&Baseline>) -> Self {
+        let start = baseline.map_or_else(Vec::new, |baseline| baseline.scores(data));
+        let is_contradicted = baseline.is_some_and(|baseline| baseline.is_contradicted);
+        Self { data, joined, start, is_contradicted, known: Vec::new() }
+    }
+
+    /// Whether the judgments contradict the baseline.
+    pub fn is_contradicted(&self) -> bool {
+        self.is_contradicted
+    }
+
+    /// The scores of the baseline; empty without one.
+    pub fn start(&self) -> &[f64] {
+        &self.start
     }
 
     /// The data set.
@@ -61,30 +80,34 @@ impl<'a> Copies<'a> {
         self.data
     }
 
-    /// The documents with this scaling, followed by the query features that kernels see.
+    /// The documents with this scaling, followed by the query features that kernels see. Their grades are what the baseline leaves.
     pub fn for_kernels(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
-        self.find(kind, self.joined, control)
+        self.find(kind, self.joined, !self.start.is_empty(), control)
     }
 
     /// The documents with this scaling.
     pub fn get(&mut self, kind: ScalingKind, control: &Control) -> Result<&mut Scaled> {
-        self.find(kind, None, control)
+        self.find(kind, None, false, control)
     }
 
     fn find(
         &mut self,
         kind: ScalingKind,
         joined: Option<&QueryFeatureRule>,
+        has_residuals: bool,
         control: &Control,
     ) -> Result<&mut Scaled> {
         let width = joined.map_or(0, QueryFeatureRule::number_count);
-        let is_known = |scaled: &Scaled| scaled.scaling.kind() == kind && scaled.joined == width;
+        let is_known = |scaled: &Scaled| {
+            scaled.scaling.kind() == kind && scaled.joined == width && scaled.has_residuals == has_residuals
+        };
         let known = self.known.iter().position(is_known);
         if known.is_none() {
             if self.data.n_docs() > MOST_KEPT {
                 self.known.clear();
             }
-            self.known.push(Scaled::new(kind, self.data, joined, control)?);
+            let start = if has_residuals { &self.start[..] } else { &[] };
+            self.known.push(Scaled::new(kind, self.data, joined, start, control)?);
         }
         let index = known.unwrap_or(self.known.len() - 1);
         Ok(&mut self.known[index])
@@ -96,6 +119,7 @@ impl Scaled {
         kind: ScalingKind,
         data: &Dataset,
         joined: Option<&QueryFeatureRule>,
+        start: &[f64],
         control: &Control,
     ) -> Result<Self> {
         let copy = control.reserve(data.bytes(), "a scaled copy of the documents", FEWER)?;
@@ -107,7 +131,12 @@ impl Scaled {
             width = rule.number_count();
             memory.push(rule.append_numbers(&mut scaled, control)?);
         }
-        Ok(Self { scaling, data: Arc::new(scaled), landmarks: Vec::new(), joined: width, memory })
+        let has_residuals = !start.is_empty();
+        if has_residuals {
+            scaled.relevance = residuals(data, start);
+        }
+        let data = Arc::new(scaled);
+        Ok(Self { scaling, data, landmarks: Vec::new(), joined: width, has_residuals, memory })
     }
 
     /// At most `count` documents that span the space of a kernel (rows).

@@ -65,5 +65,5 @@ fn solved(gram: &Gram, lambda: f64, documents: f64, scaling: Scaling, space: &Sp
         let (basis, sorted) = basis.sorted(&weights);
         (space, weights) = (Space::of_basis(basis), sorted);
     }
-    Ok(Fitted { member: Member { scaling: scaling.into(), space }, weights, objective })
+    Ok(Fitted { member: Member { scaling: scaling.into(), space }, weights, factor: scale, objective })
 }

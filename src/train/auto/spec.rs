@@ -20,6 +20,7 @@ use crate::base::{Error, Params, Result};
 use crate::data::{Dataset, Missing, QueryFeatureKind, QueryFeatureRule, QueryScale, ScalingKind};
 use crate::learn::fit::{HeldOut, QueryDependence};
 use crate::learn::kernel;
+use crate::train::baseline::BaselineSpec;
 use crate::train::options;
 use crate::train::select::ValidationSpec;
 use serde_json::Value;
@@ -35,6 +36,8 @@ pub struct AutoSpec {
     pub effort: &'static Effort,
     pub validation: ValidationSpec,
     pub missing: Missing,
+    /// The column whose order the functions are added to.
+    pub baseline: Option<BaselineSpec>,
     pub seed: u64,
 }
 
@@ -60,6 +63,7 @@ impl AutoSpec {
             effort: Effort::of(params.count("effort")),
             validation: ValidationSpec::parse(params, HeldOut::Queries)?,
             missing: options::choice(params, "missing")?,
+            baseline: BaselineSpec::parse(params),
             seed: params.seed(),
         })
     }

@@ -5,16 +5,19 @@ use super::super::algorithm::{
 };
 use super::super::grid;
 use super::super::single_feature::{self, Judge};
+use super::baseline::OfBaseline;
 use super::folds::{Partitions, Sample};
 use super::prepared::{Copies, judged_queries};
 use super::report::{Grown, report};
 use super::spec::{AutoSpec, is_better};
 use super::trial::{CLEARLY, Trial, Tried};
 use crate::base::{Control, Error, Result};
+use crate::cost::loss::{Loss, least_squares};
 use crate::data::{Dataset, ListConstraint, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::learn::kernel;
 use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
+use crate::train::baseline::{self, BASELINE_ALONE, Baseline, BaselineSpec};
 use crate::train::select::{Searched, Selection, is_below};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
@@ -36,8 +39,17 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
 };
 
 /// The options that `auto` reads.
-const OPTIONS: &[&str] =
-    &["effort", "scale", "kernel", "landmarks", "metric", "neutral_grade", "half_life", "undefined"];
+const OPTIONS: &[&str] = &[
+    "effort",
+    "scale",
+    "kernel",
+    "landmarks",
+    "metric",
+    "neutral_grade",
+    "half_life",
+    "undefined",
+    baseline::KEY,
+];
 
 impl TrainingSpec for AutoSpec {
     fn input(&self) -> Input<'_> {
@@ -60,20 +72,31 @@ impl TrainingSpec for AutoSpec {
         let is_judged = judged_queries(&data);
         let judged = is_judged.iter().filter(|judged| **judged).count();
         let counts = QueryCounts { judged, all: data.n_queries() };
-        check_judged(judged, counts.all)?;
+        let fit = |spec: &BaselineSpec| spec.fit(&data, &Loss::List(least_squares()), control);
+        let baseline = self.baseline.as_ref().map(fit).transpose()?;
+        match (check_judged(judged, counts.all), &baseline) {
+            (Err(problem), Some(baseline)) => return Ok(only_baseline(baseline, &data, &problem)),
+            (result, _) => result?,
+        }
         let sample = Sample::new(&data, self.seed, control)?;
         let rule = Self::query_rule(&data)?;
         let joined = rule.as_ref().filter(|_| self.joins_kernels(set.dependence));
-        let mut copies = Copies::new(&data, joined);
+        let mut copies = Copies::new(&data, joined, baseline.as_ref());
         let mut grown: Option<Grown> = None;
         #[cfg(feature = "trees")]
         if self.kernel.is_none() && judged >= super::candidates::FEW_QUERIES {
             grown = self.grow(&is_judged, &mut copies, rule.as_ref(), &sample, control)?;
         }
-        let grown = grown.map(|grown| (grown, &data));
-        let Found { chosen, trees, splits_queries, choice } = match &sample.part {
+        let of_trees = match &grown {
+            Some(grown) if baseline.is_some() => {
+                Some(OfBaseline::new(self, &data, copies.start(), &grown.held_out, control)?)
+            }
+            _ => None,
+        };
+        let grown = grown.map(|grown| (grown, &data, of_trees));
+        let Found { chosen, mut trees, splits_queries, mut choice } = match &sample.part {
             Some(part) => {
-                let mut copies = Copies::new(part, joined);
+                let mut copies = Copies::new(part, joined, baseline.as_ref());
                 self.find(counts, &mut copies, sample.has_many_documents, grown, control)?
             }
             None => self.find(counts, &mut copies, sample.has_many_documents, grown, control)?,
@@ -86,10 +109,22 @@ impl TrainingSpec for AutoSpec {
             fitted.push((super::refit::fit(self, trial, scaled, control)?, started.elapsed().as_secs_f64()));
             control.step();
         }
-        // Half of the sum.
-        let weight = fitted.len().max(1) as f64;
-        for mut trees in trees {
-            trees.weights.iter_mut().for_each(|value| *value *= weight);
+        let count = fitted.len().max(1) as f64;
+        if let Some(baseline) = &baseline {
+            // The baseline, half of the mean of kernels and half of the trees.
+            let half = if fitted.is_empty() || trees.is_empty() { 1.0 } else { 0.5 };
+            fitted.iter_mut().for_each(|(fitted, _)| fitted.scale_to(half / count));
+            trees.iter_mut().for_each(|fitted| fitted.scale_to(half));
+            let is_alone = fitted.is_empty() && trees.is_empty();
+            let selection = Some(&choice.selection);
+            choice.details.extend([baseline.report(selection, choice.of_baseline, is_alone)]);
+            choice.warnings.extend(baseline.warnings(selection, is_alone));
+            fitted.insert(0, (baseline.fitted(data.features.columns()), 0.0));
+        } else {
+            // Half of the sum.
+            trees.iter_mut().flat_map(|trees| &mut trees.weights).for_each(|value| *value *= count);
+        }
+        for trees in trees {
             fitted.push((trees, started.elapsed().as_secs_f64()));
         }
         let is_used = splits_queries || joined.is_some() && !chosen.is_empty();
@@ -109,8 +144,22 @@ impl TrainingSpec for AutoSpec {
             "scale": self.scale.unwrap_or(ScalingKind::Quantile).name(),
             "tolerance": 1e-4,
         }));
+        if let Some(baseline) = &self.baseline {
+            settings.insert(baseline::KEY.to_owned(), json!(baseline.text));
+        }
         settings.extend(self.validation.given.clone());
         settings
+    }
+}
+
+/// The model of too few judged queries.
+fn only_baseline(baseline: &Baseline, data: &Dataset, problem: &Error) -> Trained {
+    let width = data.features.columns();
+    let ranker = averaged::sum(width, vec![baseline.fitted(width)], None);
+    Trained {
+        warnings: vec![format!("{problem}; the model is the baseline")],
+        details: [baseline.report(None, None, true)].into_iter().collect(),
+        ..Trained::new(ranker, Scaling::None)
     }
 }
 
@@ -154,6 +203,8 @@ struct Choice {
     selection: Selection,
     warnings: Vec<String>,
     details: Map<String, Value>,
+    /// The value of the baseline.
+    of_baseline: Option<f64>,
 }
 
 /// Whether kernels and trees are in the sum. `trees_may_lead`: true with many documents, or if trees split query features. A sample has
@@ -219,10 +270,10 @@ impl AutoSpec {
         counts: QueryCounts,
         copies: &mut Copies<'_>,
         has_many_documents: bool,
-        grown: Option<(Grown, &Dataset)>,
+        grown: Option<(Grown, &Dataset, Option<OfBaseline>)>,
         control: &Control,
     ) -> Result<Found> {
-        let tried = copies.data();
+        let (tried, start) = (copies.data(), copies.start().to_vec());
         let candidates = super::candidates::candidates(self, counts.judged, has_many_documents);
         let partitions = Partitions::new(self, tried);
         control.expect(candidates.len() + self.effort.averaged);
@@ -230,37 +281,62 @@ impl AutoSpec {
         for candidate in candidates {
             if !super::trial::skips_width(&candidate, &trials) {
                 let scaled = copies.for_kernels(candidate.scale, control)?;
-                let tried = Tried { data: tried, partitions: &partitions, before: &trials };
+                let tried = Tried { data: tried, start: &start, partitions: &partitions, before: &trials };
                 trials.push(super::trial::cross_validate(self, candidate, scaled, tried, control)?);
             }
             control.step();
         }
         let order = best_first(self, &trials);
         // Who takes part.
-        let (with_kernels, with_trees) = match &grown {
-            Some((grown, _)) => {
+        let (mut with_kernels, mut with_trees) = match &grown {
+            Some((grown, ..)) => {
                 let trees_may_lead = has_many_documents || grown.query_columns == Some(true);
                 takes_part(self, &trials, &order, grown, trees_may_lead)
             }
             None => (true, false),
         };
-        let averaged = if with_kernels { self.effort.averaged } else { 0 };
+        let mut averaged = if with_kernels { self.effort.averaged } else { 0 };
+        let held_out = partitions.held_out();
+        let split = super::folds::split(partitions.count(), held_out.len(), counts.all);
+        let of_kernels = match start[..] {
+            [] => None,
+            _ => Some(OfBaseline::new(self, tried, &start, &held_out, control)?),
+        };
+        let mut gain = None;
+        if let Some(of_kernels) = &of_kernels {
+            let of_first = of_kernels.gain(&trials[order[0]].first, split);
+            let of_trees = grown
+                .as_ref()
+                .and_then(|(grown, _, of)| of.as_ref()?.gain(&grown.values, grown.selection.split));
+            let candidates = [of_first.filter(|_| with_kernels), of_trees.filter(|_| with_trees)];
+            gain = candidates.into_iter().flatten().max_by(|a, b| a.mean.total_cmp(&b.mean));
+            let is_shown = gain.is_some_and(|gain| gain.is_shown(copies.is_contradicted()));
+            let is_better = |index: &&usize| is_shown && of_kernels.is_below(self, trials[**index].value);
+            averaged = order.iter().take(averaged).filter(is_better).count();
+            with_kernels = averaged > 0;
+            with_trees &= is_shown && of_trees.is_some_and(|gain| gain.mean > 0.0);
+        }
+        let is_alone = of_kernels.is_some() && !with_kernels && !with_trees;
         let details =
-            report(self, &trials, &order, averaged, grown.as_ref().map(|(grown, _)| (grown, with_trees)));
+            report(self, &trials, &order, averaged, grown.as_ref().map(|(grown, ..)| (grown, with_trees)));
         let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
         let mut best: Vec<Trial> =
             order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();
         let first = best.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
         // What validation tells about the best candidate.
-        let held_out = partitions.held_out();
         let (mut selection, judge, searched) = match &grown {
-            Some((grown, data))
+            _ if is_alone => {
+                let value = of_kernels.as_ref().and_then(|of_kernels| of_kernels.value);
+                let curve = vec![(BASELINE_ALONE, value)];
+                let selection = Selection::new(&self.validation.metric, split, curve, value.map(|_| 0));
+                (selection, Judge { data: tried, queries: &held_out }, None)
+            }
+            Some((grown, data, _))
                 if with_trees && (!with_kernels || is_better(self, grown.value, first.value)) =>
             {
                 (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
             }
             _ => {
-                let split = super::folds::split(partitions.count(), held_out.len(), counts.all);
                 let selection =
                     Selection::new(&self.validation.metric, split, first.curve.clone(), first.chosen);
                 let searched = Searched {
@@ -273,17 +349,24 @@ impl AutoSpec {
         };
         selection.baseline =
             single_feature::baseline(&[judge], &self.validation, ListConstraint::None, control)?;
+        selection.gain = gain;
         let warnings = searched.and_then(|searched| selection.warning(&searched)).into_iter().collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
         let grown =
-            grown.filter(|_| with_trees).map(|(grown, _)| (grown.fitted, grown.query_columns == Some(true)));
+            grown.filter(|_| with_trees).map(|(grown, ..)| (grown.fitted, grown.query_columns == Some(true)));
         let (trees, splits_queries) = grown.unwrap_or_default();
         Ok(Found {
             chosen: best,
             trees,
             splits_queries,
-            choice: Choice { lambda, selection, warnings, details },
+            choice: Choice {
+                lambda,
+                selection,
+                warnings,
+                details,
+                of_baseline: of_kernels.and_then(|of_kernels| of_kernels.value),
+            },
         })
     }
 }

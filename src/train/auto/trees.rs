@@ -12,6 +12,7 @@ use super::folds::Sample;
 use super::prepared::Copies;
 use super::report::Grown;
 use crate::base::{Control, Result, parallel};
+use crate::cost::loss::pair_count;
 use crate::data::{Dataset, QueryFeatureRule, Scaling, ScalingKind};
 use crate::train::averaged::{self, BOTH_SCALES, Fitted};
 use crate::train::boosted_trees::QueryColumns;
@@ -49,7 +50,7 @@ impl AutoSpec {
         sample: &Sample,
         control: &Control,
     ) -> Result<Option<Grown>> {
-        let data = copies.data();
+        let (data, start) = (copies.data(), copies.start().to_vec());
         let folds = if sample.has_many_documents {
             let mut of_query = vec![None; data.n_queries()];
             sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
@@ -70,7 +71,15 @@ impl AutoSpec {
                     (&scaled.scaling, &*scaled.data)
                 }
             };
-            let rows = |columns| Rows { spec: self, scaling, data: scaled, columns, folds: &folds, control };
+            let rows = |columns| Rows {
+                spec: self,
+                scaling,
+                data: scaled,
+                start: &start,
+                columns,
+                folds: &folds,
+                control,
+            };
             let mut part = rows(joined).boost()?;
             if let (true, Some(without), Some(columns)) = (parts.is_empty(), &part, &columns) {
                 let with = rows(Some(columns)).boost()?;
@@ -86,7 +95,7 @@ impl AutoSpec {
         }
         // 2. The sum of the scales.
         let grown = match <[Ensembles; 2]>::try_from(parts) {
-            Ok(both) => Some(sum(self, data, &folds, both, control)?),
+            Ok(both) => Some(sum(self, data, &folds, both, &start, control)?),
             Err(mut parts) => parts.pop().map(|part| part.grown),
         };
         Ok(grown.map(|grown| Grown { query_columns: columns.as_ref().map(|_| joined.is_some()), ..grown }))
@@ -105,10 +114,12 @@ fn sum(
     data: &Dataset,
     folds: &Folds,
     [first, second]: [Ensembles; 2],
+    start: &[f64],
     control: &Control,
 ) -> Result<Grown> {
     let measured = folds.measured(data);
-    let scores = sum_of_scores(&measured, [&first.scores, &second.scores]);
+    let both = [&first.scores, &second.scores];
+    let scores = if start.is_empty() { sum_of_scores(&measured, both) } else { mean_of_scores(both) };
     let (value, of_queries) = values(&spec.validation, &measured, &scores, control)?;
     let (first, second) = (first.grown, second.grown);
     let trees = first.trees + second.trees;
@@ -132,6 +143,16 @@ fn sum(
         held_out: first.held_out,
         fitted,
     })
+}
+
+/// The mean of two scores in the same units.
+fn mean_of_scores([first, second]: [&Scores; 2]) -> Scores {
+    let mean = |(first, second): (&Vec<f64>, &Vec<f64>)| {
+        first.iter().zip(second).map(|(a, b)| f64::midpoint(*a, *b)).collect()
+    };
+    let of_fold =
+        |(first, second): (&Vec<Vec<f64>>, &Vec<Vec<f64>>)| first.iter().zip(second).map(mean).collect();
+    first.iter().zip(second).map(of_fold).collect()
 }
 
 impl Folds {
@@ -168,6 +189,8 @@ struct Rows<'a> {
     spec: &'a AutoSpec,
     scaling: &'a Scaling,
     data: &'a Dataset,
+    /// The scores of the baseline; empty without one.
+    start: &'a [f64],
     /// The query features that the trees split.
     columns: Option<&'a QueryColumns>,
     folds: &'a Folds,
@@ -175,6 +198,12 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// The weight of each query. Queries without different grades would pull trees away from the order of a baseline.
+    fn query_weight(&self, query: usize) -> f64 {
+        let learns = self.start.is_empty() || pair_count(self.data.labels(query)) > 0;
+        f64::from(u8::from(learns))
+    }
+
     fn options(&self) -> TreeOptions {
         options(self.spec, self.data.features.columns(), self.folds.count)
     }
@@ -201,6 +230,7 @@ impl Rows<'_> {
             grades: &self.data.relevance,
             query_weights,
             row_weights: &self.data.doc_weights,
+            start: self.start,
             loss: None,
         };
         let options = self.options();
@@ -218,12 +248,15 @@ impl Rows<'_> {
         }
         let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };
         let weights = |fold: usize| -> Vec<f64> {
-            folds.of_query.iter().map(|of| f64::from(u8::from(*of != Some(fold)))).collect()
+            let is_held = |query: usize| folds.of_query[query] == Some(fold);
+            let weight = |query| if is_held(query) { 0.0 } else { self.query_weight(query) };
+            (0..folds.of_query.len()).map(weight).collect()
         };
         let weights: Vec<Vec<f64>> = (0..folds.count).map(weights).collect();
         let without = |fold: usize| {
             let held_out: Vec<bool> = folds.of_query.iter().map(|of| *of == Some(fold)).collect();
-            ScaledRows { data, scaling: self.scaling }.without(&held_out, &prepared, control)
+            ScaledRows { data, scaling: self.scaling, start: self.start, are_contradicting: false }
+                .without(&held_out, &prepared, control)
         };
         let own = (0..folds.count).map(without).collect::<Result<Vec<Option<Prepared>>>>()?;
         let training = |number: usize| {
@@ -235,10 +268,13 @@ impl Rows<'_> {
         let measured = folds.measured(data);
         let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
         let most = if folds.count > 1 { MOST_TREES } else { spec.effort.trees };
-        let pace = Pace { most, interval: INTERVAL, patience: PATIENCE };
+        let pace = Pace { most, interval: INTERVAL, patience: PATIENCE, from_0: !self.start.is_empty() };
         let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
         let chosen = best.at.map(|(at, _)| at);
-        let trees = (chosen.unwrap_or(curve.len() - 1) + 1) * INTERVAL;
+        let trees = curve[chosen.unwrap_or(curve.len() - 1)].0 as usize;
+        if trees == 0 {
+            return Ok(None); // The baseline is better.
+        }
         let mut fitted = Vec::new();
         if folds.count == 1 {
             trainings.iter_mut().for_each(|training| training.truncate(trees));
@@ -268,7 +304,8 @@ impl Rows<'_> {
 
     /// Ensembles of all rows, of the number and size that validation has measured.
     fn fit(&self, grown: &Grown) -> Result<Vec<Fitted>> {
-        let (prepared, weights) = (self.prepared()?, vec![1.0; self.data.n_queries()]);
+        let prepared = self.prepared()?;
+        let weights: Vec<f64> = (0..self.data.n_queries()).map(|query| self.query_weight(query)).collect();
         let training = |number: usize| self.training(&prepared, grown.ensembles + number, &weights);
         let mut trainings = (0..grown.ensembles).map(training).collect::<Result<Vec<_>>>()?;
         parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {

@@ -11,7 +11,7 @@
 use super::AutoSpec;
 use super::candidates::Candidate;
 use super::documents::Parts;
-use super::folds::{FOLDS, FoldRun, Partitions, chosen, curve, of_queries};
+use super::folds::{FOLDS, FoldRun, FoldValues, Partitions, chosen, curve, of_queries};
 use super::prepared::Scaled;
 use crate::base::{Control, Result};
 use crate::cost::loss::{Loss, least_squares};
@@ -19,7 +19,7 @@ use crate::data::Dataset;
 use crate::learn::fit::Prior;
 use crate::learn::space::Scorer;
 use crate::train::grid::default_lambdas;
-use crate::train::select::{Curve, is_below};
+use crate::train::select::{Curve, is_below, one_standard_error};
 
 /// Partitions whose sums are made together.
 const TOGETHER: usize = 2;
@@ -63,6 +63,8 @@ impl Trial {
 #[derive(Clone, Copy)]
 pub(super) struct Tried<'a> {
     pub data: &'a Dataset,
+    /// The scores of the baseline; empty without one.
+    pub start: &'a [f64],
     pub partitions: &'a Partitions,
     /// The trials of earlier candidates.
     pub before: &'a [Trial],
@@ -76,15 +78,16 @@ pub(super) fn cross_validate(
     tried: Tried<'_>,
     control: &Control,
 ) -> Result<Trial> {
-    let Tried { data, partitions, before } = tried;
+    let Tried { data, start, partitions, before } = tried;
     let landmarks = spec.landmarks().min(spec.effort.trial_landmarks);
     let prepared = scaled.prepare(spec, &candidate, landmarks, control)?;
     let space = &prepared.space;
     let _memory = Parts::reserve(&prepared, CELLS_AND_FOLDS, control)?;
-    let mut lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), Prior::Zero);
+    let prior = if start.is_empty() { Prior::Zero } else { Prior::Model };
+    let mut lambdas = default_lambdas(&Loss::List(least_squares()), space.is_linear(), prior);
     lambdas.retain(|lambda| space.is_linear() || *lambda > SMALLEST_LAMBDA);
     let scaling = &scaled.scaling;
-    let run = FoldRun { spec, data, prepared: &prepared, scaling, lambdas: &lambdas, control };
+    let run = FoldRun { spec, data, prepared: &prepared, start, scaling, lambdas: &lambdas, control };
     let every = 0..lambdas.len();
     let (mut folds, mut first, mut dropped) = (Vec::new(), Vec::new(), false);
     let mut window = every.clone();
@@ -102,12 +105,17 @@ pub(super) fn cross_validate(
             }
             // 3. After the first one, whether the candidate is clearly worse than others, and which lambdas are near the best.
             let curve = curve(spec, data, &lambdas, &folds);
-            let (chosen, _) = chosen(spec, &curve, every.clone());
+            let (mut chosen, _) = chosen(spec, &curve, every.clone());
+            if !start.is_empty() {
+                chosen = chosen.map(|chosen| largest_near(spec, data, &folds, chosen));
+            }
             let sign = spec.validation.metric.def().better.sign();
             let values = of_queries(spec, data, &folds, chosen);
             first = values.into_iter().map(|value| value.map(|(value, _)| sign * value)).collect();
             dropped = is_clearly_worse(spec, &first, before);
-            if let Some(chosen) = chosen {
+            if let (Some(chosen), false) = (chosen, start.is_empty()) {
+                window = chosen..chosen + 1;
+            } else if let Some(chosen) = chosen {
                 window = chosen.saturating_sub(WINDOW)..every.end.min(chosen + WINDOW + 1);
             }
             if dropped {
@@ -115,11 +123,22 @@ pub(super) fn cross_validate(
             }
         }
     }
-    let window = if folds.len() > FOLDS { window } else { every };
+    let window = if folds.len() > FOLDS || !start.is_empty() { window } else { every };
     let curve = curve(spec, data, &lambdas, &folds);
     let (chosen, value) = chosen(spec, &curve, window);
     let values = of_queries(spec, data, &folds, chosen).into_iter().flatten().collect();
     Ok(Trial { candidate, curve, chosen, value, values, dropped, first })
+}
+
+/// The largest lambda within one standard error of the best one: with a baseline, functions stay near 0.
+fn largest_near(spec: &AutoSpec, data: &Dataset, folds: &[FoldValues], best: usize) -> usize {
+    let values = |lambda: usize| of_queries(spec, data, folds, Some(lambda));
+    let by_lambda: Vec<Vec<Option<(f64, f64)>>> = (0..=best).map(values).collect();
+    let of_query = |query: usize| -> Option<Vec<f64>> {
+        by_lambda.iter().map(|values| values[query].map(|(value, _)| value)).collect()
+    };
+    let paired: Vec<Vec<f64>> = (0..data.n_queries()).filter_map(of_query).collect();
+    one_standard_error(&paired, best, spec.validation.metric.def().better)
 }
 
 /// The mean over queries in the first partition.

@@ -2,6 +2,7 @@
 
 use super::early::Found;
 use super::spec::Joined;
+use crate::train::baseline::Baseline;
 use crate::trees::Fitted;
 
 /// A fitted ensemble, and what its training found.
@@ -13,6 +14,8 @@ pub struct Boosted {
     /// What validation found, if it chose the number of trees.
     pub(super) found: Option<Found>,
     pub(super) joined: Option<Joined>,
+    /// The first score.
+    pub(super) baseline: Option<Baseline>,
     /// Number of features of documents.
     pub(super) width: usize,
 }

@@ -9,7 +9,7 @@ use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ListConstraint, Scaling};
 use crate::train::averaged::{normalizer, squares, weight};
-use crate::train::select::{Curve, Folds, Searched, Selection, Split, Validation, ValidationSpec};
+use crate::train::select::{Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec};
 use crate::train::single_feature;
 use crate::train::single_feature::Judge;
 use crate::trees::{Binned, Boosting, Prepared};
@@ -50,6 +50,10 @@ impl Found {
 pub struct ScaledRows<'a> {
     pub data: &'a Dataset,
     pub scaling: &'a Scaling,
+    /// The score of each row before the first tree; empty if all are 0.
+    pub start: &'a [f64],
+    /// Whether the judgments contradict the baseline that these are the scores of.
+    pub are_contradicting: bool,
 }
 
 impl ScaledRows<'_> {
@@ -72,6 +76,8 @@ impl ScaledRows<'_> {
 /// A validation source with its documents in bins.
 pub struct Held {
     data: Dataset,
+    /// The scores before the first tree; empty if all are 0.
+    start: Vec<f64>,
     binned: Binned,
     _memory: Reservation,
 }
@@ -81,11 +87,11 @@ impl Held {
     ///
     /// # Errors
     /// Too little memory; an interruption.
-    pub fn new(data: Dataset, prepared: &Prepared, control: &Control) -> Result<Self> {
+    pub fn new(data: Dataset, start: Vec<f64>, prepared: &Prepared, control: &Control) -> Result<Self> {
         let bytes = Prepared::bytes_of(&data.features).saturating_add(bytes_of::<f64>(data.n_docs()));
         let memory = control.reserve(bytes, "validation documents in bins", "use fewer of them")?;
         let binned = prepared.borders.bin(&data.features, control)?;
-        Ok(Self { data, binned, _memory: memory })
+        Ok(Self { data, start, binned, _memory: memory })
     }
 
     /// Adds the query features of its documents, in bins.
@@ -117,6 +123,15 @@ pub(super) fn find(
         held_out(spec, data, source.map(|held| &held.data), prepared.borders.len());
     if measured.is_empty() {
         let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
+        if spec.may_be_baseline() {
+            return Ok(Found {
+                trees: 0,
+                selection,
+                warnings: Vec::new(),
+                values: Vec::new(),
+                scores: Vec::new(),
+            });
+        }
         let searched = Searched::new("trees", DEFAULT_TREES as f64);
         let warnings = selection.warning(&searched).into_iter().collect();
         return Ok(Found {
@@ -134,22 +149,30 @@ pub(super) fn find(
     for (held_out, own) in held_out.iter().zip(&own) {
         let prepared = own.as_ref().unwrap_or(prepared);
         let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
-        let weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
-        trainings.extend(spec.trainings(prepared, spec.targets(data, &weights), control)?);
+        let mut weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
+        trainings.extend(spec.trainings(prepared, spec.targets(data, rows.start, &mut weights), control)?);
     }
     // A given number of trees is measured once, at its end.
     let pace = match spec.trees {
-        TreeCount::Fixed(trees) => Pace { most: trees, interval: trees, patience: PATIENCE },
-        TreeCount::Auto => Pace { most: MOST_TREES, interval: STEP, patience: PATIENCE },
+        TreeCount::Fixed(trees) => Pace { most: trees, interval: trees, patience: PATIENCE, from_0: false },
+        TreeCount::Auto => {
+            Pace { most: MOST_TREES, interval: STEP, patience: PATIENCE, from_0: spec.may_be_baseline() }
+        }
     };
-    let binned = source.map(|held| &held.binned);
-    let held_out = HeldOut { measured: &measured, seeds: spec.seeds, source: binned };
+    let source = source.map(|held| (&held.binned, &held.start[..]));
+    let held_out = HeldOut { measured: &measured, seeds: spec.seeds, source };
     let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
+    let gain = if pace.from_0 {
+        best.keep_baseline(&spec.validation, split, &curve, rows.are_contradicting)
+    } else {
+        None
+    };
     // 3. The report.
     let values: Vec<(f64, f64)> = best.values.iter().flatten().copied().collect();
     let scores = std::mem::take(&mut best.scores);
-    let mut selection = selection(spec, split, curve, best);
-    let trees = selection.chosen.map_or(DEFAULT_TREES, |chosen| selection.curve[chosen].0 as usize);
+    let mut selection = Selection { gain, ..selection(spec, split, curve, best) };
+    let default = if spec.may_be_baseline() { 0 } else { DEFAULT_TREES };
+    let trees = selection.chosen.map_or(default, |chosen| selection.curve[chosen].0 as usize);
     let searched = Searched {
         advice: Some("give the option 'trees' a larger number"),
         limits: (STEP as f64, f64::INFINITY),
@@ -158,7 +181,8 @@ pub(super) fn find(
     let judges: Vec<Judge<'_>> =
         measured.iter().map(|Measured { data, queries }| Judge { data, queries }).collect();
     selection.baseline = single_feature::baseline(&judges, &spec.validation, ListConstraint::None, control)?;
-    let warnings = selection.warning(&searched).into_iter().collect();
+    let is_alone = spec.may_be_baseline() && trees == 0;
+    let warnings = selection.warning(&searched).filter(|_| !is_alone).into_iter().collect();
     Ok(Found { trees, selection, warnings, values, scores })
 }
 
@@ -185,7 +209,7 @@ pub(super) fn of_sum(
     let scores = sum_of_scores(&measured, [&first.scores, &second.scores]);
     let (value, of_queries) = values(&spec.validation, &measured, &scores, control)?;
     let at = value.map(|value| (0, value));
-    let best = Best { at, values: of_queries, scores: Vec::new() };
+    let best = Best { at, values: of_queries, ..Best::default() };
     let selection = selection(spec, split, vec![(trees as f64, value)], best);
     Ok((Some(Selection { baseline: first.selection.baseline, ..selection }), warnings))
 }
@@ -253,8 +277,8 @@ pub(in crate::train) struct HeldOut<'a> {
     pub measured: &'a [Measured<'a>],
     /// Number of trainings of a fold, whose scores are averaged.
     pub seeds: usize,
-    /// The documents of a validation source in bins; none if the held-out queries are among the rows of the trainings.
-    pub source: Option<&'a Binned>,
+    /// The documents of a validation source in bins, and their scores before the first tree (empty: 0); none if the held-out queries are among the rows of the trainings.
+    pub source: Option<(&'a Binned, &'a [f64])>,
 }
 
 /// How long trees are added.
@@ -266,6 +290,8 @@ pub(in crate::train) struct Pace {
     pub interval: usize,
     /// Measurements without a better value after which the trainings stop.
     pub patience: usize,
+    /// Whether the scores before the first tree, of a baseline, are measured too.
+    pub from_0: bool,
 }
 
 /// Value and weight of a held-out query; `None` if it does not count.
@@ -283,6 +309,40 @@ pub(in crate::train) struct Best {
     pub values: Vec<QueryValue>,
     /// The scores.
     pub scores: Scores,
+    /// The value of each held-out query at each measurement, if the first one is of a baseline.
+    pub all: Vec<Vec<QueryValue>>,
+}
+
+impl Best {
+    /// Makes the first measurement, of a baseline, the best one unless another one is shown to be better; then the first
+    /// after it within one standard error of that. Returns what this, or else the best one, gains.
+    pub fn keep_baseline(
+        &mut self,
+        validation: &ValidationSpec,
+        split: Split,
+        curve: &Curve,
+        are_contradicting: bool,
+    ) -> Option<Gain> {
+        let sign = validation.metric.def().better.sign();
+        let gain = |one: usize, other: usize, factor: f64| {
+            let pairs = self.all[one].iter().zip(&self.all[other]);
+            let pair = |(one, other): (&QueryValue, &QueryValue)| {
+                let ((one, weight), (other, _)) = one.as_ref().zip(other.as_ref())?;
+                Some((sign * (one - other), *weight))
+            };
+            Gain::of(&pairs.filter_map(pair).collect::<Vec<_>>(), factor)
+        };
+        let (best, _) = self.at?;
+        let over_baseline = |number: usize| gain(number, 0, split.error_factor());
+        let is_shown = over_baseline(best).is_some_and(|gain| gain.is_shown(are_contradicting));
+        let is_near =
+            |number: &usize| gain(best, *number, 1.0).is_some_and(|gain| gain.mean <= gain.error.error);
+        let chosen = if is_shown { (1..best).find(is_near).unwrap_or(best) } else { 0 };
+        let gain = over_baseline(if is_shown { chosen } else { best });
+        self.at = curve[chosen].1.map(|value| (chosen, value));
+        self.values = self.all.swap_remove(chosen);
+        gain
+    }
 }
 
 /// Adds trees until the metric no longer improves. Returns the metric for each number of trees, and the best number. `trainings`: all
@@ -298,20 +358,28 @@ pub(in crate::train) fn measure(
     control: &Control,
 ) -> Result<(Curve, Best)> {
     let sign = validation.metric.def().better.sign();
-    let rows = held_out.source.map_or(0, |_| held_out.measured[0].data.n_docs());
-    let mut of_source = vec![0.0; rows];
+    let mut of_source = match held_out.source {
+        Some((_, [])) => vec![0.0; held_out.measured[0].data.n_docs()],
+        Some((_, start)) => start.to_vec(),
+        None => Vec::new(),
+    };
     let (mut curve, mut best): (Curve, Best) = (Vec::new(), Best::default());
     let measurements = pace.most / pace.interval;
     control.expect(measurements);
-    for number in 1..=measurements {
-        add_trees(trainings, held_out, pace.interval, &mut of_source, control)?;
+    for number in usize::from(!pace.from_0)..=measurements {
+        if number > 0 {
+            add_trees(trainings, held_out, pace.interval, &mut of_source, control)?;
+            control.step();
+        }
         let scores = scores(trainings, held_out, &of_source);
         let (mean, values) = values(validation, held_out.measured, &scores, control)?;
+        if pace.from_0 {
+            best.all.push(values.clone());
+        }
         curve.push(((number * pace.interval) as f64, mean));
-        control.step();
         if let Some(value) = mean.filter(|value| best.at.is_none_or(|(_, best)| sign * (value - best) > 0.0))
         {
-            best = Best { at: Some((curve.len() - 1, value)), values, scores };
+            best = Best { at: Some((curve.len() - 1, value)), values, scores, all: best.all };
         }
         if best.at.is_none_or(|(at, _)| at + pace.patience < curve.len()) && curve.len() > pace.patience {
             break;
@@ -329,7 +397,7 @@ fn add_trees(
     of_source: &mut [f64],
     control: &Control,
 ) -> Result<()> {
-    let Some(binned) = source else {
+    let Some((binned, _)) = source else {
         return parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
             (0..trees).try_for_each(|_| training.step(control).map(|_| ()))
         });

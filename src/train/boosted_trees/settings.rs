@@ -6,6 +6,7 @@ use super::{Boosted, TreeCount, TreesSpec};
 use crate::cost::loss;
 use crate::data::ScalingKind;
 use crate::train::algorithm::entries;
+use crate::train::baseline;
 use crate::trees::TreeOptions;
 
 /// What training found. `query_columns`: whether query features are columns of the trees; left out without query features.
@@ -65,6 +66,9 @@ pub(super) fn of(spec: &TreesSpec) -> Map<String, Value> {
         "scale": spec.scale_name(),
         "seed": seed,
     }));
+    if let Some(baseline) = &spec.baseline {
+        settings.insert(baseline::KEY.to_owned(), json!(baseline.text));
+    }
     settings.extend(spec.loss_settings.clone());
     settings.extend(spec.validation.given.clone());
     settings

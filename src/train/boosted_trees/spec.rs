@@ -10,6 +10,7 @@ use crate::base::{Error, Params, Result};
 use crate::cost::loss::{self, Loss, Shape};
 use crate::data::{Dataset, Missing, ScalingKind};
 use crate::learn::fit::HeldOut;
+use crate::train::baseline::BaselineSpec;
 use crate::train::options;
 use crate::train::select::{Validation, ValidationSpec};
 use crate::trees::{Targets, TreeOptions};
@@ -49,6 +50,8 @@ pub struct TreesSpec {
     pub both_scales: bool,
     pub validation: ValidationSpec,
     pub missing: Missing,
+    /// The column whose order gives the first scores.
+    pub baseline: Option<BaselineSpec>,
     /// The given parameters of the loss, for reports.
     pub(super) loss_settings: Map<String, Value>,
 }
@@ -95,6 +98,12 @@ impl TreesSpec {
             return Err(Error::Unsupported(problem.to_owned()));
         }
         let both_scales = params.text("scale") == Some(BOTH_SCALES);
+        let baseline = BaselineSpec::parse(params);
+        if both_scales && baseline.is_some() {
+            let problem =
+                format!("option 'baseline': it needs one scaling, not \"scale\": \"{BOTH_SCALES}\"");
+            return Err(Error::Unsupported(problem));
+        }
         let query_columns = Use::parse(params);
         let chooses = params.has("query_columns") && query_columns == Use::Auto;
         if let (TreeCount::Fixed(trees), true, false) = (trees, params.has("validation"), chooses) {
@@ -126,6 +135,7 @@ impl TreesSpec {
             both_scales,
             validation,
             missing: params.choice("missing")?.unwrap_or(Missing::Branch),
+            baseline,
             loss_settings: LOSS_OPTIONS
                 .iter()
                 .filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone())))
@@ -138,15 +148,36 @@ impl TreesSpec {
         if self.both_scales { BOTH_SCALES } else { self.scale.name() }
     }
 
-    /// The documents of a data set, with the weights of its queries or others.
-    pub(super) fn targets<'a>(&'a self, data: &'a Dataset, query_weights: &'a [f64]) -> Targets<'a> {
+    /// The documents of a data set, with the weights of its queries or others. Least squares would pull the documents of
+    /// queries without different grades away from the order of a baseline, so these have no weight.
+    pub(super) fn targets<'a>(
+        &'a self,
+        data: &'a Dataset,
+        start: &'a [f64],
+        query_weights: &'a mut [f64],
+    ) -> Targets<'a> {
+        if self.baseline.is_some() && self.loss.is_none() {
+            let equal = (0..data.n_queries()).filter(|query| loss::pair_count(data.labels(*query)) == 0);
+            equal.for_each(|query| query_weights[query] = 0.0);
+        }
         Targets {
             offsets: &data.offsets,
             grades: &data.relevance,
             query_weights,
             row_weights: &data.doc_weights,
+            start,
             loss: self.loss.as_ref(),
         }
+    }
+
+    /// The loss that trees minimize.
+    pub(super) fn minimized(&self) -> Loss {
+        self.loss.clone().unwrap_or_else(|| Loss::List(loss::least_squares()))
+    }
+
+    /// Whether no tree, the baseline alone, is a candidate.
+    pub(super) fn may_be_baseline(&self) -> bool {
+        self.baseline.is_some() && self.trees == TreeCount::Auto
     }
 
     /// Refuses judgments from which nothing can be learned.

@@ -11,10 +11,11 @@ use super::settings::{details, details_of_both, trees_of};
 use super::spec::{DEFAULT_TREES, Joined, LOSS_OPTIONS, TreeCount, TreesSpec};
 use crate::base::{Control, Result, parallel};
 use crate::cost::loss;
-use crate::data::{Dataset, ListConstraint, RowOrder, Scaling, ScalingKind};
-use crate::learn::space::{Function, Space};
+use crate::data::{Dataset, ListConstraint, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
+use crate::learn::space::{Function, Member, Space};
 use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
+use crate::train::baseline::{self, BaselineSpec};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
 use serde_json::{Map, Value};
 
@@ -63,22 +64,38 @@ const OPTIONS: &[&str] = &[
     "neutral_grade",
     "half_life",
     "undefined",
+    baseline::KEY,
 ];
 
 impl Boosted {
     /// The result of a training with one scale.
     pub fn trained(self, scaling: Scaling) -> Trained {
-        let details = details(&self);
-        let Self { fitted, objective, found, joined, width, .. } = self;
-        let ranker = if let Some((columns, true)) = joined {
-            Ranker::QueryTrees(Box::new(QueryTrees::new(width, columns.rule, fitted.forest, fitted.values)))
-        } else {
-            let function = Function { weights: fitted.values, objective, gap: 0.0 };
-            Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))
-        };
-        let (selection, warnings) =
+        let mut details = details(&self);
+        let Self { fitted, objective, found, joined, baseline, width, .. } = self;
+        let joined = joined.filter(|(_, joined)| *joined).map(|(columns, _)| columns.rule);
+        let (selection, mut warnings) =
             found.map_or((None, Vec::new()), |found| (Some(found.selection), found.warnings));
-        Trained { selection, warnings, details, ..Trained::new(ranker, scaling) }
+        let Some(baseline) = baseline else {
+            let ranker = if let Some(rule) = joined {
+                Ranker::QueryTrees(Box::new(QueryTrees::new(width, rule, fitted.forest, fitted.values)))
+            } else {
+                let function = Function { weights: fitted.values, objective, gap: 0.0 };
+                Ranker::Linear(Linear::new(Space::of_trees(width, fitted.forest), function))
+            };
+            return Trained { selection, warnings, details, ..Trained::new(ranker, scaling) };
+        };
+        let is_alone = fitted.forest.trees() == 0;
+        let value = selection.as_ref().and_then(|selection| selection.curve.last()?.1);
+        details.extend([baseline.report(selection.as_ref(), value, is_alone)]);
+        warnings.extend(baseline.warnings(selection.as_ref(), is_alone));
+        let mut summands = vec![baseline.fitted(width)];
+        if !is_alone {
+            let columns = width + joined.as_ref().map_or(0, QueryFeatureRule::width);
+            let member = Member { scaling: scaling.into(), space: Space::of_trees(columns, fitted.forest) };
+            summands.push(averaged::Fitted { member, weights: fitted.values, factor: 1.0, objective });
+        }
+        let ranker = averaged::sum(width, summands, joined.filter(|_| !is_alone));
+        Trained { selection, warnings, details, ..Trained::new(ranker, Scaling::None) }
     }
 }
 
@@ -103,12 +120,19 @@ impl TrainingSpec for TreesSpec {
 
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let TrainingSet { mut data, validation, .. } = set;
-        self.check(&data)?;
+        let checked = self.check(&data);
+        let nothing = checked.as_ref().err().filter(|_| self.may_be_baseline());
+        let nothing = nothing.map(|problem| format!("{problem}; the model is the baseline"));
+        if nothing.is_none() {
+            checked?;
+        }
         if self.both_scales {
             return self.fit_both(&data, validation.as_ref(), control);
         }
         let (boosted, scaling) = self.ensemble(&mut data, validation, control)?;
-        Ok(boosted.trained(scaling))
+        let mut trained = boosted.trained(scaling);
+        trained.warnings.extend(nothing);
+        Ok(trained)
     }
 
     fn chooses_in_folds(&self) -> bool {
@@ -195,7 +219,8 @@ impl TreesSpec {
         };
         let found = found.filter(|_| self.trees == TreeCount::Auto);
         // 2. All rows.
-        let targets = self.targets(data, &data.weights);
+        let mut weights = data.weights.clone();
+        let targets = self.targets(data, rows.start, &mut weights);
         let mut trainings = self.trainings(&prepared, targets, control)?;
         control.expect(trees * self.seeds);
         parallel::try_each_of(trainings.iter_mut().collect(), |_, training: &mut Boosting<'_>| {
@@ -208,7 +233,7 @@ impl TreesSpec {
         let objective = Boosting::objective(&trainings);
         let learning_rate = self.options.learning_rate(data.n_docs());
         let fitted = Boosting::mean(trainings);
-        Ok(Boosted { fitted, objective, learning_rate, found, joined, width })
+        Ok(Boosted { fitted, objective, learning_rate, found, joined, baseline: None, width })
     }
 
     /// Scales the documents and adds the trees.
@@ -218,7 +243,11 @@ impl TreesSpec {
         mut validation: Option<Dataset>,
         control: &Control,
     ) -> Result<(Boosted, Scaling)> {
-        // 1. Scaled features, in bins.
+        // 1. The first scores, then scaled features, in bins.
+        let fit = |spec: &BaselineSpec| spec.fit(data, &self.minimized(), control);
+        let baseline = self.baseline.as_ref().map(fit).transpose()?;
+        let first = |data: &Dataset| baseline.as_ref().map_or_else(Vec::new, |of| of.scores(data));
+        let (start, of_source) = (first(data), validation.as_ref().map_or_else(Vec::new, first));
         let scaling = Scaling::fit(self.scale, data, control)?;
         let _memory = scale(&scaling, self.scale, data, control)?;
         let _validation_memory = match &mut validation {
@@ -228,12 +257,14 @@ impl TreesSpec {
         let TreeOptions { bins, seed, .. } = self.options;
         let prepared = Prepared::new(&data.features, bins, seed, control)?;
         let held = match validation {
-            Some(other) => Some(Held::new(other, &prepared, control)?),
+            Some(other) => Some(Held::new(other, of_source, &prepared, control)?),
             None => None,
         };
         // 2. The trees.
-        let rows = ScaledRows { data, scaling: &scaling };
-        Ok((self.boost(prepared, rows, held, control)?, scaling))
+        let are_contradicting = baseline.as_ref().is_some_and(|baseline| baseline.is_contradicted);
+        let rows = ScaledRows { data, scaling: &scaling, start: &start, are_contradicting };
+        let boosted = self.boost(prepared, rows, held, control)?;
+        Ok((Boosted { baseline, ..boosted }, scaling))
     }
 
     /// One ensemble for each scale, averaged.

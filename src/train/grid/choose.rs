@@ -14,6 +14,7 @@ use crate::learn::fit::{FitAt, Interaction, LambdaScope, Penalty, Prior};
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
 use crate::math::descending;
+use crate::train::baseline::BASELINE_ALONE;
 use crate::train::select::{
     Candidates, Choice, Curve, FitQuality, HeldOut, Searched, Selection, SelectionRule, TunedValue, argmax,
     choose,
@@ -198,7 +199,8 @@ impl GridSpec {
             }
         };
         let Choice { selection, queries } = self.among(candidates, held_out, control)?;
-        let all = selection.chosen.map_or(FALLBACK_LAMBDA, |chosen| candidates[chosen]);
+        let fallback = if self.baseline.is_some() { BASELINE_ALONE } else { FALLBACK_LAMBDA };
+        let all = selection.chosen.map_or(fallback, |chosen| candidates[chosen]);
         let each = (self.lambda_scope == LambdaScope::Each).then(|| {
             let data = held_out.data();
             self.of_each_query(data, candidates, all, &queries, warnings)
@@ -223,7 +225,13 @@ impl GridSpec {
         let candidates = Candidates {
             values: candidates,
             path: self,
-            rule: if shrinks { SelectionRule::OneStandardError } else { SelectionRule::Smoothed },
+            rule: match &self.baseline {
+                Some(baseline) => SelectionRule::BaselineUnlessBetter {
+                    are_contradicting: baseline.fit(held_out.data(), &self.loss, control)?.is_contradicted,
+                },
+                None if shrinks => SelectionRule::OneStandardError,
+                None => SelectionRule::Smoothed,
+            },
             first: if is_exact { FitQuality::Final } else { FitQuality::Coarse },
         };
         choose(held_out, &candidates, &self.validation, control)

@@ -7,7 +7,7 @@ use ndarray::Array2;
 
 use super::checks;
 use super::fits::{groups, in_order};
-use super::session::{Session, query_features, scale_and_multiply};
+use super::session::{Scaled, Session, query_features};
 use super::spec::GridSpec;
 use crate::base::{Control, Error, Reservation, Result, bytes_of, each_in_memory, parallel};
 use crate::cost::loss::{Loss, Shape};
@@ -122,8 +122,9 @@ struct Trial {
 impl Session<'_> {
     fn round(&self, mut judge: Dataset) -> Result<Round> {
         let features = query_features(self.rule.as_ref(), &judge)?;
-        let Self { spec, scaling, products, .. } = self;
-        let memory = scale_and_multiply(spec, scaling, products.as_ref(), &mut judge, self.control)?;
+        let Self { spec, scaling, products, baseline, .. } = self;
+        let scaled = Scaled { scaling, products: products.as_ref(), baseline: baseline.as_ref() };
+        let memory = scaled.scale_and_multiply(spec, &mut judge, self.control)?;
         // A training query keeps its function if its features are the same, as in a ranking. Without other functions, and
         // to choose the lambda of that function, its id is enough.
         let by_id = self.spec.smoothing.kind == SmoothingKind::Individual

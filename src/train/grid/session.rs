@@ -16,6 +16,7 @@ use crate::learn::smoothing::SmoothingKind;
 use crate::learn::space::Space;
 use crate::train::algorithm::Weighting;
 use crate::train::algorithm::scale;
+use crate::train::baseline::{Baseline, BaselineSpec};
 
 /// What is fixed before anything is fitted.
 pub(super) struct Session<'a> {
@@ -31,6 +32,8 @@ pub(super) struct Session<'a> {
     pub neighborhood: Neighborhood,
     /// The weights of the stored model that the penalty shrinks to.
     pub center: Option<Vec<f64>>,
+    /// The baseline, whose column is the last one of the documents.
+    pub baseline: Option<Baseline>,
     /// Whether the numbers among the query features have learned weights, if the caller asked for them.
     pub learned: Option<bool>,
     pub control: &'a Control,
@@ -50,12 +53,20 @@ impl<'a> Session<'a> {
             checks::pairs_of_queries(spec, &data)?;
         }
         // 1. Query features from documents as they are, then documents scaled.
-        let (scaling, center) = scaling(spec, &data, control)?;
+        let (scaling, mut center) = scaling(spec, &data, control)?;
+        let fit = |baseline: &BaselineSpec| baseline.fit(&data, &spec.loss, control);
+        let baseline = spec.baseline.as_ref().map(fit).transpose()?;
         let EncodedQueries { rule, mut distance, features, memory } = encode_queries(spec, &data, control)?;
         let products = Products::fit(spec, &data, control)?;
         let (products, prior_products) = if is_local { (None, products) } else { (products, None) };
         let mut memory = vec![memory];
-        memory.extend(scale_and_multiply(spec, &scaling, products.as_ref(), &mut data, control)?);
+        let scaled = Scaled { scaling: &scaling, products: products.as_ref(), baseline: baseline.as_ref() };
+        memory.extend(scaled.scale_and_multiply(spec, &mut data, control)?);
+        if let Some(baseline) = &baseline {
+            let mut w = vec![0.0; data.features.columns()];
+            w.splice(w.len() - 1.., [baseline.column_weight()]);
+            center = Some(w);
+        }
         let mut learned = None;
         if matches!(spec.query_distance, DistanceChoice::Learned) {
             let equal = distance;
@@ -93,6 +104,7 @@ impl<'a> Session<'a> {
             prior_products,
             neighborhood,
             center,
+            baseline,
             learned,
             control,
             _memory: memory,
@@ -100,20 +112,36 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Scales documents and adds their products with query features, which are those of the documents before that.
-pub(super) fn scale_and_multiply(
-    spec: &GridSpec,
-    scaling: &Scaling,
-    products: Option<&Products>,
-    data: &mut Dataset,
-    control: &Control,
-) -> Result<Vec<Reservation>> {
-    let phi = products.map(|products| products.functions(data, control)).transpose()?;
-    let mut memory = vec![scale(scaling, spec.scale, data, control)?];
-    if let Some((products, phi)) = products.zip(phi) {
-        memory.push(products.add(&phi, data, control)?);
+/// How documents become rows of a training.
+#[derive(Clone, Copy)]
+pub(super) struct Scaled<'a> {
+    pub scaling: &'a Scaling,
+    pub products: Option<&'a Products>,
+    pub baseline: Option<&'a Baseline>,
+}
+
+impl Scaled<'_> {
+    /// Scales documents and adds their products with query features, which are those of the documents before that, and the
+    /// column of the baseline.
+    pub fn scale_and_multiply(
+        self,
+        spec: &GridSpec,
+        data: &mut Dataset,
+        control: &Control,
+    ) -> Result<Vec<Reservation>> {
+        let phi = self.products.map(|products| products.functions(data, control)).transpose()?;
+        let last = self.baseline.map(|baseline| baseline.column(data));
+        let mut memory = vec![scale(self.scaling, spec.scale, data, control)?];
+        if let Some((products, phi)) = self.products.zip(phi) {
+            memory.push(products.add(&phi, data, control)?);
+        }
+        if let Some(last) = last {
+            let way_out = "use fewer rows or features";
+            memory.push(control.reserve(data.features.bytes(), "documents with a baseline", way_out)?);
+            data.features = data.features.with_column(&last);
+        }
+        Ok(memory)
     }
-    Ok(memory)
 }
 
 /// The scaling of documents. The weights of a stored model belong to its own scaling.

@@ -8,7 +8,9 @@ use crate::base::{Control, Error, Params, Result, Rule, stored_model};
 use crate::cost::loss::{self, LOSSES, Loss, LossDef};
 use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::data::query_distance::Comparison;
-use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
+use crate::data::{
+    Dataset, GivenDistances, ListConstraint, Missing, QueryFeatureKind, QueryScale, ScalingKind,
+};
 use crate::learn::fit::{
     Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior,
     QueryDependence,
@@ -19,6 +21,7 @@ use crate::learn::solve::{self, SolverDef};
 use crate::learn::space::Form;
 use crate::model::LinearPrior;
 use crate::train::algorithm::Weighting;
+use crate::train::baseline::{self, BASELINE_ALONE, BaselineSpec};
 use crate::train::options;
 use crate::train::select::{TunedValue, ValidationSpec};
 
@@ -28,7 +31,7 @@ const OPTIONS: &[&str] = &[
     "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "interaction", "solver",
     "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
     "scale", "query_features", "query_scale", "query_distance", "metric", "neutral_grade", "half_life", "validation",
-    "undefined",
+    "undefined", "baseline",
 ];
 
 /// The option whose values validation compares.
@@ -118,6 +121,8 @@ pub struct GridSpec {
     pub lambda_scope: LambdaScope,
     pub fit_at: FitAt,
     pub validation: ValidationSpec,
+    /// The column that the penalty shrinks to.
+    pub baseline: Option<BaselineSpec>,
     /// Scaling of document features.
     pub scale: ScalingKind,
     pub missing: Missing,
@@ -146,8 +151,16 @@ impl GridSpec {
         let kernel = kernel::KernelSpec::parse(&given_kernel)?;
         let penalty = parse_penalty(params)?;
         let smoothing = parse_smoothing(params)?;
-        let prior = parse_prior(params, penalty, smoothing.kind)?;
-        let lambda = parse_lambda(params, &loss, kernel.is_linear(), penalty, prior);
+        let baseline = BaselineSpec::parse(params);
+        let prior = match &baseline {
+            None => parse_prior(params, penalty, smoothing.kind)?,
+            Some(_) => Prior::Zero,
+        };
+        let prior_of_lambdas = if baseline.is_some() { Prior::Model } else { prior };
+        let mut lambda = parse_lambda(params, &loss, kernel.is_linear(), penalty, prior_of_lambdas);
+        if let (TunedValue::Among(lambdas), Some(_)) = (&mut lambda, &baseline) {
+            lambdas.insert(0, BASELINE_ALONE);
+        }
         let open = Open {
             neighbors: params.count("neighbors").is_none(),
             novel_neighbors: params.count("novel_neighbors").is_none(),
@@ -187,6 +200,7 @@ impl GridSpec {
             lambda_scope: options::choice(params, "lambda_scope")?,
             fit_at: options::choice(params, "fit_at")?,
             validation,
+            baseline,
             scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
             missing: options::choice(params, "missing")?,
             seed: params.seed(),
@@ -200,12 +214,41 @@ impl GridSpec {
         let combination = spec.combination();
         combination.check_given(|option| params.has(option))?;
         combination.check()?;
+        spec.check_baseline(params)?;
         if !spec.losses.is_empty() && !spec.lambda.is_validated() {
             let problem = "option 'decoder_power': validation chooses among several values together with lambda; leave \
                            lambda out or give an array";
             return Err(Error::Unsupported(problem.to_owned()));
         }
         Ok(spec)
+    }
+
+    /// Refuses choices that do not work with a baseline.
+    fn check_baseline(&self, params: &Params) -> Result<()> {
+        if self.baseline.is_none() {
+            return Ok(());
+        }
+        let problem = if params.has("prior") {
+            "it is the prior itself; leave out the option 'prior'".to_owned()
+        } else if self.smoothing.kind != SmoothingKind::Uniform {
+            "it needs one function of all queries; use \"smoothing\": \"uniform\", as rank_svm".to_owned()
+        } else if self.penalty != Penalty::Ridge {
+            "it needs \"penalty\": \"ridge\", as in regression".to_owned()
+        } else if !self.kernel.is_linear() {
+            "it needs \"kernel\": \"linear\"; auto takes a baseline and kernels".to_owned()
+        } else if self.form != Form::Scoring {
+            "it needs \"form\": \"scoring\"".to_owned()
+        } else if self.interaction != Interaction::None {
+            "it needs \"interaction\": \"none\"".to_owned()
+        } else if self.loss.constraint() != ListConstraint::None {
+            format!(
+                "the loss \"{}\" has no baseline; use another one, such as \"hinge\"",
+                self.loss.def().name
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::Unsupported(format!("option 'baseline': {problem}")))
     }
 
     /// The choices for these rows: neighbors, prior and candidates of lambda that the caller leaves open. `known`: what named
@@ -315,7 +358,10 @@ impl GridSpec {
 
     /// Whether the solver starts at the least-squares function: local minima near 0 are poor.
     pub(super) fn starts_at_regression(&self) -> bool {
-        matches!(self.loss, Loss::List(_)) && !self.loss.shape().is_convex() && !self.is_prior
+        matches!(self.loss, Loss::List(_))
+            && !self.loss.shape().is_convex()
+            && !self.is_prior
+            && self.baseline.is_none()
     }
 
     /// The choices as JSON.
@@ -376,6 +422,9 @@ impl GridSpec {
         }
         if self.lambda == TunedValue::Rate {
             set("lambda", json!("rate"));
+        }
+        if let Some(baseline) = &self.baseline {
+            set(baseline::KEY, json!(baseline.text));
         }
         settings
     }

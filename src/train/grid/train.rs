@@ -22,10 +22,11 @@ use crate::data::{Dataset, QueryFeatureKind, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::{FitSpec, Interaction, Penalty, Prior, QueryDependence};
 use crate::learn::smoothing::{Bandwidth, Smoothing, bandwidth_rate};
 use crate::learn::solve::{SolveReport, Stop};
-use crate::learn::space::{Form, Function, Scorer};
+use crate::learn::space::{Form, Function, Member, Scorer, Space, SumSpace};
 use crate::math::{distance, dot};
 use crate::model::{Linear, LinearPrior, LocalFit, QueryDependent, Ranker, TrainingQueries};
 use crate::train::algorithm::{Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
+use crate::train::baseline::{BASELINE_ALONE, COLUMN_UNIT};
 use crate::train::select::{CandidatePath, Searched, Split, TunedValue};
 
 impl TrainingSpec for GridSpec {
@@ -123,7 +124,9 @@ impl GridSpec {
         warnings.extend(chosen.warnings);
         let lambdas = chosen.lambdas.unwrap_or_else(|| Lambdas::given(session.rate()));
         let searched = session.searched(lambdas.all);
-        warnings.extend(lambdas.selection.as_ref().and_then(|selection| selection.warning(&searched)));
+        let is_alone = self.baseline.is_some() && lambdas.all >= BASELINE_ALONE;
+        let told = lambdas.selection.as_ref().filter(|_| !is_alone);
+        warnings.extend(told.and_then(|selection| selection.warning(&searched)));
         let prior = session.prior();
         let local = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
         let fits = session.fit_all(&local, lambdas.each.as_deref(), started)?;
@@ -140,13 +143,19 @@ impl GridSpec {
         let (log, functions) = (log(&fits), fits.len());
         let (bandwidth, learned) = (session.bandwidth_report(), session.learned);
         let generalization = session.generalization(&local.spec, &fits)?;
+        if let Some(baseline) = &session.baseline {
+            let selection = lambdas.selection.as_ref();
+            let value = selection.and_then(|selection| selection.curve.first()?.1);
+            details.extend([baseline.report(selection, value, is_alone)]);
+            warnings.extend(baseline.warnings(selection, is_alone));
+        }
         let (ranker, scaling) = session.ranker(local, fits.into_iter().map(|fit| fit.function).collect())?;
         details.extend(bandwidth);
         details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
         details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
         details.extend(learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
         Ok(Trained {
-            lambda,
+            lambda: lambda.filter(|_| !is_alone),
             prior_lambda: chosen.spec.prior_lambda,
             selection: lambdas.selection,
             log,
@@ -207,8 +216,9 @@ impl Session<'_> {
 
     /// What validation chooses.
     fn searched(&self, used: f64) -> Searched {
-        let is_center = self.spec.prior != Prior::Zero && self.spec.interaction == Interaction::None;
-        let center = is_center.then_some("the prior");
+        let is_center = self.baseline.is_some()
+            || self.spec.prior != Prior::Zero && self.spec.interaction == Interaction::None;
+        let center = is_center.then_some(if self.baseline.is_some() { "the baseline" } else { "the prior" });
         let dim = self.space().dim() as f64;
         match self.spec.penalty {
             Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
@@ -222,7 +232,7 @@ impl Session<'_> {
     /// The bound of Theorem 8, if the model has one linear function, every query and document the same weight, and the loss is
     /// convex.
     fn generalization(&self, spec: &FitSpec, fits: &[Fit]) -> Result<Option<Value>> {
-        let ([fit], None) = (fits, &self.rule) else { return Ok(None) };
+        let ([fit], None, None) = (fits, &self.rule, &self.baseline) else { return Ok(None) };
         let equal = self.neighborhood.weights.iter().all(|weight| weight.total_cmp(&1.0).is_eq())
             && (0..self.data.n_queries()).all(|query| self.data.doc_weights(query).is_empty());
         if !equal
@@ -248,6 +258,20 @@ impl Session<'_> {
     }
 
     fn ranker(self, fit: LocalFit, mut functions: Vec<Function>) -> Result<(Ranker, Scaling)> {
+        if let Some(baseline) = &self.baseline {
+            let mut function = functions.swap_remove(0);
+            let weight = function.weights.pop().unwrap_or_default();
+            let width = self.data.names.len();
+            let (first, mut weights) = baseline.member(width, weight / COLUMN_UNIT);
+            let mut members = vec![first];
+            if function.weights.iter().any(|weight| weight.abs() > 0.0) {
+                let space = Space::linear(function.weights.len(), Form::Scoring);
+                members.push(Member { scaling: self.scaling.into(), space });
+                weights.append(&mut function.weights);
+            }
+            let function = Function { weights, ..function };
+            return Ok((Ranker::Linear(Linear::new(SumSpace::new(width, members), function)), Scaling::None));
+        }
         let ranker = match self.rule {
             None if let Some(products) = self.products => {
                 Ranker::Interactions(Box::new(products.function(&functions.swap_remove(0))?))

@@ -9,7 +9,7 @@
 //! So the value of the chosen candidate belongs to the model that the training returns, or would return on the training
 //! part.
 
-use super::report::{Curve, Selection, Split};
+use super::report::{Curve, Gain, Selection, Split};
 use super::split::{Folds, held_out_documents};
 use super::validation::{Validation, ValidationSpec};
 use super::{argmax, argmax_smoothed, one_standard_error};
@@ -216,7 +216,8 @@ pub fn choose(
     let all: Vec<usize> = (0..candidates.values.len()).collect();
     let parts = Parts::new(held_out, candidates, control)?;
     // 1. All candidates.
-    let mut table = Values::new(validation, candidates.values);
+    let factor = held_out.split.error_factor();
+    let mut table = Values::new(validation, candidates.values).with_error_factor(factor);
     let mut queries = Vec::new();
     for (id, grades, values) in parts.measured(&all, candidates.first)? {
         table.add(&values, &grades);
@@ -243,6 +244,9 @@ pub fn choose(
     // 3. The report.
     let mut selection = table.selection(held_out.split, chosen);
     selection.screened = screened;
+    if let SelectionRule::BaselineUnlessBetter { .. } = candidates.rule {
+        selection.gain = table.best_gain(chosen);
+    }
     Ok(Choice { selection, queries })
 }
 
@@ -316,12 +320,20 @@ pub enum SelectionRule {
     OneStandardError,
     /// The first, unless the best value is more than one standard error better.
     FirstUnlessClearlyWorse,
+    /// The first, a baseline, unless the best mean over neighboring candidates is shown to be better ([`Gain::is_shown`]).
+    /// Then the first after it within one standard error of that.
+    BaselineUnlessBetter {
+        /// Whether the judgments contradict the order of the baseline.
+        are_contradicting: bool,
+    },
 }
 
 /// The metric of held-out queries with each candidate.
 pub struct Values<'a> {
     validation: &'a ValidationSpec,
     candidates: &'a [f64],
+    /// See [`StandardError`].
+    error_factor: f64,
     /// The values of each query with all candidates, those that are undefined resolved; and its weight.
     queries: Vec<(Vec<Option<f64>>, f64)>,
 }
@@ -329,7 +341,13 @@ pub struct Values<'a> {
 impl<'a> Values<'a> {
     /// No queries.
     pub fn new(validation: &'a ValidationSpec, candidates: &'a [f64]) -> Self {
-        Self { validation, candidates, queries: Vec::new() }
+        Self { validation, candidates, error_factor: 1.0, queries: Vec::new() }
+    }
+
+    /// The same with this factor of errors ([`StandardError`]).
+    #[must_use]
+    pub fn with_error_factor(self, error_factor: f64) -> Self {
+        Self { error_factor, ..self }
     }
 
     /// Adds a query with its grades. `values`: one per candidate; `None` where the metric is undefined.
@@ -369,6 +387,11 @@ impl<'a> Values<'a> {
         let (curve, better) = (self.curve(), self.validation.metric.def().better);
         let near = |best: usize| one_standard_error(&self.paired(), best, better);
         match rule {
+            SelectionRule::BaselineUnlessBetter { are_contradicting } => {
+                let best = argmax_smoothed(&curve, better)?;
+                let is_shown = self.gain(best).is_some_and(|gain| gain.is_shown(are_contradicting));
+                Some(if is_shown { near(best).max(1) } else { 0 })
+            }
             SelectionRule::Smoothed => argmax_smoothed(&curve, better),
             SelectionRule::OneStandardError => argmax_smoothed(&curve, better).map(near),
             SelectionRule::Best | SelectionRule::FirstUnlessClearlyWorse => {
@@ -377,6 +400,23 @@ impl<'a> Values<'a> {
                 Some(if rule == SelectionRule::FirstUnlessClearlyWorse && near(best) == 0 { 0 } else { best })
             }
         }
+    }
+
+    /// What a candidate gains over the first one.
+    pub fn gain(&self, candidate: usize) -> Option<Gain> {
+        let sign = self.validation.metric.def().better.sign();
+        let pair = |(values, weight): &(Vec<Option<f64>>, f64)| {
+            Some((sign * (values[candidate]? - values[0]?), *weight))
+        };
+        Gain::of(&self.queries.iter().filter_map(pair).collect::<Vec<_>>(), self.error_factor)
+    }
+
+    /// What the chosen candidate gains over the first one; the best of the others if that is chosen.
+    fn best_gain(&self, chosen: Option<usize>) -> Option<Gain> {
+        let (curve, better) = (self.curve(), self.validation.metric.def().better);
+        let other = || argmax_smoothed(&curve[1..], better).map(|other| other + 1);
+        let compared = chosen.filter(|chosen| *chosen > 0).or_else(other)?;
+        self.gain(compared)
     }
 
     /// The report of a choice.

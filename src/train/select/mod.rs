@@ -13,7 +13,7 @@ use crate::math::compare;
 pub use choose::{
     CandidatePath, Candidates, Choice, FitQuality, HeldOut, Prepared, SelectionRule, Values, choose,
 };
-pub use report::{Baseline, Curve, Searched, Selection, SelectionReport, Split, significant};
+pub use report::{Baseline, Curve, Gain, Searched, Selection, SelectionReport, Split, significant};
 pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
 pub use split_values::in_order;
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};

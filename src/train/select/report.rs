@@ -8,6 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::apply::t_quantile;
 use crate::base::{Result, require};
 use crate::cost::metric::{Better, Metric, StandardError};
 
@@ -115,6 +116,41 @@ pub struct Selection {
     pub end_error: Option<f64>,
     /// The best ranking by a single feature of what was held out.
     pub baseline: Option<Baseline>,
+    /// What the chosen candidate gains over the first one, if that is the baseline of the training; what the best other one
+    /// would gain if it is chosen.
+    pub gain: Option<Gain>,
+}
+
+/// A mean difference over queries, above 0 if it is a gain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gain {
+    /// The mean.
+    pub mean: f64,
+    /// The error of the mean.
+    pub error: StandardError,
+}
+
+impl Gain {
+    /// The mean of differences with their weights; `None` for fewer than 2. `factor`: see [`StandardError`].
+    pub fn of(differences: &[(f64, f64)], factor: f64) -> Option<Self> {
+        let error = StandardError::of(differences)?;
+        let weights: f64 = differences.iter().map(|(_, weight)| weight).sum();
+        let mean = differences.iter().map(|(value, weight)| value * weight).sum::<f64>() / weights;
+        Some(Self { mean, error: StandardError { factor, ..error } })
+    }
+
+    /// Its 95% interval.
+    pub fn interval(self) -> [f64; 2] {
+        let half = t_quantile(0.05, self.error.queries as f64 - 1.0) * self.error.factor * self.error.error;
+        [self.mean - half, self.mean + half]
+    }
+
+    /// Whether it is more than one standard error above 0; over judgments that contradict a baseline the whole interval.
+    pub fn is_shown(self, are_contradicting: bool) -> bool {
+        let [low, _] = self.interval();
+        let error = self.error.factor * self.error.error;
+        if are_contradicting { low > 0.0 } else { self.mean > error * (1.0 + 1e-9) }
+    }
 }
 
 /// A ranking by a single feature.
@@ -204,8 +240,8 @@ impl Selection {
     /// A choice among candidates. `chosen`: index of the chosen one.
     pub fn new(metric: &Metric, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
         let metric = metric.name();
-        let (screened, option, error, end_error, baseline) = (Vec::new(), None, None, None, None);
-        Self { metric, split, curve, chosen, screened, option, error, end_error, baseline }
+        let (screened, option, error, end_error) = (Vec::new(), None, None, None);
+        Self { metric, split, curve, chosen, screened, option, error, end_error, baseline: None, gain: None }
     }
 
     /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with

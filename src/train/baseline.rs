@@ -1,0 +1,247 @@
+//! The option `baseline`: training starts at the order of a column.
+//!
+//! The score is s b(x) + f(x). b is the column in units of its median standard deviation within queries, negated for
+//! "-column". s >= 0 minimizes the loss with f = 0. f is penalized towards 0, and f = 0, which is the order of the column, is
+//! a candidate of every choice: it is kept unless another one is more than a standard error better on held-out queries.
+
+use serde_json::{Map, Value, json};
+
+use super::averaged::Fitted;
+use super::select::{Gain, Selection};
+use crate::base::{Control, Error, Params, Result};
+use crate::cost::loss::{Loss, PairLoss, PairWeights, Shape, least_squares};
+use crate::data::{Dataset, Scaling, names_column};
+use crate::learn::space::{Form, Member, Space};
+
+/// Lambda of f = 0: the baseline alone.
+pub const BASELINE_ALONE: f64 = crate::learn::fit::CENTER_ALONE;
+
+/// The key of the option, of a setting and of a part of the report.
+pub const KEY: &str = "baseline";
+
+/// Linear functions have b as a column, divided by this number, so that the penalty of their weights keeps s as it is.
+pub const COLUMN_UNIT: f64 = 1e4;
+
+/// The penalty of s^2, so that judgments without contradictions have a finite s.
+const RIDGE: f64 = 1e-3;
+/// The smallest s, relative to that of the grades in place of b: with a smaller one the judgments contradict the baseline.
+const FRACTION: f64 = 0.1;
+/// The range in which s is sought.
+const RANGE: (f64, f64) = (1e-3, 1024.0);
+/// Bisections of the logarithm of s.
+const BISECTIONS: usize = 40;
+
+/// The column that a training starts at.
+#[derive(Debug, Clone)]
+pub struct BaselineSpec {
+    /// The option.
+    pub text: String,
+}
+
+/// The column in the units of a training set.
+#[derive(Debug, Clone)]
+pub struct Baseline {
+    /// The option.
+    text: String,
+    /// Its feature.
+    feature: usize,
+    /// What b(x) is in units of the column.
+    factor: f64,
+    /// s.
+    pub weight: f64,
+    /// Whether the judgments contradict its order: s is the smallest one.
+    pub is_contradicted: bool,
+}
+
+impl BaselineSpec {
+    /// The option, if it is given.
+    pub fn parse(params: &Params) -> Option<Self> {
+        params.text(KEY).map(|text| Self { text: text.to_owned() })
+    }
+
+    /// The feature of the column and its sign.
+    fn feature(&self, data: &Dataset) -> Result<(usize, f64)> {
+        let numbers = &data.names[..data.categories.numbers(data.names.len())];
+        let named = numbers.iter().position(|name| names_column(&self.text, name));
+        let feature = named.ok_or_else(|| {
+            Error::Data(format!(
+                "option 'baseline': \"{}\" is none of the features that are numbers: {}",
+                self.text,
+                crate::base::shorten(&numbers.join(", "))
+            ))
+        })?;
+        let is_plain = self.text.eq_ignore_ascii_case(&numbers[feature]);
+        Ok((feature, if is_plain { 1.0 } else { -1.0 }))
+    }
+
+    /// The column and s on a training set, before its features are scaled.
+    ///
+    /// # Errors
+    /// A column that is no feature, has missing values, or is constant within each query; an interruption.
+    pub fn fit(&self, data: &Dataset, loss: &Loss, control: &Control) -> Result<Baseline> {
+        let (feature, sign) = self.feature(data)?;
+        let values: Vec<f64> = (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect();
+        let problem = |text: &str| Err(Error::Data(format!("option 'baseline' \"{}\": {text}", self.text)));
+        if values.iter().any(|value| !value.is_finite()) {
+            return problem("the column has missing values; the baseline needs a number in every row");
+        }
+        let mut spreads: Vec<f64> =
+            (0..data.n_queries()).map(|query| deviation(&values[data.rows(query)])).collect();
+        spreads.retain(|spread| *spread > 0.0 && spread.is_finite());
+        spreads.sort_by(f64::total_cmp);
+        let all = deviation(&values);
+        let Some(spread) = spreads.get(spreads.len() / 2).or((all > 0.0).then_some(&all)) else {
+            return problem("the column has the same value in every row, so it is no order");
+        };
+        let factor = sign / spread;
+        let b: Vec<f64> = values.iter().map(|value| factor * value).collect();
+        let loss = stand_in(loss);
+        // The smallest s is a fraction of that of the grades themselves.
+        let unit = 1.0 / deviation(&data.relevance).max(f64::MIN_POSITIVE);
+        let grades: Vec<f64> = data.relevance.iter().map(|grade| unit * grade).collect();
+        let smallest = FRACTION * minimum(|s| slope(&loss, data, &grades, s, control))?;
+        let weight = minimum(|s| slope(&loss, data, &b, s, control))?.max(smallest);
+        let is_contradicted = weight <= smallest;
+        Ok(Baseline { text: self.text.clone(), feature, factor, weight, is_contradicted })
+    }
+}
+
+impl Baseline {
+    /// b of each row of a data set whose features are not scaled.
+    pub fn values(&self, data: &Dataset) -> Vec<f64> {
+        (0..data.n_docs()).map(|row| self.factor * data.features.at(row, self.feature)).collect()
+    }
+
+    /// The score of each row by the baseline.
+    pub fn scores(&self, data: &Dataset) -> Vec<f64> {
+        self.values(data).into_iter().map(|value| self.weight * value).collect()
+    }
+
+    /// The baseline as a summand of a sum.
+    pub fn fitted(&self, width: usize) -> Fitted {
+        let (member, weights) = self.member(width, self.weight);
+        Fitted { member, weights, factor: 1.0, objective: 0.0 }
+    }
+
+    /// Its column of documents whose features are not scaled.
+    pub fn column(&self, data: &Dataset) -> Vec<f64> {
+        self.values(data).into_iter().map(|value| value / COLUMN_UNIT).collect()
+    }
+
+    /// The weight of the column with s.
+    pub fn column_weight(&self) -> f64 {
+        self.weight * COLUMN_UNIT
+    }
+
+    /// The function `weight` b(x) of documents with `width` features as a summand.
+    pub fn member(&self, width: usize, weight: f64) -> (Member, Vec<f64>) {
+        let mut weights = vec![0.0; width];
+        weights[self.feature] = weight * self.factor;
+        (Member { scaling: Scaling::None.into(), space: Space::linear(width, Form::Scoring) }, weights)
+    }
+
+    /// The part of the report. `is_alone`: whether the model is the baseline.
+    pub fn report(
+        &self,
+        selection: Option<&Selection>,
+        value: Option<f64>,
+        is_alone: bool,
+    ) -> (String, Value) {
+        let gain = selection.and_then(|selection| selection.gain);
+        let mut report = Map::new();
+        report.insert("column".to_owned(), json!(self.text));
+        report.insert("weight".to_owned(), json!(self.weight));
+        report.insert("value".to_owned(), json!(value));
+        report.insert("difference".to_owned(), json!(gain.map(|gain| gain.mean)));
+        report.insert("interval".to_owned(), json!(gain.map(Gain::interval)));
+        report.insert("is_better".to_owned(), json!(gain.map(|gain| !is_alone && gain.is_shown(false))));
+        report.insert("alone".to_owned(), json!(is_alone));
+        (KEY.to_owned(), Value::Object(report))
+    }
+
+    /// What the caller should know.
+    pub fn warnings(&self, selection: Option<&Selection>, is_alone: bool) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let text = &self.text;
+        if self.is_contradicted {
+            let other = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
+            warnings.push(format!(
+                "the judgments contradict or hardly support the order of the baseline \"{text}\"; if lower values are better, set \"baseline\": \
+                 \"{other}\""
+            ));
+        }
+        if let (Some(selection), true) = (selection, is_alone) {
+            let of = |gain: &Gain| {
+                let [low, high] = gain.interval();
+                format!(
+                    ": {} of the best other candidate differs by {:+.4}, 95% interval {low:+.4} to {high:+.4}, on {} held-out \
+                     queries",
+                    selection.metric, gain.mean, gain.error.queries
+                )
+            };
+            warnings.push(format!(
+                "nothing is shown to be better than the baseline \"{text}\", so the model has its order{}; more judged queries \
+                 may show a gain",
+                selection.gain.as_ref().filter(|gain| gain.error.error > 0.0).map(of).unwrap_or_default()
+            ));
+        }
+        warnings
+    }
+}
+
+/// The standard deviation of the values of a query.
+fn deviation(values: &[f64]) -> f64 {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n).sqrt()
+}
+
+/// A smooth loss, or one of pairs, in place of others.
+fn stand_in(loss: &Loss) -> Loss {
+    match (loss, loss.shape()) {
+        (Loss::Pair(PairLoss::Psi, weights), _) => Loss::Pair(PairLoss::Hinge, *weights),
+        (Loss::List(_), Shape::Gradients) => Loss::Pair(PairLoss::Logistic, PairWeights::Equal),
+        (Loss::Pair(..), _) | (Loss::List(_), Shape::Quadratic | Shape::Smooth) => loss.clone(),
+        // Bounds with margins are often lowest at 0 on noisy grades.
+        _ => Loss::List(least_squares()),
+    }
+}
+
+/// The derivative by s of the mean loss of the scores s b, documents of weight 0 left out.
+fn slope(loss: &Loss, data: &Dataset, b: &[f64], s: f64, control: &Control) -> Result<f64> {
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for query in 0..data.n_queries() {
+        control.check()?;
+        let (labels, weights, b) = (data.labels(query), data.doc_weights(query), &b[data.rows(query)]);
+        let kept: Vec<usize> =
+            (0..labels.len()).filter(|row| weights.get(*row).is_none_or(|weight| *weight > 0.0)).collect();
+        let labels: Vec<f64> = kept.iter().map(|row| labels[*row]).collect();
+        if !loss.is_informative(&labels, &[]) {
+            continue;
+        }
+        let b: Vec<f64> = kept.iter().map(|row| b[*row]).collect();
+        let scores: Vec<f64> = b.iter().map(|b| s * b).collect();
+        let mut gradient = vec![0.0; scores.len()];
+        match loss {
+            Loss::Pair(loss, _) => loss.def().value_and_subgradient(&labels, &scores, &mut gradient),
+            Loss::List(loss) => loss.prepare(&labels, &[]).value_and_subgradient(&scores, &mut gradient),
+        };
+        sum += data.weights[query] * crate::math::dot(&gradient, &b);
+        weight += data.weights[query];
+    }
+    Ok(if weight > 0.0 { sum / weight } else { 0.0 } + 2.0 * RIDGE * s)
+}
+
+/// Where a convex function has its minimum, in [`RANGE`].
+fn minimum(slope: impl Fn(f64) -> Result<f64>) -> Result<f64> {
+    let (mut low, mut high) = RANGE;
+    for _ in 0..BISECTIONS {
+        let middle = (low * high).sqrt();
+        if slope(middle)? < 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok((low * high).sqrt())
+}
