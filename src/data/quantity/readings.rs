@@ -170,7 +170,10 @@ impl Shape {
         let has_one_length =
             self.digits.is_some_and(|[least, most]| least == most && least >= DIGITS_OF_CODES);
         // A word and whole numbers, such as SKU 12.
-        let is_label = !before.is_empty() && after.is_empty() && !before.ends_with([':', '.']) && !is_unit;
+        let is_label = before.contains(char::is_alphabetic)
+            && after.is_empty()
+            && !before.ends_with([':', '.'])
+            && !is_unit;
         if is_label && self.digits.is_some_and(|[least, _]| least > 0) {
             return Vec::new();
         }

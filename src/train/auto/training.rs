@@ -6,6 +6,7 @@ use super::super::algorithm::{
 use super::super::grid;
 use super::super::single_feature::{self, Judge};
 use super::baseline::OfBaseline;
+use super::candidates::Candidate;
 use super::folds::{Partitions, Sample};
 use super::prepared::{Copies, judged_queries};
 use super::report::{Grown, report};
@@ -264,6 +265,28 @@ const TREES_CLEARLY: f64 = 3.0;
 const FEWEST_QUERIES: usize = 10;
 
 impl AutoSpec {
+    /// Cross-validates these candidates.
+    fn trials(
+        &self,
+        candidates: Vec<Candidate>,
+        copies: &mut Copies<'_>,
+        partitions: &Partitions,
+        control: &Control,
+    ) -> Result<Vec<Trial>> {
+        let (data, start) = (copies.data(), copies.start().to_vec());
+        control.expect(candidates.len() + self.effort.averaged);
+        let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            if !super::trial::skips_width(&candidate, &trials) {
+                let scaled = copies.for_kernels(candidate.scale, control)?;
+                let tried = Tried { data, start: &start, partitions, before: &trials };
+                trials.push(super::trial::cross_validate(self, candidate, scaled, tried, control)?);
+            }
+            control.step();
+        }
+        Ok(trials)
+    }
+
     /// Tries every kernel on these queries, and compares it with trees of all documents. `counts`: of the whole training set.
     fn find(
         &self,
@@ -274,18 +297,9 @@ impl AutoSpec {
         control: &Control,
     ) -> Result<Found> {
         let (tried, start) = (copies.data(), copies.start().to_vec());
-        let candidates = super::candidates::candidates(self, counts.judged, has_many_documents);
         let partitions = Partitions::new(self, tried);
-        control.expect(candidates.len() + self.effort.averaged);
-        let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
-        for candidate in candidates {
-            if !super::trial::skips_width(&candidate, &trials) {
-                let scaled = copies.for_kernels(candidate.scale, control)?;
-                let tried = Tried { data: tried, start: &start, partitions: &partitions, before: &trials };
-                trials.push(super::trial::cross_validate(self, candidate, scaled, tried, control)?);
-            }
-            control.step();
-        }
+        let candidates = super::candidates::candidates(self, counts.judged, has_many_documents);
+        let trials = self.trials(candidates, copies, &partitions, control)?;
         let order = best_first(self, &trials);
         // Who takes part.
         let (mut with_kernels, mut with_trees) = match &grown {

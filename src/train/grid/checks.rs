@@ -1,11 +1,12 @@
 //! Data that training refuses, and warnings about query features.
 
 use super::spec::GridSpec;
-use crate::base::{Control, Error, Reservation, Result, matrix_bytes};
+use crate::base::{Control, Error, Params, Reservation, Result, matrix_bytes};
 use crate::cost::loss::{self, Loss, PairLoss, PairWeights};
 use crate::data::query_distance::Comparison;
-use crate::data::{Dataset, QueryValue};
-use crate::learn::fit::{Neighborhood, Prior};
+use crate::data::{Dataset, ListConstraint, QueryValue};
+use crate::learn::fit::{Interaction, Neighborhood, Penalty, Prior};
+use crate::learn::smoothing::SmoothingKind;
 use crate::learn::space::{Form, Scorer, Space};
 
 /// Maximum number of pairs of one query, or of one user. One pass over this number of pairs takes 0.1 to 2 s.
@@ -89,6 +90,37 @@ pub fn nothing_to_learn(queries: usize) -> Error {
     Error::Data(format!(
         "no query has two documents with different relevance, so there is nothing to learn ({queries} queries read)"
     ))
+}
+
+/// Refuses choices that do not work with a baseline.
+pub(super) fn baseline(spec: GridSpec, params: &Params) -> Result<GridSpec> {
+    if !params.given().contains_key(crate::train::baseline::KEY) {
+        return Ok(spec);
+    }
+    let problem = if params.has("prior") {
+        "it is the prior itself; leave out the option 'prior'".to_owned()
+    } else if spec.smoothing.kind != SmoothingKind::Uniform {
+        "it needs one function of all queries; use \"smoothing\": \"uniform\", as rank_svm".to_owned()
+    } else if spec.penalty != Penalty::Ridge {
+        "it needs \"penalty\": \"ridge\", as in regression".to_owned()
+    } else if !spec.kernel.is_linear() {
+        "it needs \"kernel\": \"linear\"; auto takes a baseline and kernels".to_owned()
+    } else if spec.form != Form::Scoring {
+        "it needs \"form\": \"scoring\"".to_owned()
+    } else if spec.interaction != Interaction::None {
+        "it needs \"interaction\": \"none\"".to_owned()
+    } else if spec.loss.constraint() != ListConstraint::None {
+        format!("the loss \"{}\" has no baseline; use another one, such as \"hinge\"", spec.loss.def().name)
+    } else {
+        return Ok(spec);
+    };
+    Err(match &spec.baseline {
+        Some(_) => Error::Unsupported(format!("option 'baseline': {problem}")),
+        // The list of an algorithm's options tries each of them as null.
+        None => {
+            Error::NoEffect { option: crate::train::baseline::KEY, reason: problem, because_of: "smoothing" }
+        }
+    })
 }
 
 /// A warning for each query feature whose texts begin like JSON but are no orders of items: they are categories.

@@ -1,5 +1,6 @@
 //! The presets: names for points of the grid.
 
+use super::checks;
 use super::spec::{self, GridSpec};
 use crate::data::ScalingKind;
 use crate::learn::fit::{Interaction, PenaltyKind, Prior};
@@ -15,7 +16,7 @@ const PRESET: AlgorithmDef = AlgorithmDef {
     source: "",
     defaults: &[],
     reads: spec::reads,
-    parse: |params| Ok(Box::new(GridSpec::parse(params)?)),
+    parse: |params| Ok(Box::new(checks::baseline(GridSpec::parse(params)?, params)?)),
     resume: None,
     in_buckets: InBuckets::Sums,
 };

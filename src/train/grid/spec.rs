@@ -8,9 +8,7 @@ use crate::base::{Control, Error, Params, Result, Rule, stored_model};
 use crate::cost::loss::{self, LOSSES, Loss, LossDef};
 use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::data::query_distance::Comparison;
-use crate::data::{
-    Dataset, GivenDistances, ListConstraint, Missing, QueryFeatureKind, QueryScale, ScalingKind,
-};
+use crate::data::{Dataset, GivenDistances, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::learn::fit::{
     Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior,
     QueryDependence,
@@ -214,41 +212,12 @@ impl GridSpec {
         let combination = spec.combination();
         combination.check_given(|option| params.has(option))?;
         combination.check()?;
-        spec.check_baseline(params)?;
         if !spec.losses.is_empty() && !spec.lambda.is_validated() {
             let problem = "option 'decoder_power': validation chooses among several values together with lambda; leave \
                            lambda out or give an array";
             return Err(Error::Unsupported(problem.to_owned()));
         }
         Ok(spec)
-    }
-
-    /// Refuses choices that do not work with a baseline.
-    fn check_baseline(&self, params: &Params) -> Result<()> {
-        if self.baseline.is_none() {
-            return Ok(());
-        }
-        let problem = if params.has("prior") {
-            "it is the prior itself; leave out the option 'prior'".to_owned()
-        } else if self.smoothing.kind != SmoothingKind::Uniform {
-            "it needs one function of all queries; use \"smoothing\": \"uniform\", as rank_svm".to_owned()
-        } else if self.penalty != Penalty::Ridge {
-            "it needs \"penalty\": \"ridge\", as in regression".to_owned()
-        } else if !self.kernel.is_linear() {
-            "it needs \"kernel\": \"linear\"; auto takes a baseline and kernels".to_owned()
-        } else if self.form != Form::Scoring {
-            "it needs \"form\": \"scoring\"".to_owned()
-        } else if self.interaction != Interaction::None {
-            "it needs \"interaction\": \"none\"".to_owned()
-        } else if self.loss.constraint() != ListConstraint::None {
-            format!(
-                "the loss \"{}\" has no baseline; use another one, such as \"hinge\"",
-                self.loss.def().name
-            )
-        } else {
-            return Ok(());
-        };
-        Err(Error::Unsupported(format!("option 'baseline': {problem}")))
     }
 
     /// The choices for these rows: neighbors, prior and candidates of lambda that the caller leaves open. `known`: what named

@@ -100,6 +100,7 @@ fn sound(option: &OptionDef, algorithm: &AlgorithmDef) -> Value {
         "kernel" => json!("gaussian"),
         "measure" => json!("ndcg"),
         "diversify_by" => json!("site"),
+        "baseline" => json!("bm25"),
         "scale" => json!("standard"),
         "query_features" => json!("named"),
         "smoothing" => json!("uniform"),
