@@ -88,25 +88,7 @@ impl DatasetBuilder {
         self.check_query_features(options.missing)?;
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes() + positions;
-        let matrix = if kept.len() == matrix.columns() && learned.is_empty() {
-            matrix
-        } else {
-            let added: usize = learned.iter().map(|learned| learned.category.width()).sum();
-            let row_bytes = matrix.element_bytes().saturating_mul(kept.len() + added);
-            let bytes = (row_bytes as u64).saturating_mul(matrix.rows() as u64);
-            let codes = bytes_of::<(u32, u32, f64)>(matrix.rows()).saturating_mul(learned.len() as u64);
-            self.reserve_to_finish(rows_bytes + bytes + codes)?;
-            let groups: Vec<ColumnGroup<'_>> = learned
-                .iter()
-                .map(|Learned { category, codes, means, .. }| ColumnGroup {
-                    width: category.width(),
-                    ones: codes,
-                    last: means,
-                })
-                .collect();
-            rows_bytes = rows_bytes - matrix.bytes() + bytes;
-            matrix.with_groups(&kept, &groups)
-        };
+        let matrix = self.kept_columns(matrix, &kept, &learned, &mut rows_bytes)?;
         let quantities = self.quantities(&kept, options.missing);
         let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         let category_rows = learned.iter_mut().map(|learned| std::mem::take(&mut learned.unknown)).collect();
@@ -150,7 +132,7 @@ impl DatasetBuilder {
         let data = self.in_order(matrix, &rank, &order, options.constraint);
         let mean_codes = mean_codes.iter().map(|codes| selected(codes, &order)).collect();
         let missing = options.missing;
-        let data = Dataset { missing, categories, category_rows, mean_codes, quantities, ..data };
+        let data = Dataset { categories, quantities, category_rows, mean_codes, missing, ..data };
         report.scores = is_scored.then(|| order.iter().map(|row| scores[*row]).collect());
         report.rows = order;
         let numbers = report.rows.len() + report.scores.as_ref().map_or(0, Vec::len);
@@ -158,6 +140,34 @@ impl DatasetBuilder {
         memory.resize(bytes, "a data set", FEWER_ROWS)?;
         report.memory = memory;
         Ok((data, report))
+    }
+
+    /// The columns of numbers that are kept, and those of categories. `rows_bytes`: bytes of the rows.
+    fn kept_columns(
+        &mut self,
+        matrix: Matrix,
+        kept: &[usize],
+        learned: &[Learned],
+        rows_bytes: &mut u64,
+    ) -> Result<Matrix> {
+        if kept.len() == matrix.columns() && learned.is_empty() {
+            return Ok(matrix);
+        }
+        let added: usize = learned.iter().map(|learned| learned.category.width()).sum();
+        let row_bytes = matrix.element_bytes().saturating_mul(kept.len() + added);
+        let bytes = (row_bytes as u64).saturating_mul(matrix.rows() as u64);
+        let codes = bytes_of::<(u32, u32, f64)>(matrix.rows()).saturating_mul(learned.len() as u64);
+        self.reserve_to_finish(*rows_bytes + bytes + codes)?;
+        let groups: Vec<ColumnGroup<'_>> = learned
+            .iter()
+            .map(|Learned { category, codes, means, .. }| ColumnGroup {
+                width: category.width(),
+                ones: codes,
+                last: means,
+            })
+            .collect();
+        *rows_bytes = *rows_bytes - matrix.bytes() + bytes;
+        Ok(matrix.with_groups(kept, &groups))
     }
 
     /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
@@ -285,18 +295,15 @@ impl DatasetBuilder {
     ) -> Error {
         let name = &self.names[column];
         let categories = json!({ "columns": { "categories": [name] } });
-        let allowed = match &self.columns[column].form {
-            Some(form) => format!("allowed are numbers and text in the form of the training, {form}"),
-            None => {
-                let learned = others.filter(|_| text_columns != TextColumns::Refuse);
-                let unread = learned.map(|others| others.readings.outcome(1.0));
-                let reason = if let Some(Outcome::Unread { kind, .. }) = unread {
-                    format!("; {kind}")
-                } else {
-                    String::new()
-                };
-                format!("allowed are numbers and text that is a well-formed number{reason}")
-            }
+        let allowed = if let Some(form) = &self.columns[column].form {
+            format!("allowed are numbers and text in the form of the training, {form}")
+        } else {
+            let learned = others.filter(|_| text_columns != TextColumns::Refuse);
+            let reason = match learned.map(|others| others.readings.outcome(1.0)) {
+                Some(Outcome::Unread { kind, .. }) => format!("; {kind}"),
+                _ => String::new(),
+            };
+            format!("allowed are numbers and text that is a well-formed number{reason}")
         };
         let advice = match text_columns {
             TextColumns::Ignore if self.has_frequent_value(column, others) => {

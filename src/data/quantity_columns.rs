@@ -48,12 +48,10 @@ impl DatasetBuilder {
             let (Some(pending), Some(others)) = (column.pending.take(), &column.others) else { continue };
             let Outcome::Form(form) = pending.outcome(&others.readings) else { continue };
             for (row, value) in pending.values(&form) {
-                match value {
-                    Some(value) => values[row * width + index] = value,
-                    None => {
-                        let first = column.first_missing.map_or(row, |first| first.min(row));
-                        column.first_missing = Some(first);
-                    }
+                if let Some(value) = value {
+                    values[row * width + index] = value;
+                } else {
+                    column.first_missing = column.first_missing.into_iter().chain([row]).min();
                 }
             }
             (column.numeric, column.first_other, column.codes) = (true, None, None);

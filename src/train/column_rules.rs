@@ -118,6 +118,9 @@ fn frequent_texts(data: &Dataset, column: usize) -> Vec<&str> {
 fn quantities_among_texts(name: &str, data: &Dataset, column: usize) -> Option<String> {
     let values = data.query_features.column(column).into_iter().filter_map(QueryValue::text);
     let texts: Vec<&str> = values.collect();
+    if texts.iter().any(|text| JsonKind::of(text).is_some()) {
+        return None;
+    }
     let mut readings = Readings::default();
     texts.iter().for_each(|text| readings.add(text));
     let outcome = readings.outcome(1.0);
@@ -486,7 +489,7 @@ impl ColumnRules<'_> {
             how.push_str(", or use the option \"missing\", which makes them missing");
         }
         if let Some(options) = self.category_options(name, facts).filter(|_| is_small) {
-            how.push_str(&format!(", or use its values as features with the options {options}"));
+            how = format!("{how}, or use its values as features with the options {options}");
         }
         let warning = format!(
             "the column \"{name}\" is left out because it has {what} as text (such as '{}'){problem}; {how}",

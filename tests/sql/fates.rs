@@ -329,7 +329,7 @@ fn several_warnings_have_one_option() {
     let lines: Vec<&str> = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(lines.len(), 4, "{lines:?}");
     assert!(
-        lines[0].contains(r#"'EUR', ''), '.', ''), ',', '.') AS REAL) for the form number 1.234,56 EUR"#),
+        lines[0].contains("'EUR', ''), '.', ''), ',', '.') AS REAL) for the form number 1.234,56 EUR"),
         "{lines:?}"
     );
     assert!(lines[1].contains("each text has several numbers"), "{lines:?}");

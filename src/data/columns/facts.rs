@@ -137,16 +137,10 @@ impl ColumnFacts {
                 may_be_category = text.len() <= LONGEST_VALUE;
                 self.has_short_text |= may_be_category;
                 let hash = xxh64(text, 2);
-                match std::str::from_utf8(text) {
-                    Ok(text) => {
-                        self.texts.add(hash, text);
-                        self.readings.add(text);
-                    }
-                    Err(_) => {
-                        self.is_utf8 = false;
-                        self.readings.add("");
-                    }
-                }
+                let text = std::str::from_utf8(text).ok();
+                text.into_iter().for_each(|text| self.texts.add(hash, text));
+                self.readings.add(text.unwrap_or_default());
+                self.is_utf8 &= text.is_some();
                 hash
             }
             Seen::Blob(bytes) => {

@@ -62,18 +62,18 @@ impl Pending {
     pub fn outcome(&self, readings: &Readings) -> Outcome {
         // 1. A few of the well-formed numbers stand for all of them.
         let mut readings = readings.clone();
-        let numbers = || self.numbers.iter().flatten();
+        let numbers = || self.numbers.iter().flatten().map(|text| &**text);
         numbers().for_each(|text| readings.add(text));
         let outcome = readings.outcome(self.share);
         // 2. They are in the matrix already, so the form must read the same from them.
         let Outcome::Form(form) = outcome else { return outcome };
-        let is_other = |text: &&Box<str>| form.value(text) != text_number(text);
+        let is_other = |text: &&str| form.value(text) != text_number(text);
         match numbers().find(is_other) {
             None => Outcome::Form(form),
             Some(text) => {
                 let is_read = form.value(text).is_some();
                 let kind = if is_read { Unread::ThousandsOrDecimals } else { Unread::Others };
-                Outcome::Unread { kind, example: text.to_string(), forms: vec![form] }
+                Outcome::Unread { kind, example: text.to_owned(), forms: vec![form] }
             }
         }
     }

@@ -56,12 +56,11 @@ impl Outcome {
     pub fn is_quantity(&self) -> bool {
         use Unread::{Code, LeadingZeros, Marks, Others, Words};
         match self {
-            Self::Form(_) => true,
             Self::Text | Self::Unread { kind: Code | LeadingZeros | Marks | Others, .. } => false,
             Self::Unread { kind: Words, forms, .. } => {
                 !matches!(&forms[..], [Form::Number(form)] if form.after.is_empty())
             }
-            Self::Unread { .. } => true,
+            Self::Form(_) | Self::Unread { .. } => true,
         }
     }
 }

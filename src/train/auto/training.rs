@@ -19,7 +19,7 @@ use crate::learn::kernel;
 use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
 use crate::train::baseline::{self, BASELINE_ALONE, Baseline, BaselineSpec};
-use crate::train::select::{Searched, Selection, is_below};
+use crate::train::select::{Gain, Searched, Selection, is_below};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
@@ -257,6 +257,11 @@ fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
     order
 }
 
+/// What trees gain over the baseline.
+fn gain_of_trees((grown, _, baseline): &(Grown, &Dataset, Option<OfBaseline>)) -> Option<Gain> {
+    baseline.as_ref()?.gain(&grown.values, grown.selection.split)
+}
+
 /// Standard errors that make trees clearly worse than the third best kernel. One of their ensembles has the value of less
 /// than their mean.
 const TREES_CLEARLY: f64 = 3.0;
@@ -312,16 +317,12 @@ impl AutoSpec {
         let mut averaged = if with_kernels { self.effort.averaged } else { 0 };
         let held_out = partitions.held_out();
         let split = super::folds::split(partitions.count(), held_out.len(), counts.all);
-        let of_kernels = match start[..] {
-            [] => None,
-            _ => Some(OfBaseline::new(self, tried, &start, &held_out, control)?),
-        };
+        let of_baseline = || OfBaseline::new(self, tried, &start, &held_out, control);
+        let of_kernels = (!start.is_empty()).then(of_baseline).transpose()?;
         let mut gain = None;
         if let Some(of_kernels) = &of_kernels {
             let of_first = of_kernels.gain(&trials[order[0]].first, split);
-            let of_trees = grown
-                .as_ref()
-                .and_then(|(grown, _, of)| of.as_ref()?.gain(&grown.values, grown.selection.split));
+            let of_trees = grown.as_ref().and_then(gain_of_trees);
             let candidates = [of_first.filter(|_| with_kernels), of_trees.filter(|_| with_trees)];
             gain = candidates.into_iter().flatten().max_by(|a, b| a.mean.total_cmp(&b.mean));
             let is_shown = gain.is_some_and(|gain| gain.is_shown(copies.is_contradicted()));
