@@ -2,7 +2,7 @@
 //!
 //! `Readings` collects the texts of a column and decides. A `Form` reads one text. `table` has the forms of dates and
 //! durations, `numbers` reads numbers with what stands around them. While a source is read, `Pending` keeps the texts of a
-//! feature column. docs/adr/0030-quantities.md.
+//! feature column. docs/adr/0031-quantities.md.
 
 mod form;
 mod numbers;
