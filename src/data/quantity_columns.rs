@@ -6,11 +6,11 @@ use super::quantity::{Form, Outcome, Pending, Quantities, form_of_query_feature}
 use super::query_columns::QueryValue;
 
 /// The share of texts that must have one form if missing values are allowed.
-pub const MOST: f64 = 0.95;
+pub const SHARE_OF_FORM: f64 = 0.95;
 
 /// The share of the texts of a column that must have one form (rule 3.9).
 fn share_of_form(missing: Missing) -> f64 {
-    if missing == Missing::Error { 1.0 } else { MOST }
+    if missing == Missing::Error { 1.0 } else { SHARE_OF_FORM }
 }
 
 impl DatasetBuilder {

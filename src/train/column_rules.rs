@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::base::{ColumnAdvice, shorten};
 use crate::data::{
-    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, MOST, Outcome, QueryValue, ReadReport,
-    Readings, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
+    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport, Readings,
+    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
     spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
@@ -226,8 +226,9 @@ fn undetermined(name: &str, mean: f64) -> Option<String> {
     (mean < 0.5).then(|| {
         format!(
             "the column \"{name}\" is {mean:.2} on average: the log of clicks does not tell most grades from the positions where the \
-             documents were shown, so the model may be no better than the order that was shown; show some lists in another order and \
-             compare both by ltr_interleave, or give ltr_judgments the option 'propensities'"
+             documents were shown, so the model may be no better than the order that was shown; name the \
+             column of that order with the option 'baseline', show some lists in another order and compare both by ltr_interleave, or \
+             give ltr_judgments the option 'propensities'"
         )
     })
 }
@@ -484,7 +485,7 @@ impl ColumnRules<'_> {
         let what = outcome.what();
         let mut how = conversion(&outcome, &quoted, || texts.texts());
         if matches!(outcome, Outcome::Unread { kind: Unread::Others, .. })
-            && matches!(facts.readings.outcome(MOST), Outcome::Form(_))
+            && matches!(facts.readings.outcome(SHARE_OF_FORM), Outcome::Form(_))
         {
             how.push_str(", or use the option \"missing\", which makes them missing");
         }

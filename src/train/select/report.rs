@@ -121,6 +121,9 @@ pub struct Selection {
     pub gain: Option<Gain>,
 }
 
+/// Fewest queries that show a gain over a baseline.
+const FEWEST_SHOWN: usize = 10;
+
 /// A mean difference over queries, above 0 if it is a gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
@@ -145,8 +148,12 @@ impl Gain {
         [self.mean - half, self.mean + half]
     }
 
-    /// Whether it is more than one standard error above 0; over judgments that contradict a baseline the whole interval.
+    /// Whether it is more than one standard error above 0, or the whole interval over judgments that contradict a baseline.
+    /// Fewer queries show nothing: their differences may be alike by chance.
     pub fn is_shown(self, are_contradicting: bool) -> bool {
+        if self.error.queries < FEWEST_SHOWN {
+            return false;
+        }
         let [low, _] = self.interval();
         let error = self.error.factor * self.error.error;
         if are_contradicting { low > 0.0 } else { self.mean > error * (1.0 + 1e-9) }
