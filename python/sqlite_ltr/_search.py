@@ -20,8 +20,8 @@ def judgments(log: Rows, *, options: Mapping[str, Any] | None = None) -> Rows:
 
     Returns:
         A frame of the same kind with one row for each query and document: `query_id`, `doc_id`, `relevance`,
-        `attractiveness`, `ci_low`, `ci_high`, `impressions`, `clicks`, `doc_weight`, `determined`, `model` and `passes`.
-        Join it with the features for `train`.
+        `attractiveness`, `ci_low`, `ci_high`, `impressions`, `clicks`, `doc_weight`, `determined`, `model` and
+        `passes`. Join it with the features for `train`.
 
     Raises:
         ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `train`.
