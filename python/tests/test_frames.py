@@ -359,20 +359,19 @@ class TestValues:
             model = train(frame, algorithm="rank_svm", options=options)
         assert info(model)["roles"]["categories"] == ["city"]
 
-    def test_dates_are_text(self):
+    def test_dates_are_days(self):
         columns = judgments()
         day = datetime.date(2026, 11, 22)
         days = [day + datetime.timedelta(row % 3) for row in range(ROWS)]
-        with pytest.warns(UserWarning, match="julianday"):
-            model = fit(pd.DataFrame({**columns, "day": days}))
-        assert info(model)["roles"]["ignored"] == ["day"]
+        model = fit(pd.DataFrame({**columns, "day": days}))
+        assert "day" in info(model)["roles"]["features"]
 
     @pytest.mark.parametrize("unit", ["ns", "us", "D"])
-    def test_dates_of_numpy_are_text(self, unit):
+    def test_dates_of_numpy_are_text_and_missing_ones_are_told(self, unit):
         columns = judgments()
         days = np.array(["2026-11-22", "NaT"] * (ROWS // 2), dtype=f"datetime64[{unit}]")
         for day in (days, list(days)):
-            with pytest.warns(UserWarning, match="julianday"):
+            with pytest.warns(UserWarning, match='"missing"'):
                 fit({**columns, "day": day})
         with pytest.raises(sqlite3.OperationalError, match="row 2.*query_id.*NULL"):
             fit({**columns, "query_id": days})

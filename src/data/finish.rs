@@ -78,7 +78,8 @@ impl DatasetBuilder {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
         let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
-        self.read_quantities();
+        let is_optional = options.text_columns == TextColumns::Ignore;
+        self.read_quantities(is_optional && options.missing == Missing::Error);
         let (mut learned, facts) = self.listed_categories()?;
         report.category_facts = facts;
         self.allow_misfits(options.missing);

@@ -39,14 +39,17 @@ impl DatasetBuilder {
         self
     }
 
-    /// Makes features of columns whose texts have one form.
-    pub(super) fn read_quantities(&mut self) {
+    /// Makes features of columns whose texts have one form. `refuses_missing`: those with missing values are none.
+    pub(super) fn read_quantities(&mut self, refuses_missing: bool) {
         let Values::F64(values) = &mut self.values else { return };
         let width = self.width.unwrap_or(0);
         for index in self.texts.drain(..) {
             let column = &mut self.columns[index];
             let (Some(pending), Some(others)) = (column.pending.take(), &column.others) else { continue };
             let Outcome::Form(form) = pending.outcome(&others.readings) else { continue };
+            if refuses_missing && column.first_missing.is_some() && !column.numeric {
+                continue;
+            }
             for (row, value) in pending.values(&form) {
                 if let Some(value) = value {
                     values[row * width + index] = value;

@@ -488,6 +488,8 @@ impl ColumnRules<'_> {
             && matches!(facts.readings.outcome(SHARE_OF_FORM), Outcome::Form(_))
         {
             how.push_str(", or use the option \"missing\", which makes them missing");
+        } else if matches!(outcome, Outcome::Form(_)) && facts.facts().missing > 0 {
+            how = format!("it is NULL in some rows: use the option \"missing\" to read it, or {how}");
         }
         if let Some(options) = self.category_options(name, facts).filter(|_| is_small) {
             how = format!("{how}, or use its values as features with the options {options}");

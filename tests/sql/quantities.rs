@@ -141,6 +141,13 @@ fn options_choose_the_columns_and_missing_allows_a_few_other_texts() {
         r#"SELECT ltr_train('rank_svm', 'written', '{"columns": {"quantities": ["price"]}}')"#,
     );
     assert!(unknown.contains("price"), "{unknown}");
+    // NULL is no text of the form.
+    let source = "SELECT query_id, doc_id, relevance, iif(doc_id = 3, NULL, v) AS v, w FROM written";
+    let report = train(&connection, "rank_svm", source, &json!({"lambda": 0.01}));
+    assert_eq!(column(&report, "v")["fate"], json!("left_out"));
+    assert!(report["warnings"].to_string().contains("use the option \\\"missing\\\" to read it"), "{report}");
+    let report = train(&connection, "rank_svm", source, &json!({"lambda": 0.01, "missing": "mean"}));
+    assert_eq!(column(&report, "v")["form"], json!("number $ 1234.56"));
     // A text of another form in 12 of 240 rows.
     connection.execute_batch("UPDATE written SET v = '?' WHERE query_id < 12 AND doc_id = 3").unwrap();
     let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "missing": "zero"}));
