@@ -54,9 +54,9 @@ pub(super) struct Column {
     pub codes: Option<Box<Codes>>,
     /// Whether some of them is a BLOB or no UTF-8.
     pub has_other: bool,
-    /// Its texts, if they may be numbers, dates or durations.
+    /// The texts seen so far, if they may be numbers, dates or durations.
     pub pending: Option<Box<Pending>>,
-    /// The form of its texts.
+    /// The form of the texts.
     pub form: Option<Form>,
     pub first_missing: Option<usize>,
 }

@@ -143,7 +143,7 @@ impl DatasetBuilder {
         Ok((data, report))
     }
 
-    /// The columns of numbers that are kept, and those of categories. `rows_bytes`: bytes of the rows.
+    /// Keeps these numeric columns and appends the category columns. `rows_bytes`: bytes of the rows.
     fn kept_columns(
         &mut self,
         matrix: Matrix,

@@ -10,7 +10,7 @@ pub struct LinearPrior {
     features: Vec<String>,
     /// The categories that it was trained with.
     pub categories: Categories,
-    /// Its columns of numbers, dates and durations in text.
+    /// Columns where numbers, dates or durations are written as text.
     pub quantities: Quantities,
     /// The scaling of the documents that it was trained on.
     pub scaling: Scaling,

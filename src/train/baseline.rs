@@ -24,7 +24,7 @@ pub const COLUMN_UNIT: f64 = 1e4;
 
 /// The penalty of s^2, so that judgments without contradictions have a finite s.
 const RIDGE: f64 = 1e-3;
-/// The smallest s, relative to that of the grades in place of b: with a smaller one the judgments contradict the baseline.
+/// The smallest s, relative to the s fitted with the grades as b: below it the judgments contradict the baseline.
 const FRACTION: f64 = 0.1;
 /// The range in which s is sought.
 const RANGE: (f64, f64) = (1e-3, 1024.0);
@@ -43,7 +43,7 @@ pub struct BaselineSpec {
 pub struct Baseline {
     /// The option.
     text: String,
-    /// Its feature.
+    /// The feature index of the column.
     feature: usize,
     /// What b(x) is in units of the column.
     factor: f64,
@@ -96,7 +96,7 @@ impl BaselineSpec {
         let factor = sign / spread;
         let b: Vec<f64> = values.iter().map(|value| factor * value).collect();
         let loss = stand_in(loss);
-        // The smallest s is a fraction of that of the grades themselves.
+        // The smallest s is a fraction of the s fitted with the grades themselves.
         let unit = 1.0 / deviation(&data.relevance).max(f64::MIN_POSITIVE);
         let grades: Vec<f64> = data.relevance.iter().map(|grade| unit * grade).collect();
         let smallest = FRACTION * minimum(|s| slope(&loss, data, &grades, s, control))?;
@@ -123,7 +123,7 @@ impl Baseline {
         Fitted { member, weights, factor: 1.0, objective: 0.0 }
     }
 
-    /// Its column of documents whose features are not scaled.
+    /// The baseline column of unscaled documents.
     pub fn column(&self, data: &Dataset) -> Vec<f64> {
         self.values(data).into_iter().map(|value| value / COLUMN_UNIT).collect()
     }

@@ -193,8 +193,8 @@ fn read_as(name: &str, form: &Form) -> String {
             String::new()
         };
         format!(
-            "dates, read as days since 1970-01-01; documents that are newer than those of the training lie beyond them, so prefer \
-             the age at the time of the query{sql}"
+            "dates, read as days since 1970-01-01; documents newer than the training data fall outside its range, so prefer \
+             the age at query time{sql}"
         )
     } else {
         "text, read as numbers".to_owned()

@@ -1,6 +1,6 @@
 //! Examination as far as a log determines it, and how well it tells a document from the positions where it was shown.
 //!
-//! Symbols, besides those of the folder and of `estimate`:
+//! Symbols, in addition to the ones in the folder and `estimate`:
 //! * h_ir = n_ir gamma_r alpha_i: expected clicks of a cell. With few clicks per row this is the expected information of the cell
 //!   about log(gamma_r alpha_i), otherwise a lower bound; H_i = sum over r of h_ir
 //! * L = diag(sum over i of h_ir) - sum over i of h_i h_i' / H_i: the information about log gamma once each log alpha_i is estimated,
@@ -183,7 +183,7 @@ impl Examination {
         fitted
     }
 
-    /// By pair: `determined`, from 0 to 1. `cells`: those of [`Self::of`]. `queries`: of each pair, sorted.
+    /// By pair: `determined`, from 0 to 1. `cells`: as passed to [`Self::of`]. `queries`: of each pair, sorted.
     pub fn determined(&self, cells: &[Cell], queries: &[u32]) -> Vec<f64> {
         let mut determined = vec![1.0; queries.len()];
         let Some(of_log) = &self.of_log else { return determined };

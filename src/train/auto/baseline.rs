@@ -1,6 +1,6 @@
 //! The baseline of the option `baseline` among the candidates of `auto`.
 //!
-//! Kernels and trees fit what the baseline leaves of the grades, so their scores are added to those of the baseline in the units
+//! Kernels and trees fit what the baseline leaves of the grades, so their scores are added to the baseline's in the units
 //! of the grades. Candidates that are worse than the baseline are left out, and all of them unless the best one is shown to be
 //! better.
 

@@ -121,8 +121,7 @@ pub(super) struct Scaled<'a> {
 }
 
 impl Scaled<'_> {
-    /// Scales documents and adds their products with query features, which are those of the documents before that, and the
-    /// column of the baseline.
+    /// Scales documents, then appends their products with query features (computed before scaling) and the baseline column.
     pub fn scale_and_multiply(
         self,
         spec: &GridSpec,

@@ -142,7 +142,7 @@ impl Gain {
         Some(Self { mean, error: StandardError { factor, ..error } })
     }
 
-    /// Its 95% interval.
+    /// The 95% confidence interval.
     pub fn interval(self) -> [f64; 2] {
         let half = t_quantile(0.05, self.error.queries as f64 - 1.0) * self.error.factor * self.error.error;
         [self.mean - half, self.mean + half]

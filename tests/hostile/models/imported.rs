@@ -14,7 +14,7 @@ fn forged_trees_are_refused_or_used() {
     let connection = connect();
     let bytes = sqlite_ltr::Model::import(TEXT).expect("a model").to_bytes();
     let opened = Opened::new(&bytes);
-    assert_eq!(opened.seal(), bytes, "the layout in this test is that of the library");
+    assert_eq!(opened.seal(), bytes, "this test and the library use the same layout");
     // Other features, or no categories.
     let mut other = opened.clone();
     other.parts.card.features.pop();
