@@ -2,7 +2,7 @@
 
 use super::builder::{DatasetBuilder, Values};
 use super::missing::Missing;
-use super::quantity::{Form, Outcome, Pending, Quantities, form_of_query_feature};
+use super::quantity::{Form, Outcome, Pending, Quantities, outcome_of};
 use super::query_columns::QueryValue;
 
 /// The share of texts that must have one form if missing values are allowed.
@@ -76,8 +76,8 @@ impl DatasetBuilder {
     pub(super) fn quantities(&mut self, kept: &[usize], missing: Missing) -> Quantities {
         let mut forms: Vec<(String, Form)> = Vec::new();
         for column in std::mem::take(&mut self.pending_query_features) {
-            let values = self.query_features.iter().map(|values| &values[column]);
-            let Some(form) = form_of_query_feature(values, share_of_form(missing)) else { continue };
+            let texts = self.query_features.iter().filter_map(|values| values[column].text());
+            let Outcome::Form(form) = outcome_of(texts, share_of_form(missing)) else { continue };
             for values in &mut self.query_features {
                 if let Some(text) = values[column].text() {
                     values[column] = form.value(text).map_or(QueryValue::Missing, QueryValue::Number);

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::base::{ColumnAdvice, shorten};
 use crate::data::{
-    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport, Readings,
+    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
     SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
-    spelling_variants,
+    outcome_of, spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
 
@@ -121,9 +121,7 @@ fn quantities_among_texts(name: &str, data: &Dataset, column: usize) -> Option<S
     if texts.iter().any(|text| JsonKind::of(text).is_some()) {
         return None;
     }
-    let mut readings = Readings::default();
-    texts.iter().for_each(|text| readings.add(text));
-    let outcome = readings.outcome(1.0);
+    let outcome = outcome_of(texts.iter().copied(), 1.0);
     let Outcome::Unread { kind, example, .. } = &outcome else { return None };
     let is_meant = outcome.is_quantity() || *kind == Unread::Others;
     let how = conversion(&outcome, &quote(name), || texts.iter().copied());
@@ -475,7 +473,6 @@ impl ColumnRules<'_> {
         let outcome = facts.readings.outcome(1.0);
         let (example, problem) = match &outcome {
             Outcome::Text => return None,
-            Outcome::Unread { kind: Unread::Others, .. } if is_small => return None,
             Outcome::Unread { .. } if is_small && !outcome.is_quantity() => return None,
             Outcome::Form(_) => (texts.example(), String::new()),
             Outcome::Unread { kind, example, .. } => {

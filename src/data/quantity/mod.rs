@@ -16,8 +16,8 @@ mod unread;
 
 pub use form::Form;
 pub use pending::Pending;
-pub use quantities::{Quantities, form_of_query_feature};
-pub use readings::{Outcome, Readings};
+pub use quantities::Quantities;
+pub use readings::{Outcome, Readings, outcome_of};
 pub use unread::Unread;
 
 #[cfg(test)]

@@ -3,8 +3,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::readings::{Outcome, Readings};
-use crate::base::text_number;
 use crate::data::QueryValue;
 
 /// The columns of a model whose texts are numbers, dates or durations, by name, and the form of each.
@@ -37,18 +35,5 @@ impl Quantities {
 impl FromIterator<(String, Form)> for Quantities {
     fn from_iter<I: IntoIterator<Item = (String, Form)>>(columns: I) -> Self {
         Self(columns.into_iter().collect())
-    }
-}
-
-/// The form of the texts of a query feature. `None`: they have none, or all are well-formed numbers.
-pub fn form_of_query_feature<'a>(values: impl Iterator<Item = &'a QueryValue>, share: f64) -> Option<Form> {
-    let (mut readings, mut has_other) = (Readings::default(), false);
-    for text in values.filter_map(QueryValue::text) {
-        has_other |= text_number(text).is_none();
-        readings.add(text);
-    }
-    match readings.outcome(share) {
-        Outcome::Form(form) if has_other => Some(form),
-        _ => None,
     }
 }

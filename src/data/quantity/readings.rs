@@ -2,6 +2,7 @@ use super::form::{Form, LONGEST, NumberForm};
 use super::numbers::{self, MARKS, NUMBER, Split, is_currency, is_money, is_percent, is_scaled};
 use super::table::{self, DOUBTS, FORMS};
 use super::unread::Unread;
+use crate::base::text_number;
 
 /// Shapes that are kept.
 const MOST_SHAPES: usize = 32;
@@ -228,6 +229,17 @@ impl Default for Readings {
             (Texts::default(), Shape::default(), vec![Texts::default(); FORMS + DOUBTS.len()]);
         Self { count: 0, others, fits, shapes: Vec::new(), last: 0, spare, buffer: String::new() }
     }
+}
+
+/// What texts of queries or of a column that orders rows are, if this share of them must have one form. Well-formed numbers
+/// alone need no form: they are [`Outcome::Text`].
+pub fn outcome_of<'a>(texts: impl Iterator<Item = &'a str>, share: f64) -> Outcome {
+    let (mut readings, mut has_other) = (Readings::default(), false);
+    for text in texts {
+        has_other |= text_number(text).is_none_or(f64::is_infinite);
+        readings.add(text);
+    }
+    if has_other { readings.outcome(share) } else { Outcome::Text }
 }
 
 impl Readings {

@@ -275,15 +275,17 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
         match (input, value) {
             (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
             // As in the rows of a source, a text may be a number.
-            (InputColumn::Number(at), value) => match value
-                .as_f64()
-                .or_else(|| number_in(at, value.as_str()?))
-            {
-                Some(number) => features[at] = number,
-                None => {
-                    return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), card.features[at]));
+            (InputColumn::Number(at), value) => {
+                match value.as_f64().or_else(|| number_in(at, value.as_str()?)) {
+                    Some(number) => features[at] = number,
+                    None => {
+                        let name = &card.features[at];
+                        let form = card.quantities.of(name).map(|form| format!(", read as {form}"));
+                        let form = form.unwrap_or_default();
+                        return refuse(&format!("{} for \"{name}\"{form}", shorten(&value.to_string())));
+                    }
                 }
-            },
+            }
             (InputColumn::Category(category, range), value) => {
                 let Some(value) = json_category_value(value) else {
                     return refuse(&format!("{} for \"{}\"", shorten(&value.to_string()), category.name));

@@ -4,7 +4,7 @@
 //! * 5.33: Texts of one form are numbers, dates or durations. Other texts are errors.
 
 use crate::base::text_number;
-use crate::data::{Form, Id, Outcome, Readings};
+use crate::data::{Form, Id, Outcome, outcome_of};
 
 /// The values as ids in the order of time or of numbers.
 ///
@@ -19,13 +19,7 @@ pub fn in_order(values: &mut [Id], column: &str) -> Result<(), String> {
         )
     };
     // 1. The form of the texts. Well-formed numbers need none.
-    let (mut readings, mut has_other) = (Readings::default(), false);
-    for text in values.iter().filter_map(text_of) {
-        has_other |= finite(text).is_none();
-        readings.add(text);
-    }
-    let form = match readings.outcome(1.0) {
-        _ if !has_other => None,
+    let form = match outcome_of(values.iter().filter_map(text_of), 1.0) {
         Outcome::Form(form) => Some(form),
         Outcome::Unread { kind, example, .. } => return Err(no_order(&format!("'{example}': {kind}"))),
         Outcome::Text => None,

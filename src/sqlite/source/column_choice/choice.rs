@@ -415,7 +415,7 @@ impl<'a> ColumnChoice<'a> {
             Error::value(what, value.to_string(), "an array of names of columns")
         };
         match value {
-            Value::String(_) if !matches!(key, "ignore" | "categories" | "quantities") => Ok(None),
+            Value::String(_) if !matches!(key, "ignore" | "categories") => Ok(None),
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
                 let names: Vec<&str> =
                     list.iter().map(|name| name.as_str().ok_or_else(refuse)).collect::<Result<_>>()?;
@@ -438,6 +438,10 @@ impl<'a> ColumnChoice<'a> {
         match self.columns.and_then(|columns| columns.get(QUANTITIES)) {
             _ if self.spec.feature_set == FeatureSet::Known => Ok(None),
             Some(Value::String(none)) if none == "none" => Ok(Some(Vec::new())),
+            Some(other) if !other.is_array() => {
+                let what = "option 'columns', key 'quantities'";
+                Err(Error::value(what, other.to_string(), "\"none\" or an array of column names"))
+            }
             _ => self.listed(QUANTITIES),
         }
     }
