@@ -196,3 +196,26 @@ fn query_features_in_text_are_numbers() {
     let report = train(&connection, "knn_svm", source, &overlap);
     assert!(column(&report, "q_budget").get("form").is_none());
 }
+
+#[test]
+fn updates_read_the_form_of_the_training_and_buckets_take_numbers_only() {
+    let connection = database();
+    rows(&connection, "replace(printf('%d.5', x), '.', ',')");
+    train(&connection, "perceptron", "written", &json!({"name": "texts"}));
+    // Alone, 1,234 may be two numbers.
+    let more = "SELECT 100 + query_id AS query_id, doc_id, relevance, '1,' || printf('%03d', v) AS v, w FROM plain WHERE query_id < 3";
+    let _: String = value(&connection, "SELECT ltr_update('texts', ?1)", [more]);
+    let score: f64 = value(
+        &connection,
+        "SELECT ltr_score('texts', '[\"1,234\", 2]') - ltr_score('texts', '[1.234, 2]')",
+        [],
+    );
+    assert!(score.abs() < 1e-12, "{score}");
+    let other = more.replace("'1,' ||", "'1 kg' ||");
+    let refused =
+        connection.query_row("SELECT ltr_update('texts', ?1)", [other], |_| Ok(())).unwrap_err().to_string();
+    assert!(refused.contains("number 1234,56"), "{refused}");
+    let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "buckets": 4}));
+    assert_eq!(column(&report, "v")["fate"], json!("left_out"));
+    assert!(report["warnings"].to_string().contains("CAST(replace("), "{report}");
+}

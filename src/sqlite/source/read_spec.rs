@@ -75,7 +75,8 @@ pub struct ReadSpec<'a> {
     pub feature_set: FeatureSet,
     /// Which columns are categories, without a model.
     pub categories: CategoryColumns<'a>,
-    /// The columns of numbers, dates and durations in text that a training set or a prior has; `None`: the rows tell them.
+    /// Without a model: the columns of numbers, dates and durations in text that a training set or a prior has; `None`: the rows
+    /// tell them.
     pub quantities: Option<&'a Quantities>,
     /// Which judgments are read.
     pub judgments: Judgments,
@@ -130,7 +131,6 @@ impl<'a> ReadSpec<'a> {
         Self {
             model: Some(model),
             feature_set: FeatureSet::Known,
-            quantities: Some(&model.card.quantities),
             judgments: Judgments::Unread,
             query: false,
             ..judged
@@ -144,6 +144,11 @@ impl<'a> ReadSpec<'a> {
             (None, CategoryColumns::Known(categories)) => Some(categories),
             (None, _) => None,
         }
+    }
+
+    /// The columns of numbers, dates and durations in text that are known.
+    pub fn known_quantities(&self) -> Option<&'a Quantities> {
+        self.model.map(|model| &model.card.quantities).or(self.quantities)
     }
 
     /// Whether relevance is read, if the source has it.

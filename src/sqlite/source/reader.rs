@@ -234,9 +234,11 @@ impl<'a> Reader<'a> {
         if let Some(names) = &self.roles.feature_names {
             builder = builder.with_value_names(names.clone());
         }
-        match self.spec.quantities {
-            Some(known) => builder.with_quantities(known),
-            None => self.with_pending_quantities(builder),
+        match (self.spec.known_quantities(), self.spec.categories) {
+            (Some(known), _) => builder.with_quantities(known),
+            // A training in buckets takes numbers only.
+            (None, CategoryColumns::Refused) => builder,
+            (None, _) => self.with_pending_quantities(builder),
         }
     }
 
@@ -466,7 +468,7 @@ impl<'a> Reader<'a> {
         let found = self.value(row, column)?;
         let rule = self.spec.model.and_then(|model| model.ranker.query_rule());
         let is_number = rule.is_some_and(|rule| rule.is_number(position));
-        let value = query_value(found).map(|value| match self.spec.quantities {
+        let value = query_value(found).map(|value| match self.spec.known_quantities() {
             Some(known) => known.query_value(&self.roles.names[column], value),
             None => value,
         });

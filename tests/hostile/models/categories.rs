@@ -75,9 +75,13 @@ const WRONG: &[Change] = &[
 type Section = (String, Vec<u8>);
 
 /// Sections that no model with these categories has, with what is wrong.
-fn forged_sections(categories: &Section) -> [(Vec<Section>, &'static str); 6] {
+fn forged_sections(categories: &Section) -> [(Vec<Section>, &'static str); 7] {
     let named = |name: &str| (name.to_owned(), categories.1.clone());
     let [again, empty] = [categories.clone(), ("categories".to_owned(), vec![0])];
+    let forms = encode_header(
+        &[("A", "number 12")].map(|(column, form)| (column.to_owned(), form.to_owned())).to_vec(),
+    );
+    let forms = ("quantities".to_owned(), forms.expect("bytes"));
     let out_of_order = "an empty section, or sections out of order";
     [
         (vec![empty], out_of_order),
@@ -86,6 +90,7 @@ fn forged_sections(categories: &Section) -> [(Vec<Section>, &'static str); 6] {
             vec![named("a later one"), again.clone()],
             "section 'a later one' of a later version; use a newer library",
         ),
+        (vec![again.clone(), forms], "'number 12' is no form of numbers, dates or durations"),
         (vec![again, named("later")], "section 'later' of a later version; use a newer library"),
         (vec![named(&"x".repeat(1 << 20))], "xxx...' of a later version"),
         (
