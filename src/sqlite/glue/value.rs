@@ -276,14 +276,13 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
             (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
             // As in the rows of a source, a text may be a number.
             (InputColumn::Number(at), value) => {
-                match value.as_f64().or_else(|| number_in(at, value.as_str()?)) {
-                    Some(number) => features[at] = number,
-                    None => {
-                        let name = &card.features[at];
-                        let form = card.quantities.of(name).map(|form| format!(", read as {form}"));
-                        let form = form.unwrap_or_default();
-                        return refuse(&format!("{} for \"{name}\"{form}", shorten(&value.to_string())));
-                    }
+                if let Some(number) = value.as_f64().or_else(|| number_in(at, value.as_str()?)) {
+                    features[at] = number;
+                } else {
+                    let name = &card.features[at];
+                    let form = card.quantities.of(name).map(|form| format!(", read as {form}"));
+                    let form = form.unwrap_or_default();
+                    return refuse(&format!("{} for \"{name}\"{form}", shorten(&value.to_string())));
                 }
             }
             (InputColumn::Category(category, range), value) => {
