@@ -14,6 +14,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
 use serde_json::{Value, json};
 
+use super::judged::JudgedDocuments;
 use super::quote;
 use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
@@ -61,7 +62,8 @@ pub fn prepare<'a>(call: SourceCall<'a>, spec: ReadSpec<'_>) -> Result<(Statemen
     let SourceCall { source, options, .. } = call;
     // 1. Roles: the statement is prepared to get the names of its columns.
     let statement = call.statement(&source.select)?;
-    let names = statement.column_names().into_iter().map(str::to_owned).collect();
+    let judged = spec.judged.iter().flat_map(|judged| judged.names());
+    let names = statement.column_names().into_iter().chain(judged).map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
@@ -180,6 +182,10 @@ struct Reader<'a> {
     weight_advice: String,
     /// Sum and number of the values of the column `determined`.
     determined: Cell<[f64; 2]>,
+    /// The first column that [`ReadSpec::judged`] has.
+    first_judged: usize,
+    /// The query and the row of the judgment of the candidate that is read.
+    judgment: Cell<(usize, usize)>,
 }
 
 impl<'a> Reader<'a> {
@@ -200,7 +206,9 @@ impl<'a> Reader<'a> {
                 advice.role("doc_weight", json!(name)),
             )
         });
-        Ok(Self { call, roles, spec, finish, weight_advice, determined: Cell::default() })
+        let first_judged = roles.names.len() - spec.judged.map_or(0, |judged| judged.names().count());
+        let (determined, judgment) = (Cell::default(), Cell::default());
+        Ok(Self { call, roles, spec, finish, weight_advice, determined, first_judged, judgment })
     }
 
     /// No row yet.
@@ -273,21 +281,17 @@ impl<'a> Reader<'a> {
     /// The rows, and the values of the column `split_by`.
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
         self.determined.take();
+        self.spec.judged.iter().for_each(|judged| judged.begin());
         let mut builder = self.builder();
         let mut rows = statement.raw_query();
-        let mut split = Vec::new();
+        let (mut split, mut count) = (Vec::new(), 0_usize);
         while let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? {
-            self.read_row(row, &mut builder)?;
-            if let Some(column) = self.roles.split {
-                let found = self.value(row, column)?;
-                let value = row_id(found);
-                if value == Id::Null {
-                    let problem = no_id(found, "a value to split by");
-                    return Err(builder.last_context().error(&self.roles.names[column], problem));
-                }
-                split.push(value);
+            match self.spec.judged {
+                None => self.add_row(row, &mut builder, &mut split)?,
+                Some(judged) => self.add_judged(judged, row, &mut builder, &mut split)?,
             }
-            if builder.n_rows().is_multiple_of(TOGETHER) {
+            count += 1;
+            if count.is_multiple_of(TOGETHER) {
                 self.call.limits.check_time()?;
                 self.score_rows(&mut builder)?;
             }
@@ -295,6 +299,39 @@ impl<'a> Reader<'a> {
         self.call.limits.check_time()?;
         self.score_rows(&mut builder)?;
         Ok((builder, split))
+    }
+
+    /// Adds a row, and its value of the column `split_by`.
+    fn add_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder, split: &mut Vec<Id>) -> Result<()> {
+        self.read_row(row, builder)?;
+        let Some(column) = self.roles.split else { return Ok(()) };
+        let found = self.value(row, column)?;
+        let value = row_id(found);
+        if value == Id::Null {
+            let problem = no_id(found, "a value to split by");
+            return Err(builder.last_context().error(&self.roles.names[column], problem));
+        }
+        split.push(value);
+        Ok(())
+    }
+
+    /// Adds a candidate with each of its judgments.
+    fn add_judged(
+        &self,
+        judged: &JudgedDocuments,
+        row: &Row<'_>,
+        builder: &mut DatasetBuilder,
+        split: &mut Vec<Id>,
+    ) -> Result<()> {
+        let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
+        let (query, doc) = (id(self.roles.query)?, id(self.roles.doc)?);
+        let judgments = judged.of(query.as_ref(), doc.as_ref());
+        let (query, rows) = judgments.map_err(|problem| self.call.source.error(problem))?;
+        for judgment in rows {
+            self.judgment.set((query, judgment));
+            self.add_row(row, builder, split)?;
+        }
+        Ok(())
     }
 
     /// Without document ids, the features order documents with equal scores.
@@ -364,8 +401,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
-        self.call.source.value(row, column)
+    /// The value in a column, of the row or of its judgment.
+    fn value<'r>(&'r self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
+        match (column.checked_sub(self.first_judged), self.spec.judged) {
+            (Some(judged_column), Some(judged)) => Ok(judged.value(judged_column, self.judgment.get())),
+            _ => self.call.source.value(row, column),
+        }
     }
 
     /// Refuses NULL as the id of a query, a document that needs one, or a group.
