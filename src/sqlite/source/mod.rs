@@ -8,9 +8,12 @@
 mod candidates;
 mod column_choice;
 pub mod judged;
+pub mod judgments;
 #[cfg(feature = "search")]
 pub mod log;
 mod names;
+#[cfg(feature = "search")]
+pub mod parts;
 pub mod read_spec;
 pub mod reader;
 pub mod roles;

@@ -130,54 +130,15 @@ fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
     }
 }
 
-/// Reads rows that a model ranks, a part of them at a time.
-pub struct PartReader<'a> {
-    reader: Reader<'a>,
-    builder: DatasetBuilder,
-}
-
-impl<'a> PartReader<'a> {
-    /// Reads rows of this source.
-    ///
-    /// # Errors
-    /// Options that do not fit.
-    pub fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
-        let reader = Reader::new(call, roles, spec)?;
-        let builder = reader.builder();
-        Ok(Self { reader, builder })
-    }
-
-    /// Adds a row to the part.
-    ///
-    /// # Errors
-    /// A value that the rules do not allow; more memory than is allowed.
-    pub fn push(&mut self, row: &Row<'_>) -> Result<()> {
-        self.reader.read_row(row, &mut self.builder)
-    }
-
-    /// Number of rows in the part.
-    pub fn n_rows(&self) -> usize {
-        self.builder.n_rows()
-    }
-
-    /// Ends the part.
-    ///
-    /// # Errors
-    /// Rows that do not fit together; more memory than is allowed.
-    pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
-        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.reader.finish)
-    }
-}
-
 /// Builds the error about a value in a column of the row that is read.
 type Refuse<'a> = dyn Fn(usize, String) -> Error + 'a;
 
 /// One pass over a source.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     call: SourceCall<'a>,
     roles: &'a Roles,
     spec: ReadSpec<'a>,
-    finish: FinishOptions<'a>,
+    pub(super) finish: FinishOptions<'a>,
     /// What to do about rows of a query with different weights.
     weight_advice: String,
     /// Sum and number of the values of the column `determined`.
@@ -189,7 +150,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
+    /// A reader of a source with these roles.
+    pub(super) fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
         let is_empty = roles.features == FeatureColumns::Wide(Vec::new()) && roles.categories.is_empty();
         if spec.features && is_empty {
             let pairs = roles.doc.filter(|_| spec.learns() && roles.query.is_some());
@@ -212,7 +174,7 @@ impl<'a> Reader<'a> {
     }
 
     /// No row yet.
-    fn builder(&self) -> DatasetBuilder {
+    pub(super) fn builder(&self) -> DatasetBuilder {
         let names_of =
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
         let names = match (&self.roles.features, self.spec.model) {
@@ -344,7 +306,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
+    /// Adds a row.
+    pub(super) fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
         let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
         let (query, doc, group) = (id(self.roles.query)?, id(self.roles.doc)?, id(self.roles.group)?);
         // 1. Every value is checked before the row is added; an error names the row by its ids.
