@@ -56,6 +56,8 @@ CREATE TABLE finished AS WITH RECURSIVE training(state) AS (
     SELECT ltr_step(state, (SELECT ltr_merge(ltr_partial(state, bucket, rows)) FROM packs)) FROM training WHERE NOT ltr_info(state) ->> 'done')
   SELECT state FROM training WHERE ltr_info(state) ->> 'done';
 SELECT ltr_train('rank_svm', 'SELECT * FROM j', '{"name": "m", "lambda": 0.1, "columns": {"ignore": ["q_1"]}}');
+CREATE VIEW found AS SELECT q.query AS query_id, doc_id, a, b FROM ltr_query AS q, j WHERE j.query_id = 1;
+SELECT ltr_train('rank_svm', 'SELECT 1 AS query_id, doc_id, relevance FROM j WHERE query_id = 1', '{"name": "s", "lambda": 0.1, "candidates": "found"}');
 SELECT ltr_train('q_svm', 'j', '{"name": "q", "lambda": 0.1}');
 SELECT ltr_train('perceptron', 'j', '{"name": "p"}');
 SELECT ltr_train('cofi_rank', 'r', '{"name": "c", "lambda": 1, "factors": 2, "max_rounds": 2}');
@@ -85,6 +87,7 @@ const CALLS: &[&str] = &[
     // Ranking and scoring.
     "SELECT * FROM ltr_rank(«model 'm'», «source 'j'», «options '{}'»)",
     "SELECT * FROM ltr_rank('m', 'SELECT * FROM j WHERE query_id = ?', '{}', «value 1»)",
+    "SELECT * FROM ltr_search(«model 's'», «value 1», «options '{}'»)",
     "SELECT * FROM ltr_recommend(«model 'c'», «array 1», «value 2», «options '{}'»)",
     "SELECT ltr_score(«model 'm'», «array '[0.5, 0.25]'»)",
     "SELECT ltr_score('q', '[0.5, 0.25]', «array '[0.5]'»)",

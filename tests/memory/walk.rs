@@ -23,6 +23,7 @@ const CONSTANT: &[(&str, &str)] = &[
     ("ltr_debug", "no argument"),
     ("ltr_metrics", "no argument"),
     ("ltr_options", "no argument"),
+    ("ltr_query", "no argument; the query of the running call"),
     ("ltr_version", "no argument"),
 ];
 
@@ -43,6 +44,8 @@ fn fixture() -> String {
     sql + r#"
 CREATE VIRTUAL TABLE docs USING fts5(title, body);
 INSERT INTO docs VALUES ('red shoes', replace(printf('%.*c', 100000, 'x'), 'x', 'shoes '));
+CREATE VIEW found AS SELECT q.query AS query_id, doc_id, f0, f1 FROM ltr_query AS q, big;
+SELECT ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM few WHERE query_id < 3', '{"lambda": 1, "candidates": "found", "name": "seen"}');
 CREATE TABLE made (call INTEGER PRIMARY KEY, value);
 SELECT ltr_train('rank_svm', 'few', '{"lambda": 1, "name": "linear"}');
 SELECT ltr_train('regression', 'few', '{"lambda": 1, "name": "other"}');
@@ -123,6 +126,7 @@ fn walked() -> Vec<Call> {
         // Ranking and scoring.
         rows("ltr_rank", none, "ltr_rank('linear', 'big')").within(2_000_000),
         rows("ltr_rank", model, "ltr_rank(?1, 'SELECT *, query_id % 7 AS q_1 FROM few')"),
+        rows("ltr_search", none, "ltr_search('seen', 1)").within(2_000_000),
         rows("ltr_recommend", none, r#"ltr_recommend('rated', 1, '{"k": 100000, "include_seen": true}')"#).within(2_000_000),
         call("ltr_score", model, "ltr_score(?1, zeroblob(4 * 80), '[0.5]')"),
         call("ltr_score", numbers, "ltr_score('linear', ?1)").refused("vector"),

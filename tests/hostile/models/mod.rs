@@ -103,6 +103,8 @@ const USES: &[&str] = &[
     "SELECT count(*) FROM ltr_rank(?1, 'SELECT 77 AS query_id, doc_id, b AS a, a AS b FROM judged')",
     "SELECT count(*) FROM ltr_rank(?1, 'SELECT *, doc_id AS slot FROM judged')",
     "SELECT count(*) FROM ltr_evaluate(?1, 'judged')",
+    "SELECT count(*) FROM ltr_evaluate(?1, 'SELECT query_id, doc_id, relevance FROM judged')",
+    "SELECT count(*) FROM ltr_search(?1, 2)",
     "SELECT ltr_score(?1, '[0.5, 0.25]')",
     "SELECT ltr_score(?1, ltr_vec(0.5, 0.25), '[0.5, 0.25]')",
     "SELECT ltr_prefer(?1, '[0.5, 0.25]', '[1, 0]')",

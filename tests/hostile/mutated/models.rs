@@ -14,6 +14,7 @@ WITH RECURSIVE
 INSERT INTO judged SELECT q, d, (5 * d + q) % 3, ((7 * d + 3 * q) % 11) / 11.0, ((5 * d + 4 * q) % 13) / 13.0, q / 6.0,
   char(97 + q % 3), CASE q % 4 WHEN 0 THEN '[1, 2, 3]' WHEN 1 THEN '[3, 1]' WHEN 2 THEN '[2]' ELSE '[]' END
 FROM queries, documents;
+CREATE VIEW found AS SELECT q.query AS query_id, doc_id, a, b FROM ltr_query AS q JOIN judged AS j ON j.query_id = q.query;
 CREATE TABLE ratings AS SELECT query_id AS user, 'i' || ((doc_id * query_id) % 7) AS item, max(relevance) AS rating
 FROM judged GROUP BY user, item;
 ";
@@ -96,6 +97,10 @@ pub const VECTORS: &str = "SELECT query_id, doc_id, relevance, ltr_vec(a, b) AS 
 
 /// Options of models whose blocks have such vectors.
 const VECTORS_CASES: &[(&str, &str)] = &[("q_svm", r#"{"lambda": 0.01, "scale": "none", "neighbors": 2}"#)];
+
+/// Judgments alone, and options of models with a view of candidates.
+const JUDGMENTS: &str = "SELECT query_id, doc_id, relevance FROM judged";
+const JUDGMENTS_CASES: &[(&str, &str)] = &[("rank_svm", r#"{"lambda": 0.01, "candidates": "found"}"#)];
 
 /// Options of models whose kernels see query features.
 const DIFFERENT_CASES: &[(&str, &str)] = &[("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#)];
@@ -223,6 +228,7 @@ pub fn samples(connection: &Connection) -> Vec<Sample> {
         (BRAND_CASES, WITH_BRAND),
         (SHOPS_CASES, WITH_SHOPS),
         (VECTORS_CASES, VECTORS),
+        (JUDGMENTS_CASES, JUDGMENTS),
     ];
     let of_sources =
         sources.iter().flat_map(|(cases, source)| cases.iter().map(move |case| (case.0, case.1, *source)));

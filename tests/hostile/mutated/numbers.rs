@@ -10,7 +10,8 @@ use sqlite_ltr::internals::learn::fit::FitSpec;
 use sqlite_ltr::internals::learn::smoothing::Smoothing;
 use sqlite_ltr::internals::learn::space::{AnySpace, Function, Space};
 use sqlite_ltr::internals::model::{
-    Ensemble, Factored, Implicit, Interactions, OnlineRules, OnlineState, QuerySum, encode_header,
+    CandidateView, Ensemble, Factored, Implicit, Interactions, OnlineRules, OnlineState, QuerySum,
+    encode_header,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -88,6 +89,7 @@ impl Pieces {
         for (name, bytes) in &self.sections {
             let mut of_section = Walk::new(bytes);
             match &name[..] {
+                "candidates" => of_section.value::<Option<CandidateView>>(),
                 "categories" => of_section.value::<Categories>(),
                 _ => panic!("an unknown section {name}"),
             }

@@ -99,6 +99,12 @@ pub fn statements() -> Vec<String> {
     ] {
         statements.push(from("score", BAD, &format!("ltr_recommend(?1, {arguments})")));
     }
+    statements.push(from("score", BAD, "ltr_search(?1, 2)"));
+    statements.push(from(
+        "value",
+        INFINITE,
+        "ltr_evaluate(?1, 'SELECT query_id, doc_id, relevance FROM judged')",
+    ));
     statements.push(from("bias", BAD, "ltr_factors(?1)"));
     statements.push(
         "SELECT ltr_update(?1, 'judged', '{\"name\": \"updated\", \"keep_versions\": 1}') IS NULL".to_owned(),
