@@ -204,6 +204,20 @@ DROP TABLE words;
 DROP TABLE trigrams;
 DROP TABLE stems;
 
+-- From a query to a ranking: candidates and features come from a view.
+CREATE VIEW found AS SELECT q.query AS query_id, j.doc_id, f1, f2 FROM ltr_query AS q JOIN judgments AS j ON j.query_id = q.query % 20;
+SELECT json_extract(ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM judgments WHERE doc_id > 2', '{"name": "seen", "candidates": "found", "lambda": 0.1}'), '$.candidates.found', '$.candidates.unjudged');
+--> [180,60]
+SELECT count(*), max(rank) FROM ltr_search('seen', 27);
+--> 12|12
+SELECT count(*) FROM ltr_search('seen', 27) AS s JOIN ltr_rank('seen', 'SELECT * FROM judgments WHERE query_id = 7') AS r USING (doc_id, rank, score);
+--> 12
+SELECT metric FROM ltr_evaluate('seen', 'SELECT query_id, doc_id, relevance FROM judgments') WHERE query_id IS NULL;
+--> ndcg@10
+SELECT count(*) FROM ltr_query;
+--> 0
+DROP VIEW found;
+
 PRAGMA query_only = ON;
 SELECT ltr_train('rank_svm', 'judgments');
 --! ltr_train: the database 'main' is read-only; ltr_fit returns the model as a BLOB and writes nothing

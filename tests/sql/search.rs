@@ -396,3 +396,57 @@ fn a_hostile_view_is_refused_or_stopped() {
         .unwrap();
     assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_search('shop', 'blue')", []), 1);
 }
+
+/// Schemas as applications have them: each view gives the rows of its search.
+#[test]
+fn views_over_the_schemas_of_users_work() {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE items(id INTEGER PRIMARY KEY, title TEXT, brand INTEGER, maker INTEGER, cents INTEGER,
+                 price REAL GENERATED ALWAYS AS (cents / 100.0) VIRTUAL, updated_at TEXT);
+             INSERT INTO items(id, title, brand, maker, cents, updated_at) WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 90)
+             SELECT i, iif(i % 2, 'red', 'blue') || ' ' || iif(i % 3, 'shoes', 'hats'), i % 5, i % 4, i * 37 % 101 * 10, date('2024-01-01', i || ' days') FROM n;
+             CREATE TABLE brands(id INTEGER PRIMARY KEY, stars REAL); INSERT INTO brands SELECT DISTINCT brand, brand / 2.0 FROM items;
+             CREATE TABLE makers(id INTEGER PRIMARY KEY, country TEXT); INSERT INTO makers SELECT DISTINCT maker, 'c' || maker FROM items;
+             CREATE TABLE tags(item INTEGER, tag TEXT); INSERT INTO tags SELECT id, iif(id % 7, 'new', 'old') FROM items;
+             CREATE TABLE \"app_item\" AS SELECT id, title, price FROM items; -- as Django names tables
+             CREATE VIRTUAL TABLE own USING fts5(title); INSERT INTO own(rowid, title) SELECT id, title FROM items;
+             CREATE VIRTUAL TABLE outside USING fts5(title, content = 'items', content_rowid = 'id'); INSERT INTO outside(outside) VALUES ('rebuild');
+             CREATE VIRTUAL TABLE contentless USING fts5(title, content = ''); INSERT INTO contentless(rowid, title) SELECT id, title FROM items;
+             CREATE TABLE judged AS SELECT title AS query, id AS doc_id, (price > 4) + (id % 7 > 0) AS relevance FROM items WHERE id < 70",
+        )
+        .unwrap();
+    let full_text = |table: &str| {
+        format!("SELECT q.query AS query_id, f.rowid AS doc_id, ltr_vec(ltr_fts({table}), price) AS features
+                   FROM ltr_query AS q JOIN {table} AS f ON {table} MATCH ltr_fts_query(q.query) JOIN items ON items.id = f.rowid")
+    };
+    let views = [
+        ("own", full_text("own")),
+        ("outside", full_text("outside")),
+        ("contentless", full_text("contentless")),
+        ("generated", "SELECT q.query AS query_id, id AS doc_id, price, updated_at FROM ltr_query AS q JOIN items ON title = q.query".to_owned()),
+        (
+            "joins",
+            "SELECT q.query AS query_id, i.id AS doc_id, price, stars, country, tag FROM ltr_query AS q JOIN items AS i ON i.title = q.query
+               JOIN brands AS b ON b.id = i.brand JOIN makers AS m ON m.id = i.maker JOIN tags AS t ON t.item = i.id"
+                .to_owned(),
+        ),
+        ("django", "SELECT q.query AS query_id, a.id AS doc_id, a.price FROM ltr_query AS q JOIN \"app_item\" AS a ON a.title = q.query".to_owned()),
+        (
+            "common",
+            "WITH c AS MATERIALIZED (SELECT query FROM ltr_query) SELECT query AS query_id, id AS doc_id, price / max(price) OVER (PARTITION BY query) AS part
+               FROM c JOIN items ON title = query"
+                .to_owned(),
+        ),
+    ];
+    for (name, body) in views {
+        connection.execute_batch(&format!("CREATE VIEW found_{name} AS {body}")).unwrap();
+        let options = json!({"name": name, "candidates": format!("found_{name}"), "lambda": 0.1}).to_string();
+        let report: String = value(&connection, "SELECT ltr_train('rank_svm', 'judged', ?1)", [options]);
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["candidates"]["found"], json!(69), "{name}: {}", report["candidates"]);
+        let count = "SELECT count(*) FROM ltr_search(?1, 'red shoes')";
+        assert!(value::<i64>(&connection, count, [name]) >= 30, "{name}");
+    }
+}
