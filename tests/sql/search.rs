@@ -283,6 +283,9 @@ fn changes_and_faults_of_a_view_are_told() {
     assert!(problem(&connection, search).contains(&view), "{}", problem(&connection, search));
     connection.execute_batch(&view.replace("bm25(docs) AS bm25, ", "")).unwrap();
     assert!(problem(&connection, search).contains("bm25"), "{}", problem(&connection, search));
+    connection.execute_batch(&format!("DROP VIEW main.shop_candidates; {view}; DELETE FROM docs")).unwrap();
+    assert!(problem(&connection, "SELECT * FROM ltr_evaluate('shop', 'judgments')").contains("no candidates for the"));
+    assert_eq!(count(search), 0);
     // 3. Arguments.
     assert!(problem(&connection, "SELECT * FROM ltr_search('shop', NULL)").contains("argument 'query'"));
     assert!(problem(&connection, "SELECT * FROM ltr_search('shop')").contains("argument 'query' is missing"));

@@ -70,25 +70,31 @@ pub(super) fn end_to_end(
     let view = &Source::of_model(connection, handle.schema(), view, limits)?;
     let of_view = SourceCall { connection, source: view, options, values: &[], limits };
     let SourceRows { data, read_report, .. } = read_view(&judged, of_view, call.state, spec, Unjudged::Kept)?;
+    if data.n_docs() == 0 {
+        judged.check_found(|problem| view.error(problem))?;
+    }
     let scored = request.scored(&data)?;
     let scores =
         constrained_scores(&data, scored.scores, constraint, options::count(options, "max_per_value"))?;
     // 3. The metrics of the judged documents, of their best order, and how many were judged.
     let undefined = options::choice(options, "undefined")?;
-    let of_judged = judged.scores(&data, &scores).map_err(|problem| view.error(problem))?;
-    judged.check_found(|problem| view.error(problem))?;
-    let best = judged.best_scores();
-    let operations = judged.data.n_docs().saturating_mul(2 * metrics.len() * METRIC_COST);
-    let work = |control: &Control| {
-        let found = evaluate(&judged.data, &of_judged, metrics, undefined, control)?;
-        Ok((found, evaluate(&judged.data, &best, metrics, undefined, control)?))
-    };
-    let (mut evaluation, best) = limits.run_sized(operations, work)?;
-    evaluation.append(best);
     let depths: BTreeSet<usize> = metrics.iter().map(|metric| metric.cutoff().unwrap_or(DEPTH)).collect();
-    for depth in &depths {
-        evaluation.append(judged_share(&judged, &data, &scores, *depth)?);
-    }
+    let documents = judged.data.n_docs() + data.n_docs();
+    let operations = documents.saturating_mul((metrics.len() + depths.len()) * METRIC_COST);
+    let evaluation = limits.run_sized(operations, |control| {
+        let found = judged.scores(&data, &scores, control)?;
+        let mut evaluation = evaluate(&judged.data, &found, metrics, undefined, control)?;
+        evaluation.append(evaluate(&judged.data, &judged.best_scores(), metrics, undefined, control)?);
+        for depth in &depths {
+            evaluation.append(judged_share(&judged, (&data, &scores), *depth, control)?);
+        }
+        Ok(evaluation)
+    });
+    let evaluation = evaluation.map_err(|error| match error {
+        Error::Data(problem) => view.error(problem),
+        other => other,
+    })?;
+    judged.check_found(|problem| view.error(problem))?;
     let names = metrics.iter().map(Metric::name);
     let best = metrics.iter().map(|metric| format!("best {}", metric.name()));
     let names = names.chain(best).chain(depths.iter().map(|depth| format!("judged@{depth}"))).collect();
@@ -101,11 +107,12 @@ pub(super) fn end_to_end(
 /// The share of the first `depth` candidates of each query that was judged, and the mean.
 fn judged_share(
     judged: &JudgedDocuments,
-    data: &Dataset,
-    scores: &[f64],
+    (data, scores): (&Dataset, &[f64]),
     depth: usize,
+    control: &Control,
 ) -> Result<Evaluation> {
     let share = |id: &Id| {
+        control.check()?;
         let Ok(query) = data.query_ids.binary_search(id) else { return Ok(None) };
         let ranked = selected_rows(data, query, scores, ListConstraint::None, 1)?;
         let first = &ranked[..depth.min(ranked.len())];

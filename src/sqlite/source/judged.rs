@@ -4,13 +4,14 @@
 //! nobody judged. A document id that is an INTEGER on one side and the same number as TEXT on the other is the same document,
 //! as in SQL's comparison of such columns.
 
-use std::cell::{Cell, RefCell};
+use std::sync::Mutex;
 
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value, json};
 
 use super::Source;
-use crate::base::{Error, Reservation, Result};
+use crate::base::parallel::lock;
+use crate::base::{Control, Error, Reservation, Result};
 use crate::cost::metric::{Mean, Metric, Undefined};
 use crate::data::{Dataset, Id, ReadReport};
 use crate::sqlite::glue::id_value;
@@ -33,15 +34,21 @@ pub struct JudgedDocuments {
     /// Columns of the source without a role.
     pub ignored: Vec<String>,
     columns: Vec<(String, JudgedColumn)>,
-    /// Whether the view returned each row.
-    found: RefCell<Vec<bool>>,
-    /// Whether the view returned candidates for each query.
-    answered: RefCell<Vec<bool>>,
-    /// Candidates that nobody judged.
-    unjudged: Cell<usize>,
-    /// A candidate that nobody judged, for messages.
-    example: RefCell<Option<Id>>,
+    returned: Mutex<Returned>,
     memory: Reservation,
+}
+
+/// What a view returned.
+#[derive(Clone, Default)]
+struct Returned {
+    /// Whether it returned each judged document.
+    found: Vec<bool>,
+    /// Whether it returned candidates for each query.
+    answered: Vec<bool>,
+    /// Candidates that nobody judged.
+    unjudged: usize,
+    /// A candidate that nobody judged, for messages.
+    example: Option<Id>,
 }
 
 impl JudgedDocuments {
@@ -52,28 +59,25 @@ impl JudgedDocuments {
         columns: Vec<(String, JudgedColumn)>,
         ignored: Vec<String>,
     ) -> Self {
-        Self {
-            found: RefCell::new(vec![false; data.n_docs()]),
-            answered: RefCell::new(vec![false; data.n_queries()]),
-            unjudged: Cell::default(),
-            example: RefCell::default(),
-            determined: report.determined,
-            ignored,
-            columns,
-            data,
-            memory: report.memory,
-        }
+        let (determined, memory) = (report.determined, report.memory);
+        let judged = Self { determined, ignored, columns, data, returned: Mutex::default(), memory };
+        judged.begin();
+        judged
     }
 
     /// The score of each judged document by the scores of candidates; negative infinity if it is none.
     ///
     /// # Errors
-    /// A candidate of another query.
-    pub fn scores(&self, candidates: &Dataset, scores: &[f64]) -> Result<Vec<f64>, String> {
+    /// A candidate of another query; an interruption.
+    pub fn scores(&self, candidates: &Dataset, scores: &[f64], control: &Control) -> Result<Vec<f64>> {
         let mut all = vec![f64::NEG_INFINITY; self.data.n_docs()];
         for (query, id) in candidates.query_ids.iter().enumerate() {
             for row in candidates.rows(query) {
-                let (_, judgments) = self.of(Some(id), Some(&candidates.doc_ids[row]))?;
+                if row.is_multiple_of(4096) {
+                    control.check()?;
+                }
+                let judgments = self.of(Some(id), Some(&candidates.doc_ids[row]));
+                let (_, judgments) = judgments.map_err(Error::Data)?;
                 judgments.into_iter().for_each(|judgment| all[judgment] = scores[row]);
             }
         }
@@ -83,7 +87,7 @@ impl JudgedDocuments {
     /// The scores of the best order of what the view returned: the grades; negative infinity for other documents.
     pub fn best_scores(&self) -> Vec<f64> {
         let place = |(grade, found): (&f64, &bool)| if *found { *grade } else { f64::NEG_INFINITY };
-        self.data.relevance.iter().zip(&*self.found.borrow()).map(place).collect()
+        self.data.relevance.iter().zip(&lock(&self.returned).found).map(place).collect()
     }
 
     /// Whether a document was judged for a query.
@@ -118,9 +122,9 @@ impl JudgedDocuments {
 
     /// Forgets what the view returned: it is read again.
     pub(super) fn begin(&self) {
-        self.found.borrow_mut().fill(false);
-        self.answered.borrow_mut().fill(false);
-        self.unjudged.set(0);
+        let found = vec![false; self.data.n_docs()];
+        *lock(&self.returned) =
+            Returned { found, answered: vec![false; self.data.n_queries()], ..Returned::default() };
     }
 
     /// The judgments of a candidate: its query and the rows. Usually one, none if nobody judged it.
@@ -139,12 +143,13 @@ impl JudgedDocuments {
             ));
         };
         let rows = doc.map(|doc| self.rows(number, doc)).unwrap_or_default();
-        self.answered.borrow_mut()[number] = true;
+        let mut returned = lock(&self.returned);
+        returned.answered[number] = true;
+        rows.iter().for_each(|row| returned.found[*row] = true);
         if rows.is_empty() {
-            self.unjudged.set(self.unjudged.get() + 1);
-            self.example.borrow_mut().get_or_insert_with(|| doc.cloned().unwrap_or_default());
+            returned.unjudged += 1;
+            returned.example.get_or_insert_with(|| doc.cloned().unwrap_or_default());
         }
-        rows.iter().for_each(|row| self.found.borrow_mut()[*row] = true);
         Ok((number, rows))
     }
 
@@ -170,24 +175,23 @@ impl JudgedDocuments {
 
     /// The number of judgments that the view returned.
     pub fn n_found(&self) -> usize {
-        self.found.borrow().iter().filter(|found| **found).count()
+        lock(&self.returned).found.iter().filter(|found| **found).count()
     }
 
     /// What the view returned, as JSON: counts, judged documents that it did not return by grade, and the mean of the metric of the
     /// best order of what it returned.
     pub fn coverage(&self, metric: &Metric) -> Map<String, Value> {
-        let found = self.found.borrow();
+        let Returned { found, answered, unjudged, .. } = lock(&self.returned).clone();
         let mut missing: Map<String, Value> = Map::new();
-        for (relevance, _) in self.data.relevance.iter().zip(&*found).filter(|(_, found)| !**found) {
+        for (relevance, _) in self.data.relevance.iter().zip(&found).filter(|(_, found)| !**found) {
             let grade = missing.entry(relevance.to_string()).or_insert(json!(0));
             *grade = json!(grade.as_u64().unwrap_or(0) + 1);
         }
-        let answered = self.answered.borrow();
         Map::from_iter([
             ("judged".to_owned(), json!(found.len())),
             ("found".to_owned(), json!(self.n_found())),
             ("missing".to_owned(), Value::Object(missing)),
-            ("unjudged".to_owned(), json!(self.unjudged.get())),
+            ("unjudged".to_owned(), json!(unjudged)),
             ("ignored".to_owned(), json!(self.ignored)),
             ("queries_without".to_owned(), json!(answered.iter().filter(|answered| !**answered).count())),
             ("best".to_owned(), json!({ metric.name(): self.best(metric) })),
@@ -196,8 +200,8 @@ impl JudgedDocuments {
 
     /// A warning if the view did not return a twentieth or more of the relevant documents (a grade above 0).
     pub fn warning(&self, view: &Source, metric: &Metric) -> Option<String> {
-        let found = self.found.borrow();
-        let relevant = || self.data.relevance.iter().zip(&*found).filter(|(relevance, _)| **relevance > 0.0);
+        let found = lock(&self.returned).found.clone();
+        let relevant = || self.data.relevance.iter().zip(&found).filter(|(relevance, _)| **relevance > 0.0);
         let (all, missing) = (relevant().count(), relevant().filter(|(_, found)| !**found).count());
         let best = self.best(metric).filter(|_| missing * 20 >= all.max(1))?;
         Some(format!(
@@ -228,7 +232,7 @@ impl JudgedDocuments {
             return Ok(());
         }
         let judged = &self.data.doc_ids[0];
-        Err(error(match &*self.example.borrow() {
+        Err(error(match &lock(&self.returned).example {
             None => format!(
                 "no candidates for the {} queries of the judgments, such as {}",
                 self.data.n_queries(),
