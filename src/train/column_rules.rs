@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::base::{ColumnAdvice, shorten};
+use crate::base::{ColumnAdvice, Origin, shorten};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
-    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
+    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, numbers_by_key, one_in_sql,
     outcome_of, spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
@@ -183,7 +183,9 @@ fn keys_in_sql<'a>(mut texts: impl Iterator<Item = &'a str>, quoted: &str) -> St
 
 /// How the texts of a feature are read.
 fn read_as(name: &str, form: &Form) -> String {
-    if form.is_date() {
+    if let Form::Key { column, .. } = form {
+        format!("numbers in the JSON objects of {}", quote(column))
+    } else if form.is_date() {
         let is_iso = form.name() == "date Y-m-d";
         let sql = if is_iso {
             format!(", as in julianday('now') - julianday({})", quote(name))
@@ -437,6 +439,18 @@ impl ColumnRules<'_> {
         may_be.then(|| self.advice.listed("categories", name))
     }
 
+    /// Whether a column of JSON objects of numbers is left out because rows lack keys.
+    fn may_lack_keys(&self, facts: &ColumnFacts) -> bool {
+        let is_open = self.advice.vector.is_none()
+            && !matches!(self.advice.origin, Origin::Source(Some(columns)) if columns.contains_key("quantities"));
+        let keys_of = |text: &str| {
+            let numbers = numbers_by_key(text.as_bytes())?.into_iter();
+            Some(numbers.filter(|(_, number)| number.is_some()).map(|(key, _)| key).collect())
+        };
+        let keys: Option<BTreeSet<Vec<String>>> = facts.texts.texts().map(keys_of).collect();
+        is_open && self.takes_categories && keys.is_some_and(|keys| keys.len() > 1 || facts.facts().missing > 0)
+    }
+
     /// What becomes of texts that numbers would say better. `is_small`: whether there are few values.
     fn converted(&self, name: &str, facts: &ColumnFacts, is_small: bool) -> Option<Decision> {
         let (texts, quoted) = (&facts.texts, quote(name));
@@ -458,10 +472,15 @@ impl ColumnRules<'_> {
                         "make numbers of them in the source, as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')"
                     ),
                 ),
-                JsonKind::Objects => (
-                    "JSON objects",
-                    format!("give each number a column in the source{}", keys_in_sql(texts.texts(), &quoted)),
-                ),
+                JsonKind::Objects => {
+                    let lacks = if self.may_lack_keys(facts) {
+                        "a row lacks some of the numbers: use the option \"missing\" to read them, or "
+                    } else {
+                        ""
+                    };
+                    let columns = keys_in_sql(texts.texts(), &quoted);
+                    ("JSON objects", format!("{lacks}give each number a column in the source{columns}"))
+                }
             };
             let warning = format!(
                 "the column \"{name}\" is left out because it has {what} as text (such as '{}'); {how}",

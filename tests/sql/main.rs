@@ -53,6 +53,7 @@ mod perceptron_theory;
 #[cfg(feature = "plots")]
 mod plots;
 mod prior;
+mod json_keys;
 mod quantities;
 mod query_columns;
 mod query_weights;

@@ -9,7 +9,7 @@ use super::super::dataset::Dataset;
 use super::super::missing::MissingRows;
 use super::super::quantity::Readings;
 use super::super::text_values::{LONGEST_VALUE, ValueCount};
-use super::texts::TextSample;
+use super::texts::{JsonKind, TextSample};
 use crate::base::checkpoint;
 
 /// Different values that are counted in text and in other columns that are no features.
@@ -214,6 +214,11 @@ impl ColumnFacts {
     /// Whether numbers say better what its texts say: JSON, and quantities, also those that are not read.
     pub fn are_better_converted(&self) -> bool {
         !self.texts.has_text() || self.texts.json_kind().is_some() || self.readings.outcome(1.0).is_quantity()
+    }
+
+    /// Whether its texts may be JSON with numbers by keys.
+    pub fn may_be_objects(&self) -> bool {
+        self.texts.json_kind().is_some_and(|kind| kind != JsonKind::Vectors)
     }
 
     /// Whether all BLOBs may be vectors of 32-bit numbers.

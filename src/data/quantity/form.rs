@@ -1,12 +1,17 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::numbers::{MARKS, begins_with_zero, is_money, parse, shape, split, with_exponent};
 use super::table;
+use crate::base::text_number;
 
 /// Longest text, in bytes, that may be a quantity.
 pub const LONGEST: usize = 64;
+
+/// The start of the name of a key.
+const KEY: &str = "key ";
 
 /// The form in which all texts of a column write numbers, dates or durations. Models and options have its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +21,13 @@ pub enum Form {
     Number(NumberForm),
     /// A date, time or duration: the place in the table.
     Listed(usize),
+    /// The number under a key of the JSON objects in another column.
+    Key {
+        /// The column.
+        column: String,
+        /// The key.
+        key: String,
+    },
 }
 
 /// Marks of a number and the text around it.
@@ -35,6 +47,8 @@ impl Form {
             _ if text.len() > LONGEST => None,
             Self::Number(form) => form.value(text),
             Self::Listed(form) => table::value(*form, text.trim()),
+            // The reader of the rows takes numbers out of objects.
+            Self::Key { .. } => text_number(text),
         }
     }
 
@@ -43,13 +57,23 @@ impl Form {
         match self {
             Self::Number(form) => form.name(),
             Self::Listed(form) => table::name(*form),
+            Self::Key { column, key } => format!("{KEY}{}", json!([column, key])),
         }
     }
 
     /// The form of this name.
     pub fn parse_name(name: &str) -> Option<Self> {
+        if let Some(key) = name.strip_prefix(KEY) {
+            let (column, key) = serde_json::from_str(key).ok()?;
+            return Some(Self::Key { column, key });
+        }
         let listed = (0..table::FORMS).find(|form| table::name(*form) == name);
         listed.map(Self::Listed).or_else(|| NumberForm::parse_name(name).map(Self::Number))
+    }
+
+    /// Whether it is the number under a key of JSON objects.
+    pub fn is_key(&self) -> bool {
+        matches!(self, Self::Key { .. })
     }
 
     /// Whether the values are days since 1970-01-01.

@@ -6,6 +6,7 @@
 //! * 1.3: A statement is the only one in the text and read-only.
 
 mod column_choice;
+mod keys;
 #[cfg(feature = "search")]
 pub mod log;
 mod names;

@@ -6,21 +6,24 @@
 //! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
 //! * 3.9: Columns of texts of one form are read as numbers.
+//! * 3.10: The keys of JSON objects are features.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
 use serde_json::{Value, json};
 
+use super::keys::find_keys;
 use super::quote;
 use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
 use crate::base::{Error, Params, Result, matrix_bytes};
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryValue, QueryValues,
-    ReadReport, Seen, TextColumns, is_weight, not_a_value,
+    ColumnFacts, Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryValue, QueryValues,
+    ReadReport, Seen, TextColumns, is_weight, not_a_value, numbers_by_key,
 };
 use crate::sqlite::glue::{
     category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
@@ -43,11 +46,26 @@ pub struct SourceRows {
     pub read_report: ReadReport,
 }
 
-/// Reads a source.
+/// Reads a source. A training reads the keys of columns of JSON objects as features (rule 3.10).
 ///
 /// # Errors
 /// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
 pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
+    let rows = read_columns(call, spec);
+    let may_have_keys = match &rows {
+        Ok(rows) => rows.read_report.ignored_facts.iter().any(ColumnFacts::may_be_objects),
+        Err(error) => matches!(error, Error::Source { .. } | Error::Row { .. }),
+    };
+    let takes_texts = spec.known_quantities().is_none() && !matches!(spec.categories, CategoryColumns::Refused);
+    if !may_have_keys || !takes_texts || !spec.features {
+        return rows;
+    }
+    // The keys of all rows are the columns of a second pass.
+    let keys = find_keys(call, missing(call.options, spec)? != Missing::Error)?;
+    if keys.is_empty() { rows } else { read_columns(call, ReadSpec { keys: Some(&keys), ..spec }) }
+}
+
+fn read_columns(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     let (mut statement, roles) = prepare(call, spec)?;
     let (data, read_report) = read_prepared(call, &roles, &mut statement, spec)?;
     Ok(SourceRows { data, roles: Rc::new(roles), read_report })
@@ -180,6 +198,8 @@ struct Reader<'a> {
     weight_advice: String,
     /// Sum and number of the values of the column `determined`.
     determined: Cell<[f64; 2]>,
+    /// The last JSON object, and its numbers.
+    object: RefCell<(Vec<u8>, BTreeMap<String, Option<f64>>)>,
 }
 
 impl<'a> Reader<'a> {
@@ -200,7 +220,8 @@ impl<'a> Reader<'a> {
                 advice.role("doc_weight", json!(name)),
             )
         });
-        Ok(Self { call, roles, spec, finish, weight_advice, determined: Cell::default() })
+        let (determined, object) = (Cell::default(), RefCell::default());
+        Ok(Self { call, roles, spec, finish, weight_advice, determined, object })
     }
 
     /// No row yet.
@@ -238,7 +259,10 @@ impl<'a> Reader<'a> {
             (Some(known), _) => builder.with_quantities(known),
             // A training in buckets takes numbers only.
             (None, CategoryColumns::Refused) => builder,
-            (None, _) => self.with_pending_quantities(builder),
+            (None, _) => {
+                let builder = self.with_pending_quantities(builder);
+                self.spec.keys.into_iter().fold(builder, DatasetBuilder::with_quantities)
+            }
         }
     }
 
@@ -365,7 +389,31 @@ impl<'a> Reader<'a> {
     }
 
     fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
-        self.call.source.value(row, column)
+        let Roles { names, keys, .. } = self.roles;
+        match column.checked_sub(names.len() - keys.len()) {
+            None => self.call.source.value(row, column),
+            Some(key) => self.value_of_key(row, &keys[key]),
+        }
+    }
+
+    /// The number under a key of the JSON object in a column.
+    #[cold]
+    fn value_of_key<'r>(
+        &self,
+        row: &'r Row<'_>,
+        (column, key): &(usize, String),
+    ) -> Result<ValueRef<'r>> {
+        let text = match self.call.source.value(row, *column)? {
+            ValueRef::Text(text) => text,
+            ValueRef::Null => return Ok(ValueRef::Null),
+            _ => return Ok(ValueRef::Text(b"a value that is no JSON object")),
+        };
+        let (last, numbers) = &mut *self.object.borrow_mut();
+        if last != text || last.is_empty() {
+            let Some(read) = numbers_by_key(text) else { return Ok(ValueRef::Text(text)) };
+            (*last, *numbers) = (text.to_vec(), read);
+        }
+        Ok(numbers.get(key).copied().flatten().map_or(ValueRef::Null, ValueRef::Real))
     }
 
     /// Refuses NULL as the id of a query, a document that needs one, or a group.

@@ -18,11 +18,47 @@ use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
 use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left_out_count};
 
+/// The names of columns and of the features that are keys of JSON objects, with the column and the key of each. A column that
+/// has the name of such a feature is the feature.
+fn with_keys(mut names: Vec<String>, spec: ReadSpec<'_>) -> (Vec<String>, Vec<(usize, String)>) {
+    let column = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
+    let found = spec.known_keys().filter(|(name, ..)| column(name).is_none());
+    let found: Vec<_> =
+        found.filter_map(|(name, of, key)| Some((name.to_owned(), (column(of)?, key.to_owned())))).collect();
+    let (added, keys): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    names.extend(added);
+    (names, keys)
+}
+
+/// Replaces columns of JSON objects among the features by their keys, the last of `names` columns, and returns them.
+fn read_by_keys(
+    features: &mut FeatureColumns,
+    names: usize,
+    keys: &[(usize, String)],
+    taken: &[usize],
+) -> Vec<usize> {
+    let FeatureColumns::Wide(columns) = features else { return Vec::new() };
+    let first = names - keys.len();
+    let of = |column: usize| (first..names).filter(move |at| keys[at - first].0 == column);
+    let is_ignored = |column: &usize| *column >= first && taken.contains(&keys[column - first].0);
+    let listed: Vec<usize> = columns.iter().copied().filter(|column| !is_ignored(column)).collect();
+    let is_free = |column: &usize| !listed.contains(column) && !taken.contains(column);
+    let replaced = |column: usize| match of(column).next() {
+        None => vec![column],
+        Some(_) => of(column).filter(is_free).collect(),
+    };
+    *columns = listed.iter().flat_map(|column| replaced(*column)).collect();
+    let has_key = |column: &usize| of(*column).any(|key| columns.contains(&key));
+    (0..first).filter(has_key).collect()
+}
+
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roles {
-    /// Names of all columns.
+    /// Names of all columns, and of the features that are keys of JSON objects after them.
     pub names: Vec<String>,
+    /// The column and the key of each of these.
+    pub keys: Vec<(usize, String)>,
     /// The query id.
     pub query: Option<usize>,
     /// The document id.
@@ -54,6 +90,8 @@ pub struct Roles {
     pub feature_names: Option<Vec<String>>,
     /// Query features, if there are any. With a model: those that it needs.
     pub query_features: Option<FeatureColumns>,
+    /// Columns of JSON objects whose keys are features.
+    read_by_keys: Vec<usize>,
     /// Columns that the caller ignores, and those that nothing uses.
     pub ignored: Vec<usize>,
     /// The columns that the option `columns` ignores.
@@ -77,6 +115,7 @@ impl Roles {
     pub fn find(source: &Source, names: Vec<String>, spec: ReadSpec<'_>, options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let constraint = spec.constraint;
+        let (names, keys) = with_keys(names, spec);
         let choice = ColumnChoice::new(source, &names, columns, spec)?;
         // 1. Roles of one column.
         let query = choice.required("query", spec.query)?;
@@ -109,11 +148,12 @@ impl Roles {
         let categories = choice.categories()?;
         taken.extend(&categories);
         let quantities = choice.quantities()?;
-        let features = choice.features(&taken)?;
+        let mut features = choice.features(&taken)?;
+        let read_by_keys = read_by_keys(&mut features, names.len(), &keys, &taken);
         let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
         // 3. Everything else is ignored, and reported.
-        let used = |column: &usize| taken.contains(column) || features.all().contains(column);
+        let used = |column: &usize| [&taken, features.all(), &read_by_keys].iter().any(|all| all.contains(column));
         let unused: Vec<usize> = (0..names.len()).filter(|column| !used(column)).collect();
         ignored.extend(&unused);
         let is_training = spec.feature_set == FeatureSet::New && spec.learns();
@@ -122,6 +162,8 @@ impl Roles {
         let like_ids = choice.like_ids(&features, query_features.as_ref(), doc);
         let roles = Self {
             names,
+            keys,
+            read_by_keys,
             query,
             doc,
             relevance,
@@ -269,7 +311,9 @@ impl Roles {
             return Usage::Role(role);
         }
         match () {
-            () if self.features == FeatureColumns::Vector(column) => Usage::Role("features"),
+            () if self.features == FeatureColumns::Vector(column) || self.read_by_keys.contains(&column) => {
+                Usage::Role("features")
+            }
             () if of_queries.contains(&column) => Usage::Role("query_features"),
             () if self.unused_slot == Some(column) => Usage::UnusedSlot,
             () if self.on_purpose.contains(&column) => Usage::LeftOut("ignored by the option columns"),

@@ -10,7 +10,7 @@ use super::super::Source;
 use super::super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use super::names::{
     FEATURE_NAMES, NAMES, NO_COLUMN, OptionColumns, QUANTITIES, check_keys, default_names, find,
-    listed_names, lookup, not_a_name, of_columns,
+    is_of_queries, listed_names, lookup, not_a_name, of_columns,
 };
 use crate::base::{Error, Result, shorten};
 use crate::data::{ListConstraint, position_names};
@@ -448,11 +448,10 @@ impl<'a> ColumnChoice<'a> {
 
     /// The columns named `q_*` that have no other role.
     fn prefixed(&self, taken: &[usize]) -> Option<FeatureColumns> {
-        let begins = |name: &str| name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"));
         let claimed = self.claimed("query_features");
         let free = |column: &usize| !taken.contains(column) && !claimed.contains(column);
         let columns: Vec<usize> =
-            (0..self.names.len()).filter(free).filter(|column| begins(&self.names[*column])).collect();
+            (0..self.names.len()).filter(free).filter(|column| is_of_queries(&self.names[*column])).collect();
         (!columns.is_empty()).then_some(FeatureColumns::Wide(columns))
     }
 }
