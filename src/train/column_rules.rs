@@ -185,6 +185,8 @@ fn keys_in_sql<'a>(mut texts: impl Iterator<Item = &'a str>, quoted: &str) -> St
 fn read_as(name: &str, form: &Form) -> String {
     if let Form::Key { column, .. } = form {
         format!("numbers in the JSON objects of {}", quote(column))
+    } else if let Form::Age { column, .. } = form {
+        format!("dates, read as days before the time of the query in {}", quote(column))
     } else if form.is_date() {
         let is_iso = form.name() == "date Y-m-d";
         let sql = if is_iso {
@@ -194,7 +196,7 @@ fn read_as(name: &str, form: &Form) -> String {
         };
         format!(
             "dates, read as days since 1970-01-01; documents newer than the training data fall outside its range, so prefer \
-             the age at query time{sql}"
+             the age at query time{sql}; a column query_time, the time of the query, makes it the age"
         )
     } else {
         "text, read as numbers".to_owned()
@@ -280,7 +282,14 @@ impl ColumnRules<'_> {
                     data.query_names.iter().position(|known| role == "query_features" && is_name(known));
                 let texts = || quantities_among_texts(name, data, of_queries?);
                 let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
-                let warning = unnamed.or_else(texts).or_else(variants).or_else(|| match read.determined {
+                let unused = (role == "query_time" && data.quantities.time_of_query().is_none()).then(|| {
+                    format!(
+                        "the column \"{name}\" is the time of the query, and there are no dates that it is compared with; to read \
+                         it as other columns, use the options {}",
+                        self.advice.role("query_time", Value::Null)
+                    )
+                });
+                let warning = unnamed.or(unused).or_else(texts).or_else(variants).or_else(|| match read.determined {
                     Some(mean) if role == "determined" => undetermined(name, mean),
                     _ => None,
                 });

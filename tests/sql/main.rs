@@ -55,6 +55,7 @@ mod plots;
 mod prior;
 mod json_keys;
 mod quantities;
+mod query_time;
 mod query_columns;
 mod query_weights;
 mod real_data;

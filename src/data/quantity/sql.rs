@@ -13,7 +13,7 @@ impl Form {
                 let is_right = |text: &str| Some(cast(&form.replaced(text))) == form.value(text);
                 return texts.all(is_right).then(|| format!("CAST({} AS REAL)", form.replacements(column)));
             }
-            Self::Key { .. } => return None,
+            Self::Key { .. } | Self::Age { .. } => return None,
         };
         let date = |year, month, day| {
             let parts = [(year, 4), (month, 2), (day, 2)]

@@ -290,7 +290,10 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
         return refuse(&format!("{} values", values.len()));
     }
     let number_in = |at: usize, text: &str| match card.quantities.of(&card.features[at]) {
-        Some(form) => form.value(text).or((card.missing != Missing::Error).then_some(f64::NAN)),
+        // A date needs the time of the query.
+        Some(form) => {
+            form.value(text).or((card.missing != Missing::Error && !form.is_age()).then_some(f64::NAN))
+        }
         None => text_number(text),
     };
     let mut features = vec![0.0; card.features.len()];

@@ -78,8 +78,8 @@ pub struct ReadSpec<'a> {
     /// Without a model: the columns of numbers, dates and durations in text that a training set or a prior has; `None`: the rows
     /// tell them.
     pub quantities: Option<&'a Quantities>,
-    /// In training: the features that are keys of JSON objects.
-    pub keys: Option<&'a Quantities>,
+    /// In training: the features that need a second pass, keys of JSON objects and ages.
+    pub derived: Option<&'a Quantities>,
     /// Which judgments are read.
     pub judgments: Judgments,
     /// Scores the rows as they are read, if they have document ids and BLOBs of features. The data set has no features then.
@@ -112,7 +112,7 @@ impl<'a> ReadSpec<'a> {
             feature_set: FeatureSet::New,
             categories: CategoryColumns::Learned,
             quantities: None,
-            keys: None,
+            derived: None,
             judgments: Judgments::RelevanceAndWeight,
             scorer: None,
             query: true,
@@ -154,9 +154,9 @@ impl<'a> ReadSpec<'a> {
         self.model.map(|model| &model.card.quantities).or(self.quantities)
     }
 
-    /// The features that are keys of JSON objects: the name of each, its column and its key.
-    pub fn known_keys(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
-        self.known_quantities().or(self.keys).into_iter().flat_map(Quantities::keys)
+    /// The features that are keys of JSON objects or ages, among others.
+    pub fn known_derived(&self) -> Option<&'a Quantities> {
+        self.known_quantities().or(self.derived)
     }
 
     /// Whether relevance is read, if the source has it.

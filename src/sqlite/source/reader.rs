@@ -20,10 +20,10 @@ use super::keys::find_keys;
 use super::quote;
 use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
-use crate::base::{Error, Params, Result, matrix_bytes};
+use crate::base::{Error, Params, Result, matrix_bytes, shorten, text_number};
 use crate::data::{
-    ColumnFacts, Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryValue, QueryValues,
-    ReadReport, Seen, TextColumns, is_weight, not_a_value, numbers_by_key,
+    ColumnFacts, Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, Missing, NewRow, Outcome, Quantities, QueryValue, QueryValues,
+    ReadReport, Readings, Seen, TextColumns, is_weight, not_a_value, numbers_by_key,
 };
 use crate::sqlite::glue::{
     category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
@@ -35,6 +35,9 @@ pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 
 /// Rows between two checks of the time limit; they are scored together.
 const TOGETHER: usize = 256;
+
+/// Days since 1970-01-01 that are probably seconds.
+const LAST_DAY: f64 = 1e6;
 
 /// What was read.
 pub struct SourceRows {
@@ -51,18 +54,50 @@ pub struct SourceRows {
 /// # Errors
 /// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
 pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
-    let rows = read_columns(call, spec);
+    let mut rows = read_columns(call, spec);
+    let takes_texts = spec.known_quantities().is_none() && !matches!(spec.categories, CategoryColumns::Refused);
+    if !takes_texts || !spec.features {
+        return rows;
+    }
+    // 1. The keys of all rows are columns of a second pass.
     let may_have_keys = match &rows {
         Ok(rows) => rows.read_report.ignored_facts.iter().any(ColumnFacts::may_be_objects),
         Err(error) => matches!(error, Error::Source { .. } | Error::Row { .. }),
     };
-    let takes_texts = spec.known_quantities().is_none() && !matches!(spec.categories, CategoryColumns::Refused);
-    if !may_have_keys || !takes_texts || !spec.features {
-        return rows;
+    let mut derived = Quantities::default();
+    if may_have_keys {
+        derived = find_keys(call, missing(call.options, spec)? != Missing::Error)?;
+        if !derived.is_empty() {
+            drop(rows);
+            rows = read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
+        }
     }
-    // The keys of all rows are the columns of a second pass.
-    let keys = find_keys(call, missing(call.options, spec)? != Missing::Error)?;
-    if keys.is_empty() { rows } else { read_columns(call, ReadSpec { keys: Some(&keys), ..spec }) }
+    // 2. Dates become days before the time of the query.
+    let SourceRows { data, roles, read_report } = rows?;
+    if let Some(column) = roles.query_time {
+        let time = time_form(&roles.names[column], read_report.times.as_ref());
+        let time = time.map_err(|problem| call.source.error(problem))?;
+        let ages = data.quantities.ages(&roles.names[column], time);
+        if !ages.is_empty() {
+            derived.extend(ages);
+            drop(data);
+            return read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
+        }
+    }
+    Ok(SourceRows { data, roles, read_report })
+}
+
+/// The form of the texts of the column of the time of the query, if it has some.
+fn time_form<'a>(name: &str, times: Option<&'a Outcome>) -> Result<Option<&'a QuantityForm>, String> {
+    let found = match times {
+        None => return Ok(None),
+        Some(Outcome::Form(form)) if form.is_date() => return Ok(Some(form)),
+        Some(Outcome::Unread { kind, example, .. }) => format!("'{}': {kind}", shorten(example)),
+        Some(other) => other.what().to_owned(),
+    };
+    Err(format!(
+        "the column \"{name}\" of the time of the query has {found}; allowed are dates of one form, and days since 1970-01-01"
+    ))
 }
 
 fn read_columns(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
@@ -108,6 +143,7 @@ pub fn read_prepared(
     let (data, mut read_report) = builder.finish(reader.finish)?;
     let [sum, count] = reader.determined.get();
     read_report.determined = (count > 0.0).then(|| sum / count);
+    read_report.times = reader.times.take().map(|times| times.outcome(1.0));
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
 }
@@ -198,6 +234,8 @@ struct Reader<'a> {
     weight_advice: String,
     /// Sum and number of the values of the column `determined`.
     determined: Cell<[f64; 2]>,
+    /// The texts of the column `query_time`.
+    times: RefCell<Option<Readings>>,
     /// The last JSON object, and its numbers.
     object: RefCell<(Vec<u8>, BTreeMap<String, Option<f64>>)>,
 }
@@ -220,8 +258,8 @@ impl<'a> Reader<'a> {
                 advice.role("doc_weight", json!(name)),
             )
         });
-        let (determined, object) = (Cell::default(), RefCell::default());
-        Ok(Self { call, roles, spec, finish, weight_advice, determined, object })
+        let (determined, times, object) = (Cell::default(), RefCell::default(), RefCell::default());
+        Ok(Self { call, roles, spec, finish, weight_advice, determined, times, object })
     }
 
     /// No row yet.
@@ -261,7 +299,7 @@ impl<'a> Reader<'a> {
             (None, CategoryColumns::Refused) => builder,
             (None, _) => {
                 let builder = self.with_pending_quantities(builder);
-                self.spec.keys.into_iter().fold(builder, DatasetBuilder::with_quantities)
+                self.spec.derived.into_iter().fold(builder, DatasetBuilder::with_quantities)
             }
         }
     }
@@ -297,11 +335,18 @@ impl<'a> Reader<'a> {
     /// The rows, and the values of the column `split_by`.
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
         self.determined.take();
+        self.times.take();
         let mut builder = self.builder();
         let mut rows = statement.raw_query();
         let mut split = Vec::new();
         while let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? {
             self.read_row(row, &mut builder)?;
+            if let Some(column) = self.roles.query_time.filter(|_| self.spec.learns())
+                && let ValueRef::Text(text) = self.value(row, column)?
+            {
+                let text = std::str::from_utf8(text).unwrap_or_default();
+                self.times.borrow_mut().get_or_insert_default().add(text);
+            }
             if let Some(column) = self.roles.split {
                 let found = self.value(row, column)?;
                 let value = row_id(found);
@@ -393,6 +438,49 @@ impl<'a> Reader<'a> {
         match column.checked_sub(names.len() - keys.len()) {
             None => self.call.source.value(row, column),
             Some(key) => self.value_of_key(row, &keys[key]),
+        }
+    }
+
+    /// Days from the date in a text to the time of the query; `Some(None)` without a time. `None`: the column has no ages, or
+    /// the text is no date of its form.
+    fn age(
+        &self,
+        row: &Row<'_>,
+        column: usize,
+        text: &[u8],
+        builder: &DatasetBuilder,
+    ) -> Result<Option<Option<f64>>> {
+        let name = &self.roles.names[column];
+        let form = self.spec.known_derived().and_then(|known| known.of(name));
+        let Some(QuantityForm::Age { date, time, .. }) = form else { return Ok(None) };
+        let Some(date) = std::str::from_utf8(text).ok().and_then(|text| date.value(text)) else {
+            return Ok(None);
+        };
+        let refuse = |name: &str, problem: String| Err(builder.last_context().error(name, problem));
+        let Some(column) = self.roles.query_time else {
+            let advice = self.roles.advice(self.call.options).role("query_time", json!("..."));
+            let problem = format!(
+                "a date needs the time of the query, as in the training; name its column query_time or use the options {advice}, or \
+                 give the age in days"
+            );
+            return refuse(name, problem);
+        };
+        let found = self.value(row, column)?;
+        let days = match found {
+            ValueRef::Null => return Ok(Some(None)),
+            ValueRef::Text(text) => {
+                let text = std::str::from_utf8(text).unwrap_or_default();
+                time.as_ref().map_or_else(|| text_number(text), |time| time.value(text))
+            }
+            other => number_of(other),
+        };
+        match days.filter(|days| days.abs() < LAST_DAY) {
+            Some(days) => Ok(Some(Some(days - date))),
+            None => {
+                let form = time.as_ref().map_or(String::new(), |time| format!("texts of the form {time} and "));
+                let problem = format!("{}; allowed are {form}days since 1970-01-01", describe(found));
+                refuse(&self.roles.names[column], problem)
+            }
         }
     }
 
@@ -550,11 +638,12 @@ impl<'a> Reader<'a> {
                     match self.value(row, column)? {
                         ValueRef::Real(value) => builder.cell(index, Some(value)),
                         ValueRef::Null => builder.cell(index, None),
-                        ValueRef::Text(bytes) => {
-                            builder.text(index, bytes, || {
+                        ValueRef::Text(bytes) => match self.age(row, column, bytes, builder)? {
+                            Some(age) => builder.cell(index, age),
+                            None => builder.text(index, bytes, || {
                                 no_number(ValueRef::Text(bytes), &self.roles.names[column])
-                            });
-                        }
+                            }),
+                        },
                         other => match number_of(other) {
                             Some(value) => builder.cell(index, Some(value)),
                             None => builder.no_number(index, seen(other), || {

@@ -13,7 +13,7 @@ use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
-use crate::data::{Categories, Dataset, ListConstraint, ReadReport, ids_written_in_two_ways};
+use crate::data::{Categories, Dataset, ListConstraint, Quantities, ReadReport, ids_written_in_two_ways};
 use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
 use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left_out_count};
@@ -22,7 +22,7 @@ use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left
 /// has the name of such a feature is the feature.
 fn with_keys(mut names: Vec<String>, spec: ReadSpec<'_>) -> (Vec<String>, Vec<(usize, String)>) {
     let column = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
-    let found = spec.known_keys().filter(|(name, ..)| column(name).is_none());
+    let found = spec.known_derived().into_iter().flat_map(Quantities::keys).filter(|(name, ..)| column(name).is_none());
     let found: Vec<_> =
         found.filter_map(|(name, of, key)| Some((name.to_owned(), (column(of)?, key.to_owned())))).collect();
     let (added, keys): (Vec<_>, Vec<_>) = found.into_iter().unzip();
@@ -71,6 +71,8 @@ pub struct Roles {
     pub doc_weight: Option<usize>,
     /// How well a log of clicks determines the relevance.
     pub determined: Option<usize>,
+    /// The time of the query.
+    pub query_time: Option<usize>,
     /// The diversity value or slot, if the constraint has one.
     pub group: Option<usize>,
     /// The column that orders the rows for cross-validation.
@@ -130,7 +132,7 @@ impl Roles {
                 "the column \"{name}\" has the role doc_weight, but {problem}, or ignore the column with the options {ignored}"
             )));
         }
-        let determined = choice.one("determined")?;
+        let (determined, query_time) = (choice.one("determined")?, choice.one("query_time")?);
         let group = choice.group(constraint, slot, options.text("diversify_by"))?;
         let on_purpose = choice.listed("ignore")?.unwrap_or_default();
         let mut ignored = on_purpose.clone();
@@ -139,7 +141,7 @@ impl Roles {
         ignored.extend(unused_slot);
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
         let mut taken: Vec<usize> =
-            [query, doc, relevance, weight, doc_weight, determined, group].into_iter().flatten().collect();
+            [query, doc, relevance, weight, doc_weight, determined, query_time, group].into_iter().flatten().collect();
         let split = choice.split(options.text("split_by"))?;
         ignored.extend(split.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
         taken.extend(&ignored);
@@ -170,6 +172,7 @@ impl Roles {
             weight,
             doc_weight,
             determined,
+            query_time,
             group,
             split,
             constraint,
@@ -301,6 +304,7 @@ impl Roles {
             ("weight", self.weight),
             ("doc_weight", self.doc_weight),
             ("determined", self.determined),
+            ("query_time", self.query_time),
             (self.group_role(), self.group),
             ("split_by", self.split),
         ];
@@ -371,9 +375,9 @@ impl Roles {
         let query_features = self.query_features.as_ref().map_or(Value::Null, list);
         let columns = self.training_columns(not_numeric);
         let mut report = as_json(&columns, list(&self.features), query_features, &categories);
-        if let Some(name) = self.name(self.determined) {
-            report.insert("determined".to_owned(), json!(name));
-        }
+        let optional = [("determined", self.determined), ("query_time", self.query_time)];
+        let optional = optional.into_iter().filter_map(|(role, column)| Some((role, self.name(column)?)));
+        report.extend(optional.map(|(role, name)| (role.to_owned(), json!(name))));
         if self.constraint == ListConstraint::Diversity {
             report.insert("diversify_by".to_owned(), json!(self.name(self.group)));
         }

@@ -13,7 +13,7 @@ use super::names::{
     is_of_queries, listed_names, lookup, not_a_name, of_columns,
 };
 use crate::base::{Error, Result, shorten};
-use crate::data::{ListConstraint, position_names};
+use crate::data::{ListConstraint, Quantities, position_names};
 use crate::train::options::COLUMN_KEYS as KEYS;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -133,7 +133,10 @@ impl<'a> ColumnChoice<'a> {
 
     /// The name of a role's column in the training of the model.
     pub(super) fn trained_name(&self, role: &str) -> Option<&'a str> {
-        self.spec.model.and_then(|model| model.card.columns.of(role))
+        match role {
+            "query_time" => self.spec.known_quantities().and_then(Quantities::time_of_query),
+            _ => self.spec.model.and_then(|model| model.card.columns.of(role)),
+        }
     }
 
     /// The column that a role had in the training of the model, unless the option `columns` uses it otherwise.

@@ -15,6 +15,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("weight", &["weight"]),
     ("doc_weight", &["doc_weight"]),
     ("determined", &["determined"]),
+    ("query_time", &["query_time"]),
     ("slot", &["slot"]),
 ];
 
@@ -39,7 +40,7 @@ pub(super) fn is_of_queries(name: &str) -> bool {
 }
 
 /// Roles that the value null of their key takes from the columns with their names.
-pub(super) const NO_COLUMN: [&str; 5] = ["doc", "weight", "doc_weight", "determined", "slot"];
+pub(super) const NO_COLUMN: [&str; 6] = ["doc", "weight", "doc_weight", "determined", "query_time", "slot"];
 
 /// The key of the option `columns` that names no columns.
 pub(super) const FEATURE_NAMES: &str = "feature_names";
