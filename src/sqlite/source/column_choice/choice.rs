@@ -181,6 +181,15 @@ impl<'a> ColumnChoice<'a> {
             };
             candidates.extend(self.find(name)?.filter(|column| !elsewhere(column)));
         }
+        // Documents with relevance may have a rating as a property (rule 2.3).
+        let is_named = |column: usize, name: &str| self.names[column].eq_ignore_ascii_case(name);
+        if role == "relevance"
+            && self.spec.features
+            && let [first, ..] = candidates[..]
+            && (is_named(first, "relevance") || is_named(first, "label"))
+        {
+            candidates.retain(|column| !is_named(*column, "rating"));
+        }
         match candidates[..] {
             [] => Ok(None),
             [only] => Ok(Some(only)),
