@@ -39,7 +39,7 @@ fn column(report: &Value, name: &str) -> Value {
 }
 
 fn features(connection: &Connection, model: &str) -> Vec<String> {
-    let text: String = value(connection, "SELECT ltr_info(?1) ->> 'features'", [model]);
+    let text: String = value(connection, "SELECT ltr_info(?1) ->> 'feature_names'", [model]);
     serde_json::from_str(&text).unwrap()
 }
 
@@ -104,12 +104,16 @@ fn keys_score_as_columns_through_every_door() {
              WHERE f.query_id = 1 AND f.doc_id = 2"
         );
         assert!(value::<f64>(&connection, &explained, []) < 1e-9, "{algorithm}");
+        // Trees have a branch for what is missing.
         let lacking = "SELECT ltr_score('keys', '{\"bm25\": 1}')";
-        let lacking = connection.query_row(lacking, [], |_| Ok(())).unwrap_err().to_string();
-        assert!(lacking.contains("null as value 1"), "{lacking}");
+        let lacking = connection.query_row(lacking, [], |row| row.get::<_, f64>(0)).map_err(|e| e.to_string());
+        match algorithm {
+            "boosted_trees" => assert!(lacking.is_ok(), "{lacking:?}"),
+            _ => assert!(lacking.as_ref().is_err_and(|error| error.contains("null as value 1")), "{lacking:?}"),
+        }
         // 5. SQL has the keys as columns.
         let sql: String = value(&connection, "SELECT ltr_export('keys', 'sql')", []);
-        assert!(sql.contains("\"bm25\""), "{sql}");
+        assert!(sql.contains("`bm25`"), "{sql}");
     }
 }
 
@@ -121,13 +125,11 @@ fn updates_priors_and_validation_sources_read_the_same_keys() {
     for (name, source) in [("online", "objects"), ("online_flat", "flat")] {
         let _: String = value(&connection, "SELECT ltr_update(?1, ?2)", [name, source]);
     }
-    let weights = "SELECT group_concat(name || ' ' || round(weight, 9)) FROM ltr_weights(?1)";
+    let weights = "SELECT group_concat(feature || ' ' || round(weight, 9)) FROM ltr_weights(?1)";
     let of = |model: &str| value::<String>(&connection, weights, [model]);
     assert_eq!(of("online"), of("online_flat"));
     for (name, source) in [("keys", "objects"), ("flat", "flat")] {
         train(&connection, "rank_svm", source, &json!({"name": name, "lambda": 0.1}));
-        let options = json!({"name": "next", "lambda": [0.1, 1.0], "prior": format!("@{name}"), "validation_source": source});
-        let _ = options;
         train(
             &connection,
             "rank_svm",
@@ -209,9 +211,9 @@ fn names_and_options_decide_which_keys_are_features() {
     let unknown = problem(&connection, "rank_svm", "objects", &json!({"columns": {"ignore": ["bm52"]}}));
     assert!(unknown.contains("no") && unknown.contains("bm52") && unknown.contains("bm25"), "{unknown}");
     // 3. Folds are cut by the number under a key.
-    let split = json!({"name": "split", "split_by": "age"});
+    let split = json!({"name": "split", "split_by": "bm25"});
     train(&connection, "rank_svm", "objects", &split);
-    let split_flat = json!({"name": "split_flat", "split_by": "age"});
+    let split_flat = json!({"name": "split_flat", "split_by": "bm25"});
     train(&connection, "rank_svm", "flat", &split_flat);
     assert_eq!(features(&connection, "split"), features(&connection, "split_flat"));
 }
