@@ -36,7 +36,8 @@ pub use categories::{
 };
 pub use category_rows::CategoryRows;
 pub use columns::{
-    ColumnFacts, Facts, JsonKind, ROW_NUMBERS, Seen, facts_of_feature, is_code, is_like_id, is_part, is_row_number,
+    ColumnFacts, Facts, JsonKind, ROW_NUMBERS, Seen, facts_of_feature, is_code, is_like_id, is_part,
+    is_row_number,
 };
 pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};

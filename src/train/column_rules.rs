@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::base::{ColumnAdvice, Origin, shorten};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
-    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, numbers_by_key, one_in_sql,
-    outcome_of, spelling_variants,
+    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, numbers_by_key,
+    one_in_sql, outcome_of, spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
 
@@ -289,10 +289,11 @@ impl ColumnRules<'_> {
                         self.advice.role("query_time", Value::Null)
                     )
                 });
-                let warning = unnamed.or(unused).or_else(texts).or_else(variants).or_else(|| match read.determined {
-                    Some(mean) if role == "determined" => undetermined(name, mean),
-                    _ => None,
-                });
+                let warning =
+                    unnamed.or(unused).or_else(texts).or_else(variants).or_else(|| match read.determined {
+                        Some(mean) if role == "determined" => undetermined(name, mean),
+                        _ => None,
+                    });
                 return fate(("role", Some(role.to_owned()), warning), facts);
             }
             Usage::UnusedSlot => {
@@ -457,7 +458,9 @@ impl ColumnRules<'_> {
             Some(numbers.filter(|(_, number)| number.is_some()).map(|(key, _)| key).collect())
         };
         let keys: Option<BTreeSet<Vec<String>>> = facts.texts.texts().map(keys_of).collect();
-        is_open && self.takes_categories && keys.is_some_and(|keys| keys.len() > 1 || facts.facts().missing > 0)
+        is_open
+            && self.takes_categories
+            && keys.is_some_and(|keys| keys.len() > 1 || facts.facts().missing > 0)
     }
 
     /// What becomes of texts that numbers would say better. `is_small`: whether there are few values.

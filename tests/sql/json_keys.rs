@@ -46,9 +46,12 @@ fn features(connection: &Connection, model: &str) -> Vec<String> {
 #[test]
 fn keys_score_as_columns_through_every_door() {
     let connection = filled();
-    for (algorithm, source) in
-        [("rank_svm", "objects"), ("boosted_trees", "objects"), ("knn_svm", "objects"), ("rank_svm", "entries")]
-    {
+    for (algorithm, source) in [
+        ("rank_svm", "objects"),
+        ("boosted_trees", "objects"),
+        ("knn_svm", "objects"),
+        ("rank_svm", "entries"),
+    ] {
         let options = |name: &str| match algorithm {
             "boosted_trees" => json!({"name": name, "trees": 10}),
             _ => json!({"name": name, "lambda": 0.01, "scale": "standard"}),
@@ -75,7 +78,8 @@ fn keys_score_as_columns_through_every_door() {
         );
         assert!(one < 1e-9, "{algorithm} {source}");
         // 2. The report of changes knows the column and its keys.
-        let changes = "SELECT count(*) FROM ltr_monitor('keys', ?1) WHERE status <> 'ok' AND kind LIKE '%column'";
+        let changes =
+            "SELECT count(*) FROM ltr_monitor('keys', ?1) WHERE status <> 'ok' AND kind LIKE '%column'";
         assert_eq!(value::<i64>(&connection, changes, [source]), 0);
         let without = "SELECT group_concat(name) FROM ltr_monitor('keys', 'SELECT query_id, doc_id, relevance, w FROM flat') \
                        WHERE kind = 'missing_column'";
@@ -106,10 +110,13 @@ fn keys_score_as_columns_through_every_door() {
         assert!(value::<f64>(&connection, &explained, []) < 1e-9, "{algorithm}");
         // Trees have a branch for what is missing.
         let lacking = "SELECT ltr_score('keys', '{\"bm25\": 1}')";
-        let lacking = connection.query_row(lacking, [], |row| row.get::<_, f64>(0)).map_err(|e| e.to_string());
+        let lacking =
+            connection.query_row(lacking, [], |row| row.get::<_, f64>(0)).map_err(|e| e.to_string());
         match algorithm {
             "boosted_trees" => assert!(lacking.is_ok(), "{lacking:?}"),
-            _ => assert!(lacking.as_ref().is_err_and(|error| error.contains("null as value 1")), "{lacking:?}"),
+            _ => {
+                assert!(lacking.as_ref().is_err_and(|error| error.contains("null as value 1")), "{lacking:?}")
+            }
         }
         // 5. SQL has the keys as columns.
         let sql: String = value(&connection, "SELECT ltr_export('keys', 'sql')", []);
@@ -159,16 +166,27 @@ fn rows_may_lack_keys_where_missing_values_are_allowed() {
     let report = train(&connection, "rank_svm", &shuffled("1, 2"), &json!({"lambda": 0.1}));
     assert_eq!(column(&report, "log")["fate"], json!("left_out"), "{report}");
     let warnings = report["warnings"].to_string();
-    assert!(warnings.contains("a row lacks some of the numbers") && warnings.contains("missing"), "{warnings}");
+    assert!(
+        warnings.contains("a row lacks some of the numbers") && warnings.contains("missing"),
+        "{warnings}"
+    );
     for order in ["1, 2", "doc_id = 4 DESC, query_id", "log DESC"] {
-        train(&connection, "rank_svm", &shuffled(order), &json!({"name": order, "lambda": 0.1, "missing": "mean"}));
+        train(
+            &connection,
+            "rank_svm",
+            &shuffled(order),
+            &json!({"name": order, "lambda": 0.1, "missing": "mean"}),
+        );
         assert_eq!(features(&connection, order), ["w", "age", "bm25", "clicks"]);
         let same = "SELECT count(DISTINCT hex(model)) FROM ltr_models";
         connection.execute("DELETE FROM ltr_models WHERE name = 'rank_svm'", []).unwrap();
         assert_eq!(value::<i64>(&connection, same, []), 1, "{order}");
     }
-    let filled: i64 =
-        value(&connection, "SELECT count(*) FROM ltr_rank('1, 2', ?1) WHERE score IS NOT NULL", [shuffled("1")]);
+    let filled: i64 = value(
+        &connection,
+        "SELECT count(*) FROM ltr_rank('1, 2', ?1) WHERE score IS NOT NULL",
+        [shuffled("1")],
+    );
     assert_eq!(filled, 240);
     // Other values than objects are errors, as bad numbers are; missing where that is allowed.
     train(&connection, "rank_svm", "objects", &json!({"name": "strict", "lambda": 0.1}));
@@ -188,10 +206,7 @@ fn names_and_options_decide_which_keys_are_features() {
     let two = "SELECT query_id, doc_id, relevance, w, json_object('w', w, 'bm25', w, 'label', 1 + w, 'q_age', w) AS a, \
                json_object('bm25', doc_id, 'x', 1 + doc_id) AS b FROM objects";
     train(&connection, "rank_svm", two, &json!({"name": "two", "lambda": 0.1}));
-    assert_eq!(
-        features(&connection, "two"),
-        ["w", "a.bm25", "a.label", "a.q_age", "a.w", "b.bm25", "x"]
-    );
+    assert_eq!(features(&connection, "two"), ["w", "a.bm25", "a.label", "a.q_age", "a.w", "b.bm25", "x"]);
     // 2. A column can be chosen, ignored or left unread; so can a key.
     for (columns, expected) in [
         (json!({"ignore": ["log"]}), &["w"][..]),

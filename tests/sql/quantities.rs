@@ -225,7 +225,9 @@ fn updates_read_the_form_of_the_training_and_buckets_take_numbers_only() {
 fn logs_and_ratings_refuse_quantities_by_name() {
     let connection = database();
     let numbers = "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 59)";
-    let ratings = format!("CREATE TABLE ratings AS {numbers} SELECT i / 6 AS user, i % 6 AS item, (i * 7 % 5) || ' stars' AS rating FROM n");
+    let ratings = format!(
+        "CREATE TABLE ratings AS {numbers} SELECT i / 6 AS user, i % 6 AS item, (i * 7 % 5) || ' stars' AS rating FROM n"
+    );
     let log = format!(
         "CREATE TABLE log AS {numbers} SELECT i / 6 AS impression, i / 6 % 3 AS query_id, i AS doc_id, 1 + i % 6 AS place, \
          i % 2 AS chosen FROM n"
@@ -241,6 +243,9 @@ fn logs_and_ratings_refuse_quantities_by_name() {
         (of_log("place AS position, chosen || ' times' AS clicked"), "clicked"),
     ] {
         let refused = problem(&connection, &sql);
-        assert!(refused.contains(&format!("column \"{column}\"")) && refused.contains("allowed are"), "{refused}");
+        assert!(
+            refused.contains(&format!("column \"{column}\"")) && refused.contains("allowed are"),
+            "{refused}"
+        );
     }
 }

@@ -96,7 +96,8 @@ fn the_time_may_have_another_name_and_stay_unused() {
         assert_eq!(column(&report, "published")["form"], json!("date Y-m-d"), "{columns}");
     }
     // A time without dates is a warning, whose options the next call takes.
-    let report = train(&connection, "SELECT *, '2024-01-01' AS query_time FROM aged", &json!({"lambda": 0.01}));
+    let report =
+        train(&connection, "SELECT *, '2024-01-01' AS query_time FROM aged", &json!({"lambda": 0.01}));
     assert!(report["warnings"].to_string().contains("there are no dates"), "{report}");
 }
 

@@ -20,8 +20,20 @@ const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
 
 /// Ends of names of codes: numbers that are not more or less than others.
 const CODES: [&str; 14] = [
-    "zip", "zipcode", "plz", "postcode", "postalcode", "phone", "phonenumber", "telephone", "mobile", "fax", "isbn",
-    "ean", "gtin", "upc",
+    "zip",
+    "zipcode",
+    "plz",
+    "postcode",
+    "postalcode",
+    "phone",
+    "phonenumber",
+    "telephone",
+    "mobile",
+    "fax",
+    "isbn",
+    "ean",
+    "gtin",
+    "upc",
 ];
 
 /// Whether the name of a column says that its numbers are codes: `zip`, `zip_code`, `store zip`, `customerPhone`.
@@ -60,7 +72,17 @@ mod tests {
 
     #[test]
     fn codes_are_known_by_their_names() {
-        for name in ["zip", "ZIP", "zip_code", "Zip Code", "store-zip", "PLZ", "customerPhone", "phone_number", "isbn"] {
+        for name in [
+            "zip",
+            "ZIP",
+            "zip_code",
+            "Zip Code",
+            "store-zip",
+            "PLZ",
+            "customerPhone",
+            "phone_number",
+            "isbn",
+        ] {
             assert!(is_code(name), "{name}");
         }
         for name in ["zipped", "phone_price", "gzip", "code", "microphone", "ZIPS", ""] {

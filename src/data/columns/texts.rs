@@ -51,7 +51,8 @@ impl TextSample {
             return;
         }
         // The end tells whether it is JSON.
-        let (start, end) = (text.chars().take(LONGEST_TEXT), text.trim_end().chars().skip(LONGEST_TEXT).last());
+        let (start, end) =
+            (text.chars().take(LONGEST_TEXT), text.trim_end().chars().skip(LONGEST_TEXT).last());
         self.0.entry(hash).or_insert_with(|| start.chain(end).collect::<String>().into());
         if self.0.len() > MOST_TEXTS {
             self.0.pop_last();

@@ -83,7 +83,8 @@ impl Quantities {
             if is_own { key.clone() } else { long }
         };
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
-        pairs().for_each(|(column, key)| *names.entry(name(column, key).to_ascii_lowercase()).or_default() += 1);
+        pairs()
+            .for_each(|(column, key)| *names.entry(name(column, key).to_ascii_lowercase()).or_default() += 1);
         let is_named = |column: &String, key: &String| {
             let name = name(column, key);
             is_free(&name) && names[&name.to_ascii_lowercase()] == 1

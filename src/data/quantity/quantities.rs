@@ -32,7 +32,9 @@ impl Quantities {
 
     /// The column of the time of the query, if dates are read as days before it.
     pub fn time_of_query(&self) -> Option<&str> {
-        self.0.values().find_map(|form| if let Form::Age { column, .. } = form { Some(&**column) } else { None })
+        self.0
+            .values()
+            .find_map(|form| if let Form::Age { column, .. } = form { Some(&**column) } else { None })
     }
 
     /// The columns of dates as days before the time of the query in this column. `time`: its form, if it has texts.

@@ -56,8 +56,7 @@ pub fn find_keys(call: SourceCall<'_>, allows_missing: bool) -> Result<Quantitie
     };
     let columns = within_time(limits, || retry_busy(limits, &mut read))?;
     let columns: Vec<_> = columns.into_iter().map(|(column, keys)| (names[column].clone(), keys)).collect();
-    let is_taken = |name: &str| {
-        names.iter().any(|known| known.eq_ignore_ascii_case(name)) || is_role_name(name)
-    };
+    let is_taken =
+        |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name)) || is_role_name(name);
     Ok(Quantities::of_keys(&columns, allows_missing, is_taken))
 }

@@ -22,8 +22,9 @@ use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
 use crate::base::{Error, Params, Result, matrix_bytes, shorten, text_number};
 use crate::data::{
-    ColumnFacts, Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, Missing, NewRow, Outcome, Quantities, QueryValue, QueryValues,
-    ReadReport, Readings, Seen, TextColumns, is_weight, not_a_value, numbers_by_key,
+    ColumnFacts, Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, Missing,
+    NewRow, Outcome, Quantities, QueryValue, QueryValues, ReadReport, Readings, Seen, TextColumns, is_weight,
+    not_a_value, numbers_by_key,
 };
 use crate::sqlite::glue::{
     category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
@@ -55,7 +56,8 @@ pub struct SourceRows {
 /// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
 pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     let mut rows = read_columns(call, spec);
-    let takes_texts = spec.known_quantities().is_none() && !matches!(spec.categories, CategoryColumns::Refused);
+    let takes_texts =
+        spec.known_quantities().is_none() && !matches!(spec.categories, CategoryColumns::Refused);
     if !takes_texts || !spec.features {
         return rows;
     }
@@ -477,7 +479,8 @@ impl<'a> Reader<'a> {
         match days.filter(|days| days.abs() < LAST_DAY) {
             Some(days) => Ok(Some(Some(days - date))),
             None => {
-                let form = time.as_ref().map_or(String::new(), |time| format!("texts of the form {time} and "));
+                let form =
+                    time.as_ref().map_or(String::new(), |time| format!("texts of the form {time} and "));
                 let problem = format!("{}; allowed are {form}days since 1970-01-01", describe(found));
                 refuse(&self.roles.names[column], problem)
             }
@@ -486,11 +489,7 @@ impl<'a> Reader<'a> {
 
     /// The number under a key of the JSON object in a column.
     #[cold]
-    fn value_of_key<'r>(
-        &self,
-        row: &'r Row<'_>,
-        (column, key): &(usize, String),
-    ) -> Result<ValueRef<'r>> {
+    fn value_of_key<'r>(&self, row: &'r Row<'_>, (column, key): &(usize, String)) -> Result<ValueRef<'r>> {
         let text = match self.call.source.value(row, *column)? {
             ValueRef::Text(text) => text,
             ValueRef::Null => return Ok(ValueRef::Null),

@@ -22,7 +22,11 @@ use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left
 /// has the name of such a feature is the feature.
 fn with_keys(mut names: Vec<String>, spec: ReadSpec<'_>) -> (Vec<String>, Vec<(usize, String)>) {
     let column = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
-    let found = spec.known_derived().into_iter().flat_map(Quantities::keys).filter(|(name, ..)| column(name).is_none());
+    let found = spec
+        .known_derived()
+        .into_iter()
+        .flat_map(Quantities::keys)
+        .filter(|(name, ..)| column(name).is_none());
     let found: Vec<_> =
         found.filter_map(|(name, of, key)| Some((name.to_owned(), (column(of)?, key.to_owned())))).collect();
     let (added, keys): (Vec<_>, Vec<_>) = found.into_iter().unzip();
@@ -141,7 +145,10 @@ impl Roles {
         ignored.extend(unused_slot);
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
         let mut taken: Vec<usize> =
-            [query, doc, relevance, weight, doc_weight, determined, query_time, group].into_iter().flatten().collect();
+            [query, doc, relevance, weight, doc_weight, determined, query_time, group]
+                .into_iter()
+                .flatten()
+                .collect();
         let split = choice.split(options.text("split_by"))?;
         ignored.extend(split.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
         taken.extend(&ignored);
@@ -155,7 +162,8 @@ impl Roles {
         let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
         // 3. Everything else is ignored, and reported.
-        let used = |column: &usize| [&taken, features.all(), &read_by_keys].iter().any(|all| all.contains(column));
+        let used =
+            |column: &usize| [&taken, features.all(), &read_by_keys].iter().any(|all| all.contains(column));
         let unused: Vec<usize> = (0..names.len()).filter(|column| !used(column)).collect();
         ignored.extend(&unused);
         let is_training = spec.feature_set == FeatureSet::New && spec.learns();
