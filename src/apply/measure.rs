@@ -20,6 +20,16 @@ pub struct Evaluation {
     pub means: Vec<Option<f64>>,
 }
 
+impl Evaluation {
+    /// Adds the metrics of another evaluation of the same queries.
+    pub fn append(&mut self, other: Self) {
+        for (values, others) in self.values.iter_mut().zip(other.values) {
+            values.extend(others);
+        }
+        self.means.extend(other.means);
+    }
+}
+
 /// A warning if no document is relevant. `source`: where they come from.
 pub fn without_relevant(data: &Dataset, source: impl fmt::Display) -> Option<String> {
     data.relevance.iter().all(|relevance| *relevance <= 0.0).then(|| {

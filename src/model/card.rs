@@ -1,5 +1,6 @@
 //! What a model tells about itself.
 
+use super::CandidateView;
 use super::codec::TrainingColumns;
 use crate::data::{Categories, Missing, Quantities};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ pub struct Card {
     /// The columns whose texts are numbers, dates or durations, a section of the bytes.
     #[serde(skip)]
     pub quantities: Quantities,
+    /// The view that candidates come from, a section of the bytes.
+    #[serde(skip)]
+    pub candidates: Option<CandidateView>,
     /// The columns that the training read.
     pub columns: TrainingColumns,
     /// How a missing feature is filled by default.

@@ -23,6 +23,7 @@
 //!
 //! `tests/hostile/` changes each of these numbers.
 
+mod candidate_view;
 mod card;
 mod codec;
 mod envelope;
@@ -41,6 +42,7 @@ mod query_trees;
 mod ranker;
 mod sections;
 
+pub use candidate_view::CandidateView;
 pub use card::{Card, IMPORTED};
 pub use codec::{Block, Encoded, TrainingColumns, byte_string, decode_header, encode_header};
 pub use envelope::{KEY_END, Key, header_end, read_key};

@@ -58,7 +58,7 @@ macro_rules! sections {
     };
 }
 
-sections!(categories, quantities);
+sections!(candidates, categories, quantities);
 
 fn from_later_version(section: &str) -> Error {
     let name = shorten(section);

@@ -29,7 +29,7 @@ use crate::trees::{MAX_BINS, MAX_DEPTH, RowWeights};
 #[expect(missing_docs, reason = "the functions stand below")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    Train, Fit, CrossValidate, Update, Import, Activate, Rank, Evaluate, Compare, Interleave, InterleaveResult, Explain,
+    Train, Fit, CrossValidate, Update, Import, Activate, Rank, Search, Evaluate, Compare, Interleave, InterleaveResult, Explain,
     Importance, Monitor, Recommend, Metric, PairedTest, Letor, ClickModels, Propensities, Judgments, EvaluateClicks, FtsQuery,
 }
 
@@ -41,6 +41,7 @@ named!(Use {
     Import = "ltr_import",
     Activate = "ltr_activate",
     Rank = "ltr_rank",
+    Search = "ltr_search",
     Evaluate = "ltr_evaluate",
     Compare = "ltr_compare",
     Interleave = "ltr_interleave",
@@ -181,6 +182,7 @@ const TRAINS_MODELS: Calls = Calls::of(&[Use::Train, Use::Update]);
 const RANKS: &[Use] = &[
     Use::Update,
     Use::Rank,
+    Use::Search,
     Use::Evaluate,
     Use::Compare,
     Use::Interleave,
@@ -253,6 +255,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("models", "on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", Calls::of(&[Use::Update]), "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("rows", "params", Rule::Or(&[Rule::Array, Rule::Object]), "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source").common(),
     def("rows", "columns", Rule::Object, "null", READS, "columns of each role, and columns to ignore, such as {\"query\": \"session\", \"ignore\": [\"price\"]}").common(),
+    def("rows", "candidates", Rule::Text, "null", TRAIN, "view that reads ltr_query and has the features; the source then has judgments alone").common(),
     def("rows", "missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features: error, 0, or the mean of the training; branch: each split of a tree decides").common(),
     def("query features", "query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, or constants or means of document features").searchable().common(),
     def("query features", "query_distance", TEXT_OR_OBJECT, "{}", TRAIN, "how query features are compared, by name; learned: numbers with weights learned from the judgments").searchable(),
@@ -343,13 +346,13 @@ pub const OPTIONS: &[OptionDef] = &[
     def("solver", "tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; the default depends on the loss"),
     def("limits", "progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print the number of finished fits and the remaining time to a terminal's standard error"),
     def("models", "report", Rule::OneOf(ReportLength::NAMES), "\"full\"", TRAINS_MODELS, "full: the report in JSON; short: one line of text").common(),
-    def("lists", "k", Rule::Integer(1, 1_000_000_000), "null", Calls::of(&[Use::Rank, Use::Interleave, Use::Recommend]), "number of documents per query, default all; or of recommended items, default 10").common(),
+    def("lists", "k", Rule::Integer(1, 1_000_000_000), "null", Calls::of(&[Use::Rank, Use::Search, Use::Interleave, Use::Recommend]), "number of documents per query, default all; or of recommended items, default 10").common(),
     def("ratings", "ratings", Rule::Or(&[Rule::Text, Rule::Array, Rule::Object]), "null", Calls::of(&[Use::Recommend]), "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source").common(),
     def("ratings", "candidates", TEXT_OR_ARRAY, "null", Calls::of(&[Use::Recommend]), "items to choose from: an array of their ids, or a source; default: all items of the model"),
     def("ratings", "include_seen", Rule::Flag, "false", Calls::of(&[Use::Recommend]), "whether to recommend items that the user has rated"),
-    def("lists", "diversify_by", Rule::Text, "null", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Evaluate, Use::Compare]), "column such as site or topic, of which a list shows few documents per value"),
-    def("lists", "max_per_value", Rule::Integer(1, 1_000_000_000), "1", Calls::of(&[Use::Rank, Use::Evaluate, Use::Compare]), "largest number of documents per value of the column diversify_by in a list"),
-    def("lists", "allow_short", Rule::Flag, "false", Calls::of(&[Use::Rank]), "whether a list may have fewer than k documents because of diversify_by"),
+    def("lists", "diversify_by", Rule::Text, "null", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "column such as site or topic, of which a list shows few documents per value"),
+    def("lists", "max_per_value", Rule::Integer(1, 1_000_000_000), "1", Calls::of(&[Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "largest number of documents per value of the column diversify_by in a list"),
+    def("lists", "allow_short", Rule::Flag, "false", Calls::of(&[Use::Rank, Use::Search]), "whether a list may have fewer than k documents because of diversify_by"),
     def("metrics", "ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("metrics", "gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("metrics", "max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),

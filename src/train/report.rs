@@ -195,6 +195,7 @@ impl Finished {
             features: columns.names,
             categories: columns.categories,
             quantities: columns.quantities,
+            candidates: None,
             columns: columns.roles,
             means: columns.means,
             summary: Value::Null,

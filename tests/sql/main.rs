@@ -65,6 +65,7 @@ mod repeated_rankings;
 mod role_checks;
 mod roles;
 mod scored_rows;
+mod search;
 mod selection;
 mod slt;
 mod small_stacks;

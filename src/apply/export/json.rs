@@ -12,7 +12,7 @@ use crate::base::{Error, Memory, Result, Strict, bytes_of, checkpoint, json_prob
 use crate::data::{Categories, Fingerprint, Missing, Quantiles, Quantities, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
-use crate::model::{Card, GeneralTrees, Linear, Model, Ranker, TrainingColumns};
+use crate::model::{CandidateView, Card, GeneralTrees, Linear, Model, Ranker, TrainingColumns};
 use crate::trees::{Forest, Split};
 
 /// The value of the key `format`.
@@ -46,6 +46,9 @@ struct Document {
     /// Columns whose texts are numbers, dates or durations, and their forms.
     #[serde(default, skip_serializing_if = "Quantities::is_empty")]
     quantities: Quantities,
+    /// The view that candidates come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    candidates: Option<CandidateView>,
     /// What replaces a missing feature.
     missing: String,
     /// Mean of each feature over the training documents.
@@ -170,6 +173,7 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result
         features: card.features.clone(),
         categories: Some(card.categories.clone()).filter(|categories| !categories.is_empty()),
         quantities: card.quantities.clone(),
+        candidates: card.candidates.clone(),
         missing: card.missing.name().to_owned(),
         means: card.means.clone(),
         slots: card.slots,
@@ -367,6 +371,7 @@ impl Document {
             features: self.features,
             categories: self.categories.unwrap_or_default(),
             quantities: self.quantities,
+            candidates: self.candidates,
             columns: self.columns,
             missing,
             means: self.means,

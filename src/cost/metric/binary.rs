@@ -25,19 +25,24 @@ pub(super) struct BinaryRanking {
 impl BinaryRanking {
     /// The ranking by scores; `None` if no document is relevant.
     pub(super) fn new(list: &ScoredList<'_>) -> Option<Self> {
-        let ScoredList { labels: relevance, scores, options, .. } = list;
+        let ScoredList { labels: relevance, options, .. } = list;
         let is_relevant = |document: usize| relevance[document] >= options.threshold;
         let relevant = (0..relevance.len()).filter(|&document| is_relevant(document)).count();
         if relevant == 0 {
             return None;
         }
-        let ranked = Ranked::new(relevance, scores, options.ties);
+        let ranked = Ranked::of(list);
         let ties = ranked.groups().map(|group| Tie {
             start: group.start,
             size: group.len(),
             relevant: ranked.order()[group].iter().filter(|&&document| is_relevant(document)).count(),
         });
         Some(Self { ties: ties.collect(), relevant })
+    }
+
+    /// The first tie with a relevant document; `None` if none was retrieved.
+    fn first(&self) -> Option<&Tie> {
+        self.ties.iter().find(|tie| tie.relevant > 0)
     }
 
     /// Expected number of relevant documents among the first `depth`: a tie that the cutoff parts counts with the
@@ -89,7 +94,7 @@ pub const SUCCESS: MetricDef = MetricDef {
 
 fn success(list: &ScoredList<'_>) -> Option<f64> {
     let ranking = BinaryRanking::new(list)?;
-    let first = ranking.ties.iter().find(|tie| tie.relevant > 0)?;
+    let Some(first) = ranking.first() else { return Some(0.0) };
     let visible = first.size.min(list.depth().saturating_sub(first.start));
     let misses = (0..visible).map(|seen| {
         let left = first.size - seen;
@@ -261,8 +266,7 @@ pub const MRR: MetricDef = MetricDef {
 fn reciprocal_rank(list: &ScoredList<'_>) -> Option<f64> {
     let ranking = BinaryRanking::new(list)?;
     let depth = list.depth();
-    let first = ranking.ties.iter().find(|tie| tie.relevant > 0)?;
-    Some(expected_reciprocal(first, depth))
+    Some(ranking.first().map_or(0.0, |first| expected_reciprocal(first, depth)))
 }
 
 /// Expected reciprocal rank of the first relevant document of a tie that has one.

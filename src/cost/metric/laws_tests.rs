@@ -77,6 +77,29 @@ fn covered_topics() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<f64>)> {
     })
 }
 
+/// Documents that were not retrieved count in the ideal order alone.
+#[test]
+fn documents_that_were_not_retrieved_gain_nothing() {
+    let never = f64::NEG_INFINITY;
+    let value =
+        |name: &str, labels: &[f64], scores: &[f64]| Metric::parse(name).unwrap().value(labels, scores);
+    let ideal = 3.0 + 1.0 / 3.0_f64.log2();
+    for (name, half) in [
+        ("ndcg@2", 1.0 / ideal),
+        ("recall", 0.5),
+        ("map", 0.5),
+        ("mrr", 1.0),
+        ("precision@2", 0.5),
+        ("success@2", 1.0),
+    ] {
+        assert!(close(value(name, &[1.0, 2.0], &[0.1, never]), Some(half)), "{name}");
+        assert_eq!(value(name, &[0.0, 1.0], &[0.1, never]), Some(0.0), "{name}");
+        assert_eq!(value(name, &[1.0], &[never]), Some(0.0), "{name}");
+    }
+    assert_eq!(value("err@2", &[0.0, 1.0], &[0.1, never]), Some(0.0));
+    assert_eq!(value("pair_loss", &[1.0, 0.0], &[never, 0.1]), value("pair_loss", &[1.0, 0.0], &[0.0, 0.1]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -41,10 +41,11 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
             search.set_prior(prior.function.clone());
         }
         let source = &Source::resolve(call.connection, &source, &limits)?;
+        let state = call.state;
         let (connection, options, values, limits) = (call.connection, &options, &call.values(3), &limits);
         let call = SourceCall { connection, source, options, values, limits };
         let (input, spec) = (search.input(), train::training_spec(search.input(), prior.as_ref()));
-        let SourceRows { data, read_report, .. } = training::read_judged(call, input, spec)?;
+        let SourceRows { data, read_report, .. } = training::read_training(call, state, input, spec)?.rows;
         let folds = search.folds(&data, read_report.split.as_deref(), options)?;
         Ok((SearchRows { data, folds, summaries: read_report.summaries }, read_report.memory))
     })?;

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::end_to_end::{EndToEnd, end_to_end, view_of_features};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric, MetricOptions};
-use crate::data::{Dataset, Fingerprint};
+use crate::data::{Dataset, Fingerprint, Id};
 use crate::model::Model;
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
@@ -126,20 +127,34 @@ pub(super) fn measure(
 
 fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let metrics = metrics(&request.options)?;
+    if let Some(view) = view_of_features(request)? {
+        let EndToEnd { queries, names, evaluation, warnings, memory } = end_to_end(request, view, &metrics)?;
+        request.call.state.set_warnings(warnings);
+        return Ok(rows(queries, names, evaluation, memory));
+    }
     let Measured { judged: ScoredDocuments { data, warnings, memory, .. }, evaluation } =
         measure(request, judged(request)?, &metrics)?;
     request.call.state.set_warnings(warnings);
+    Ok(rows(data.query_ids, metrics.iter().map(Metric::name).collect(), evaluation, memory))
+}
+
+/// The values of all queries, then the means. Rows are made one at a time.
+fn rows(
+    queries: Vec<Id>,
+    names: Vec<String>,
+    evaluation: Evaluation,
+    memory: impl Send + 'static,
+) -> OutputRows {
     let means = std::iter::once((Output::Null, evaluation.means));
-    let queries = data.query_ids.into_iter().map(Output::Id).zip(evaluation.values);
-    // Rows are made one at a time.
-    let names: Arc<[String]> = metrics.iter().map(Metric::name).collect();
-    Ok(Box::new(queries.chain(means).flat_map(move |(query, values)| {
+    let queries = queries.into_iter().map(Output::Id).zip(evaluation.values);
+    let names: Arc<[String]> = names.into();
+    Box::new(queries.chain(means).flat_map(move |(query, values)| {
         let (_counted, names) = (&memory, Arc::clone(&names));
         let row = move |(number, value): (usize, Option<f64>)| {
             Ok(row![query.clone(), names[number].clone(), value])
         };
         values.into_iter().enumerate().map(row)
-    })))
+    }))
 }
 
 /// The metrics of the option `metric`, with their options.

@@ -41,13 +41,14 @@ pub const FTS: ScalarFunction = ScalarFunction::new("ltr_fts", "fts_table", outs
 /// The definition of `ltr_fts_names`.
 pub const FTS_NAMES: ScalarFunction = ScalarFunction::new("ltr_fts_names", "fts_table", names);
 
-/// The definitions of `ltr_fts_query`. With options it may read a table.
+/// The definitions of `ltr_fts_query`. With options it may read a table, so only views of a trusted schema may use it.
 pub const FTS_QUERY: ScalarFunction =
     ScalarFunction::new("ltr_fts_query", QUERY_PARAMETERS, query).with_flags(PURE).taking(&[1]);
 
 /// See [`FTS_QUERY`].
-pub const FTS_QUERY_FOR: ScalarFunction =
-    ScalarFunction::new("ltr_fts_query", QUERY_PARAMETERS, query).taking(&[2]);
+pub const FTS_QUERY_FOR: ScalarFunction = ScalarFunction::new("ltr_fts_query", QUERY_PARAMETERS, query)
+    .with_flags(FunctionFlags::empty())
+    .taking(&[2]);
 
 const QUERY_PARAMETERS: &str = "text [, options]";
 

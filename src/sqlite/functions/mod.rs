@@ -12,6 +12,7 @@ mod clicks;
 pub mod compare;
 mod cross_validate;
 mod debug;
+mod end_to_end;
 mod evaluate;
 #[cfg(feature = "search")]
 mod evaluate_clicks;
@@ -36,6 +37,7 @@ mod recommend;
 #[cfg(feature = "plots")]
 mod report;
 mod score;
+mod search;
 mod tables;
 mod train;
 mod training;
@@ -62,6 +64,8 @@ pub const SCALARS: &[&[&ScalarFunction]] = &[
 pub const TABLES: &[&[&TableFunction]] = &[
     &[
         &rank::RANK,
+        &search::SEARCH,
+        &search::QUERY,
         &evaluate::EVALUATE,
         &cross_validate::CROSS_VALIDATE,
         &compare::COMPARE,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use crate::apply::{RowScorer, check_scores, selected_rows};
-use crate::base::{Error, Params, Result, bytes_of, columns_text};
+use crate::base::{Error, Params, Reservation, Result, bytes_of, columns_text};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
@@ -28,6 +28,29 @@ pub const RANK: TableFunction = TableFunction {
 };
 
 fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
+    let Ranking { queries, rows, memory } = ranking(request)?;
+    Ok(Box::new(rows.into_iter().map(move |row| {
+        let _counted = &memory;
+        let RankedRow { query, doc, score, rank, slot } = row;
+        Ok(row![&queries[query], doc, score, rank, slot])
+    })))
+}
+
+/// The ranked documents of a source.
+pub(super) struct Ranking {
+    /// The ids of the queries.
+    pub queries: Vec<Id>,
+    /// The documents, in the order of the call.
+    pub rows: Vec<RankedRow>,
+    /// The bytes of the rows.
+    pub memory: (Reservation, Reservation),
+}
+
+/// Reads, scores and ranks the source of a call.
+///
+/// # Errors
+/// Errors of the source and of scoring; lists that cannot be filled.
+pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
     let constraint = request.constraint()?;
     let call = request.call;
     let only = call.only.as_ref();
@@ -62,6 +85,7 @@ fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
             "source {source}: \"{doc}\" is NULL in {nameless} rows, whose documents have no id"
         ));
     }
+    warnings.extend(request.source.warning.clone());
     call.state.set_warnings(warnings);
     // Rows are made one at a time, from what is kept here. Features are not needed any more.
     drop(data.take_features());
@@ -81,13 +105,8 @@ fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
         RankedRow { query: row.query, doc, score: scores[row.document], rank: row.rank as i64, slot }
     };
     // Collect now: it is faster than making rows lazily.
-    let rows: Vec<RankedRow> = ranked.into_iter().map(row).collect();
-    let queries = data.query_ids;
-    Ok(Box::new(rows.into_iter().map(move |row| {
-        let _counted = &memory;
-        let RankedRow { query, doc, score, rank, slot } = row;
-        Ok(row![&queries[query], doc, score, rank, slot])
-    })))
+    let rows = ranked.into_iter().map(row).collect();
+    Ok(Ranking { queries: data.query_ids, rows, memory })
 }
 
 /// One row of the ranking.
@@ -98,12 +117,12 @@ struct Ranked {
 }
 
 /// The values of a row; the query is a number.
-struct RankedRow {
-    query: usize,
-    doc: Id,
-    score: f64,
-    rank: i64,
-    slot: Output,
+pub(super) struct RankedRow {
+    pub query: usize,
+    pub doc: Id,
+    pub score: f64,
+    pub rank: i64,
+    pub slot: Output,
 }
 
 /// What the list of a query holds.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::apply::{Scored, ScoringJob, Step};
 use crate::base::{Control, Error, Params, Result};
 use crate::data::{Dataset, ListConstraint};
-use crate::model::Key;
+use crate::model::{CandidateView, Key};
 use crate::sqlite::glue::{Call, ModelHandle, RunLimits, Ticket, is_first_version, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::SourceCall;
@@ -32,6 +32,25 @@ pub struct FoundModel {
     pub ticket: Ticket,
 }
 
+impl FoundModel {
+    /// The model of an argument.
+    ///
+    /// # Errors
+    /// A model that does not exist or is not valid.
+    pub fn find(call: &Call<'_>, model: ValueRef<'_>, options: &Params, limits: &RunLimits) -> Result<Self> {
+        let ticket = call.statements.begin();
+        let schema = options.text("schema");
+        let cached = match model {
+            ValueRef::Text(name) if schema.is_none() => std::str::from_utf8(name).ok(),
+            _ => None,
+        };
+        let cached = cached.and_then(|name| cached_model(call, ticket, name));
+        let handle =
+            cached.map_or_else(|| find_model(call.connection, model, schema, call.state, limits), Ok)?;
+        Ok(Self { handle, ticket })
+    }
+}
+
 /// The checked arguments of a call.
 pub struct RankingCall<'a> {
     /// The call.
@@ -46,8 +65,8 @@ pub struct RankingCall<'a> {
     pub source: Rc<Source>,
     /// The source as the text names it. A function may read a changed copy, for which no statement is kept.
     named: Rc<Source>,
-    /// The text of the source.
-    text: String,
+    /// The text of the source; `None` for the view of a model.
+    text: Option<String>,
     /// The number of the argument after the options.
     first_value: usize,
     ticket: Ticket,
@@ -108,16 +127,8 @@ impl<'a> RankingCall<'a> {
         options: Params,
         limits: RunLimits,
     ) -> Result<Self> {
-        let ticket = call.statements.begin();
-        let schema = options.text("schema");
-        let cached = match model {
-            ValueRef::Text(name) if schema.is_none() => std::str::from_utf8(name).ok(),
-            _ => None,
-        };
-        let cached = cached.and_then(|name| cached_model(call, ticket, name));
-        let handle =
-            cached.map_or_else(|| find_model(call.connection, model, schema, call.state, &limits), Ok)?;
-        Self::with_model(call, FoundModel { handle, ticket }, source, first_value, options, limits)
+        let found = FoundModel::find(call, model, &options, &limits)?;
+        Self::with_model(call, found, source, first_value, options, limits)
     }
 
     /// As [`Self::of`], with this model.
@@ -126,20 +137,51 @@ impl<'a> RankingCall<'a> {
     /// A source that does not exist or is not valid.
     pub fn with_model(
         call: &'a Call<'a>,
-        FoundModel { handle, ticket }: FoundModel,
+        found: FoundModel,
         source: ValueRef<'_>,
         first_value: usize,
         options: Params,
         limits: RunLimits,
     ) -> Result<Self> {
         let text = text_argument("argument 'source'", source)?;
-        let key = plan_key(call, &text, &options, handle.key);
+        let key = plan_key(call, &text, &options, found.handle.key);
+        let resolve = |limits: &_| Source::resolve(call.connection, &text, limits);
+        let request = Self::with_source(call, found, key, resolve, first_value, options, limits)?;
+        Ok(Self { text: Some(text), ..request })
+    }
+
+    /// A call with this model and its view of candidates in a schema.
+    ///
+    /// # Errors
+    /// A view that does not exist or that SQLite refuses.
+    pub fn of_view(
+        call: &'a Call<'a>,
+        found: FoundModel,
+        schema: &str,
+        view: &CandidateView,
+        options: Params,
+        limits: RunLimits,
+    ) -> Result<Self> {
+        let key = plan_key(call, &[schema, &view.name].join("\0"), &options, found.handle.key);
+        let resolve = |limits: &_| Source::of_model(call.connection, schema, view, limits);
+        Self::with_source(call, found, key, resolve, NO_VALUES, options, limits)
+    }
+
+    fn with_source(
+        call: &'a Call<'a>,
+        FoundModel { handle, ticket }: FoundModel,
+        key: String,
+        resolve: impl FnOnce(&RunLimits) -> Result<Source>,
+        first_value: usize,
+        options: Params,
+        limits: RunLimits,
+    ) -> Result<Self> {
         let source = match call.statements.facts::<Plan>(&key) {
             Some(plan) => Rc::clone(&plan.source),
-            None => Rc::new(Source::resolve(call.connection, &text, &limits)?),
+            None => Rc::new(resolve(&limits)?),
         };
         let named = Rc::clone(&source);
-        Ok(Self { call, options, limits, handle, source, named, text, first_value, ticket, key })
+        Ok(Self { call, options, limits, handle, source, named, text: None, first_value, ticket, key })
     }
 
     /// The constraint of the model (slots) or of the option `diversify_by`.
@@ -188,8 +230,9 @@ impl<'a> RankingCall<'a> {
         let rows = read_prepared(SourceCall { source, ..call }, roles, &mut statement, spec);
         if !is_first_version(&statement) {
             // The schema changed after the statement was prepared: its columns may be others.
-            let source = &Source::resolve(connection, &self.text, limits)?;
-            return read(SourceCall { source, ..call }, spec);
+            let text = self.text.as_deref();
+            let again = text.map(|text| Source::resolve(connection, text, limits)).transpose()?;
+            return read(SourceCall { source: again.as_ref().unwrap_or(source), ..call }, spec);
         }
         let (data, read_report) = rows?;
         let roles = Rc::clone(roles);

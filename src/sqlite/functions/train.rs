@@ -7,6 +7,8 @@
 //!   could not be stored is refused before it.
 //! * 5.9: A failed or interrupted training leaves the stored models unchanged.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde::Serialize;
@@ -14,14 +16,14 @@ use serde_json::json;
 
 #[cfg(feature = "buckets")]
 use super::buckets;
-use super::training::{About, Trained, TrainingReport, most_bytes, read_judged, read_spec};
+use super::training::{About, Trained, TrainingReport, TrainingRows, most_bytes, read_spec, read_training};
 use crate::base::{Error, Params, Reservation, Result, shorten};
 use crate::data::{Dataset, RowOrder};
 use crate::model::LinearPrior;
 use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, State, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::read_spec::SourceCall;
-use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, ReadSpec, SourceRows, read};
+use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, ReadSpec, SourceRows};
 use crate::sqlite::store::{BaseVersion, NamedVersion, NewVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, Input};
 use crate::train::options::{self, Use};
@@ -161,7 +163,7 @@ impl<'a> TrainRequest<'a> {
     }
 
     /// Reads, trains and encodes: the model, and the report.
-    fn execute(&mut self, connection: &Connection, state: &State) -> Result<Trained> {
+    fn execute(&mut self, connection: &Connection, state: &Arc<State>) -> Result<Trained> {
         // 1. The prior and the rows.
         let Self { training, source: text, values, limits } = self;
         let prior = stored_prior(connection, state, training.input(), &training.options, limits)?;
@@ -175,10 +177,11 @@ impl<'a> TrainRequest<'a> {
         if let Some(trained) = buckets::train(call, training, text)? {
             return Ok(trained);
         }
-        let rows = read_judged(call, input, training_spec(input, prior.as_ref()))?;
+        let TrainingRows { rows, candidates } =
+            read_training(call, state, input, training_spec(input, prior.as_ref()))?;
         let SourceRows { data, roles, read_report } = rows;
         let reading = limits.seconds();
-        let (validation, _validation_memory) = validation(call, input, &data)?.unzip();
+        let (validation, _validation_memory) = validation(call, state, input, &data)?.unzip();
         let advice = roles.advice(options);
         let column_report = roles.column_report(&data, &read_report, advice);
         let ignored = read_report.ignored.clone();
@@ -187,12 +190,20 @@ impl<'a> TrainRequest<'a> {
         // 2. The training.
         let most = most_bytes(connection);
         let finished = limits.run(|control| training.run(rows, most, control));
-        let finished = finished.map_err(|problem| training.error(problem))?;
+        let mut finished = finished.map_err(|problem| training.error(problem))?;
+        let (candidates, view) = candidates
+            .map(|read| {
+                finished.warnings.extend(read.warning);
+                (read.report, read.view)
+            })
+            .unzip();
+        finished.model.card.candidates = view;
         // 3. The report and the model.
         let algorithm = training.algorithm;
         let roles = roles.report(&ignored, &finished.model.card.categories);
         let about = About { algorithm, source: text, roles, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
+        report.candidates = candidates;
         if let (Some(text), Some(prior)) = (input.prior, &prior) {
             report.settings["prior"] = json!(format!("@{text}"));
             let model = json!({ "name": prior.name, "version": prior.version });
@@ -205,6 +216,7 @@ impl<'a> TrainRequest<'a> {
 /// The judged documents of the source to validate on, if there is one.
 fn validation(
     call: SourceCall<'_>,
+    state: &Arc<State>,
     input: Input<'_>,
     data: &Dataset,
 ) -> Result<Option<(Dataset, Reservation)>> {
@@ -216,7 +228,7 @@ fn validation(
         quantities: Some(&data.quantities),
         ..read_spec(input, RowOrder::Canonical)
     };
-    let rows = read(SourceCall { source, values: &[], ..call }, spec)?;
+    let rows = read_training(SourceCall { source, values: &[], ..call }, state, input, spec)?.rows;
     // The features are copied in the order of the training.
     let what = "a copy of the validation data";
     let copy = call.limits.memory.reserve(rows.data.features.bytes(), what, "use fewer rows")?;

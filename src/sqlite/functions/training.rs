@@ -1,19 +1,27 @@
 //! What trainings on rows and on packs share: reading judged rows, the report and the bytes of the model.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::base::Result;
+use super::evaluate::query_metrics;
+use crate::base::{Error, Result};
 use crate::data::RowOrder;
-use crate::model::Model;
-use crate::sqlite::glue::RunLimits;
+use crate::model::{CandidateView, Model};
+use crate::sqlite::glue::{RunLimits, State};
+use crate::sqlite::source::Source;
+use crate::sqlite::source::judged::{JudgedDocuments, Unjudged};
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, read};
 use crate::train::algorithm::{AlgorithmDef, Columns, Input};
 use crate::train::protocol::{Encoded, check_rows};
 use crate::train::report::{DataFacts, Finished, Summary};
+
+/// The option that names the view of candidates.
+pub const CANDIDATES: &str = "candidates";
 
 /// What a training read and found.
 #[derive(Serialize)]
@@ -32,6 +40,9 @@ pub struct TrainingReport {
     #[serde(flatten)]
     pub volatile: Map<String, Value>,
     pub missing_filled: usize,
+    /// What the view of candidates returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Value>,
     pub warnings: Vec<String>,
     pub seconds: Seconds,
     /// Left out of the report of `ltr_train`; the stored report has it.
@@ -57,6 +68,7 @@ impl TrainingReport {
             summary,
             volatile,
             missing_filled,
+            candidates: None,
             warnings,
             seconds: Seconds { reading: about.reading, all: 0.0 },
             log_seconds: Some(log_seconds),
@@ -94,6 +106,39 @@ pub struct Seconds {
     pub all: f64,
 }
 
+/// The rows of a training.
+pub struct TrainingRows {
+    pub rows: SourceRows,
+    /// The view that their features come from.
+    pub candidates: Option<Candidates>,
+}
+
+/// The view of a training, and what it returned.
+pub struct Candidates {
+    pub view: CandidateView,
+    /// For the report: counts, and judged documents that the view did not return.
+    pub report: Value,
+    pub warning: Option<String>,
+}
+
+/// Reads judged documents, at least one. With the option `candidates` their features come from this view.
+///
+/// # Errors
+/// As [`read_judged`]; a view that returns no judged document.
+pub fn read_training(
+    call: SourceCall<'_>,
+    state: &Arc<State>,
+    input: Input<'_>,
+    spec: ReadSpec<'_>,
+) -> Result<TrainingRows> {
+    let Some(name) = call.options.text(CANDIDATES) else {
+        return Ok(TrainingRows { rows: read_judged(call, input, spec)?, candidates: None });
+    };
+    let (mut rows, candidates) = read_candidates(call, state, name, input, spec)?;
+    check_rows(&mut rows.data, input).map_err(|problem| call.source.error(problem))?;
+    Ok(TrainingRows { rows, candidates: Some(candidates) })
+}
+
 /// Reads judged documents, at least one.
 ///
 /// # Errors
@@ -102,6 +147,34 @@ pub fn read_judged(call: SourceCall<'_>, input: Input<'_>, spec: ReadSpec<'_>) -
     let mut rows = read(call, spec)?;
     check_rows(&mut rows.data, input).map_err(|problem| call.source.error(problem))?;
     Ok(rows)
+}
+
+fn read_candidates(
+    call: SourceCall<'_>,
+    state: &Arc<State>,
+    name: &str,
+    input: Input<'_>,
+    spec: ReadSpec<'_>,
+) -> Result<(SourceRows, Candidates)> {
+    let SourceCall { connection, options, limits, .. } = call;
+    if input.columns != Columns::Features {
+        let problem = "option 'candidates': the algorithm learns from ids and relevance, without features";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
+    // 1. The judgments, and the view for their queries.
+    let judged = JudgedDocuments::read(call, spec, None)?;
+    let schema = options.text("schema").unwrap_or("main");
+    let (source, view) = Source::candidates(connection, schema, name, limits)?;
+    let mut rows =
+        judged.read_view(SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
+    judged.check_found(|problem| source.error(problem))?;
+    rows.read_report.determined = judged.determined;
+    // 2. What the view does not return.
+    let metric = query_metrics(options)?.remove(0);
+    let mut report = judged.coverage(&metric);
+    report.insert("view".to_owned(), json!(view.name));
+    let warning = judged.warning(&source, &metric);
+    Ok((rows, Candidates { view, report: Value::Object(report), warning }))
 }
 
 /// How the rows of a training are read.

@@ -17,7 +17,7 @@ pub mod vtab;
 pub use function::{PURE, ScalarCall, ScalarFunction};
 pub use probe::{Database, interruptible, reading};
 pub use run_limits::{RunLimits, call_options, retry_busy, run_fit, within_time};
-pub use state::{BlobLocation, ModelHandle, State};
+pub use state::{Asked, BlobLocation, ModelHandle, State};
 pub use statements::{Ticket, is_first_version};
 pub(crate) use value::row;
 pub use value::{

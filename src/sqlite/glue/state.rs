@@ -13,6 +13,7 @@ use crate::base::parallel::lock;
 use crate::base::{BoundedCache, Error, Reservation, Result};
 #[cfg(feature = "buckets")]
 use crate::buckets::rounds;
+use crate::data::Id;
 use crate::model::{Key, Model};
 
 /// Capacity of the cache of decoded models.
@@ -37,6 +38,13 @@ pub struct ModelHandle {
     pub memory: Arc<Reservation>,
 }
 
+impl ModelHandle {
+    /// The schema that the model is in; `main` for a BLOB argument.
+    pub fn schema(&self) -> &str {
+        self.location.as_ref().map_or("main", |location| &location.schema)
+    }
+}
+
 /// The row of `ltr_models` that holds a model.
 #[derive(Debug, Clone)]
 pub struct BlobLocation {
@@ -58,6 +66,7 @@ pub struct State {
     models: BoundedCache<Key, Arc<Model>>,
     warnings: Mutex<Vec<String>>,
     training: AtomicBool,
+    asked: Mutex<Option<Arc<Asked>>>,
     planned: AtomicUsize,
     /// Whether FTS5 has taken `ltr_fts`, or why it has not.
     fts5: Mutex<Option<Result<(), String>>>,
@@ -77,6 +86,7 @@ impl State {
             models: BoundedCache::new(MAX_MODELS),
             warnings: Mutex::default(),
             training: AtomicBool::new(false),
+            asked: Mutex::default(),
             planned: AtomicUsize::new(0),
             fts5: Mutex::default(),
             fts5_was_late: AtomicBool::new(false),
@@ -210,6 +220,44 @@ impl State {
             return Err(Error::Unsupported(problem.to_owned()));
         }
         Ok(TrainingMark(Arc::clone(self)))
+    }
+
+    /// Makes queries the rows of `ltr_query` until the mark is dropped.
+    ///
+    /// # Errors
+    /// `ltr_query` has rows already: a view of candidates that searches would never end.
+    pub fn ask(self: &Arc<Self>, asked: Asked) -> Result<AskedMark> {
+        let mut running = lock(&self.asked);
+        if running.is_some() {
+            let problem =
+                "candidates are being read on this connection; their view must not search, train or evaluate";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
+        *running = Some(Arc::new(asked));
+        Ok(AskedMark(Arc::clone(self)))
+    }
+
+    /// The queries of the running call.
+    pub fn asked(&self) -> Option<Arc<Asked>> {
+        lock(&self.asked).clone()
+    }
+}
+
+/// The queries for which a call reads a view of candidates: the rows of `ltr_query`.
+#[derive(Debug)]
+pub struct Asked {
+    /// The texts or ids of the queries.
+    pub queries: Vec<Id>,
+    /// The option `params` of the call, JSON.
+    pub params: Option<String>,
+}
+
+/// Ends the queries of [`State::ask`] when dropped.
+pub struct AskedMark(Arc<State>);
+
+impl Drop for AskedMark {
+    fn drop(&mut self) {
+        lock(&self.0.asked).take();
     }
 }
 

@@ -107,6 +107,9 @@ pub struct TableFunction {
     /// again, and returns its rows by query and rank, or by rank and query. Both identify a row, so row ids do not depend on
     /// the filter; FULL JOIN identifies rows by them. Rows of other functions are numbered.
     pub rank_column: Option<usize>,
+    /// Whether its rows are the queries of the running call: few, at hand, and independent of the schema, so statements that
+    /// use it may be kept.
+    pub lists_queries: bool,
     /// What EXPLAIN QUERY PLAN shows.
     pub plan: &'static CStr,
     /// Computes its rows.
@@ -129,6 +132,7 @@ impl TableFunction {
             direct_only: true,
             reads_files: false,
             rank_column: None,
+            lists_queries: false,
             plan: c"",
             execute,
         }
@@ -248,12 +252,14 @@ impl Aux {
         // 2. Cost. SQLite also plans the parts of an OR alone, without the arguments: such a plan must lose, not fail.
         let complete = given[..self.parameters.required].iter().all(Option::is_some);
         let only = given[self.parameters.names.len()].is_some();
-        info.set_estimated_cost(match (complete, only) {
-            (false, _) => 1e90,
-            (true, true) => 1_000.0,
-            (true, false) => 100_000.0,
-        });
-        info.set_estimated_rows(if only { 100 } else { 10_000 });
+        let (cost, rows) = match (complete, only) {
+            (false, _) => (1e90, 10_000),
+            (true, _) if self.function.lists_queries => (1.0, 1),
+            (true, true) => (1_000.0, 100),
+            (true, false) => (100_000.0, 10_000),
+        };
+        info.set_estimated_cost(cost);
+        info.set_estimated_rows(rows);
         true
     }
 
@@ -348,7 +354,9 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
     }
 
     fn best_index(&self, info: &mut IndexInfo) -> rusqlite::Result<bool> {
-        self.aux.state.count_plan();
+        if !self.aux.function.lists_queries {
+            self.aux.state.count_plan();
+        }
         self.aux.guard(|| Ok(self.aux.plan(info))).map_err(|error| reported(error, self.base.get()))
     }
 

@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::column_choice::is_role_name;
-use super::read_spec::{SourceCall, bind};
+use super::read_spec::{ReadSpec, SourceCall, bind};
 use crate::base::Result;
 use crate::data::{Keys, Quantities};
 use crate::sqlite::glue::{retry_busy, within_time};
@@ -16,7 +16,7 @@ const TOGETHER: usize = 256;
 ///
 /// # Errors
 /// Errors of SQLite; the time limit.
-pub fn find_keys(call: SourceCall<'_>, allows_missing: bool) -> Result<Quantities> {
+pub fn find_keys(call: SourceCall<'_>, spec: ReadSpec<'_>, allows_missing: bool) -> Result<Quantities> {
     let SourceCall { source, limits, .. } = call;
     let mut statement = call.statement(&source.select)?;
     let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
@@ -56,7 +56,9 @@ pub fn find_keys(call: SourceCall<'_>, allows_missing: bool) -> Result<Quantitie
     };
     let columns = within_time(limits, || retry_busy(limits, &mut read))?;
     let columns: Vec<_> = columns.into_iter().map(|(column, keys)| (names[column].clone(), keys)).collect();
+    let judged = spec.judged.iter().flat_map(|judged| judged.names());
+    let known: Vec<&str> = names.iter().map(String::as_str).chain(judged).collect();
     let is_taken =
-        |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name)) || is_role_name(name);
+        |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name)) || is_role_name(name);
     Ok(Quantities::of_keys(&columns, allows_missing, is_taken))
 }

@@ -5,7 +5,9 @@
 //! * 1.2: Names are quoted as identifiers, never pasted into SQL.
 //! * 1.3: A statement is the only one in the text and read-only.
 
+mod candidates;
 mod column_choice;
+pub mod judged;
 mod keys;
 #[cfg(feature = "search")]
 pub mod log;

@@ -4,6 +4,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement};
 use serde_json::Value;
 
+use super::judged::JudgedDocuments;
 use super::{QUERY_PARAMETER, Source};
 use crate::apply::RowScorer;
 use crate::base::{Error, Params, Result};
@@ -67,7 +68,7 @@ pub enum CategoryColumns<'a> {
 }
 
 /// What to read from a source.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct ReadSpec<'a> {
     /// The model whose features are needed; `None` in training.
     pub model: Option<&'a Model>,
@@ -90,6 +91,8 @@ pub struct ReadSpec<'a> {
     pub features: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
+    /// The judgments of the rows, which are candidates; those that nobody judged are skipped.
+    pub judged: Option<&'a JudgedDocuments>,
     /// The constraint whose groups are read.
     pub constraint: ListConstraint,
     /// Whether documents may have weights.
@@ -118,6 +121,7 @@ impl<'a> ReadSpec<'a> {
             query: true,
             features,
             only: None,
+            judged: None,
             constraint,
             doc_weights: DocWeights::Taken,
             not_allowed: Missing::Error,

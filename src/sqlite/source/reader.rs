@@ -16,6 +16,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
 use serde_json::{Value, json};
 
+use super::judged::JudgedDocuments;
 use super::keys::find_keys;
 use super::quote;
 use super::read_spec::{FeatureColumns, SourceCall, bind};
@@ -68,7 +69,7 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     };
     let mut derived = Quantities::default();
     if may_have_keys {
-        derived = find_keys(call, missing(call.options, spec)? != Missing::Error)?;
+        derived = find_keys(call, spec, missing(call.options, spec)? != Missing::Error)?;
         if !derived.is_empty() {
             drop(rows);
             rows = read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
@@ -116,7 +117,8 @@ pub fn prepare<'a>(call: SourceCall<'a>, spec: ReadSpec<'_>) -> Result<(Statemen
     let SourceCall { source, options, .. } = call;
     // 1. Roles: the statement is prepared to get the names of its columns.
     let statement = call.statement(&source.select)?;
-    let names = statement.column_names().into_iter().map(str::to_owned).collect();
+    let judged = spec.judged.iter().flat_map(|judged| judged.names());
+    let names = statement.column_names().into_iter().chain(judged).map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
     // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
     let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
@@ -240,6 +242,12 @@ struct Reader<'a> {
     times: RefCell<Option<Readings>>,
     /// The last JSON object, and its numbers.
     object: RefCell<(Vec<u8>, BTreeMap<String, Option<f64>>)>,
+    /// The first feature that is a key of JSON objects.
+    first_key: usize,
+    /// The first column that [`ReadSpec::judged`] has.
+    first_judged: usize,
+    /// The query and the row of the judgment of the candidate that is read.
+    judgment: Cell<(usize, usize)>,
 }
 
 impl<'a> Reader<'a> {
@@ -260,8 +268,23 @@ impl<'a> Reader<'a> {
                 advice.role("doc_weight", json!(name)),
             )
         });
+        let first_key = roles.names.len() - roles.keys.len();
+        let first_judged = first_key - spec.judged.map_or(0, |judged| judged.names().count());
         let (determined, times, object) = (Cell::default(), RefCell::default(), RefCell::default());
-        Ok(Self { call, roles, spec, finish, weight_advice, determined, times, object })
+        let judgment = Cell::default();
+        Ok(Self {
+            call,
+            roles,
+            spec,
+            finish,
+            weight_advice,
+            determined,
+            times,
+            object,
+            first_key,
+            first_judged,
+            judgment,
+        })
     }
 
     /// No row yet.
@@ -338,27 +361,17 @@ impl<'a> Reader<'a> {
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
         self.determined.take();
         self.times.take();
+        self.spec.judged.iter().for_each(|judged| judged.begin());
         let mut builder = self.builder();
         let mut rows = statement.raw_query();
-        let mut split = Vec::new();
+        let (mut split, mut count) = (Vec::new(), 0_usize);
         while let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? {
-            self.read_row(row, &mut builder)?;
-            if let Some(column) = self.roles.query_time.filter(|_| self.spec.learns())
-                && let ValueRef::Text(text) = self.value(row, column)?
-            {
-                let text = std::str::from_utf8(text).unwrap_or_default();
-                self.times.borrow_mut().get_or_insert_default().add(text);
+            match self.spec.judged {
+                None => self.add_row(row, &mut builder, &mut split)?,
+                Some(judged) => self.add_judged(judged, row, &mut builder, &mut split)?,
             }
-            if let Some(column) = self.roles.split {
-                let found = self.value(row, column)?;
-                let value = row_id(found);
-                if value == Id::Null {
-                    let problem = no_id(found, "a value to split by");
-                    return Err(builder.last_context().error(&self.roles.names[column], problem));
-                }
-                split.push(value);
-            }
-            if builder.n_rows().is_multiple_of(TOGETHER) {
+            count += 1;
+            if count.is_multiple_of(TOGETHER) {
                 self.call.limits.check_time()?;
                 self.score_rows(&mut builder)?;
             }
@@ -366,6 +379,45 @@ impl<'a> Reader<'a> {
         self.call.limits.check_time()?;
         self.score_rows(&mut builder)?;
         Ok((builder, split))
+    }
+
+    /// Adds a row, and its value of the column `split_by`.
+    fn add_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder, split: &mut Vec<Id>) -> Result<()> {
+        self.read_row(row, builder)?;
+        if let Some(column) = self.roles.query_time.filter(|_| self.spec.learns())
+            && let ValueRef::Text(text) = self.value(row, column)?
+        {
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            self.times.borrow_mut().get_or_insert_default().add(text);
+        }
+        let Some(column) = self.roles.split else { return Ok(()) };
+        let found = self.value(row, column)?;
+        let value = row_id(found);
+        if value == Id::Null {
+            let problem = no_id(found, "a value to split by");
+            return Err(builder.last_context().error(&self.roles.names[column], problem));
+        }
+        split.push(value);
+        Ok(())
+    }
+
+    /// Adds a candidate with each of its judgments.
+    fn add_judged(
+        &self,
+        judged: &JudgedDocuments,
+        row: &Row<'_>,
+        builder: &mut DatasetBuilder,
+        split: &mut Vec<Id>,
+    ) -> Result<()> {
+        let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
+        let (query, doc) = (id(self.roles.query)?, id(self.roles.doc)?);
+        let judgments = judged.of(query.as_ref(), doc.as_ref());
+        let (query, rows) = judgments.map_err(|problem| self.call.source.error(problem))?;
+        for judgment in rows {
+            self.judgment.set((query, judgment));
+            self.add_row(row, builder, split)?;
+        }
+        Ok(())
     }
 
     /// Without document ids, the features order documents with equal scores.
@@ -435,11 +487,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
-        let Roles { names, keys, .. } = self.roles;
-        match column.checked_sub(names.len() - keys.len()) {
-            None => self.call.source.value(row, column),
-            Some(key) => self.value_of_key(row, &keys[key]),
+    /// The value in a column, of the row or of its judgment, or under a key of a JSON object.
+    fn value<'r>(&'r self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
+        if column < self.first_judged {
+            return self.call.source.value(row, column);
+        }
+        match (column.checked_sub(self.first_key), self.spec.judged) {
+            (Some(key), _) => self.value_of_key(row, &self.roles.keys[key]),
+            (None, Some(judged)) => Ok(judged.value(column - self.first_judged, self.judgment.get())),
+            (None, None) => self.call.source.value(row, column),
         }
     }
 
@@ -489,8 +545,8 @@ impl<'a> Reader<'a> {
 
     /// The number under a key of the JSON object in a column.
     #[cold]
-    fn value_of_key<'r>(&self, row: &'r Row<'_>, (column, key): &(usize, String)) -> Result<ValueRef<'r>> {
-        let text = match self.call.source.value(row, *column)? {
+    fn value_of_key<'r>(&'r self, row: &'r Row<'_>, (column, key): &(usize, String)) -> Result<ValueRef<'r>> {
+        let text = match self.value(row, *column)? {
             ValueRef::Text(text) => text,
             ValueRef::Null => return Ok(ValueRef::Null),
             _ => return Ok(ValueRef::Text(b"a value that is no JSON object")),

@@ -18,6 +18,8 @@ pub struct Source {
     from: String,
     /// Whether the rows are read in the order of their rowids.
     by_rowid: bool,
+    /// What changed since a model was trained on it.
+    pub warning: Option<String>,
 }
 
 /// The name of the parameter that [`Source::with_query`] binds.
@@ -56,7 +58,14 @@ impl Source {
         let by_rowid = sql::prepare(connection, &format!("SELECT rowid FROM {name} LIMIT 0")).is_ok()
             && !is_view(connection, name);
         let order = if by_rowid { " ORDER BY rowid" } else { "" };
-        Self { shown, select: format!("SELECT * FROM {name}{order}"), from: name.to_owned(), by_rowid }
+        let select = format!("SELECT * FROM {name}{order}");
+        Self { shown, select, from: name.to_owned(), by_rowid, warning: None }
+    }
+
+    /// A view with this name, `from` in SQL.
+    pub(super) fn view(name: &str, from: &str) -> Self {
+        let (shown, select) = (format!("'{}'", shorten(name)), format!("SELECT * FROM {from}"));
+        Self { shown, select, from: from.to_owned(), by_rowid: false, warning: None }
     }
 
     fn statement(connection: &Connection, text: &str, shown: &str) -> Result<Self> {
@@ -79,6 +88,7 @@ impl Source {
             from: format!("(\n{bare}\n)"),
             by_rowid: false,
             shown: shown.to_owned(),
+            warning: None,
         })
     }
 

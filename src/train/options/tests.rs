@@ -170,6 +170,7 @@ const OF_ALL: &[&str] = &[
     "report",
     "params",
     "columns",
+    "candidates",
     "missing",
     "seed",
     "folds",

@@ -8,7 +8,9 @@ use crate::base::{Control, Error, Memory, Params, Reservation, Result, cores, pa
 use crate::buckets::rounds::{Columns, State};
 use crate::buckets::{self, Answer, pack};
 use crate::data::{RowOrder, check_buckets, position_names};
-use crate::sqlite::functions::training::{About, Trained, TrainingReport, read_judged, read_spec};
+use crate::sqlite::functions::training::{
+    About, CANDIDATES, Trained, TrainingReport, read_judged, read_spec,
+};
 use crate::sqlite::glue::{retry_busy, within_time};
 use crate::sqlite::source::read_spec::{SourceCall, bind};
 use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows};
@@ -37,6 +39,10 @@ pub fn train(call: SourceCall<'_>, training: &Training, text: &str) -> Result<Op
     let buckets = buckets.transpose()?;
     if !has_packs && buckets.is_none() {
         return Ok(None);
+    }
+    if options.has(CANDIDATES) {
+        let problem = "option 'candidates': a training in buckets reads its features from the source";
+        return Err(Error::Unsupported(problem.to_owned()));
     }
     one_setting(training)?;
     buckets::training(algorithm, options)?;

@@ -1,0 +1,14 @@
+//! The view that the candidates and features of a model come from.
+
+use serde::{Deserialize, Serialize};
+
+/// A view of candidates, as it was when the model was trained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CandidateView {
+    /// Its name, without the schema.
+    pub name: String,
+    /// The text of its CREATE VIEW.
+    pub sql: String,
+    /// The tables and views that it reads, in the order of their names: the name, and XXH3-64 of the CREATE statement.
+    pub tables: Vec<(String, u64)>,
+}

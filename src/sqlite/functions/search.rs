@@ -1,0 +1,74 @@
+//! `ltr_search(model, query [, options])`: ranks the candidates of a text, and `ltr_query`, from which a view of candidates
+//! reads the text.
+//!
+//! Rules (docs/reference/rules.md, 6):
+//! * 6.9: The candidates come from the view that the model was trained with (option `candidates`), in the database of the model.
+//! * 6.10: `ltr_query` has a row for each query that the running call reads candidates for; outside of a call it is empty.
+
+use std::sync::Arc;
+
+use super::rank::{RankedRow, Ranking, ranking};
+use super::ranking_call::{FoundModel, RankingCall};
+use crate::base::{Error, Result};
+use crate::data::Id;
+use crate::sqlite::glue::{Asked, Call, OutputRows, TableFunction, describe, ready, row, row_id};
+use crate::train::options::Use;
+
+/// The definition of `ltr_search`.
+pub const SEARCH: TableFunction = TableFunction {
+    plan: c"candidates of one query",
+    ..TableFunction::new("ltr_search", "rank, doc_id, score", "model, query [, options]", search)
+};
+
+/// The definition of `ltr_query`.
+pub const QUERY: TableFunction =
+    TableFunction { lists_queries: true, ..TableFunction::new("ltr_query", "query, params", "", queries) }
+        .innocuous();
+
+fn queries(call: &Call<'_>) -> Result<OutputRows> {
+    let Some(asked) = call.state.asked() else { return Ok(ready(Vec::new())) };
+    Ok(Box::new((0..asked.queries.len()).map(move |query| {
+        let params = asked.params.clone();
+        Ok(row![&asked.queries[query], params])
+    })))
+}
+
+fn search(call: &Call<'_>) -> Result<OutputRows> {
+    let (options, limits) = call.options(2, Use::Search)?;
+    let query = row_id(call.argument(1));
+    if query == Id::Null {
+        let found = describe(call.argument(1));
+        return Err(Error::value(
+            "argument 'query'",
+            found,
+            "a text or an id that is neither NULL nor empty",
+        ));
+    }
+    // 1. The model, and its view. A kept plan knows the view.
+    let found = FoundModel::find(call, call.argument(0), &options, &limits)?;
+    let model = Arc::clone(&found.handle.model);
+    let Some(view) = &model.card.candidates else {
+        let problem = "the model has no view of candidates; train it with the option 'candidates', or rank a source with ltr_rank";
+        return Err(Error::Model(problem.to_owned()));
+    };
+    let schema = found.handle.schema().to_owned();
+    let params = options.get("params").map(ToString::to_string);
+    let options = options.without(&["params"]);
+    let request = RankingCall::of_view(call, found, &schema, view, options, limits)?;
+    // 2. Its candidates, ranked.
+    let asked = Asked { queries: vec![query.clone()], params };
+    let Ranking { queries, rows, memory } = request.limits.run_here(|| {
+        let _asked = call.state.ask(asked)?;
+        ranking(&request)
+    })?;
+    if let Some(other) = queries.iter().find(|other| **other != query && **other != Id::Null) {
+        return Err(request.source.error(format!(
+            "a candidate of the query {other}, but the query is {query}; select q.query AS query_id from ltr_query AS q"
+        )));
+    }
+    Ok(Box::new(rows.into_iter().map(move |row| {
+        let _counted = &memory;
+        let RankedRow { doc, score, rank, .. } = row;
+        Ok(row![rank, doc, score])
+    })))
+}

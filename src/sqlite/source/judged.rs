@@ -1,0 +1,331 @@
+//! Judgments of documents whose features come from a view of candidates.
+//!
+//! A reader of the view takes each judged column from here: it looks a row up by query and document, and skips rows that
+//! nobody judged. A document id that is an INTEGER on one side and the same number as TEXT on the other is the same document,
+//! as in SQL's comparison of such columns.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use rusqlite::types::ValueRef;
+use serde_json::{Map, Value, json};
+
+use super::Source;
+use super::read_spec::SourceCall;
+use super::reader::{ReadSpec, SourceRows, read};
+use crate::base::{Error, Params, Reservation, Result};
+use crate::cost::metric::{Mean, Metric, Undefined};
+use crate::data::{Dataset, Id, ListConstraint, RowOrder};
+use crate::sqlite::glue::{Asked, State, id_value};
+
+/// The roles that a source of judgments has.
+const ROLES: [&str; 6] = ["query", "doc", "relevance", "weight", "doc_weight", "determined"];
+
+/// What becomes of candidates that nobody judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unjudged {
+    /// They are not read.
+    Skipped,
+    /// They are read without a judgment.
+    Kept,
+}
+
+/// A judged column.
+enum Column {
+    Relevance,
+    Weight,
+    DocWeight,
+    /// The values by which cross-validation splits, one for each row.
+    Split(Vec<Id>),
+}
+
+/// Judged documents, and what a view of candidates returned of them.
+pub struct JudgedDocuments {
+    /// The judgments, without features.
+    pub data: Dataset,
+    /// Mean of the column `determined`, if there is one.
+    pub determined: Option<f64>,
+    /// Columns of the source without a role.
+    pub ignored: Vec<String>,
+    columns: Vec<(String, Column)>,
+    /// Whether the view returned each row.
+    found: RefCell<Vec<bool>>,
+    /// Whether the view returned candidates for each query.
+    answered: RefCell<Vec<bool>>,
+    /// Candidates that nobody judged.
+    unjudged: Cell<usize>,
+    /// A candidate that nobody judged, for messages.
+    example: RefCell<Option<Id>>,
+    memory: Reservation,
+}
+
+impl JudgedDocuments {
+    /// Reads the judgments of a source. `trained`: the column of relevance in the training of a model.
+    ///
+    /// # Errors
+    /// As [`read`]; no rows.
+    pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>, trained: Option<&str>) -> Result<Self> {
+        let names = call.source.columns(call.connection, call.limits)?;
+        let mut roles = columns(call.options);
+        roles.retain(|role, _| ROLES.contains(&&**role));
+        if let Some(name) =
+            trained.filter(|trained| names.iter().any(|name| name.eq_ignore_ascii_case(trained)))
+        {
+            roles.entry("relevance").or_insert(json!(name));
+        }
+        let options = call.options.clone().without(&["baseline"]).with("columns", Value::Object(roles));
+        let call = SourceCall { options: &options, ..call };
+        let judged = ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false);
+        let rows =
+            read(call, ReadSpec { judgments: spec.judgments, doc_weights: spec.doc_weights, ..judged })?;
+        if rows.data.n_docs() == 0 {
+            return Err(call.source.error("0 rows; there is no judgment"));
+        }
+        let (data, roles, report) = (rows.data, rows.roles, rows.read_report);
+        let name = |column: Option<usize>| column.map(|column| roles.names[column].clone());
+        let split = report.split.map(Column::Split);
+        let columns = [
+            (name(roles.relevance), Some(Column::Relevance)),
+            (name(roles.weight), Some(Column::Weight)),
+            (name(roles.doc_weight), Some(Column::DocWeight)),
+            (name(roles.split), split),
+        ];
+        let columns = columns.into_iter().filter_map(|(name, column)| name.zip(column)).collect();
+        Ok(Self {
+            found: RefCell::new(vec![false; data.n_docs()]),
+            answered: RefCell::new(vec![false; data.n_queries()]),
+            unjudged: Cell::default(),
+            example: RefCell::default(),
+            determined: report.determined,
+            ignored: roles.training_columns(&[]).ignored,
+            columns,
+            data,
+            memory: report.memory,
+        })
+    }
+
+    /// Reads the candidates of the judged queries, with their judgments. `call`: its source is the view.
+    ///
+    /// # Errors
+    /// As [`read`]; a column of the view with the name of a judged one.
+    pub fn read_view(
+        &self,
+        call: SourceCall<'_>,
+        state: &Arc<State>,
+        spec: ReadSpec<'_>,
+        unjudged: Unjudged,
+    ) -> Result<SourceRows> {
+        let names = call.source.columns(call.connection, call.limits)?;
+        if let Some(name) =
+            self.names().find(|name| names.iter().any(|other| other.eq_ignore_ascii_case(name)))
+        {
+            return Err(call.source.error(format!(
+                "the view and the judgments both have a column \"{name}\"; name it otherwise in the view"
+            )));
+        }
+        let options = &self.options_of_view(call.options, &names, unjudged);
+        let _asked = state.ask(Asked { queries: self.data.query_ids.clone(), params: None })?;
+        let judged = (unjudged == Unjudged::Skipped).then_some(self);
+        read(SourceCall { options, values: &[], ..call }, ReadSpec { judged, ..spec })
+    }
+
+    /// The score of each judged document by the scores of candidates; negative infinity if it is none.
+    ///
+    /// # Errors
+    /// A candidate of another query.
+    pub fn scores(&self, candidates: &Dataset, scores: &[f64]) -> Result<Vec<f64>, String> {
+        let mut all = vec![f64::NEG_INFINITY; self.data.n_docs()];
+        for (query, id) in candidates.query_ids.iter().enumerate() {
+            for row in candidates.rows(query) {
+                let (_, judgments) = self.of(Some(id), Some(&candidates.doc_ids[row]))?;
+                judgments.into_iter().for_each(|judgment| all[judgment] = scores[row]);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The scores of the best order of what the view returned: the grades; negative infinity for other documents.
+    pub fn best_scores(&self) -> Vec<f64> {
+        let place = |(grade, found): (&f64, &bool)| if *found { *grade } else { f64::NEG_INFINITY };
+        self.data.relevance.iter().zip(&*self.found.borrow()).map(place).collect()
+    }
+
+    /// Whether a document was judged for a query.
+    pub fn has(&self, query: &Id, doc: &Id) -> bool {
+        self.query(query).is_some_and(|query| !self.rows(query, doc).is_empty())
+    }
+
+    /// The ids of the queries, and the bytes of the judgments.
+    pub fn into_queries(self) -> (Vec<Id>, Reservation) {
+        (self.data.query_ids, self.memory)
+    }
+
+    /// The names of the judged columns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(name, _)| &**name)
+    }
+
+    /// The options for reading the view: the option `columns` without the roles of the judgments, and with the judged columns.
+    /// `names`: the columns of the view.
+    fn options_of_view(&self, options: &Params, names: &[String], unjudged: Unjudged) -> Params {
+        let exists = |value: &Value| {
+            value.as_str().is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+        };
+        let mut roles = columns(options);
+        roles.retain(|role, value| match &**role {
+            "query" | "doc" => exists(value),
+            role => !ROLES.contains(&role),
+        });
+        if unjudged == Unjudged::Skipped {
+            let name = |wanted: fn(&Column) -> bool| {
+                json!(self.columns.iter().find(|(_, column)| wanted(column)).map(|(name, _)| name))
+            };
+            roles.insert("relevance".to_owned(), name(|column| matches!(column, Column::Relevance)));
+            roles.insert("weight".to_owned(), name(|column| matches!(column, Column::Weight)));
+            roles.insert("doc_weight".to_owned(), name(|column| matches!(column, Column::DocWeight)));
+            roles.insert("determined".to_owned(), Value::Null);
+        }
+        options.clone().without(&["params"]).with("columns", Value::Object(roles))
+    }
+
+    /// The value of a judged column, by its number among them.
+    pub(super) fn value(&self, column: usize, (query, row): (usize, usize)) -> ValueRef<'_> {
+        match &self.columns[column].1 {
+            Column::Relevance => ValueRef::Real(self.data.relevance[row]),
+            Column::Weight => ValueRef::Real(self.data.weights[query]),
+            Column::DocWeight => ValueRef::Real(self.data.doc_weights.get(row).copied().unwrap_or(1.0)),
+            Column::Split(values) => id_value(&values[row]),
+        }
+    }
+
+    /// Forgets what the view returned: it is read again.
+    pub(super) fn begin(&self) {
+        self.found.borrow_mut().fill(false);
+        self.answered.borrow_mut().fill(false);
+        self.unjudged.set(0);
+    }
+
+    /// The judgments of a candidate: its query and the rows. Usually one, none if nobody judged it.
+    ///
+    /// # Errors
+    /// A query that nobody asked for, or none.
+    pub(super) fn of(&self, query: Option<&Id>, doc: Option<&Id>) -> Result<(usize, Vec<usize>), String> {
+        let asked = || self.data.query_ids.first().map_or_else(String::new, Id::to_string);
+        let Some(query) = query else {
+            return Err("no column of queries; select q.query AS query_id from ltr_query AS q".to_owned());
+        };
+        let Some(number) = self.query(query) else {
+            return Err(format!(
+                "a candidate of the query {query}, which is none of the judgments (such as {}); select q.query AS query_id from ltr_query AS q",
+                asked()
+            ));
+        };
+        let rows = doc.map(|doc| self.rows(number, doc)).unwrap_or_default();
+        self.answered.borrow_mut()[number] = true;
+        if rows.is_empty() {
+            self.unjudged.set(self.unjudged.get() + 1);
+            self.example.borrow_mut().get_or_insert_with(|| doc.cloned().unwrap_or_default());
+        }
+        rows.iter().for_each(|row| self.found.borrow_mut()[*row] = true);
+        Ok((number, rows))
+    }
+
+    fn query(&self, id: &Id) -> Option<usize> {
+        self.data.query_ids.binary_search(id).ok()
+    }
+
+    /// The rows of a document in a query, which are in the order of the ids.
+    fn rows(&self, query: usize, doc: &Id) -> Vec<usize> {
+        let rows = self.data.rows(query);
+        let ids = &self.data.doc_ids[rows.clone()];
+        let equal = |doc: &Id| -> Vec<usize> {
+            let first = ids.partition_point(|id| id < doc);
+            let count = ids[first..].iter().take_while(|id| *id == doc).count();
+            (rows.start + first..rows.start + first + count).collect()
+        };
+        let exact = equal(doc);
+        if !exact.is_empty() {
+            return exact;
+        }
+        doc.in_other_types().iter().map(equal).find(|rows| !rows.is_empty()).unwrap_or_default()
+    }
+
+    /// The number of judgments that the view returned.
+    pub fn n_found(&self) -> usize {
+        self.found.borrow().iter().filter(|found| **found).count()
+    }
+
+    /// What the view returned, as JSON: counts, judged documents that it did not return by grade, and the mean of the metric of the
+    /// best order of what it returned.
+    pub fn coverage(&self, metric: &Metric) -> Map<String, Value> {
+        let found = self.found.borrow();
+        let mut missing: Map<String, Value> = Map::new();
+        for (relevance, _) in self.data.relevance.iter().zip(&*found).filter(|(_, found)| !**found) {
+            let grade = missing.entry(relevance.to_string()).or_insert(json!(0));
+            *grade = json!(grade.as_u64().unwrap_or(0) + 1);
+        }
+        let answered = self.answered.borrow();
+        Map::from_iter([
+            ("judged".to_owned(), json!(found.len())),
+            ("found".to_owned(), json!(self.n_found())),
+            ("missing".to_owned(), Value::Object(missing)),
+            ("unjudged".to_owned(), json!(self.unjudged.get())),
+            ("ignored".to_owned(), json!(self.ignored)),
+            ("queries_without".to_owned(), json!(answered.iter().filter(|answered| !**answered).count())),
+            ("best".to_owned(), json!({ metric.name(): self.best(metric) })),
+        ])
+    }
+
+    /// A warning if the view did not return a twentieth or more of the relevant documents (a grade above 0).
+    pub fn warning(&self, view: &Source, metric: &Metric) -> Option<String> {
+        let found = self.found.borrow();
+        let relevant = || self.data.relevance.iter().zip(&*found).filter(|(relevance, _)| **relevance > 0.0);
+        let (all, missing) = (relevant().count(), relevant().filter(|(_, found)| !**found).count());
+        let best = self.best(metric).filter(|_| missing * 20 >= all.max(1))?;
+        Some(format!(
+            "candidates {}: {missing} of {all} relevant documents are no candidates, so no order reaches more than {best:.3} of {}; \
+             let the view return more documents first",
+            view.shown,
+            metric.name()
+        ))
+    }
+
+    /// The mean of a metric of the best order of what the view returned, among all judged documents.
+    fn best(&self, metric: &Metric) -> Option<f64> {
+        let scores = self.best_scores();
+        let mut mean = Mean::new(metric.def(), Undefined::Skip);
+        for query in 0..self.data.n_queries() {
+            let labels = self.data.labels(query);
+            mean.add(metric.value(labels, &scores[self.data.rows(query)]), labels);
+        }
+        mean.value()
+    }
+
+    /// An error if the view returned no judged document.
+    ///
+    /// # Errors
+    /// With an id of each side.
+    pub fn check_found(&self, error: impl FnOnce(String) -> Error) -> Result<()> {
+        if self.n_found() > 0 {
+            return Ok(());
+        }
+        let judged = &self.data.doc_ids[0];
+        Err(error(match &*self.example.borrow() {
+            None => format!(
+                "no candidates for the {} queries of the judgments, such as {}",
+                self.data.n_queries(),
+                self.data.query_ids[0]
+            ),
+            Some(candidate) => format!(
+                "none of its candidates was judged; a candidate is the document {candidate} ({}), a judged document {judged} ({})",
+                candidate.type_name(),
+                judged.type_name()
+            ),
+        }))
+    }
+}
+
+/// The option `columns`.
+fn columns(options: &Params) -> Map<String, Value> {
+    options.get("columns").and_then(Value::as_object).cloned().unwrap_or_default()
+}
