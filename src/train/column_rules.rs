@@ -63,6 +63,8 @@ pub enum Usage {
     Role(&'static str),
     /// A slot that only matching uses.
     UnusedSlot,
+    /// Its keys are features.
+    Keys,
     /// None, for this reason.
     LeftOut(&'static str),
     /// A feature, a category, or none: its values tell.
@@ -304,6 +306,10 @@ impl ColumnRules<'_> {
                     ("left_out", Some("slot, which only matching uses".to_owned()), Some(warning)),
                     None,
                 );
+            }
+            Usage::Keys => {
+                let reason = "JSON objects, each key of which is a feature".to_owned();
+                return fate(("feature", Some(reason), None), None);
             }
             Usage::LeftOut(reason) => return fate(("left_out", Some(reason.to_owned()), None), None),
             Usage::Open { is_category, like_role } => (is_category, like_role),

@@ -58,7 +58,7 @@ fn keys_score_as_columns_through_every_door() {
         };
         let report = train(&connection, algorithm, source, &options("keys"));
         assert_eq!(report["warnings"], json!([]), "{report}");
-        assert_eq!(column(&report, "log")["reason"], json!("features"), "{report}");
+        assert_eq!(column(&report, "log")["fate"], json!("feature"), "{report}");
         assert_eq!(column(&report, "bm25")["fate"], json!("feature"), "{report}");
         assert_eq!(column(&report, "bm25")["form"], json!(r#"key ["log","bm25"]"#), "{report}");
         train(&connection, algorithm, "flat", &options("flat"));

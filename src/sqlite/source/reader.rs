@@ -499,7 +499,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Days from the date in a text to the time of the query; `Some(None)` without a time. `None`: the column has no ages, or
+    /// Days from the date in a text to the time of the query; NaN without a time. `None`: the column has no ages, or
     /// the text is no date of its form.
     fn age(
         &self,
@@ -507,7 +507,7 @@ impl<'a> Reader<'a> {
         column: usize,
         text: &[u8],
         builder: &DatasetBuilder,
-    ) -> Result<Option<Option<f64>>> {
+    ) -> Result<Option<f64>> {
         let name = &self.roles.names[column];
         let form = self.spec.known_derived().and_then(|known| known.of(name));
         let Some(QuantityForm::Age { date, time, .. }) = form else { return Ok(None) };
@@ -525,7 +525,7 @@ impl<'a> Reader<'a> {
         };
         let found = self.value(row, column)?;
         let days = match found {
-            ValueRef::Null => return Ok(Some(None)),
+            ValueRef::Null => return Ok(Some(f64::NAN)),
             ValueRef::Text(text) => {
                 let text = std::str::from_utf8(text).unwrap_or_default();
                 time.as_ref().map_or_else(|| text_number(text), |time| time.value(text))
@@ -533,7 +533,7 @@ impl<'a> Reader<'a> {
             other => number_of(other),
         };
         match days.filter(|days| days.abs() < LAST_DAY) {
-            Some(days) => Ok(Some(Some(days - date))),
+            Some(days) => Ok(Some(days - date)),
             None => {
                 let form =
                     time.as_ref().map_or(String::new(), |time| format!("texts of the form {time} and "));
@@ -694,7 +694,7 @@ impl<'a> Reader<'a> {
                         ValueRef::Real(value) => builder.cell(index, Some(value)),
                         ValueRef::Null => builder.cell(index, None),
                         ValueRef::Text(bytes) => match self.age(row, column, bytes, builder)? {
-                            Some(age) => builder.cell(index, age),
+                            Some(age) => builder.cell(index, Some(age).filter(|age| !age.is_nan())),
                             None => builder.text(index, bytes, || {
                                 no_number(ValueRef::Text(bytes), &self.roles.names[column])
                             }),

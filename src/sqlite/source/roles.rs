@@ -323,9 +323,8 @@ impl Roles {
             return Usage::Role(role);
         }
         match () {
-            () if self.features == FeatureColumns::Vector(column) || self.read_by_keys.contains(&column) => {
-                Usage::Role("features")
-            }
+            () if self.features == FeatureColumns::Vector(column) => Usage::Role("features"),
+            () if self.read_by_keys.contains(&column) => Usage::Keys,
             () if of_queries.contains(&column) => Usage::Role("query_features"),
             () if self.unused_slot == Some(column) => Usage::UnusedSlot,
             () if self.on_purpose.contains(&column) => Usage::LeftOut("ignored by the option columns"),
