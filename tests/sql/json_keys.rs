@@ -160,7 +160,7 @@ fn rows_may_lack_keys_where_missing_values_are_allowed() {
     let shuffled = |order: &str| {
         format!(
             "SELECT query_id, doc_id, relevance, w, CASE doc_id WHEN 2 THEN NULL WHEN 3 THEN '{{\"age\": 4, \"bm25\": null}}' \
-             WHEN 4 THEN '{{\"clicks\": 1, \"bm25\": 3}}' ELSE log END AS log FROM objects ORDER BY {order}"
+             WHEN 4 THEN '{{\"clicks\": 1, \"bm25\": 3, \"never\": null}}' ELSE log END AS log FROM objects ORDER BY {order}"
         )
     };
     let report = train(&connection, "rank_svm", &shuffled("1, 2"), &json!({"lambda": 0.1}));

@@ -1,6 +1,6 @@
 //! Numbers in JSON objects, such as features that a search engine logged: each key is a feature.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 
@@ -64,35 +64,40 @@ impl Quantities {
     /// The features of columns of JSON objects. A key that is the name of a column, of a role or of a key in another of these
     /// columns has the name of its column before it. A column whose keys don't get names of their own has none.
     /// `allows_missing`: whether rows may lack a key. `is_taken`: names that no feature gets.
-    pub fn of_keys(
-        columns: &[(String, Keys)],
+    pub fn of_keys<'a>(
+        columns: &'a [(String, Keys)],
         allows_missing: bool,
         is_taken: impl Fn(&str) -> bool,
     ) -> Self {
-        let is_read = |(_, Keys { rows, counts }): &&(String, Keys)| {
-            counts.values().all(|count| *count > 0 && (allows_missing || count == rows))
+        let is_read = |(_, keys): &&(String, Keys)| {
+            allows_missing || keys.counts.values().all(|count| *count == keys.rows)
         };
         let read = || columns.iter().filter(is_read);
-        let pairs = || read().flat_map(|(column, keys)| keys.counts.keys().map(move |key| (column, key)));
-        let mut short: BTreeMap<String, usize> = BTreeMap::new();
-        pairs().for_each(|(_, key)| *short.entry(key.to_ascii_lowercase()).or_default() += 1);
-        let is_free = |name: &str| !is_taken(name) && !name.trim().is_empty() && !name.contains('\0');
-        let name = |column: &String, key: &String| {
-            let is_own = is_free(key) && short[&key.to_ascii_lowercase()] == 1;
-            let long = format!("{column}.{key}");
-            if is_own { key.clone() } else { long }
+        let pairs_of = |(column, keys): &'a (String, Keys)| {
+            let keys = keys.counts.iter().filter(|(_, count)| **count > 0);
+            keys.map(move |(key, _)| (column, key)).collect::<Vec<_>>()
         };
-        let mut names: BTreeMap<String, usize> = BTreeMap::new();
-        pairs()
-            .for_each(|(column, key)| *names.entry(name(column, key).to_ascii_lowercase()).or_default() += 1);
-        let is_named = |column: &String, key: &String| {
-            let name = name(column, key);
+        let count = |names: &mut dyn Iterator<Item = String>| {
+            let mut counts: HashMap<String, usize> = HashMap::new();
+            names.for_each(|name| *counts.entry(name.to_ascii_lowercase()).or_default() += 1);
+            counts
+        };
+        let is_free = |name: &str| !is_taken(name) && !name.trim().is_empty() && !name.contains('\0');
+        // 1. The key alone, or with its column.
+        let keys = count(&mut read().flat_map(pairs_of).map(|(_, key)| key.clone()));
+        let name = |(column, key): (&String, &String)| {
+            let is_own = is_free(key) && keys[&key.to_ascii_lowercase()] == 1;
+            if is_own { key.clone() } else { format!("{column}.{key}") }
+        };
+        // 2. Columns with a name for each key.
+        let names = count(&mut read().flat_map(pairs_of).map(name));
+        let is_named = |pair| {
+            let name = name(pair);
             is_free(&name) && names[&name.to_ascii_lowercase()] == 1
         };
-        let named = read().filter(|(column, keys)| keys.counts.keys().all(|key| is_named(column, key)));
-        let features = named.flat_map(|(column, keys)| {
-            let form = |key: &String| Form::Key { column: column.clone(), key: key.clone() };
-            keys.counts.keys().map(move |key| (name(column, key), form(key)))
+        let named = read().map(pairs_of).filter(|pairs| pairs.iter().all(|pair| is_named(*pair)));
+        let features = named.flatten().map(|(column, key)| {
+            (name((column, key)), Form::Key { column: column.clone(), key: key.clone() })
         });
         features.collect()
     }
