@@ -69,7 +69,13 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     };
     let mut derived = Quantities::default();
     if may_have_keys {
-        derived = find_keys(call, spec, missing(call.options, spec)? != Missing::Error)?;
+        let found =
+            missing(call.options, spec).and_then(|missing| find_keys(call, spec, missing != Missing::Error));
+        derived = match found {
+            // The first error is the one to report.
+            Err(_) if rows.is_err() => return rows,
+            found => found?,
+        };
         if !derived.is_empty() {
             drop(rows);
             rows = read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
