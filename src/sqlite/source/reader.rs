@@ -83,15 +83,13 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     }
     // 2. Dates become days before the time of the query.
     let SourceRows { data, roles, read_report } = rows?;
-    if let Some(column) = roles.query_time {
+    let has_dates = data.quantities.iter().any(|(_, form)| form.is_date());
+    if let Some(column) = roles.query_time.filter(|_| has_dates) {
         let time = time_form(&roles.names[column], read_report.times.as_ref());
         let time = time.map_err(|problem| call.source.error(problem))?;
-        let ages = data.quantities.ages(&roles.names[column], time);
-        if !ages.is_empty() {
-            derived.extend(ages);
-            drop(data);
-            return read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
-        }
+        derived.extend(data.quantities.ages(&roles.names[column], time));
+        drop((data, read_report));
+        return read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
     }
     Ok(SourceRows { data, roles, read_report })
 }
