@@ -484,6 +484,10 @@ impl ColumnRules<'_> {
                         ),
                     )
                 }
+                JsonKind::Arrays if self.may_lack_keys(facts) => (
+                    "lists of names and numbers",
+                    "a row lacks some of the numbers: use the option \"missing\" to read them".to_owned(),
+                ),
                 JsonKind::Arrays => (
                     "JSON arrays",
                     format!(

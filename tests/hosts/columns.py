@@ -11,12 +11,16 @@ import os
 import random
 import sqlite3
 import sys
+import types
 import warnings
 
 LIBRARY = os.path.abspath(sys.argv[1])
 TABLES, SEED = (int(text) for text in (sys.argv[2:] + ["200", "1"][len(sys.argv) - 2 :])[:2])
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python"))
 
+# The module that the build of the wheel writes.
+sys.modules["sqlite_ltr._version"] = types.ModuleType("sqlite_ltr._version")
+sys.modules["sqlite_ltr._version"].__version__ = "0"
 import sqlite_ltr  # noqa: E402
 import sqlite_ltr._load  # noqa: E402
 
@@ -66,10 +70,10 @@ KINDS = {
     "clock": clock,
     "duration": lambda x: f"{x // 60}h {x % 60}m",
     "timedelta": (lambda x: datetime.timedelta(seconds=x), lambda x: str(datetime.timedelta(seconds=x))),
-    "object": (lambda x: {"bm25": x / 8, "clicks": x % 5}, lambda x: json.dumps({"clicks": x % 5, "bm25": x / 8})),
+    "object": (lambda x: {"bm25": x / 8, "clicks": x % 5}, lambda x: f'{{"bm25": {x / 8}, "clicks": {x % 5}}}'),
     "log": (
         lambda x: [{"name": "title", "value": x / 4}, {"name": "body", "value": x % 7}],
-        lambda x: json.dumps([{"value": x % 7, "name": "body"}, {"name": "title", "value": x / 4}]),
+        lambda x: f'[{{"name": "title", "value": {x / 4}}}, {{"name": "body", "value": {x % 7}}}]',
     ),
     "brand": lambda x: "abcde"[x % 5],
 }
