@@ -38,6 +38,7 @@ impl Quantities {
     }
 
     /// The columns of dates as days before the time of the query in this column. `time`: its form, if it has texts.
+    #[must_use]
     pub fn ages(&self, column: &str, time: Option<&Form>) -> Self {
         let dates = self.iter().filter(|(_, form)| form.is_date());
         let age = |form: &Form| Form::Age {

@@ -11,8 +11,9 @@ use rusqlite::types::ValueRef;
 use serde_json::{Map, Value, json};
 
 use super::Source;
+use super::passes::read;
 use super::read_spec::SourceCall;
-use super::reader::{ReadSpec, SourceRows, read};
+use super::reader::{ReadSpec, SourceRows};
 use crate::base::{Error, Params, Reservation, Result};
 use crate::cost::metric::{Mean, Metric, Undefined};
 use crate::data::{Dataset, Id, ListConstraint, RowOrder};

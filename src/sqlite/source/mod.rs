@@ -6,12 +6,15 @@
 //! * 1.3: A statement is the only one in the text and read-only.
 
 mod candidates;
+mod cells;
 mod column_choice;
 pub mod judged;
-mod keys;
 #[cfg(feature = "search")]
 pub mod log;
 mod names;
+#[cfg(feature = "search")]
+pub mod part;
+pub mod passes;
 pub mod read_spec;
 pub mod reader;
 pub mod roles;

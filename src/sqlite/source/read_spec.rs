@@ -158,6 +158,23 @@ impl<'a> ReadSpec<'a> {
         self.model.map(|model| &model.card.quantities).or(self.quantities)
     }
 
+    /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
+    ///
+    /// # Errors
+    /// A value of the option that the model does not allow.
+    pub fn missing(&self, options: &Params) -> Result<Missing> {
+        let default = self.model.map_or_else(Missing::default, |model| model.card.missing);
+        match options.choice("missing")?.unwrap_or(default) {
+            Missing::Error => Ok(self.not_allowed),
+            Missing::Branch if self.model.is_some() && default != Missing::Branch => {
+                let allowed =
+                    "\"zero\", \"mean\" or \"error\" for a model that was not trained with \"branch\"";
+                Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed))
+            }
+            allowed => Ok(allowed),
+        }
+    }
+
     /// The features that are keys of JSON objects or ages, among others.
     pub fn known_derived(&self) -> Option<&'a Quantities> {
         self.known_quantities().or(self.derived)

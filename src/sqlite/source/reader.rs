@@ -9,23 +9,21 @@
 //! * 3.10: The keys of JSON objects are features.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
 use serde_json::{Value, json};
 
+use super::cells::{LastObject, days_before, is_words, no_id, no_number, seen};
 use super::judged::JudgedDocuments;
-use super::keys::find_keys;
 use super::quote;
 use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
-use crate::base::{Error, Params, Result, matrix_bytes, shorten, text_number};
+use crate::base::{Error, Params, Result, matrix_bytes};
 use crate::data::{
-    ColumnFacts, Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, Missing,
-    NewRow, Outcome, Quantities, QueryValue, QueryValues, ReadReport, Readings, Seen, TextColumns, is_weight,
-    not_a_value, numbers_by_key,
+    Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, NewRow, QueryValue,
+    QueryValues, ReadReport, Readings, TextColumns, is_weight, not_a_value,
 };
 use crate::sqlite::glue::{
     category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
@@ -38,9 +36,6 @@ pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 /// Rows between two checks of the time limit; they are scored together.
 const TOGETHER: usize = 256;
 
-/// Days since 1970-01-01 of queries. Numbers below are probably years, numbers above seconds.
-const DAYS: std::ops::Range<f64> = 3653.0..1e6;
-
 /// What was read.
 pub struct SourceRows {
     /// The documents.
@@ -49,68 +44,6 @@ pub struct SourceRows {
     pub roles: Rc<Roles>,
     /// What was found besides.
     pub read_report: ReadReport,
-}
-
-/// Reads a source. A training reads the keys of columns of JSON objects as features (rule 3.10).
-///
-/// # Errors
-/// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
-pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
-    let mut rows = read_columns(call, spec);
-    let takes_texts =
-        spec.known_quantities().is_none() && !matches!(spec.categories, CategoryColumns::Refused);
-    if !takes_texts || !spec.features {
-        return rows;
-    }
-    // 1. The keys of all rows are columns of a second pass.
-    let may_have_keys = match &rows {
-        Ok(rows) => rows.read_report.ignored_facts.iter().any(ColumnFacts::may_be_objects),
-        Err(error) => matches!(error, Error::Source { .. } | Error::Row { .. }),
-    };
-    let mut derived = Quantities::default();
-    if may_have_keys {
-        let found =
-            missing(call.options, spec).and_then(|missing| find_keys(call, spec, missing != Missing::Error));
-        derived = match found {
-            // The first error is the one to report.
-            Err(_) if rows.is_err() => return rows,
-            found => found?,
-        };
-        if !derived.is_empty() {
-            drop(rows);
-            rows = read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
-        }
-    }
-    // 2. Dates become days before the time of the query.
-    let SourceRows { data, roles, read_report } = rows?;
-    let has_dates = data.quantities.iter().any(|(_, form)| form.is_date());
-    if let Some(column) = roles.query_time.filter(|_| has_dates) {
-        let time = time_form(&roles.names[column], read_report.times.as_ref());
-        let time = time.map_err(|problem| call.source.error(problem))?;
-        derived.extend(data.quantities.ages(&roles.names[column], time));
-        drop((data, read_report));
-        return read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
-    }
-    Ok(SourceRows { data, roles, read_report })
-}
-
-/// The form of the texts of the column of the time of the query, if it has some.
-fn time_form<'a>(name: &str, times: Option<&'a Outcome>) -> Result<Option<&'a QuantityForm>, String> {
-    let found = match times {
-        None => return Ok(None),
-        Some(Outcome::Form(form)) if form.is_date() => return Ok(Some(form)),
-        Some(Outcome::Unread { kind, example, .. }) => format!("'{}': {kind}", shorten(example)),
-        Some(other) => other.what().to_owned(),
-    };
-    Err(format!(
-        "the column \"{name}\" of the time of the query has {found}; allowed are dates of one form, and days since 1970-01-01"
-    ))
-}
-
-fn read_columns(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
-    let (mut statement, roles) = prepare(call, spec)?;
-    let (data, read_report) = read_prepared(call, &roles, &mut statement, spec)?;
-    Ok(SourceRows { data, roles: Rc::new(roles), read_report })
 }
 
 /// Prepares the statement of a source, and finds the roles of its columns.
@@ -158,7 +91,7 @@ pub fn read_prepared(
 
 fn finish_options<'a>(options: &'a Params, spec: ReadSpec<'a>) -> Result<FinishOptions<'a>> {
     Ok(FinishOptions {
-        missing: missing(options, spec)?,
+        missing: spec.missing(options)?,
         keep_missing: spec.keep_missing,
         text_columns: match spec.model {
             None if !Roles::lists_features(options) => TextColumns::Ignore,
@@ -177,75 +110,23 @@ fn finish_options<'a>(options: &'a Params, spec: ReadSpec<'a>) -> Result<FinishO
     })
 }
 
-/// What a missing feature counts as: by the option, by default as in training (rule 3.3).
-fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
-    let default = spec.model.map_or_else(Missing::default, |model| model.card.missing);
-    match options.choice("missing")?.unwrap_or(default) {
-        Missing::Error => Ok(spec.not_allowed),
-        Missing::Branch if spec.model.is_some() && default != Missing::Branch => {
-            let allowed = "\"zero\", \"mean\" or \"error\" for a model that was not trained with \"branch\"";
-            Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed))
-        }
-        allowed => Ok(allowed),
-    }
-}
-
-/// Reads rows that a model ranks, a part of them at a time.
-pub struct PartReader<'a> {
-    reader: Reader<'a>,
-    builder: DatasetBuilder,
-}
-
-impl<'a> PartReader<'a> {
-    /// Reads rows of this source.
-    ///
-    /// # Errors
-    /// Options that do not fit.
-    pub fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
-        let reader = Reader::new(call, roles, spec)?;
-        let builder = reader.builder();
-        Ok(Self { reader, builder })
-    }
-
-    /// Adds a row to the part.
-    ///
-    /// # Errors
-    /// A value that the rules do not allow; more memory than is allowed.
-    pub fn push(&mut self, row: &Row<'_>) -> Result<()> {
-        self.reader.read_row(row, &mut self.builder)
-    }
-
-    /// Number of rows in the part.
-    pub fn n_rows(&self) -> usize {
-        self.builder.n_rows()
-    }
-
-    /// Ends the part.
-    ///
-    /// # Errors
-    /// Rows that do not fit together; more memory than is allowed.
-    pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
-        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.reader.finish)
-    }
-}
-
 /// Builds the error about a value in a column of the row that is read.
 type Refuse<'a> = dyn Fn(usize, String) -> Error + 'a;
 
 /// One pass over a source.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     call: SourceCall<'a>,
     roles: &'a Roles,
     spec: ReadSpec<'a>,
-    finish: FinishOptions<'a>,
+    pub(super) finish: FinishOptions<'a>,
     /// What to do about rows of a query with different weights.
     weight_advice: String,
     /// Sum and number of the values of the column `determined`.
     determined: Cell<[f64; 2]>,
     /// The texts of the column `query_time`.
     times: RefCell<Option<Readings>>,
-    /// The last JSON object, and its numbers.
-    object: RefCell<(Vec<u8>, BTreeMap<String, Option<f64>>)>,
+    /// The last JSON object.
+    object: LastObject,
     /// The first feature that is a key of JSON objects.
     first_key: usize,
     /// The first column that [`ReadSpec::judged`] has.
@@ -255,7 +136,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
+    pub(super) fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
         let is_empty = roles.features == FeatureColumns::Wide(Vec::new()) && roles.categories.is_empty();
         if spec.features && is_empty {
             let pairs = roles.doc.filter(|_| spec.learns() && roles.query.is_some());
@@ -274,7 +155,7 @@ impl<'a> Reader<'a> {
         });
         let first_key = roles.names.len() - roles.keys.len();
         let first_judged = first_key - spec.judged.map_or(0, |judged| judged.names().count());
-        let (determined, times, object) = (Cell::default(), RefCell::default(), RefCell::default());
+        let (determined, times, object) = (Cell::default(), RefCell::default(), LastObject::default());
         let judgment = Cell::default();
         Ok(Self {
             call,
@@ -292,7 +173,7 @@ impl<'a> Reader<'a> {
     }
 
     /// No row yet.
-    fn builder(&self) -> DatasetBuilder {
+    pub(super) fn builder(&self) -> DatasetBuilder {
         let names_of =
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
         let names = match (&self.roles.features, self.spec.model) {
@@ -434,7 +315,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
+    pub(super) fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
         let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
         let (query, doc, group) = (id(self.roles.query)?, id(self.roles.doc)?, id(self.roles.group)?);
         // 1. Every value is checked before the row is added; an error names the row by its ids.
@@ -497,7 +378,10 @@ impl<'a> Reader<'a> {
             return self.call.source.value(row, column);
         }
         match (column.checked_sub(self.first_key), self.spec.judged) {
-            (Some(key), _) => self.value_of_key(row, &self.roles.keys[key]),
+            (Some(key), _) => {
+                let (column, key) = &self.roles.keys[key];
+                Ok(self.object.value(self.value(row, *column)?, key))
+            }
             (None, Some(judged)) => Ok(judged.value(column - self.first_judged, self.judgment.get())),
             (None, None) => self.call.source.value(row, column),
         }
@@ -515,7 +399,7 @@ impl<'a> Reader<'a> {
         let name = &self.roles.names[column];
         let form = self.spec.known_derived().and_then(|known| known.of(name));
         let Some(QuantityForm::Age { date, time, .. }) = form else { return Ok(None) };
-        let Some(date) = std::str::from_utf8(text).ok().and_then(|text| date.value(text)) else {
+        let Some(date) = &std::str::from_utf8(text).ok().and_then(|text| date.value(text)) else {
             return Ok(None);
         };
         let refuse = |name: &str, problem: String| Err(builder.last_context().error(name, problem));
@@ -527,41 +411,10 @@ impl<'a> Reader<'a> {
             );
             return refuse(name, problem);
         };
-        let found = self.value(row, column)?;
-        let is_text = matches!(found, ValueRef::Text(_));
-        let days = match found {
-            ValueRef::Null => return Ok(Some(f64::NAN)),
-            ValueRef::Text(text) => {
-                let text = std::str::from_utf8(text).unwrap_or_default();
-                time.as_ref().map_or_else(|| text_number(text), |time| time.value(text))
-            }
-            other => number_of(other),
-        };
-        match days.filter(|days| time.is_some() && is_text || DAYS.contains(days)) {
-            Some(days) => Ok(Some(days - date)),
-            None => {
-                let form =
-                    time.as_ref().map_or(String::new(), |time| format!("texts of the form {time} and "));
-                let problem = format!("{}; allowed are {form}days since 1970-01-01", describe(found));
-                refuse(&self.roles.names[column], problem)
-            }
+        match days_before(*date, time.as_deref(), self.value(row, column)?) {
+            Ok(days) => Ok(Some(days)),
+            Err(problem) => refuse(&self.roles.names[column], problem),
         }
-    }
-
-    /// The number under a key of the JSON object in a column.
-    #[cold]
-    fn value_of_key<'r>(&'r self, row: &'r Row<'_>, (column, key): &(usize, String)) -> Result<ValueRef<'r>> {
-        let text = match self.value(row, *column)? {
-            ValueRef::Text(text) => text,
-            ValueRef::Null => return Ok(ValueRef::Null),
-            _ => return Ok(ValueRef::Text(b"a value that is no JSON object")),
-        };
-        let (last, numbers) = &mut *self.object.borrow_mut();
-        if last != text || last.is_empty() {
-            let Some(read) = numbers_by_key(text) else { return Ok(ValueRef::Text(text)) };
-            (*last, *numbers) = (text.to_vec(), read);
-        }
-        Ok(numbers.get(key).copied().flatten().map_or(ValueRef::Null, ValueRef::Real))
     }
 
     /// Refuses NULL as the id of a query, a document that needs one, or a group.
@@ -723,35 +576,5 @@ impl<'a> Reader<'a> {
             builder.category(number, value.text().as_deref(), seen(found));
         }
         Ok(())
-    }
-}
-
-/// What is wrong with a value that is no id.
-fn no_id(found: ValueRef<'_>, needed: &str) -> String {
-    let found = if found == ValueRef::Null { "NULL" } else { "empty text" };
-    format!("{found}; every row needs {needed}")
-}
-
-/// A value of a column that is no feature.
-fn seen(value: ValueRef<'_>) -> Seen<'_> {
-    match value {
-        ValueRef::Null => Seen::Missing,
-        ValueRef::Blob(bytes) => Seen::Blob(bytes),
-        ValueRef::Text(bytes) => number_of(value).map_or(Seen::Text(bytes), Seen::Number),
-        ValueRef::Integer(_) | ValueRef::Real(_) => number_of(value).map_or(Seen::Missing, Seen::Number),
-    }
-}
-
-/// Whether a text begins with a letter, so it's no JSON array or object.
-fn is_words(text: &[u8]) -> bool {
-    text.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic)
-}
-
-/// A feature that is not a number, for messages. CSV imports make missing values empty texts.
-fn no_number(found: ValueRef<'_>, column: &str) -> String {
-    let text = describe(found);
-    match found {
-        ValueRef::Text([]) => format!("{text} (nullif({}, '') in the source makes it NULL)", quote(column)),
-        _ => text,
     }
 }

@@ -1,0 +1,48 @@
+//! Reads rows in parts.
+
+use rusqlite::Row;
+
+use super::read_spec::SourceCall;
+use super::reader::{ReadSpec, Reader};
+use super::roles::Roles;
+use crate::base::Result;
+use crate::data::{Dataset, DatasetBuilder, ReadReport};
+
+/// Reads rows that a model ranks, a part of them at a time.
+pub struct PartReader<'a> {
+    reader: Reader<'a>,
+    builder: DatasetBuilder,
+}
+
+impl<'a> PartReader<'a> {
+    /// Reads rows of this source.
+    ///
+    /// # Errors
+    /// Options that do not fit.
+    pub fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
+        let reader = Reader::new(call, roles, spec)?;
+        let builder = reader.builder();
+        Ok(Self { reader, builder })
+    }
+
+    /// Adds a row to the part.
+    ///
+    /// # Errors
+    /// A value that the rules do not allow; more memory than is allowed.
+    pub fn push(&mut self, row: &Row<'_>) -> Result<()> {
+        self.reader.read_row(row, &mut self.builder)
+    }
+
+    /// Number of rows in the part.
+    pub fn n_rows(&self) -> usize {
+        self.builder.n_rows()
+    }
+
+    /// Ends the part.
+    ///
+    /// # Errors
+    /// Rows that do not fit together; more memory than is allowed.
+    pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
+        std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.reader.finish)
+    }
+}
