@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::base::{ColumnAdvice, Origin, shorten};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
-    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, numbers_by_key,
-    one_in_sql, outcome_of, spelling_variants,
+    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
+    outcome_of, spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
 
@@ -459,14 +459,7 @@ impl ColumnRules<'_> {
     fn may_lack_keys(&self, facts: &ColumnFacts) -> bool {
         let is_open = self.advice.vector.is_none()
             && !matches!(self.advice.origin, Origin::Source(Some(columns)) if columns.contains_key("quantities"));
-        let keys_of = |text: &str| {
-            let numbers = numbers_by_key(text.as_bytes())?.into_iter();
-            Some(numbers.filter(|(_, number)| number.is_some()).map(|(key, _)| key).collect())
-        };
-        let keys: Option<BTreeSet<Vec<String>>> = facts.texts.texts().map(keys_of).collect();
-        is_open
-            && self.takes_categories
-            && keys.is_some_and(|keys| keys.len() > 1 || facts.facts().missing > 0)
+        is_open && self.takes_categories && facts.lacks_keys()
     }
 
     /// What becomes of texts that numbers would say better. `is_small`: whether there are few values.
