@@ -14,7 +14,7 @@ CHAPTERS = {
     "sqlite_ltr": [
         ("_load", "load", "loadable_path"),
         ("_rank", "train", "rank", "evaluate", "compare", "cross_validate", "explain", "importance", "report", "info"),
-        ("_search", "judgments", "fts_features"),
+        ("_search", "search", "judgments", "fts_features"),
         ("_onnx", "to_onnx"),
     ],
     "sqlite_ltr.sklearn": [("sklearn", "LtrRanker")],

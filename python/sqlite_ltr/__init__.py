@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlite_ltr._onnx import to_onnx
     from sqlite_ltr._rank import compare, cross_validate, evaluate, explain, importance, info, rank, report, train
-    from sqlite_ltr._search import fts_features, judgments
+    from sqlite_ltr._search import fts_features, judgments, search
 
 __all__ = [
     "__version__",
@@ -37,12 +37,13 @@ __all__ = [
     "loadable_path",
     "rank",
     "report",
+    "search",
     "to_onnx",
     "train",
 ]
 
 # Imported when they are used: `load` alone stays fast.
-_ELSEWHERE = {"to_onnx": "_onnx", "fts_features": "_search", "judgments": "_search"}
+_ELSEWHERE = {"to_onnx": "_onnx", "fts_features": "_search", "judgments": "_search", "search": "_search"}
 
 
 def __getattr__(name: str) -> Any:

@@ -38,6 +38,29 @@ def judgments(log: Rows, *, options: Mapping[str, Any] | None = None) -> Rows:
     return judged
 
 
+def search(
+    connection: Any, model: str | bytes, query: Any, *, options: Mapping[str, Any] | None = None
+) -> list[tuple[int, Any, float]]:
+    """Rank the candidates of a text, from the view that the model was trained with.
+
+    Args:
+        connection: a connection with the functions of this library; see `load`.
+        model: the name of a stored model, such as "shop" or "shop@3", or its bytes.
+        query: the text that a user typed, or the id of a query.
+        options: options of `ltr_search`, such as {"k": 10, "params": {"user": 7}}.
+
+    Returns:
+        A list of `(rank, doc_id, score)`, the best document first.
+
+    Raises:
+        sqlite3.OperationalError: an error of `ltr_search`, as it is.
+    """
+    sql = "SELECT rank, doc_id, score FROM ltr_search(?, ?, ?)"
+    ranked: list[tuple[int, Any, float]] = select(connection, sql, model, query, to_json(options or {}))
+    warn_again(connection)
+    return ranked
+
+
 def fts_features(
     documents: Rows,
     queries: Iterable[str],

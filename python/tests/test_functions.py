@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -155,3 +156,30 @@ class TestEstimator:
         with pytest.raises(AttributeError, match=f"the model of {algorithm} is neither linear nor"):
             _ = ranker.feature_importances_
         assert not hasattr(ranker, "coef_")
+
+
+def test_a_search_is_the_sql_function():
+    connection = sqlite3.connect(":memory:")
+    sqlite_ltr.load(connection)
+    connection.executescript(
+        """
+        CREATE TABLE items(id INTEGER PRIMARY KEY, kind TEXT, x REAL);
+        WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 80)
+        INSERT INTO items SELECT i, 'k' || (i % 4), i * 7 % 11 FROM n;
+        CREATE VIEW found AS
+        SELECT q.query AS query_id, id AS doc_id, x FROM ltr_query AS q JOIN items ON kind = q.query
+         WHERE id > coalesce(json_extract(q.params, '$.above'), 0);
+        CREATE TABLE judged AS SELECT kind AS query, id AS doc, x > 5 AS relevance FROM items WHERE id < 70;
+        SELECT ltr_train('rank_svm', 'judged', '{"name": "shop", "candidates": "found", "lambda": 1}');
+        """
+    )
+    ranked = sqlite_ltr.search(connection, "shop", "k3", options={"k": 5})
+    assert [rank for rank, _, _ in ranked] == [1, 2, 3, 4, 5]
+    (model,) = connection.execute("SELECT model FROM ltr_models").fetchone()
+    assert sqlite_ltr.search(connection, model, "k3", options={"k": 5}) == ranked
+    assert all(doc > 40 for _, doc, _ in sqlite_ltr.search(connection, "shop", "k3", options={"params": {"above": 40}}))
+    connection.execute("ALTER TABLE items ADD COLUMN color")
+    with pytest.warns(UserWarning, match="changed since the training: items"):
+        assert sqlite_ltr.search(connection, "shop", "k3", options={"k": 5}) == ranked
+    with pytest.raises(sqlite3.OperationalError, match="unknown model 'none'"):
+        sqlite_ltr.search(connection, "none", "k3")

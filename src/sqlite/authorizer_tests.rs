@@ -29,10 +29,12 @@ SELECT i / 3 AS impression, i / 3 % 2 AS query_id, i * 7 % 5 AS doc_id, 1 + i % 
 CREATE TABLE lists AS SELECT impression, query_id, doc_id, position, clicked, 'ab' AS team FROM log;
 CREATE VIRTUAL TABLE d USING fts5(title);
 INSERT INTO d VALUES ('red shoes'), ('blue shoes'), ('a bag');
+CREATE VIEW c AS SELECT q.query AS query_id, doc_id, a, b FROM ltr_query AS q, j WHERE j.query_id = q.query;
 SELECT ltr_train('rank_svm', 'j', '{\"name\": \"lin\", \"lambda\": 0.1}'), ltr_train('rank_svm', 'j', '{\"name\": \"lin\", \"lambda\": 1}'),
        ltr_train('q_svm', 'j', '{\"name\": \"local\", \"lambda\": 0.1}'), ltr_train('perceptron', 'j', '{\"name\": \"online\"}'),
        ltr_train('cofi_rank', 'r', '{\"name\": \"cofi\", \"lambda\": 1, \"factors\": 1}'),
-       ltr_train('perceptron', 'j', '{\"name\": \"inactive\"}');
+       ltr_train('perceptron', 'j', '{\"name\": \"inactive\"}'),
+       ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM j', '{\"name\": \"seen\", \"candidates\": \"c\", \"lambda\": 0.1}');
 UPDATE ltr_models SET active = 0 WHERE name = 'inactive';
 CREATE TABLE stored AS SELECT * FROM ltr_models;";
 
@@ -66,6 +68,9 @@ const CALLS: &[&str] = &[
     "SELECT * FROM ltr_rank('lin', 'j')",
     "SELECT * FROM ltr_rank('lin', 'SELECT * FROM v') WHERE query_id = 1",
     "SELECT * FROM ltr_rank('local', 'SELECT *, doc_id % 3 + 0.5 AS q_1 FROM v')",
+    "SELECT * FROM ltr_search('seen', 3)",
+    "SELECT * FROM ltr_evaluate('seen', 'SELECT query_id, doc_id, relevance FROM j')",
+    r#"SELECT length(ltr_fit('rank_svm', 'SELECT query_id, doc_id, relevance FROM j', '{"candidates": "c", "lambda": 0.1}'))"#,
     "SELECT * FROM ltr_evaluate('lin', 'j')",
     "SELECT * FROM ltr_compare('lin', 'online', 'j')",
     "SELECT setting, fold, value FROM ltr_cross_validate('perceptron', 'j', '{\"learning_rate\": [0.1, 1]}')",

@@ -144,6 +144,13 @@ fn other_work_stops_at_every_check() {
     }
     rows(&connection, "SELECT ltr_train('boosted_trees', 'j', '{\"trees\": 3, \"name\": \"trees\"}')")
         .unwrap();
+    connection
+        .execute_batch(
+            "CREATE VIEW c AS SELECT q.query AS query_id, doc_id, a, b FROM ltr_query AS q, j WHERE j.query_id = q.query",
+        )
+        .unwrap();
+    let seen = r#"SELECT ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM j', '{"name": "seen", "candidates": "c"}')"#;
+    rows(&connection, seen).unwrap();
     let imported = include_str!("../../tests/data/imported/lightgbm.txt");
     let _: String = connection
         .query_row("SELECT ltr_import(?1, '{\"name\": \"imported\"}')", [imported], |row| row.get(0))
@@ -162,6 +169,8 @@ fn other_work_stops_at_every_check() {
         "SELECT * FROM ltr_rank('lin', 'j')",
         "SELECT * FROM ltr_rank('lin', 'j', '{\"diversify_by\": \"site\"}')",
         "SELECT * FROM ltr_rank('g', 'j')",
+        "SELECT * FROM ltr_search('seen', 3)",
+        "SELECT * FROM ltr_evaluate('seen', 'SELECT query_id, doc_id, relevance FROM j')",
         "SELECT * FROM ltr_evaluate('lin', 'j')",
         "SELECT * FROM ltr_compare('lin', 'per', 'j')",
         "SELECT setting, fold, value FROM ltr_cross_validate('rank_svm', 'j', '{\"lambda\": [0.1, 1], \"scale\": [\"none\", \"quantile\"]}')",

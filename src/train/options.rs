@@ -150,8 +150,12 @@ impl OptionDef {
 
     /// The values that a call accepts, and whether it accepts an array of them.
     fn rule_in(&self, used: Use) -> (Rule, bool) {
-        // The seed of an interleaving is the id of an impression.
-        let rule = if used == Use::Interleave && self.key == "seed" { Rule::Id } else { self.rule };
+        let rule = match self.key {
+            // The seed of an interleaving is the id of an impression.
+            "seed" if used == Use::Interleave => Rule::Id,
+            "candidates" if TRAIN.contains(used) => Rule::Text,
+            _ => self.rule,
+        };
         (rule, self.searchable && TRAIN.contains(used) && !rule.takes_arrays())
     }
 }
@@ -255,7 +259,6 @@ pub const OPTIONS: &[OptionDef] = &[
     def("models", "on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", Calls::of(&[Use::Update]), "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("rows", "params", Rule::Or(&[Rule::Array, Rule::Object]), "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source").common(),
     def("rows", "columns", Rule::Object, "null", READS, "columns of each role, and columns to ignore, such as {\"query\": \"session\", \"ignore\": [\"price\"]}").common(),
-    def("rows", "candidates", Rule::Text, "null", TRAIN, "view that reads ltr_query and has the features; the source then has judgments alone").common(),
     def("rows", "missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features: error, 0, or the mean of the training; branch: each split of a tree decides").common(),
     def("query features", "query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, or constants or means of document features").searchable().common(),
     def("query features", "query_distance", TEXT_OR_OBJECT, "{}", TRAIN, "how query features are compared, by name; learned: numbers with weights learned from the judgments").searchable(),
@@ -348,7 +351,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("models", "report", Rule::OneOf(ReportLength::NAMES), "\"full\"", TRAINS_MODELS, "full: the report in JSON; short: one line of text").common(),
     def("lists", "k", Rule::Integer(1, 1_000_000_000), "null", Calls::of(&[Use::Rank, Use::Search, Use::Interleave, Use::Recommend]), "number of documents per query, default all; or of recommended items, default 10").common(),
     def("ratings", "ratings", Rule::Or(&[Rule::Text, Rule::Array, Rule::Object]), "null", Calls::of(&[Use::Recommend]), "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source").common(),
-    def("ratings", "candidates", TEXT_OR_ARRAY, "null", Calls::of(&[Use::Recommend]), "items to choose from: an array of their ids, or a source; default: all items of the model"),
+    def("rows", "candidates", TEXT_OR_ARRAY, "null", TRAIN.and(&[Use::Recommend]), "training: view over ltr_query with the features of judged documents; ltr_recommend: array of item ids, or a source"),
     def("ratings", "include_seen", Rule::Flag, "false", Calls::of(&[Use::Recommend]), "whether to recommend items that the user has rated"),
     def("lists", "diversify_by", Rule::Text, "null", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "column such as site or topic, of which a list shows few documents per value"),
     def("lists", "max_per_value", Rule::Integer(1, 1_000_000_000), "1", Calls::of(&[Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "largest number of documents per value of the column diversify_by in a list"),

@@ -106,8 +106,10 @@ const MODULES: &[&str] = &[
     "ltr_neighbors",
     "ltr_options",
     "ltr_propensities",
+    "ltr_query",
     "ltr_rank",
     "ltr_recommend",
+    "ltr_search",
     "ltr_training_log",
     "ltr_weights",
 ];
@@ -210,8 +212,8 @@ const READING: &[&str] = &[
     "ltr_update",
 ];
 
-/// Functions that read `ltr_models` for views of a trusted schema (rule 13.3).
-const TRUSTED: &[&str] = &["ltr_prefer/3", "ltr_score/2"];
+/// Functions that read `ltr_models` or a full-text table for views of a trusted schema (rule 13.3).
+const TRUSTED: &[&str] = &["ltr_fts_query/2", "ltr_prefer/3", "ltr_score/2"];
 
 /// Rules 13.2 and 13.3. Flags in `pragma_function_list`: 0x800 deterministic, 0x200000 innocuous, 0x80000 direct only.
 #[test]

@@ -1,4 +1,4 @@
-//! Rules 5.35, 6.9, 6.10 and 8.13: candidates from a view, from judgments to the ranking of a text.
+//! Rules 5.35, 6.10, 6.11, 8.16: candidates from a view, from judgments to the ranking of a text.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

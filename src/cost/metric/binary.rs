@@ -1,6 +1,5 @@
 //! A ranking as ties with counts of relevant documents: the input of the binary metrics.
 
-use super::ranked::Ranked;
 use super::{MetricDef, ScoredList};
 use crate::base::Ticks;
 
@@ -31,7 +30,7 @@ impl BinaryRanking {
         if relevant == 0 {
             return None;
         }
-        let ranked = Ranked::of(list);
+        let ranked = list.ranked();
         let ties = ranked.groups().map(|group| Tie {
             start: group.start,
             size: group.len(),

@@ -1,6 +1,6 @@
 //! Declaration of a metric, and the lists that it measures.
 
-use super::ranked::MetricOptions;
+use super::ranked::{MetricOptions, Ranked};
 
 /// Which of two values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct ScoredList<'a, L: ?Sized = [f64]> {
     /// The relevance (N) or the subtopics of the documents.
     pub labels: &'a L,
     /// The scores (N). Negative infinity: the document was not retrieved. Metrics of positions know it in the ideal order alone;
-    /// metrics of pairs rank it last.
+    /// metrics of pairs rank it last, `pair_loss` leaves it out.
     pub scores: &'a [f64],
     /// Number of first documents that count; all if absent.
     pub cutoff: Option<usize>,
@@ -39,6 +39,14 @@ impl<L: ?Sized> ScoredList<'_, L> {
     /// The cutoff, or a number larger than the list.
     pub(super) fn depth(&self) -> usize {
         self.cutoff.unwrap_or(usize::MAX)
+    }
+}
+
+impl ScoredList<'_> {
+    /// The documents that were retrieved, from the best score on.
+    pub(super) fn ranked(&self) -> Ranked {
+        let retrieved = self.scores.iter().filter(|score| **score > f64::NEG_INFINITY).count();
+        Ranked::new(self.labels, self.scores, self.options.ties).first(retrieved)
     }
 }
 

@@ -42,7 +42,7 @@ fn err(list: &ScoredList<'_>) -> Option<f64> {
     let max_grade = list.options.max_grade.unwrap_or(highest).max(0.0);
     let pass = |document: &usize| 1.0 - stop_probability(list.labels[*document], max_grade);
     let depth = list.depth();
-    let ranked = Ranked::of(list);
+    let ranked = list.ranked();
     let mut reach = 1.0;
     let mut value = 0.0;
     for group in ranked.groups().take_while(|group| group.start < depth) {
@@ -114,7 +114,7 @@ pub const NERU: MetricDef = MetricDef {
 };
 
 fn expected_rank_utility(list: &ScoredList<'_>) -> Option<f64> {
-    let ranked = Ranked::of(list);
+    let ranked = list.ranked();
     (!list.labels.is_empty()).then(|| sum(&ranked, &utilities(list), list))
 }
 
@@ -127,7 +127,7 @@ fn normalized(list: &ScoredList<'_>) -> Option<f64> {
     }
     utilities.iter_mut().for_each(|utility| *utility /= largest);
     let ideal = sum(&Ranked::ideal(list.labels), &utilities, list);
-    let ranked = Ranked::of(list);
+    let ranked = list.ranked();
     // Sums of equal utilities in another order may differ in the last digit.
     Some((sum(&ranked, &utilities, list) / ideal).min(1.0))
 }

@@ -97,7 +97,11 @@ fn documents_that_were_not_retrieved_gain_nothing() {
         assert_eq!(value(name, &[1.0], &[never]), Some(0.0), "{name}");
     }
     assert_eq!(value("err@2", &[0.0, 1.0], &[0.1, never]), Some(0.0));
-    assert_eq!(value("pair_loss", &[1.0, 0.0], &[never, 0.1]), value("pair_loss", &[1.0, 0.0], &[0.0, 0.1]));
+    assert_eq!(value("mre", &[1.0, 0.0], &[never, 0.1]), Some(1.0));
+    assert_eq!(
+        value("pair_loss", &[1.0, 0.0, 3.0], &[0.5, 0.1, never]),
+        value("pair_loss", &[1.0, 0.0], &[0.5, 0.1])
+    );
 }
 
 proptest! {

@@ -27,7 +27,7 @@ fn ndcg(list: &ScoredList<'_>) -> Option<f64> {
     if ideal <= 0.0 {
         return None;
     }
-    let ranked = Ranked::of(list);
+    let ranked = list.ranked();
     // Sums of equal gains in another order may differ in the last digit.
     Some((discounted_sum(&ranked, &gains, list.cutoff, logarithmic) / ideal).min(1.0))
 }
@@ -53,7 +53,7 @@ fn dcg(list: &ScoredList<'_>) -> Option<f64> {
     if list.labels.is_empty() {
         return None;
     }
-    let ranked = Ranked::of(list);
+    let ranked = list.ranked();
     Some(discounted_sum(&ranked, &gains(list.labels, list.options.gain), list.cutoff, logarithmic))
 }
 

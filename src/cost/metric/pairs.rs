@@ -167,8 +167,9 @@ pub const PAIR_LOSS: MetricDef = MetricDef {
 };
 
 fn pair_loss(list: &ScoredList<'_>) -> Option<f64> {
-    let terms = list.labels.len().checked_sub(1).filter(|terms| *terms > 0)? as f64;
-    let mut errors: Vec<f64> = list.labels.iter().zip(list.scores).map(|(y, s)| y - s).collect();
+    let retrieved = list.labels.iter().zip(list.scores).filter(|(_, s)| **s > f64::NEG_INFINITY);
+    let mut errors: Vec<f64> = retrieved.map(|(y, s)| y - s).collect();
+    let terms = errors.len().checked_sub(1).filter(|terms| *terms > 0)? as f64;
     sort_ascending(&mut errors);
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     Some(2.0 * errors.iter().map(|error| (error - mean) * (error - mean)).sum::<f64>() / terms)

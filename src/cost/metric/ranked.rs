@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use super::ScoredList;
 use crate::base::{Error, Params, Result, named};
 use crate::math::{compare, descending, descending_then, ends_of_runs};
 
@@ -35,13 +34,11 @@ impl Ranked {
         Self { order, ends }
     }
 
-    /// Ranks the documents of a list that were retrieved: those whose score is not negative infinity.
-    pub(super) fn of(list: &ScoredList<'_>) -> Self {
-        let mut ranked = Self::new(list.labels, list.scores, list.options.ties);
-        let retrieved = list.scores.iter().filter(|score| **score > f64::NEG_INFINITY).count();
-        ranked.order.truncate(retrieved);
-        ranked.ends.retain(|end| *end <= retrieved);
-        ranked
+    /// The first documents alone.
+    pub(super) fn first(mut self, count: usize) -> Self {
+        self.order.truncate(count);
+        self.ends.retain(|end| *end <= count);
+        self
     }
 
     /// Ranks documents of unknown grades; inside a tie they stay in input order.

@@ -2,7 +2,7 @@
 //! is the one of all judged documents.
 //!
 //! Rules (docs/reference/rules.md, 8):
-//! * 8.13: A judged document that is no candidate gains nothing. A candidate that nobody judged is left out of the list, as by
+//! * 8.16: A judged document that is no candidate gains nothing. A candidate that nobody judged is left out of the list, as by
 //!   trec_eval's option -J; `judged@k` is the share of the first k candidates that were judged.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,8 @@ use crate::cost::metric::Metric;
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::model::CandidateView;
 use crate::sqlite::source::Source;
-use crate::sqlite::source::judged::{JudgedDocuments, Unjudged};
+use crate::sqlite::source::judged::JudgedDocuments;
+use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options;
@@ -61,15 +62,14 @@ pub(super) fn end_to_end(
         return Err(Error::Unsupported(problem.to_owned()));
     }
     let spec = ReadSpec::ranked(model, constraint);
-    let read_judgments = SourceCall { connection, source, options, values: &call.values(3), limits };
+    let of_judgments = SourceCall { connection, source, options, values: &call.values(3), limits };
     let relevance = model.card.columns.relevance.as_deref();
     let judgments = ReadSpec { judgments: Judgments::Relevance, ..spec };
-    let judged = JudgedDocuments::read(read_judgments, judgments, relevance)?;
+    let judged = read_judgments(of_judgments, judgments, relevance)?;
     // 2. The candidates and their scores.
     let view = &Source::of_model(connection, handle.schema(), view, limits)?;
-    let read_view = SourceCall { connection, source: view, options, values: &[], limits };
-    let SourceRows { data, read_report, .. } =
-        judged.read_view(read_view, call.state, spec, Unjudged::Kept)?;
+    let of_view = SourceCall { connection, source: view, options, values: &[], limits };
+    let SourceRows { data, read_report, .. } = read_view(&judged, of_view, call.state, spec, Unjudged::Kept)?;
     let scored = request.scored(&data)?;
     let scores =
         constrained_scores(&data, scored.scores, constraint, options::count(options, "max_per_value"))?;
@@ -94,8 +94,8 @@ pub(super) fn end_to_end(
     let names = names.chain(best).chain(depths.iter().map(|depth| format!("judged@{depth}"))).collect();
     let warnings = scored.warnings.into_iter().chain(view.warning.clone());
     let warnings = warnings.chain(judged.warning(view, &metrics[0])).collect();
-    let (queries, of_judgments) = judged.into_queries();
-    Ok(EndToEnd { queries, names, evaluation, warnings, memory: (of_judgments, read_report.memory) })
+    let (queries, kept) = judged.into_queries();
+    Ok(EndToEnd { queries, names, evaluation, warnings, memory: (kept, read_report.memory) })
 }
 
 /// The share of the first `depth` candidates of each query that was judged, and the mean.

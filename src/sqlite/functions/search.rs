@@ -2,8 +2,8 @@
 //! reads the text.
 //!
 //! Rules (docs/reference/rules.md, 6):
-//! * 6.9: The candidates come from the view that the model was trained with (option `candidates`), in the database of the model.
-//! * 6.10: `ltr_query` has a row for each query that the running call reads candidates for; outside of a call it is empty.
+//! * 6.10: The candidates come from the view that the model was trained with (option `candidates`), in the database of the model.
+//! * 6.11: `ltr_query` has a row for each query that the running call reads candidates for; outside of a call it is empty.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use crate::data::RowOrder;
 use crate::model::{CandidateView, Model};
 use crate::sqlite::glue::{RunLimits, State};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::judged::{JudgedDocuments, Unjudged};
+use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
 use crate::sqlite::source::passes::read;
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
@@ -163,11 +163,11 @@ fn read_candidates(
         return Err(Error::Unsupported(problem.to_owned()));
     }
     // 1. The judgments, and the view for their queries.
-    let judged = JudgedDocuments::read(call, spec, None)?;
+    let judged = read_judgments(call, spec, None)?;
     let schema = options.text("schema").unwrap_or("main");
     let (source, view) = Source::candidates(connection, schema, name, limits)?;
     let mut rows =
-        judged.read_view(SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
+        read_view(&judged, SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
     judged.check_found(|problem| source.error(problem))?;
     rows.read_report.determined = judged.determined;
     // 2. What the view does not return.

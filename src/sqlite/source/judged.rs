@@ -5,34 +5,18 @@
 //! as in SQL's comparison of such columns.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value, json};
 
 use super::Source;
-use super::passes::read;
-use super::read_spec::SourceCall;
-use super::reader::{ReadSpec, SourceRows};
-use crate::base::{Error, Params, Reservation, Result};
+use crate::base::{Error, Reservation, Result};
 use crate::cost::metric::{Mean, Metric, Undefined};
-use crate::data::{Dataset, Id, ListConstraint, RowOrder};
-use crate::sqlite::glue::{Asked, State, id_value};
-
-/// The roles that a source of judgments has.
-const ROLES: [&str; 6] = ["query", "doc", "relevance", "weight", "doc_weight", "determined"];
-
-/// What becomes of candidates that nobody judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unjudged {
-    /// They are not read.
-    Skipped,
-    /// They are read without a judgment.
-    Kept,
-}
+use crate::data::{Dataset, Id, ReadReport};
+use crate::sqlite::glue::id_value;
 
 /// A judged column.
-enum Column {
+pub(super) enum JudgedColumn {
     Relevance,
     Weight,
     DocWeight,
@@ -48,7 +32,7 @@ pub struct JudgedDocuments {
     pub determined: Option<f64>,
     /// Columns of the source without a role.
     pub ignored: Vec<String>,
-    columns: Vec<(String, Column)>,
+    columns: Vec<(String, JudgedColumn)>,
     /// Whether the view returned each row.
     found: RefCell<Vec<bool>>,
     /// Whether the view returned candidates for each query.
@@ -61,73 +45,24 @@ pub struct JudgedDocuments {
 }
 
 impl JudgedDocuments {
-    /// Reads the judgments of a source. `trained`: the column of relevance in the training of a model.
-    ///
-    /// # Errors
-    /// As [`read`]; no rows.
-    pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>, trained: Option<&str>) -> Result<Self> {
-        let names = call.source.columns(call.connection, call.limits)?;
-        let mut roles = columns(call.options);
-        roles.retain(|role, _| ROLES.contains(&&**role));
-        if let Some(name) =
-            trained.filter(|trained| names.iter().any(|name| name.eq_ignore_ascii_case(trained)))
-        {
-            roles.entry("relevance").or_insert(json!(name));
-        }
-        let options = call.options.clone().without(&["baseline"]).with("columns", Value::Object(roles));
-        let call = SourceCall { options: &options, ..call };
-        let judged = ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false);
-        let rows =
-            read(call, ReadSpec { judgments: spec.judgments, doc_weights: spec.doc_weights, ..judged })?;
-        if rows.data.n_docs() == 0 {
-            return Err(call.source.error("0 rows; there is no judgment"));
-        }
-        let (data, roles, report) = (rows.data, rows.roles, rows.read_report);
-        let name = |column: Option<usize>| column.map(|column| roles.names[column].clone());
-        let split = report.split.map(Column::Split);
-        let columns = [
-            (name(roles.relevance), Some(Column::Relevance)),
-            (name(roles.weight), Some(Column::Weight)),
-            (name(roles.doc_weight), Some(Column::DocWeight)),
-            (name(roles.split), split),
-        ];
-        let columns = columns.into_iter().filter_map(|(name, column)| name.zip(column)).collect();
-        Ok(Self {
+    /// Judged documents without candidates yet. `columns`: the judged columns that a reader of the view takes from here.
+    pub(super) fn new(
+        data: Dataset,
+        report: ReadReport,
+        columns: Vec<(String, JudgedColumn)>,
+        ignored: Vec<String>,
+    ) -> Self {
+        Self {
             found: RefCell::new(vec![false; data.n_docs()]),
             answered: RefCell::new(vec![false; data.n_queries()]),
             unjudged: Cell::default(),
             example: RefCell::default(),
             determined: report.determined,
-            ignored: roles.training_columns(&[]).ignored,
+            ignored,
             columns,
             data,
             memory: report.memory,
-        })
-    }
-
-    /// Reads the candidates of the judged queries, with their judgments. `call`: its source is the view.
-    ///
-    /// # Errors
-    /// As [`read`]; a column of the view with the name of a judged one.
-    pub fn read_view(
-        &self,
-        call: SourceCall<'_>,
-        state: &Arc<State>,
-        spec: ReadSpec<'_>,
-        unjudged: Unjudged,
-    ) -> Result<SourceRows> {
-        let names = call.source.columns(call.connection, call.limits)?;
-        if let Some(name) =
-            self.names().find(|name| names.iter().any(|other| other.eq_ignore_ascii_case(name)))
-        {
-            return Err(call.source.error(format!(
-                "the view and the judgments both have a column \"{name}\"; name it otherwise in the view"
-            )));
         }
-        let options = &self.options_of_view(call.options, &names, unjudged);
-        let _asked = state.ask(Asked { queries: self.data.query_ids.clone(), params: None })?;
-        let judged = (unjudged == Unjudged::Skipped).then_some(self);
-        read(SourceCall { options, values: &[], ..call }, ReadSpec { judged, ..spec })
     }
 
     /// The score of each judged document by the scores of candidates; negative infinity if it is none.
@@ -166,36 +101,18 @@ impl JudgedDocuments {
         self.columns.iter().map(|(name, _)| &**name)
     }
 
-    /// The options for reading the view: the option `columns` without the roles of the judgments, and with the judged columns.
-    /// `names`: the columns of the view.
-    fn options_of_view(&self, options: &Params, names: &[String], unjudged: Unjudged) -> Params {
-        let exists = |value: &Value| {
-            value.as_str().is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-        };
-        let mut roles = columns(options);
-        roles.retain(|role, value| match &**role {
-            "query" | "doc" => exists(value),
-            role => !ROLES.contains(&role),
-        });
-        if unjudged == Unjudged::Skipped {
-            let name = |wanted: fn(&Column) -> bool| {
-                json!(self.columns.iter().find(|(_, column)| wanted(column)).map(|(name, _)| name))
-            };
-            roles.insert("relevance".to_owned(), name(|column| matches!(column, Column::Relevance)));
-            roles.insert("weight".to_owned(), name(|column| matches!(column, Column::Weight)));
-            roles.insert("doc_weight".to_owned(), name(|column| matches!(column, Column::DocWeight)));
-            roles.insert("determined".to_owned(), Value::Null);
-        }
-        options.clone().without(&["params"]).with("columns", Value::Object(roles))
+    /// The name of the judged column that `is_wanted`.
+    pub(super) fn name(&self, is_wanted: fn(&JudgedColumn) -> bool) -> Option<&str> {
+        self.columns.iter().find(|(_, column)| is_wanted(column)).map(|(name, _)| &**name)
     }
 
     /// The value of a judged column, by its number among them.
     pub(super) fn value(&self, column: usize, (query, row): (usize, usize)) -> ValueRef<'_> {
         match &self.columns[column].1 {
-            Column::Relevance => ValueRef::Real(self.data.relevance[row]),
-            Column::Weight => ValueRef::Real(self.data.weights[query]),
-            Column::DocWeight => ValueRef::Real(self.data.doc_weights.get(row).copied().unwrap_or(1.0)),
-            Column::Split(values) => id_value(&values[row]),
+            JudgedColumn::Relevance => ValueRef::Real(self.data.relevance[row]),
+            JudgedColumn::Weight => ValueRef::Real(self.data.weights[query]),
+            JudgedColumn::DocWeight => ValueRef::Real(self.data.doc_weights.get(row).copied().unwrap_or(1.0)),
+            JudgedColumn::Split(values) => id_value(&values[row]),
         }
     }
 
@@ -324,9 +241,4 @@ impl JudgedDocuments {
             ),
         }))
     }
-}
-
-/// The option `columns`.
-fn columns(options: &Params) -> Map<String, Value> {
-    options.get("columns").and_then(Value::as_object).cloned().unwrap_or_default()
 }

@@ -9,11 +9,12 @@ mod candidates;
 mod cells;
 mod column_choice;
 pub mod judged;
+pub mod judgments;
 #[cfg(feature = "search")]
 pub mod log;
 mod names;
 #[cfg(feature = "search")]
-pub mod part;
+pub mod parts;
 pub mod passes;
 pub mod read_spec;
 pub mod reader;

@@ -136,6 +136,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// A reader of a source with these roles.
     pub(super) fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
         let is_empty = roles.features == FeatureColumns::Wide(Vec::new()) && roles.categories.is_empty();
         if spec.features && is_empty {
@@ -315,6 +316,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Adds a row.
     pub(super) fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
         let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
         let (query, doc, group) = (id(self.roles.query)?, id(self.roles.doc)?, id(self.roles.group)?);

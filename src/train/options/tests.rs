@@ -54,7 +54,7 @@ fn a_wrong_value_names_key_value_and_what_is_allowed() {
 fn an_option_of_another_function_says_whose_it_is() {
     assert_eq!(
         message(r#"{"max_per_value": 1}"#),
-        "option 'max_per_value': it belongs to ltr_rank, ltr_evaluate, ltr_compare"
+        "option 'max_per_value': it belongs to ltr_rank, ltr_search, ltr_evaluate, ltr_compare"
     );
 }
 

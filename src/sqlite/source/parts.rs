@@ -1,4 +1,4 @@
-//! Reads rows in parts.
+//! Reads the rows of a source in parts.
 
 use rusqlite::Row;
 
