@@ -243,8 +243,8 @@ def _storable(name: str, column: list[Any]) -> list[Any]:
 
 
 def _convert(name: str, row: int, value: Any) -> Any:
-    """Return one value as SQLite stores it: numbers, text, JSON of lists. Dates become text."""
-    from datetime import date, datetime, time
+    """Return one value as SQLite stores it: numbers, text, JSON of lists and mappings. Dates and durations become text."""
+    from datetime import date, datetime, time, timedelta
     from decimal import Decimal
     from uuid import UUID
 
@@ -258,11 +258,15 @@ def _convert(name: str, row: int, value: Any) -> Any:
     value = to_list(value)
     if value is None or isinstance(value, (int, float, str, bytes)):
         return value
+    if isinstance(value, Mapping):
+        # JSON has no NaN.
+        numbers = {key: to_list(number) for key, number in value.items()}
+        value = {key: None if isinstance(x, float) and x != x else x for key, x in numbers.items()}
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value, default=to_list)
     if isinstance(value, Decimal):
         return float(value)
-    if isinstance(value, (date, datetime, time, UUID)):
+    if isinstance(value, (date, datetime, time, timedelta, UUID)):
         return str(value)
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     raise TypeError(

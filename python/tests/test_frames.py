@@ -402,7 +402,20 @@ class TestValues:
         pairs = [np.array(pair, "<f4").tobytes() for pair in zip(columns.pop("x"), columns.pop("y"))]
         assert fit({**columns, "features": [kind(pair) for pair in pairs]}) == fit({**columns, "features": pairs})
 
-    @pytest.mark.parametrize("value", [object(), datetime.timedelta(days=1)])
+    def test_durations_and_mappings_of_numbers_are_features(self):
+        columns = judgments()
+        spans = [datetime.timedelta(seconds=row % 7) for row in range(ROWS)]
+        assert "span" in info(fit({**columns, "span": spans}))["roles"]["features"]
+        log = [{"bm25": np.float64(row % 5), "clicks": row % 3} for row in range(ROWS)]
+        for frame in (pd.DataFrame({**columns, "log": log}), pl.DataFrame({**columns, "log": log})):
+            model = fit(frame)
+            assert info(model)["roles"]["features"][-2:] == ["bm25", "clicks"]
+            assert len(rank(frame, model)) == ROWS
+        log[0] = {"bm25": float("nan"), "clicks": 1}
+        model = train({**columns, "log": log}, algorithm="rank_svm", options={**OPTIONS, "missing": "mean"})
+        assert "bm25" in info(model)["roles"]["features"]
+
+    @pytest.mark.parametrize("value", [object()])
     def test_values_that_sqlite_cannot_store(self, value):
         columns = judgments()
         columns["z"] = [0, 0, value, *[0] * (ROWS - 3)]

@@ -50,6 +50,8 @@ pub struct ReadReport {
     pub split: Option<Vec<Id>>,
     /// Mean of the column `determined` over the rows that have a value, if there is one.
     pub determined: Option<f64>,
+    /// What the texts of the column `query_time` are, if there are some.
+    pub times: Option<Outcome>,
     /// The bytes of the data set and of this report.
     pub memory: Reservation,
 }

@@ -36,7 +36,8 @@ pub use categories::{
 };
 pub use category_rows::CategoryRows;
 pub use columns::{
-    ColumnFacts, Facts, JsonKind, ROW_NUMBERS, Seen, facts_of_feature, is_like_id, is_part, is_row_number,
+    ColumnFacts, Facts, JsonKind, ROW_NUMBERS, Seen, facts_of_feature, is_code, is_like_id, is_part,
+    is_row_number,
 };
 pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};
@@ -50,7 +51,7 @@ pub use missing::{
 pub use names::repeated_name;
 pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};
-pub use quantity::{Form, Outcome, Quantities, Readings, Unread, outcome_of};
+pub use quantity::{Form, Keys, Outcome, Quantities, Readings, Unread, numbers_by_key, outcome_of};
 pub use quantity_columns::SHARE_OF_FORM;
 pub use query_columns::QueryValue;
 pub use query_distance::{ColumnDistance, QueryDistance, Separation};

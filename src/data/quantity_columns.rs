@@ -35,6 +35,9 @@ impl DatasetBuilder {
     pub fn with_quantities(mut self, known: &Quantities) -> Self {
         for (name, column) in self.names.iter().zip(&mut self.columns) {
             column.form = known.of(name).cloned();
+            if column.form.is_some() {
+                (column.pending, column.may_be_category) = (None, false);
+            }
         }
         self
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::base::{ColumnAdvice, shorten};
+use crate::base::{ColumnAdvice, Origin, shorten};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
     SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
@@ -63,6 +63,8 @@ pub enum Usage {
     Role(&'static str),
     /// A slot that only matching uses.
     UnusedSlot,
+    /// Its keys are features.
+    Keys,
     /// None, for this reason.
     LeftOut(&'static str),
     /// A feature, a category, or none: its values tell.
@@ -183,7 +185,11 @@ fn keys_in_sql<'a>(mut texts: impl Iterator<Item = &'a str>, quoted: &str) -> St
 
 /// How the texts of a feature are read.
 fn read_as(name: &str, form: &Form) -> String {
-    if form.is_date() {
+    if let Form::Key { column, .. } = form {
+        format!("numbers in the JSON objects of {}", quote(column))
+    } else if let Form::Age { column, .. } = form {
+        format!("dates, read as days before the time of the query in {}", quote(column))
+    } else if form.is_date() {
         let is_iso = form.name() == "date Y-m-d";
         let sql = if is_iso {
             format!(", as in julianday('now') - julianday({})", quote(name))
@@ -192,7 +198,7 @@ fn read_as(name: &str, form: &Form) -> String {
         };
         format!(
             "dates, read as days since 1970-01-01; documents newer than the training data fall outside its range, so prefer \
-             the age at query time{sql}"
+             the age at query time{sql}; a column query_time, the time of the query, makes it the age"
         )
     } else {
         "text, read as numbers".to_owned()
@@ -278,10 +284,18 @@ impl ColumnRules<'_> {
                     data.query_names.iter().position(|known| role == "query_features" && is_name(known));
                 let texts = || quantities_among_texts(name, data, of_queries?);
                 let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
-                let warning = unnamed.or_else(texts).or_else(variants).or_else(|| match read.determined {
-                    Some(mean) if role == "determined" => undetermined(name, mean),
-                    _ => None,
+                let unused = (role == "query_time" && data.quantities.time_of_query().is_none()).then(|| {
+                    format!(
+                        "the column \"{name}\" is the time of the query, and there are no dates that it is compared with; to read \
+                         it as other columns, use the options {}",
+                        self.advice.role("query_time", Value::Null)
+                    )
                 });
+                let warning =
+                    unnamed.or(unused).or_else(texts).or_else(variants).or_else(|| match read.determined {
+                        Some(mean) if role == "determined" => undetermined(name, mean),
+                        _ => None,
+                    });
                 return fate(("role", Some(role.to_owned()), warning), facts);
             }
             Usage::UnusedSlot => {
@@ -292,6 +306,10 @@ impl ColumnRules<'_> {
                     ("left_out", Some("slot, which only matching uses".to_owned()), Some(warning)),
                     None,
                 );
+            }
+            Usage::Keys => {
+                let reason = "JSON objects, each key of which is a feature".to_owned();
+                return fate(("feature", Some(reason), None), None);
             }
             Usage::LeftOut(reason) => return fate(("left_out", Some(reason.to_owned()), None), None),
             Usage::Open { is_category, like_role } => (is_category, like_role),
@@ -437,6 +455,13 @@ impl ColumnRules<'_> {
         may_be.then(|| self.advice.listed("categories", name))
     }
 
+    /// Whether a column of JSON objects of numbers is left out because rows lack keys.
+    fn may_lack_keys(&self, facts: &ColumnFacts) -> bool {
+        let is_open = self.advice.vector.is_none()
+            && !matches!(self.advice.origin, Origin::Source(Some(columns)) if columns.contains_key("quantities"));
+        is_open && self.takes_categories && facts.lacks_keys()
+    }
+
     /// What becomes of texts that numbers would say better. `is_small`: whether there are few values.
     fn converted(&self, name: &str, facts: &ColumnFacts, is_small: bool) -> Option<Decision> {
         let (texts, quoted) = (&facts.texts, quote(name));
@@ -452,16 +477,25 @@ impl ColumnRules<'_> {
                         ),
                     )
                 }
+                JsonKind::Arrays if self.may_lack_keys(facts) => (
+                    "lists of names and numbers",
+                    "a row lacks some of the numbers: use the option \"missing\" to read them".to_owned(),
+                ),
                 JsonKind::Arrays => (
                     "JSON arrays",
                     format!(
                         "make numbers of them in the source, as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')"
                     ),
                 ),
-                JsonKind::Objects => (
-                    "JSON objects",
-                    format!("give each number a column in the source{}", keys_in_sql(texts.texts(), &quoted)),
-                ),
+                JsonKind::Objects => {
+                    let lacks = if self.may_lack_keys(facts) {
+                        "a row lacks some of the numbers: use the option \"missing\" to read them, or "
+                    } else {
+                        ""
+                    };
+                    let columns = keys_in_sql(texts.texts(), &quoted);
+                    ("JSON objects", format!("{lacks}give each number a column in the source{columns}"))
+                }
             };
             let warning = format!(
                 "the column \"{name}\" is left out because it has {what} as text (such as '{}'); {how}",

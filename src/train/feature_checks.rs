@@ -4,13 +4,14 @@
 //! |---|---|
 //! | constant | one value in all rows |
 //! | constant in queries | one value in every query |
+//! | code | whole numbers from 1000 on with a name such as `zip`, `plz`, `phone` or `isbn` |
 //! | running number | whole numbers that increase from row to row, or each once: consecutive ones with gaps, or of a name such as `index` |
 //! | date | whole numbers, all of the form YYYYMMDD, all of the form DDMMYYYY, or all plausible Unix times in seconds or milliseconds |
 //!
 //! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
 
 use crate::base::{ColumnAdvice, Control, Result, checkpoint, parallel};
-use crate::data::{ADVICE_ON_64_BITS, Dataset, Slice, are_64_bits, is_row_number};
+use crate::data::{ADVICE_ON_64_BITS, Dataset, Slice, are_64_bits, is_code, is_row_number};
 use crate::math::sort_indices;
 use crate::train::select::significant;
 
@@ -20,6 +21,8 @@ const FEWEST_ROWS: usize = 8;
 /// the largest number of numbers per row, and the least number of rows.
 const NUMBERS_PER_ROW: f64 = 4.0;
 const FEWEST_ROWS_WITH_GAPS: usize = 50;
+/// Smallest number of a code such as that of a place.
+const SMALLEST_CODE: f64 = 1e3;
 /// Smallest number that can be an id by its value alone.
 pub const SMALLEST_ID: f64 = 1e7;
 /// Smallest number that is an id although it occurs in several queries, such as an ISBN.
@@ -36,6 +39,7 @@ const LARGEST_SPREAD_RATIO: f64 = 10.0;
 enum Sign {
     Constant,
     ConstantInQueries,
+    Code,
     RunningNumber,
     Date(DateFormat),
 }
@@ -142,6 +146,15 @@ impl FeatureChecks {
                 advice.ids(&running)
             )
         });
+        let codes = named(Sign::Code);
+        let codes = (!codes.is_empty()).then(|| {
+            format!(
+                "features that are codes by their names: {}; the size of a code means nothing, so make columns or categories of what \
+                 it stands for, or {}",
+                listed(&codes),
+                advice.ignore_features(&codes)
+            )
+        });
         let date = |format: DateFormat| {
             let names = named(Sign::Date(format));
             let days = format.days(names.first()?);
@@ -165,6 +178,7 @@ impl FeatureChecks {
                 "leave them out, or make them query features of an algorithm such as q_svm",
             ),
             running,
+            codes,
             date(DateFormat::Calendar),
             date(DateFormat::DayFirst),
             date(DateFormat::Seconds),
@@ -229,6 +243,7 @@ impl Column<'_> {
         let signs = [
             Sign::Constant,
             Sign::ConstantInQueries,
+            Sign::Code,
             Sign::Date(DateFormat::Calendar),
             Sign::Date(DateFormat::DayFirst),
             Sign::Date(DateFormat::Seconds),
@@ -245,6 +260,9 @@ impl Column<'_> {
                 Sign::Date(DateFormat::Seconds) => self.all(is_unix_time),
                 Sign::Date(DateFormat::Milliseconds) => {
                     self.all(|x| is_whole(x) && is_unix_time((x / 1000.0).floor()))
+                }
+                Sign::Code => {
+                    is_code(&self.data.names[self.index]) && self.all(|x| is_whole(x) && x >= SMALLEST_CODE)
                 }
                 Sign::RunningNumber => self.is_running_number(),
             }

@@ -230,6 +230,7 @@ pub const COLUMN_KEYS: &[&str] = &[
     "weight",
     "doc_weight",
     "determined",
+    "query_time",
     "slot",
     "ignore",
     "categories",

@@ -219,3 +219,33 @@ fn updates_read_the_form_of_the_training_and_buckets_take_numbers_only() {
     assert_eq!(column(&report, "v")["fate"], json!("left_out"));
     assert!(report["warnings"].to_string().contains("CAST(replace("), "{report}");
 }
+
+/// Ratings, positions and clicks are numbers: text with a unit is refused with the name of its column.
+#[test]
+fn logs_and_ratings_refuse_quantities_by_name() {
+    let connection = database();
+    let numbers = "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 59)";
+    let ratings = format!(
+        "CREATE TABLE ratings AS {numbers} SELECT i / 6 AS user, i % 6 AS item, (i * 7 % 5) || ' stars' AS rating FROM n"
+    );
+    let log = format!(
+        "CREATE TABLE log AS {numbers} SELECT i / 6 AS impression, i / 6 % 3 AS query_id, i AS doc_id, 1 + i % 6 AS place, \
+         i % 2 AS chosen FROM n"
+    );
+    connection.execute_batch(&format!("{ratings}; {log}")).unwrap();
+    let of_log = |values: &str| {
+        let source = format!("SELECT impression, query_id, doc_id, {values} FROM log").replace('\'', "''");
+        format!("SELECT count(*) FROM ltr_judgments('{source}')")
+    };
+    for (sql, column) in [
+        ("SELECT ltr_train('cofi_rank', 'ratings')".to_owned(), "rating"),
+        (of_log("place || 'st' AS position, chosen AS clicked"), "position"),
+        (of_log("place AS position, chosen || ' times' AS clicked"), "clicked"),
+    ] {
+        let refused = problem(&connection, &sql);
+        assert!(
+            refused.contains(&format!("column \"{column}\"")) && refused.contains("allowed are"),
+            "{refused}"
+        );
+    }
+}

@@ -97,7 +97,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if format == Format::Json {
         return Ok(());
     }
-    if let Some((column, form)) = model.card.quantities.iter().next() {
+    if let Some((column, form)) = model.card.quantities.iter().find(|(_, form)| !form.is_key()) {
         let name = shorten(column);
         return Err(format!(
             "it reads the texts of \"{name}\" as numbers ({form}); convert them in the source, and train again"

@@ -1,15 +1,15 @@
 //! Facts about a column, collected row by row in bounded memory. The order of the rows doesn't change them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
 use super::super::dataset::Dataset;
 use super::super::missing::MissingRows;
-use super::super::quantity::Readings;
+use super::super::quantity::{Readings, numbers_by_key};
 use super::super::text_values::{LONGEST_VALUE, ValueCount};
-use super::texts::TextSample;
+use super::texts::{JsonKind, TextSample};
 use crate::base::checkpoint;
 
 /// Different values that are counted in text and in other columns that are no features.
@@ -214,6 +214,21 @@ impl ColumnFacts {
     /// Whether numbers say better what its texts say: JSON, and quantities, also those that are not read.
     pub fn are_better_converted(&self) -> bool {
         !self.texts.has_text() || self.texts.json_kind().is_some() || self.readings.outcome(1.0).is_quantity()
+    }
+
+    /// Whether its texts are JSON with numbers by keys, of which rows lack some.
+    pub fn lacks_keys(&self) -> bool {
+        let keys_of = |text: &str| {
+            let numbers = numbers_by_key(text.as_bytes())?.into_iter();
+            Some(numbers.filter(|(_, number)| number.is_some()).map(|(key, _)| key).collect())
+        };
+        let keys: Option<BTreeSet<Vec<String>>> = self.texts.texts().map(keys_of).collect();
+        keys.is_some_and(|keys| keys.len() > 1 || self.facts().missing > 0)
+    }
+
+    /// Whether its texts may be JSON with numbers by keys.
+    pub fn may_be_objects(&self) -> bool {
+        self.texts.json_kind().is_some_and(|kind| kind != JsonKind::Vectors)
     }
 
     /// Whether all BLOBs may be vectors of 32-bit numbers.

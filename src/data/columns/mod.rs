@@ -7,5 +7,5 @@ mod names;
 mod texts;
 
 pub use facts::{ColumnFacts, Facts, Seen, facts_of_feature};
-pub use names::{ROW_NUMBERS, is_like_id, is_part, is_row_number};
+pub use names::{ROW_NUMBERS, is_code, is_like_id, is_part, is_row_number};
 pub use texts::JsonKind;

@@ -18,6 +18,33 @@ pub const ROW_NUMBERS: [&str; 12] = [
 /// Names of columns that say to which part of the data a row belongs.
 const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
 
+/// Ends of names of codes: numbers that are not more or less than others.
+const CODES: [&str; 14] = [
+    "zip",
+    "zipcode",
+    "plz",
+    "postcode",
+    "postalcode",
+    "phone",
+    "phonenumber",
+    "telephone",
+    "mobile",
+    "fax",
+    "isbn",
+    "ean",
+    "gtin",
+    "upc",
+];
+
+/// Whether the name of a column says that its numbers are codes: `zip`, `zip_code`, `store zip`, `customerPhone`.
+pub fn is_code(name: &str) -> bool {
+    let lower = name.trim().to_ascii_lowercase();
+    let mut words = lower.rsplit(['_', ' ', '-', '.']);
+    let (last, before) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let camel = name.trim().rfind(|c: char| c.is_ascii_uppercase()).map_or("", |at| &lower[at..]);
+    [last, &format!("{before}{last}"), camel].iter().any(|word| CODES.contains(word))
+}
+
 /// Whether a column has the name that a program gives to the number of a row.
 pub fn is_row_number(name: &str) -> bool {
     ROW_NUMBERS.contains(&&*name.trim().to_ascii_lowercase())
@@ -42,6 +69,26 @@ pub fn is_like_id(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_are_known_by_their_names() {
+        for name in [
+            "zip",
+            "ZIP",
+            "zip_code",
+            "Zip Code",
+            "store-zip",
+            "PLZ",
+            "customerPhone",
+            "phone_number",
+            "isbn",
+        ] {
+            assert!(is_code(name), "{name}");
+        }
+        for name in ["zipped", "phone_price", "gzip", "code", "microphone", "ZIPS", ""] {
+            assert!(!is_code(name), "{name}");
+        }
+    }
 
     #[test]
     fn ids_are_known_by_their_names() {

@@ -50,7 +50,10 @@ impl TextSample {
         if is_full && self.0.last_key_value().is_some_and(|(last, _)| hash >= *last) {
             return;
         }
-        self.0.entry(hash).or_insert_with(|| text.chars().take(LONGEST_TEXT).collect::<String>().into());
+        // The end tells whether it is JSON.
+        let (start, end) =
+            (text.chars().take(LONGEST_TEXT), text.trim_end().chars().skip(LONGEST_TEXT).last());
+        self.0.entry(hash).or_insert_with(|| start.chain(end).collect::<String>().into());
         if self.0.len() > MOST_TEXTS {
             self.0.pop_last();
         }

@@ -1,12 +1,18 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::numbers::{MARKS, begins_with_zero, is_money, parse, shape, split, with_exponent};
 use super::table;
+use crate::base::text_number;
 
 /// Longest text, in bytes, that may be a quantity.
 pub const LONGEST: usize = 64;
+
+/// The starts of the names of keys and ages.
+const KEY: &str = "key ";
+const AGE: &str = "age ";
 
 /// The form in which all texts of a column write numbers, dates or durations. Models and options have its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +22,22 @@ pub enum Form {
     Number(NumberForm),
     /// A date, time or duration: the place in the table.
     Listed(usize),
+    /// The number under a key of the JSON objects in another column.
+    Key {
+        /// The column.
+        column: String,
+        /// The key.
+        key: String,
+    },
+    /// Days from a date to the time of the query.
+    Age {
+        /// The form of the date.
+        date: Box<Form>,
+        /// The column of the time of the query.
+        column: String,
+        /// Its form; `None`: its values are numbers, days since 1970-01-01.
+        time: Option<Box<Form>>,
+    },
 }
 
 /// Marks of a number and the text around it.
@@ -35,6 +57,8 @@ impl Form {
             _ if text.len() > LONGEST => None,
             Self::Number(form) => form.value(text),
             Self::Listed(form) => table::value(*form, text.trim()),
+            // The reader of the rows takes numbers out of objects and subtracts dates.
+            Self::Key { .. } | Self::Age { .. } => text_number(text),
         }
     }
 
@@ -43,13 +67,34 @@ impl Form {
         match self {
             Self::Number(form) => form.name(),
             Self::Listed(form) => table::name(*form),
+            Self::Key { column, key } => format!("{KEY}{}", json!([column, key])),
+            Self::Age { date, column, time } => format!("{AGE}{}", json!([date, column, time])),
         }
     }
 
     /// The form of this name.
     pub fn parse_name(name: &str) -> Option<Self> {
+        if let Some(key) = name.strip_prefix(KEY) {
+            let (column, key) = serde_json::from_str(key).ok()?;
+            return Some(Self::Key { column, key });
+        }
+        if let Some(age) = name.strip_prefix(AGE) {
+            let (date, column, time): (Self, String, Option<Self>) = serde_json::from_str(age).ok()?;
+            let are_dates = date.is_date() && time.iter().all(Self::is_date);
+            return are_dates.then(|| Self::Age { date: date.into(), column, time: time.map(Box::new) });
+        }
         let listed = (0..table::FORMS).find(|form| table::name(*form) == name);
         listed.map(Self::Listed).or_else(|| NumberForm::parse_name(name).map(Self::Number))
+    }
+
+    /// Whether the values are days between a date and the time of the query.
+    pub fn is_age(&self) -> bool {
+        matches!(self, Self::Age { .. })
+    }
+
+    /// Whether it is the number under a key of JSON objects.
+    pub fn is_key(&self) -> bool {
+        matches!(self, Self::Key { .. })
     }
 
     /// Whether the values are days since 1970-01-01.

@@ -5,6 +5,7 @@
 //! feature column. docs/adr/0031-quantities.md.
 
 mod form;
+mod keys;
 mod numbers;
 mod pending;
 mod quantities;
@@ -15,6 +16,7 @@ mod table;
 mod unread;
 
 pub use form::Form;
+pub use keys::{Keys, numbers_by_key};
 pub use pending::Pending;
 pub use quantities::Quantities;
 pub use readings::{Outcome, Readings, outcome_of};

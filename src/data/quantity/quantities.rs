@@ -25,6 +25,30 @@ impl Quantities {
         self.0.iter().map(|(name, form)| (name.as_str(), form))
     }
 
+    /// Adds the forms of further columns.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The column of the time of the query, if dates are read as days before it.
+    pub fn time_of_query(&self) -> Option<&str> {
+        self.0
+            .values()
+            .find_map(|form| if let Form::Age { column, .. } = form { Some(&**column) } else { None })
+    }
+
+    /// The columns of dates as days before the time of the query in this column. `time`: its form, if it has texts.
+    #[must_use]
+    pub fn ages(&self, column: &str, time: Option<&Form>) -> Self {
+        let dates = self.iter().filter(|(_, form)| form.is_date());
+        let age = |form: &Form| Form::Age {
+            date: form.clone().into(),
+            column: column.to_owned(),
+            time: time.cloned().map(Box::new),
+        };
+        dates.map(|(name, form)| (name.to_owned(), age(form))).collect()
+    }
+
     /// The value of a query feature: the number in a text, if the column has a form that reads it.
     pub fn query_value(&self, column: &str, value: QueryValue) -> QueryValue {
         let number = value.text().and_then(|text| self.of(column)?.value(text));

@@ -40,7 +40,7 @@ impl Outcome {
     pub fn what(&self) -> &'static str {
         use Unread::{Letter, MonthOrSeason, NoYear, OrderOfDate, PartsOfTime, TimeOrScore};
         let of_form = |form: &Form| match form {
-            Form::Number(_) => "numbers",
+            Form::Number(_) | Form::Key { .. } | Form::Age { .. } => "numbers",
             date if date.is_date() => "dates",
             Form::Listed(_) => "times or durations",
         };

@@ -7,10 +7,13 @@ impl Form {
     /// SQL that converts a column (its name in quotes) with the texts at hand. `None`: there is no simple expression, or it
     /// gives another value for one of them.
     pub fn sql<'a>(&self, column: &str, mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
-        let Self::Listed(form) = self else {
-            let Self::Number(form) = self else { return None };
-            let is_right = |text: &str| Some(cast(&form.replaced(text))) == form.value(text);
-            return texts.all(is_right).then(|| format!("CAST({} AS REAL)", form.replacements(column)));
+        let form = match self {
+            Self::Listed(form) => form,
+            Self::Number(form) => {
+                let is_right = |text: &str| Some(cast(&form.replaced(text))) == form.value(text);
+                return texts.all(is_right).then(|| format!("CAST({} AS REAL)", form.replacements(column)));
+            }
+            Self::Key { .. } | Self::Age { .. } => return None,
         };
         let date = |year, month, day| {
             let parts = [(year, 4), (month, 2), (day, 2)]

@@ -125,7 +125,12 @@ fn absent_features(request: &RankingCall<'_>, model: &Model, names: &[String]) -
     let (numbers, categories) = (&model.card.features[..model.card.numbers()], model.card.categories.names());
     let documents = numbers.iter().filter(|_| !given("features")).chain(&categories);
     let queries = model.ranker.named_query_features().iter().filter(|_| !given("query_features"));
-    documents.chain(queries).filter(|name| !exists(names, name)).cloned().collect()
+    // A key of JSON objects is in their column.
+    let has_key = |name: &str| {
+        model.card.quantities.keys().any(|(key, column, _)| key == name && exists(names, column))
+    };
+    let is_absent = |name: &&String| !exists(names, name) && !has_key(name);
+    documents.chain(queries).filter(is_absent).cloned().collect()
 }
 
 fn exists(names: &[String], name: &str) -> bool {

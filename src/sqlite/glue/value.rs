@@ -202,12 +202,35 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
     }
 }
 
-/// A vector of finite numbers: a BLOB of little-endian `f32`, or a JSON array. The features of a model have its number, which
+/// The values of a JSON object, by the names of the columns of a model, as an array in their order. One that the object lacks is
+/// null.
+fn named_values(value: ValueRef<'_>, model: &Model) -> Option<String> {
+    let ValueRef::Text(bytes) = value else { return None };
+    let is_object = bytes.len() <= LONGEST_VECTOR && bytes.trim_ascii_start().starts_with(b"{");
+    let Strict(object) = is_object.then(|| serde_json::from_slice(bytes).ok()).flatten()?;
+    let object = object.as_object()?;
+    let card = &model.card;
+    let named = |name: &str| object.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    let by_key = |name: &str| {
+        let (.., key) = card.quantities.keys().find(|(known, ..)| *known == name)?;
+        object.get_key_value(key)
+    };
+    let value = |name: &String| {
+        named(name).or_else(|| by_key(name)).map_or(&serde_json::Value::Null, |(_, value)| value)
+    };
+    let names = card.input_names();
+    serde_json::to_string(&names.iter().map(value).collect::<Vec<_>>()).ok()
+}
+
+/// A vector of finite numbers: a BLOB of little-endian `f32`, a JSON array, or with a model a JSON object by names. The features of a model have its number, which
 /// is checked before more of them are copied, and missing ones count as in its training. Without a model they are NaN.
 ///
 /// # Errors
 /// A value of another form; infinities; missing values that the model does not allow.
 pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
+    if let Some(values) = model.and_then(|model| named_values(value, model)) {
+        return vector_argument(what, ValueRef::Text(values.as_bytes()), model);
+    }
     let is_text = matches!(value, ValueRef::Text(_));
     let reads_texts =
         |model: &&Model| !model.card.categories.is_empty() || is_text && !model.card.quantities.is_empty();
@@ -267,7 +290,10 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
         return refuse(&format!("{} values", values.len()));
     }
     let number_in = |at: usize, text: &str| match card.quantities.of(&card.features[at]) {
-        Some(form) => form.value(text).or((card.missing != Missing::Error).then_some(f64::NAN)),
+        // A date needs the time of the query.
+        Some(form) => {
+            form.value(text).or((card.missing != Missing::Error && !form.is_age()).then_some(f64::NAN))
+        }
         None => text_number(text),
     };
     let mut features = vec![0.0; card.features.len()];

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::judged::{JudgedColumn, JudgedDocuments};
+use super::passes::read;
 use super::read_spec::SourceCall;
-use super::reader::{ReadSpec, SourceRows, read};
+use super::reader::{ReadSpec, SourceRows};
 use crate::base::{Params, Result};
 use crate::data::{ListConstraint, RowOrder};
 use crate::sqlite::glue::{Asked, State};

@@ -6,6 +6,7 @@
 //! * 1.3: A statement is the only one in the text and read-only.
 
 mod candidates;
+mod cells;
 mod column_choice;
 pub mod judged;
 pub mod judgments;
@@ -14,6 +15,7 @@ pub mod log;
 mod names;
 #[cfg(feature = "search")]
 pub mod parts;
+pub mod passes;
 pub mod read_spec;
 pub mod reader;
 pub mod roles;

@@ -79,6 +79,8 @@ pub struct ReadSpec<'a> {
     /// Without a model: the columns of numbers, dates and durations in text that a training set or a prior has; `None`: the rows
     /// tell them.
     pub quantities: Option<&'a Quantities>,
+    /// In training: the features that need a second pass, keys of JSON objects and ages.
+    pub derived: Option<&'a Quantities>,
     /// Which judgments are read.
     pub judgments: Judgments,
     /// Scores the rows as they are read, if they have document ids and BLOBs of features. The data set has no features then.
@@ -113,6 +115,7 @@ impl<'a> ReadSpec<'a> {
             feature_set: FeatureSet::New,
             categories: CategoryColumns::Learned,
             quantities: None,
+            derived: None,
             judgments: Judgments::RelevanceAndWeight,
             scorer: None,
             query: true,
@@ -153,6 +156,28 @@ impl<'a> ReadSpec<'a> {
     /// The columns of numbers, dates and durations in text that are known.
     pub fn known_quantities(&self) -> Option<&'a Quantities> {
         self.model.map(|model| &model.card.quantities).or(self.quantities)
+    }
+
+    /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
+    ///
+    /// # Errors
+    /// A value of the option that the model does not allow.
+    pub fn missing(&self, options: &Params) -> Result<Missing> {
+        let default = self.model.map_or_else(Missing::default, |model| model.card.missing);
+        match options.choice("missing")?.unwrap_or(default) {
+            Missing::Error => Ok(self.not_allowed),
+            Missing::Branch if self.model.is_some() && default != Missing::Branch => {
+                let allowed =
+                    "\"zero\", \"mean\" or \"error\" for a model that was not trained with \"branch\"";
+                Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed))
+            }
+            allowed => Ok(allowed),
+        }
+    }
+
+    /// The features that are keys of JSON objects or ages, among others.
+    pub fn known_derived(&self) -> Option<&'a Quantities> {
+        self.known_quantities().or(self.derived)
     }
 
     /// Whether relevance is read, if the source has it.

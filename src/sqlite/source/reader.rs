@@ -6,22 +6,24 @@
 //! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
 //! * 3.9: Columns of texts of one form are read as numbers.
+//! * 3.10: The keys of JSON objects are features.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
 use serde_json::{Value, json};
 
+use super::cells::{LastObject, days_before, is_words, no_id, no_number, seen};
 use super::judged::JudgedDocuments;
 use super::quote;
 use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
 use crate::base::{Error, Params, Result, matrix_bytes};
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryValue, QueryValues,
-    ReadReport, Seen, TextColumns, is_weight, not_a_value,
+    Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, NewRow, QueryValue,
+    QueryValues, ReadReport, Readings, TextColumns, is_weight, not_a_value,
 };
 use crate::sqlite::glue::{
     category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
@@ -42,16 +44,6 @@ pub struct SourceRows {
     pub roles: Rc<Roles>,
     /// What was found besides.
     pub read_report: ReadReport,
-}
-
-/// Reads a source.
-///
-/// # Errors
-/// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
-pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
-    let (mut statement, roles) = prepare(call, spec)?;
-    let (data, read_report) = read_prepared(call, &roles, &mut statement, spec)?;
-    Ok(SourceRows { data, roles: Rc::new(roles), read_report })
 }
 
 /// Prepares the statement of a source, and finds the roles of its columns.
@@ -92,13 +84,14 @@ pub fn read_prepared(
     let (data, mut read_report) = builder.finish(reader.finish)?;
     let [sum, count] = reader.determined.get();
     read_report.determined = (count > 0.0).then(|| sum / count);
+    read_report.times = reader.times.take().map(|times| times.outcome(1.0));
     read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
     Ok((data, read_report))
 }
 
 fn finish_options<'a>(options: &'a Params, spec: ReadSpec<'a>) -> Result<FinishOptions<'a>> {
     Ok(FinishOptions {
-        missing: missing(options, spec)?,
+        missing: spec.missing(options)?,
         keep_missing: spec.keep_missing,
         text_columns: match spec.model {
             None if !Roles::lists_features(options) => TextColumns::Ignore,
@@ -117,19 +110,6 @@ fn finish_options<'a>(options: &'a Params, spec: ReadSpec<'a>) -> Result<FinishO
     })
 }
 
-/// What a missing feature counts as: by the option, by default as in training (rule 3.3).
-fn missing(options: &Params, spec: ReadSpec<'_>) -> Result<Missing> {
-    let default = spec.model.map_or_else(Missing::default, |model| model.card.missing);
-    match options.choice("missing")?.unwrap_or(default) {
-        Missing::Error => Ok(spec.not_allowed),
-        Missing::Branch if spec.model.is_some() && default != Missing::Branch => {
-            let allowed = "\"zero\", \"mean\" or \"error\" for a model that was not trained with \"branch\"";
-            Err(Error::value("option 'missing'", "\"branch\"".to_owned(), allowed))
-        }
-        allowed => Ok(allowed),
-    }
-}
-
 /// Builds the error about a value in a column of the row that is read.
 type Refuse<'a> = dyn Fn(usize, String) -> Error + 'a;
 
@@ -143,6 +123,12 @@ pub(super) struct Reader<'a> {
     weight_advice: String,
     /// Sum and number of the values of the column `determined`.
     determined: Cell<[f64; 2]>,
+    /// The texts of the column `query_time`.
+    times: RefCell<Option<Readings>>,
+    /// The last JSON object.
+    object: LastObject,
+    /// The first feature that is a key of JSON objects.
+    first_key: usize,
     /// The first column that [`ReadSpec::judged`] has.
     first_judged: usize,
     /// The query and the row of the judgment of the candidate that is read.
@@ -168,9 +154,23 @@ impl<'a> Reader<'a> {
                 advice.role("doc_weight", json!(name)),
             )
         });
-        let first_judged = roles.names.len() - spec.judged.map_or(0, |judged| judged.names().count());
-        let (determined, judgment) = (Cell::default(), Cell::default());
-        Ok(Self { call, roles, spec, finish, weight_advice, determined, first_judged, judgment })
+        let first_key = roles.names.len() - roles.keys.len();
+        let first_judged = first_key - spec.judged.map_or(0, |judged| judged.names().count());
+        let (determined, times, object) = (Cell::default(), RefCell::default(), LastObject::default());
+        let judgment = Cell::default();
+        Ok(Self {
+            call,
+            roles,
+            spec,
+            finish,
+            weight_advice,
+            determined,
+            times,
+            object,
+            first_key,
+            first_judged,
+            judgment,
+        })
     }
 
     /// No row yet.
@@ -208,7 +208,10 @@ impl<'a> Reader<'a> {
             (Some(known), _) => builder.with_quantities(known),
             // A training in buckets takes numbers only.
             (None, CategoryColumns::Refused) => builder,
-            (None, _) => self.with_pending_quantities(builder),
+            (None, _) => {
+                let builder = self.with_pending_quantities(builder);
+                self.spec.derived.into_iter().fold(builder, DatasetBuilder::with_quantities)
+            }
         }
     }
 
@@ -243,6 +246,7 @@ impl<'a> Reader<'a> {
     /// The rows, and the values of the column `split_by`.
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
         self.determined.take();
+        self.times.take();
         self.spec.judged.iter().for_each(|judged| judged.begin());
         let mut builder = self.builder();
         let mut rows = statement.raw_query();
@@ -266,6 +270,12 @@ impl<'a> Reader<'a> {
     /// Adds a row, and its value of the column `split_by`.
     fn add_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder, split: &mut Vec<Id>) -> Result<()> {
         self.read_row(row, builder)?;
+        if let Some(column) = self.roles.query_time.filter(|_| self.spec.learns())
+            && let ValueRef::Text(text) = self.value(row, column)?
+        {
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            self.times.borrow_mut().get_or_insert_default().add(text);
+        }
         let Some(column) = self.roles.split else { return Ok(()) };
         let found = self.value(row, column)?;
         let value = row_id(found);
@@ -364,11 +374,48 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value in a column, of the row or of its judgment.
+    /// The value in a column, of the row or of its judgment, or under a key of a JSON object.
     fn value<'r>(&'r self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
-        match (column.checked_sub(self.first_judged), self.spec.judged) {
-            (Some(judged_column), Some(judged)) => Ok(judged.value(judged_column, self.judgment.get())),
-            _ => self.call.source.value(row, column),
+        if column < self.first_judged {
+            return self.call.source.value(row, column);
+        }
+        match (column.checked_sub(self.first_key), self.spec.judged) {
+            (Some(key), _) => {
+                let (column, key) = &self.roles.keys[key];
+                Ok(self.object.value(self.value(row, *column)?, key))
+            }
+            (None, Some(judged)) => Ok(judged.value(column - self.first_judged, self.judgment.get())),
+            (None, None) => self.call.source.value(row, column),
+        }
+    }
+
+    /// Days from the date in a text to the time of the query; NaN without a time. `None`: the column has no ages, or
+    /// the text is no date of its form.
+    fn age(
+        &self,
+        row: &Row<'_>,
+        column: usize,
+        text: &[u8],
+        builder: &DatasetBuilder,
+    ) -> Result<Option<f64>> {
+        let name = &self.roles.names[column];
+        let form = self.spec.known_derived().and_then(|known| known.of(name));
+        let Some(QuantityForm::Age { date, time, .. }) = form else { return Ok(None) };
+        let Some(date) = &std::str::from_utf8(text).ok().and_then(|text| date.value(text)) else {
+            return Ok(None);
+        };
+        let refuse = |name: &str, problem: String| Err(builder.last_context().error(name, problem));
+        let Some(column) = self.roles.query_time else {
+            let advice = self.roles.advice(self.call.options).role("query_time", json!("..."));
+            let problem = format!(
+                "a date needs the time of the query, as in the training; name its column query_time or use the options {advice}, or \
+                 give the age in days"
+            );
+            return refuse(name, problem);
+        };
+        match days_before(*date, time.as_deref(), self.value(row, column)?) {
+            Ok(days) => Ok(Some(days)),
+            Err(problem) => refuse(&self.roles.names[column], problem),
         }
     }
 
@@ -506,11 +553,12 @@ impl<'a> Reader<'a> {
                     match self.value(row, column)? {
                         ValueRef::Real(value) => builder.cell(index, Some(value)),
                         ValueRef::Null => builder.cell(index, None),
-                        ValueRef::Text(bytes) => {
-                            builder.text(index, bytes, || {
+                        ValueRef::Text(bytes) => match self.age(row, column, bytes, builder)? {
+                            Some(age) => builder.cell(index, Some(age).filter(|age| !age.is_nan())),
+                            None => builder.text(index, bytes, || {
                                 no_number(ValueRef::Text(bytes), &self.roles.names[column])
-                            });
-                        }
+                            }),
+                        },
                         other => match number_of(other) {
                             Some(value) => builder.cell(index, Some(value)),
                             None => builder.no_number(index, seen(other), || {
@@ -530,35 +578,5 @@ impl<'a> Reader<'a> {
             builder.category(number, value.text().as_deref(), seen(found));
         }
         Ok(())
-    }
-}
-
-/// What is wrong with a value that is no id.
-fn no_id(found: ValueRef<'_>, needed: &str) -> String {
-    let found = if found == ValueRef::Null { "NULL" } else { "empty text" };
-    format!("{found}; every row needs {needed}")
-}
-
-/// A value of a column that is no feature.
-fn seen(value: ValueRef<'_>) -> Seen<'_> {
-    match value {
-        ValueRef::Null => Seen::Missing,
-        ValueRef::Blob(bytes) => Seen::Blob(bytes),
-        ValueRef::Text(bytes) => number_of(value).map_or(Seen::Text(bytes), Seen::Number),
-        ValueRef::Integer(_) | ValueRef::Real(_) => number_of(value).map_or(Seen::Missing, Seen::Number),
-    }
-}
-
-/// Whether a text begins with a letter, so it's no JSON array or object.
-fn is_words(text: &[u8]) -> bool {
-    text.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic)
-}
-
-/// A feature that is not a number, for messages. CSV imports make missing values empty texts.
-fn no_number(found: ValueRef<'_>, column: &str) -> String {
-    let text = describe(found);
-    match found {
-        ValueRef::Text([]) => format!("{text} (nullif({}, '') in the source makes it NULL)", quote(column)),
-        _ => text,
     }
 }

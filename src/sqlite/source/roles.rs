@@ -13,16 +13,56 @@ use super::Source;
 use super::column_choice::{ColumnChoice, LikeIds};
 use super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
-use crate::data::{Categories, Dataset, ListConstraint, ReadReport, ids_written_in_two_ways};
+use crate::data::{Categories, Dataset, ListConstraint, Quantities, ReadReport, ids_written_in_two_ways};
 use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
 use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left_out_count};
 
+/// The names of columns and of the features that are keys of JSON objects, with the column and the key of each. A column that
+/// has the name of such a feature is the feature.
+fn with_keys(mut names: Vec<String>, spec: ReadSpec<'_>) -> (Vec<String>, Vec<(usize, String)>) {
+    let column = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
+    let found = spec
+        .known_derived()
+        .into_iter()
+        .flat_map(Quantities::keys)
+        .filter(|(name, ..)| column(name).is_none());
+    let found: Vec<_> =
+        found.filter_map(|(name, of, key)| Some((name.to_owned(), (column(of)?, key.to_owned())))).collect();
+    let (added, keys): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    names.extend(added);
+    (names, keys)
+}
+
+/// Replaces columns of JSON objects among the features by their keys, the last of `names` columns, and returns them.
+fn read_by_keys(
+    features: &mut FeatureColumns,
+    names: usize,
+    keys: &[(usize, String)],
+    taken: &[usize],
+) -> Vec<usize> {
+    let FeatureColumns::Wide(columns) = features else { return Vec::new() };
+    let first = names - keys.len();
+    let of = |column: usize| (first..names).filter(move |at| keys[at - first].0 == column);
+    let is_ignored = |column: &usize| *column >= first && taken.contains(&keys[column - first].0);
+    let listed: Vec<usize> = columns.iter().copied().filter(|column| !is_ignored(column)).collect();
+    let is_free = |column: &usize| !listed.contains(column) && !taken.contains(column);
+    let replaced = |column: usize| match of(column).next() {
+        None => vec![column],
+        Some(_) => of(column).filter(is_free).collect(),
+    };
+    *columns = listed.iter().flat_map(|column| replaced(*column)).collect();
+    let has_key = |column: &usize| of(*column).any(|key| columns.contains(&key));
+    (0..first).filter(has_key).collect()
+}
+
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roles {
-    /// Names of all columns.
+    /// Names of all columns, and of the features that are keys of JSON objects after them.
     pub names: Vec<String>,
+    /// The column and the key of each of these.
+    pub keys: Vec<(usize, String)>,
     /// The query id.
     pub query: Option<usize>,
     /// The document id.
@@ -35,6 +75,8 @@ pub struct Roles {
     pub doc_weight: Option<usize>,
     /// How well a log of clicks determines the relevance.
     pub determined: Option<usize>,
+    /// The time of the query.
+    pub query_time: Option<usize>,
     /// The diversity value or slot, if the constraint has one.
     pub group: Option<usize>,
     /// The column that orders the rows for cross-validation.
@@ -54,6 +96,8 @@ pub struct Roles {
     pub feature_names: Option<Vec<String>>,
     /// Query features, if there are any. With a model: those that it needs.
     pub query_features: Option<FeatureColumns>,
+    /// Columns of JSON objects whose keys are features.
+    read_by_keys: Vec<usize>,
     /// Columns that the caller ignores, and those that nothing uses.
     pub ignored: Vec<usize>,
     /// The columns that the option `columns` ignores.
@@ -77,6 +121,7 @@ impl Roles {
     pub fn find(source: &Source, names: Vec<String>, spec: ReadSpec<'_>, options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let constraint = spec.constraint;
+        let (names, keys) = with_keys(names, spec);
         let choice = ColumnChoice::new(source, &names, columns, spec)?;
         // 1. Roles of one column.
         let query = choice.required("query", spec.query)?;
@@ -91,7 +136,7 @@ impl Roles {
                 "the column \"{name}\" has the role doc_weight, but {problem}, or ignore the column with the options {ignored}"
             )));
         }
-        let determined = choice.one("determined")?;
+        let (determined, query_time) = (choice.one("determined")?, choice.one("query_time")?);
         let group = choice.group(constraint, slot, options.text("diversify_by"))?;
         let on_purpose = choice.listed("ignore")?.unwrap_or_default();
         let mut ignored = on_purpose.clone();
@@ -100,7 +145,10 @@ impl Roles {
         ignored.extend(unused_slot);
         // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
         let mut taken: Vec<usize> =
-            [query, doc, relevance, weight, doc_weight, determined, group].into_iter().flatten().collect();
+            [query, doc, relevance, weight, doc_weight, determined, query_time, group]
+                .into_iter()
+                .flatten()
+                .collect();
         let split = choice.split(options.text("split_by"))?;
         ignored.extend(split.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
         taken.extend(&ignored);
@@ -109,11 +157,13 @@ impl Roles {
         let categories = choice.categories()?;
         taken.extend(&categories);
         let quantities = choice.quantities()?;
-        let features = choice.features(&taken)?;
+        let mut features = choice.features(&taken)?;
+        let read_by_keys = read_by_keys(&mut features, names.len(), &keys, &taken);
         let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
         // 3. Everything else is ignored, and reported.
-        let used = |column: &usize| taken.contains(column) || features.all().contains(column);
+        let used =
+            |column: &usize| [&taken, features.all(), &read_by_keys].iter().any(|all| all.contains(column));
         let unused: Vec<usize> = (0..names.len()).filter(|column| !used(column)).collect();
         ignored.extend(&unused);
         let is_training = spec.feature_set == FeatureSet::New && spec.learns();
@@ -122,12 +172,15 @@ impl Roles {
         let like_ids = choice.like_ids(&features, query_features.as_ref(), doc);
         let roles = Self {
             names,
+            keys,
+            read_by_keys,
             query,
             doc,
             relevance,
             weight,
             doc_weight,
             determined,
+            query_time,
             group,
             split,
             constraint,
@@ -259,6 +312,7 @@ impl Roles {
             ("weight", self.weight),
             ("doc_weight", self.doc_weight),
             ("determined", self.determined),
+            ("query_time", self.query_time),
             (self.group_role(), self.group),
             ("split_by", self.split),
         ];
@@ -270,6 +324,7 @@ impl Roles {
         }
         match () {
             () if self.features == FeatureColumns::Vector(column) => Usage::Role("features"),
+            () if self.read_by_keys.contains(&column) => Usage::Keys,
             () if of_queries.contains(&column) => Usage::Role("query_features"),
             () if self.unused_slot == Some(column) => Usage::UnusedSlot,
             () if self.on_purpose.contains(&column) => Usage::LeftOut("ignored by the option columns"),
@@ -327,9 +382,9 @@ impl Roles {
         let query_features = self.query_features.as_ref().map_or(Value::Null, list);
         let columns = self.training_columns(not_numeric);
         let mut report = as_json(&columns, list(&self.features), query_features, &categories);
-        if let Some(name) = self.name(self.determined) {
-            report.insert("determined".to_owned(), json!(name));
-        }
+        let optional = [("determined", self.determined), ("query_time", self.query_time)];
+        let optional = optional.into_iter().filter_map(|(role, column)| Some((role, self.name(column)?)));
+        report.extend(optional.map(|(role, name)| (role.to_owned(), json!(name))));
         if self.constraint == ListConstraint::Diversity {
             report.insert("diversify_by".to_owned(), json!(self.name(self.group)));
         }

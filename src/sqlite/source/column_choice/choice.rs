@@ -10,10 +10,10 @@ use super::super::Source;
 use super::super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
 use super::names::{
     FEATURE_NAMES, NAMES, NO_COLUMN, OptionColumns, QUANTITIES, check_keys, default_names, find,
-    listed_names, lookup, not_a_name, of_columns,
+    is_of_queries, listed_names, lookup, not_a_name, of_columns,
 };
 use crate::base::{Error, Result, shorten};
-use crate::data::{ListConstraint, position_names};
+use crate::data::{ListConstraint, Quantities, position_names};
 use crate::train::options::COLUMN_KEYS as KEYS;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -133,7 +133,10 @@ impl<'a> ColumnChoice<'a> {
 
     /// The name of a role's column in the training of the model.
     pub(super) fn trained_name(&self, role: &str) -> Option<&'a str> {
-        self.spec.model.and_then(|model| model.card.columns.of(role))
+        match role {
+            "query_time" => self.spec.known_quantities().and_then(Quantities::time_of_query),
+            _ => self.spec.model.and_then(|model| model.card.columns.of(role)),
+        }
     }
 
     /// The column that a role had in the training of the model, unless the option `columns` uses it otherwise.
@@ -177,6 +180,15 @@ impl<'a> ColumnChoice<'a> {
                     || others.iter().any(|other| other.eq_ignore_ascii_case(name))
             };
             candidates.extend(self.find(name)?.filter(|column| !elsewhere(column)));
+        }
+        // Documents with relevance may have a rating as a property (rule 2.3).
+        let is_named = |column: usize, name: &str| self.names[column].eq_ignore_ascii_case(name);
+        if role == "relevance"
+            && self.spec.features
+            && let [first, ..] = candidates[..]
+            && (is_named(first, "relevance") || is_named(first, "label"))
+        {
+            candidates.retain(|column| !is_named(*column, "rating"));
         }
         match candidates[..] {
             [] => Ok(None),
@@ -448,11 +460,10 @@ impl<'a> ColumnChoice<'a> {
 
     /// The columns named `q_*` that have no other role.
     fn prefixed(&self, taken: &[usize]) -> Option<FeatureColumns> {
-        let begins = |name: &str| name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"));
         let claimed = self.claimed("query_features");
         let free = |column: &usize| !taken.contains(column) && !claimed.contains(column);
         let columns: Vec<usize> =
-            (0..self.names.len()).filter(free).filter(|column| begins(&self.names[*column])).collect();
+            (0..self.names.len()).filter(free).filter(|column| is_of_queries(&self.names[*column])).collect();
         (!columns.is_empty()).then_some(FeatureColumns::Wide(columns))
     }
 }

@@ -10,4 +10,4 @@ pub use choice::ColumnChoice;
 #[cfg(feature = "search")]
 pub use log::{interleaved_columns, log_columns};
 pub use messages::LikeIds;
-pub use names::is_default_name;
+pub use names::{is_default_name, is_role_name};

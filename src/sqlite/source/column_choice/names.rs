@@ -15,6 +15,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("weight", &["weight"]),
     ("doc_weight", &["doc_weight"]),
     ("determined", &["determined"]),
+    ("query_time", &["query_time"]),
     ("slot", &["slot"]),
 ];
 
@@ -28,8 +29,18 @@ pub fn is_default_name(role: &str, name: &str) -> bool {
     default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
+/// Whether a column of this name gets a role without the option `columns`.
+pub fn is_role_name(name: &str) -> bool {
+    NAMES.iter().any(|(role, _)| is_default_name(role, name)) || is_of_queries(name)
+}
+
+/// Whether a name begins as those of query features.
+pub(super) fn is_of_queries(name: &str) -> bool {
+    name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"))
+}
+
 /// Roles that the value null of their key takes from the columns with their names.
-pub(super) const NO_COLUMN: [&str; 5] = ["doc", "weight", "doc_weight", "determined", "slot"];
+pub(super) const NO_COLUMN: [&str; 6] = ["doc", "weight", "doc_weight", "determined", "query_time", "slot"];
 
 /// The key of the option `columns` that names no columns.
 pub(super) const FEATURE_NAMES: &str = "feature_names";
