@@ -73,10 +73,12 @@ def texts(library: str) -> None:
         CREATE TABLE items(id INTEGER PRIMARY KEY, price REAL);
         CREATE TABLE judged(query TEXT, doc INTEGER, relevance INTEGER);
         CREATE VIEW found AS
-        SELECT q.query AS query_id, docs.rowid AS doc_id, ltr_vec(ltr_fts(docs), price) AS features
-          FROM ltr_query AS q JOIN docs ON docs MATCH ltr_fts_query(q.query)
-               AND docs.rowid IN (SELECT rowid FROM docs WHERE docs MATCH ltr_fts_query(q.query) ORDER BY rank LIMIT 100)
-          JOIN items ON id = docs.rowid;
+        WITH matches AS MATERIALIZED (
+            SELECT query, docs.rowid AS id, bm25(docs) AS bm25, ltr_fts(docs) AS text
+              FROM ltr_query JOIN docs ON docs MATCH ltr_fts_query(query))
+        SELECT query AS query_id, id AS doc_id, ltr_vec(text, price) AS features
+          FROM (SELECT *, row_number() OVER (PARTITION BY query ORDER BY bm25) AS place FROM matches)
+          JOIN items USING (id) WHERE place <= 100;
         """
     )
     for row in range(DOCUMENTS):

@@ -125,6 +125,25 @@ fn every_training_stops_at_every_check() {
     }
 }
 
+/// Stores the model `seen`, whose candidates come from a view.
+fn train_on_a_view(connection: &Connection) {
+    connection
+        .execute_batch(
+            "CREATE VIEW c AS SELECT q.query AS query_id, doc_id, a, b FROM ltr_query AS q, j WHERE j.query_id = q.query",
+        )
+        .unwrap();
+    let seen = r#"SELECT ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM j', '{"name": "seen", "candidates": "c"}')"#;
+    rows(connection, seen).unwrap();
+}
+
+/// Stores the model `imported`.
+fn import(connection: &Connection) {
+    let imported = include_str!("../../tests/data/imported/lightgbm.txt");
+    let _: String = connection
+        .query_row("SELECT ltr_import(?1, '{\"name\": \"imported\"}')", [imported], |row| row.get(0))
+        .unwrap();
+}
+
 #[test]
 fn other_work_stops_at_every_check() {
     let connection = connect();
@@ -144,17 +163,8 @@ fn other_work_stops_at_every_check() {
     }
     rows(&connection, "SELECT ltr_train('boosted_trees', 'j', '{\"trees\": 3, \"name\": \"trees\"}')")
         .unwrap();
-    connection
-        .execute_batch(
-            "CREATE VIEW c AS SELECT q.query AS query_id, doc_id, a, b FROM ltr_query AS q, j WHERE j.query_id = q.query",
-        )
-        .unwrap();
-    let seen = r#"SELECT ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM j', '{"name": "seen", "candidates": "c"}')"#;
-    rows(&connection, seen).unwrap();
-    let imported = include_str!("../../tests/data/imported/lightgbm.txt");
-    let _: String = connection
-        .query_row("SELECT ltr_import(?1, '{\"name\": \"imported\"}')", [imported], |row| row.get(0))
-        .unwrap();
+    train_on_a_view(&connection);
+    import(&connection);
     for sql in [
         "SELECT ltr_export('lin', 'json')",
         "SELECT ltr_export('lin', 'sql')",

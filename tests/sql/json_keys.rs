@@ -115,7 +115,10 @@ fn keys_score_as_columns_through_every_door() {
         match algorithm {
             "boosted_trees" => assert!(lacking.is_ok(), "{lacking:?}"),
             _ => {
-                assert!(lacking.as_ref().is_err_and(|error| error.contains("null as value 1")), "{lacking:?}")
+                assert!(
+                    lacking.as_ref().is_err_and(|error| error.contains("null as value 1")),
+                    "{lacking:?}"
+                );
             }
         }
         // 5. SQL has the keys as columns.

@@ -46,7 +46,7 @@ fn shop(connection: &Connection, schema: &str) {
     }
 }
 
-fn train(connection: &Connection, algorithm: &str, options: Value) -> Value {
+fn train(connection: &Connection, algorithm: &str, options: &Value) -> Value {
     let text: String = value(
         connection,
         "SELECT ltr_train(?1, 'SELECT DISTINCT * FROM judgments', ?2)",
@@ -102,7 +102,7 @@ fn a_search_scores_as_a_ranking_of_the_same_rows() {
         if algorithm == "boosted_trees" {
             options["trees"] = json!(20);
         }
-        let report = train(&connection, algorithm, options.clone());
+        let report = train(&connection, algorithm, &options);
         let candidates = &report["candidates"];
         assert_eq!(candidates["found"], report["documents"], "{candidates}");
         options["name"] = json!("join");
@@ -136,7 +136,7 @@ fn a_search_scores_as_a_ranking_of_the_same_rows() {
 fn an_evaluation_counts_from_the_query_on() {
     let connection = database();
     shop(&connection, "main");
-    let report = train(&connection, "rank_svm", json!({"name": "shop", "candidates": "shop_candidates"}));
+    let report = train(&connection, "rank_svm", &json!({"name": "shop", "candidates": "shop_candidates"}));
     // 1. What the view does not return.
     let judged: i64 = value(&connection, "SELECT count(*) FROM (SELECT DISTINCT * FROM judgments)", []);
     let candidates = &report["candidates"];
@@ -194,7 +194,7 @@ fn ids_of_another_type_are_the_same_documents() {
     let connection = database();
     shop(&connection, "main");
     let options = json!({"name": "shop", "candidates": "shop_candidates", "lambda": 1});
-    let numbers = train(&connection, "rank_svm", options.clone());
+    let numbers = train(&connection, "rank_svm", &options);
     let sql = "SELECT ltr_train('rank_svm', 'SELECT DISTINCT query, CAST(item_id AS TEXT) AS doc_id, CAST(grade AS TEXT) AS relevance
         FROM judgments', ?1)";
     let texts: Value =
@@ -251,19 +251,8 @@ fn changes_and_faults_of_a_view_are_told() {
         let sql = format!("SELECT ltr_train('rank_svm', 'judgments', '{options}')");
         assert!(problem(&connection, &sql).contains(told), "{view}: {}", problem(&connection, &sql));
     }
-    for (algorithm, source, options, told) in [
-        ("cofi_rank", "judgments", json!({}), "learns from ids"),
-        ("rank_svm", "judgments", json!({"buckets": 4}), "in buckets"),
-        ("rank_svm", "SELECT query, grade FROM judgments", json!({}), "doc"),
-        ("rank_svm", "SELECT * FROM judgments WHERE 0", json!({}), "no judgment"),
-    ] {
-        let mut options = options;
-        options["candidates"] = json!("shop_candidates");
-        let sql = format!("SELECT ltr_train('{algorithm}', '{source}', '{options}')");
-        assert!(problem(&connection, &sql).contains(told), "{options}: {}", problem(&connection, &sql));
-    }
     // 2. Changes after the training.
-    train(&connection, "rank_svm", json!({"name": "shop", "candidates": "shop_candidates", "lambda": 1}));
+    train(&connection, "rank_svm", &json!({"name": "shop", "candidates": "shop_candidates", "lambda": 1}));
     let before = count(search);
     assert_eq!((before > 0, &*warnings(&connection)), (true, "[]"));
     connection.execute_batch("ALTER TABLE products ADD COLUMN color; CREATE TABLE more(x)").unwrap();
@@ -284,7 +273,10 @@ fn changes_and_faults_of_a_view_are_told() {
     connection.execute_batch(&view.replace("bm25(docs) AS bm25, ", "")).unwrap();
     assert!(problem(&connection, search).contains("bm25"), "{}", problem(&connection, search));
     connection.execute_batch(&format!("DROP VIEW main.shop_candidates; {view}; DELETE FROM docs")).unwrap();
-    assert!(problem(&connection, "SELECT * FROM ltr_evaluate('shop', 'judgments')").contains("no candidates for the"));
+    assert!(
+        problem(&connection, "SELECT * FROM ltr_evaluate('shop', 'judgments')")
+            .contains("no candidates for the")
+    );
     assert_eq!(count(search), 0);
     // 3. Arguments.
     assert!(problem(&connection, "SELECT * FROM ltr_search('shop', NULL)").contains("argument 'query'"));
@@ -294,6 +286,23 @@ fn changes_and_faults_of_a_view_are_told() {
     assert!(
         problem(&connection, "SELECT * FROM ltr_search('plain', 'x')").contains("has no view of candidates")
     );
+}
+
+#[test]
+fn options_that_exclude_candidates_are_refused() {
+    let connection = database();
+    shop(&connection, "main");
+    for (algorithm, source, options, told) in [
+        ("cofi_rank", "judgments", json!({}), "learns from ids"),
+        ("rank_svm", "judgments", json!({"buckets": 4}), "in buckets"),
+        ("rank_svm", "SELECT query, grade FROM judgments", json!({}), "doc"),
+        ("rank_svm", "SELECT * FROM judgments WHERE 0", json!({}), "no judgment"),
+    ] {
+        let mut options = options;
+        options["candidates"] = json!("shop_candidates");
+        let sql = format!("SELECT ltr_train('{algorithm}', '{source}', '{options}')");
+        assert!(problem(&connection, &sql).contains(told), "{options}: {}", problem(&connection, &sql));
+    }
 }
 
 #[test]
@@ -350,7 +359,7 @@ fn an_attached_database_has_models_and_views_of_its_own() {
 fn a_hostile_view_is_refused_or_stopped() {
     let connection = database();
     shop(&connection, "main");
-    train(&connection, "rank_svm", json!({"name": "shop", "candidates": "shop_candidates", "lambda": 1}));
+    train(&connection, "rank_svm", &json!({"name": "shop", "candidates": "shop_candidates", "lambda": 1}));
     let search = "SELECT * FROM ltr_search('shop', 'blue', '{\"time_limit\": 0.2}')";
     let columns = "0 AS q_length, 1.0 AS bm25, 1.0 AS price, 'a' AS brand";
     for (body, told) in [

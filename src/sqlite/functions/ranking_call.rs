@@ -147,8 +147,8 @@ impl<'a> RankingCall<'a> {
         let text = text_argument("argument 'source'", source)?;
         let key = plan_key(call, &text, &options, found.handle.key);
         let resolve = |limits: &_| Source::resolve(call.connection, &text, limits);
-        let request = Self::with_source(call, found, key, resolve, first_value, options, limits)?;
-        Ok(Self { text: Some(text), ..request })
+        let request = Self::with_source(call, found, key, resolve, options, limits)?;
+        Ok(Self { text: Some(text), first_value, ..request })
     }
 
     /// A call with this model and its view of candidates in a schema.
@@ -165,7 +165,7 @@ impl<'a> RankingCall<'a> {
     ) -> Result<Self> {
         let key = plan_key(call, &[schema, &view.name].join("\0"), &options, found.handle.key);
         let resolve = |limits: &_| Source::of_model(call.connection, schema, view, limits);
-        Self::with_source(call, found, key, resolve, NO_VALUES, options, limits)
+        Self::with_source(call, found, key, resolve, options, limits)
     }
 
     fn with_source(
@@ -173,7 +173,6 @@ impl<'a> RankingCall<'a> {
         FoundModel { handle, ticket }: FoundModel,
         key: String,
         resolve: impl FnOnce(&RunLimits) -> Result<Source>,
-        first_value: usize,
         options: Params,
         limits: RunLimits,
     ) -> Result<Self> {
@@ -182,7 +181,18 @@ impl<'a> RankingCall<'a> {
             None => Rc::new(resolve(&limits)?),
         };
         let named = Rc::clone(&source);
-        Ok(Self { call, options, limits, handle, source, named, text: None, first_value, ticket, key })
+        Ok(Self {
+            call,
+            options,
+            limits,
+            handle,
+            source,
+            named,
+            text: None,
+            first_value: NO_VALUES,
+            ticket,
+            key,
+        })
     }
 
     /// The constraint of the model (slots) or of the option `diversify_by`.

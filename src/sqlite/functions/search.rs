@@ -25,6 +25,7 @@ pub const QUERY: TableFunction =
     TableFunction { lists_queries: true, ..TableFunction::new("ltr_query", "query, params", "", queries) }
         .innocuous();
 
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
 fn queries(call: &Call<'_>) -> Result<OutputRows> {
     let Some(asked) = call.state.asked() else { return Ok(ready(Vec::new())) };
     Ok(Box::new((0..asked.queries.len()).map(move |query| {
