@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Run the sessions and compare the bits on another platform, whose program is tests/hosts/host.c.
 
-    tests/hosts/platform.py COMMAND...    the command with the library, such as `qemu-aarch64-static host ./libsqlite_ltr.so`
+    tests/hosts/platform.py COMMAND...            the command with the library, such as `qemu-aarch64-static host ./libsqlite_ltr.so`
+    tests/hosts/platform.py --static COMMAND...   of a host that contains the library
 
 1. tests/hosts/session.sql: each statement gives the row or message of the file.
 2. The first example of README.md prints what the page says.
@@ -61,6 +62,9 @@ def compare(what, found, wanted):
 def main(command):
     """Compare everything."""
     steps = session()
+    if command[0] == "--static":
+        command = command[1:]
+        steps = [[sql, row.replace("1|loadable", "1|static")] for sql, row in steps]
     found = run(command, [], "\n".join(sql for sql, _ in steps) + "\n")
     print("SQLite", found[0] if found else "prints nothing")
     differences = compare("session", found[1:], [wanted for _, wanted in steps])
