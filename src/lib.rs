@@ -75,9 +75,9 @@
 //! | [`ndarray`], `rusqlite` (feature `sqlite`) | the versions of these crates that this crate uses |
 //!
 //! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
-//! building the extension. Without `sqlite` no SQLite is linked. Parts that can be left out, all in the default: `plots`
-//! (plots and reports), `trees` (training of boosted trees), `search` (click logs, interleaving, full-text search) and
-//! `buckets` (training on packs of rows).
+//! building the extension, `linked` for the static library. Without `sqlite` no SQLite is linked. Parts that can be left
+//! out, all in the default: `plots` (plots and reports), `trees` (training of boosted trees), `search` (click logs,
+//! interleaving, full-text search) and `buckets` (training on packs of rows).
 
 // What a feature alone calls has no caller without it.
 #![cfg_attr(

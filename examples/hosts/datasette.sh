@@ -3,7 +3,6 @@
 # install: `pip install datasette datasette-sqlite-ltr`
 # note: `ltr_letor`, which reads files, is left out.
 # note: Datasette opens the database read-only. Train in Python or with sqlite-utils.
-# note: If Python cannot load extensions: `pip install pysqlite3-binary`.
 # note: Parameters of a URL are texts: write `CAST(:q AS INTEGER)`.
 
 # Train in Python.

@@ -3,7 +3,7 @@
 // install: `npm install sqlite-ltr`
 // load: load(db);
 // note: Needs Node.js 22.13 or newer. Open the database with `allowExtension: true`.
-// note: Waits for no lock of another connection: set `timeout: 5000`.
+// note: Does not wait for locks: set `timeout: 5000`.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -3,7 +3,7 @@
 # install: `pip install sqlite-ltr apsw`
 # load: sqlite_ltr.load(connection)
 # note: Contains its own SQLite, so any build of Python can load extensions.
-# note: Waits for no lock of another connection: call `set_busy_timeout(5000)`.
+# note: Does not wait for locks: call `set_busy_timeout(5000)`.
 
 from pathlib import Path
 

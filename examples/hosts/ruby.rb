@@ -2,7 +2,7 @@
 # tried: Ruby 3.1.7, sqlite3 1.4.2
 # install: download the library; `gem install sqlite3`
 # load: db.load_extension("./libsqlite_ltr")
-# note: Waits for no lock of another connection: set `busy_timeout = 5000`.
+# note: Does not wait for locks: set `busy_timeout = 5000`.
 # note: Tried with the gem of Debian.
 
 require "sqlite3"

@@ -2,7 +2,7 @@
 -- tried: SQLite 3.40.1
 -- install: download the library
 -- load: .load ./libsqlite_ltr
--- note: Waits for no lock of another connection: set `.timeout 5000`.
+-- note: Does not wait for locks: set `.timeout 5000`.
 -- note: `.parameter set` evaluates its value as SQL. Put a text in two kinds of quotes: `.parameter set :q "'red shoes'"`.
 
 .load ./libsqlite_ltr

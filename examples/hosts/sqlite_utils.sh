@@ -1,7 +1,6 @@
 # host: sqlite-utils
 # tried: sqlite-utils 4.2.1
 # install: `pip install sqlite-utils sqlite-utils-sqlite-ltr`
-# note: If Python cannot load extensions: `pip install pysqlite3-binary`.
 # note: Parameters of the command line are texts: write `CAST(:q AS INTEGER)`.
 
 sqlite3 shop.db < hotels.sql

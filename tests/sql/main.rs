@@ -5,6 +5,7 @@ mod aggregates;
 mod argument_limits;
 mod ball;
 mod baseline;
+mod bits;
 mod buckets;
 mod buckets_agree;
 mod buckets_errors;

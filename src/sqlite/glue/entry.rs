@@ -7,7 +7,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null;
 use std::sync::OnceLock;
 
 use rusqlite::{Connection, ffi};
@@ -134,7 +133,7 @@ fn pin() -> bool {
         fn dladdr(address: *const c_void, info: *mut [*const c_char; 4]) -> c_int;
         fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     }
-    let mut info = [null(); 4];
+    let mut info = [std::ptr::null(); 4];
     // SAFETY: the declarations match the system's. `dladdr` finds the file of this function, a text of the loader. To
     // open a loaded file again only counts it once more, and it is never closed.
     unsafe {

@@ -4,6 +4,8 @@
 mod entry;
 pub mod function;
 pub mod guard;
+#[cfg(feature = "linked")]
+mod linked;
 pub mod probe;
 pub mod run_limits;
 pub mod signature;
