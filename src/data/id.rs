@@ -102,6 +102,18 @@ impl Id {
         }
     }
 
+    /// The same whole number as TEXT or INTEGER: '42' for 42 and 42 for '42'.
+    pub fn in_other_type(&self) -> Option<Self> {
+        match self {
+            Self::Integer(value) => Some(Self::text(&value.to_string())),
+            Self::Text(bytes) => {
+                let whole: i64 = std::str::from_utf8(bytes).ok()?.parse().ok()?;
+                (whole.to_string().as_bytes() == &**bytes).then_some(Self::Integer(whole))
+            }
+            _ => None,
+        }
+    }
+
     /// The id and its type, for messages.
     pub fn describe(&self) -> String {
         match self {

@@ -226,7 +226,7 @@ fn role_facts(role: &str, data: &Dataset) -> Option<Facts> {
 }
 
 /// A warning about judgments that the log of their clicks does not determine. `mean`: of the column.
-fn undetermined(name: &str, mean: f64) -> Option<String> {
+pub fn undetermined(name: &str, mean: f64) -> Option<String> {
     (mean < 0.5).then(|| {
         format!(
             "the column \"{name}\" is {mean:.2} on average: the log of clicks does not tell most grades from the positions where the \

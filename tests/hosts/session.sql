@@ -206,7 +206,7 @@ DROP TABLE stems;
 
 -- From a query to a ranking: candidates and features come from a view.
 CREATE VIEW found AS SELECT q.query AS query_id, j.doc_id, f1, f2 FROM ltr_query AS q JOIN judgments AS j ON j.query_id = q.query % 20;
-SELECT json_extract(ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM judgments WHERE doc_id > 2', '{"name": "seen", "candidates": "found", "lambda": 0.1}'), '$.candidates.found', '$.candidates.unjudged');
+SELECT json_extract(ltr_train('rank_svm', 'SELECT query_id, doc_id, relevance FROM judgments WHERE doc_id > 2', '{"name": "seen", "candidates": "found", "lambda": 0.1}'), '$.view.found', '$.view.unjudged');
 --> [180,60]
 SELECT count(*), max(rank) FROM ltr_search('seen', 27);
 --> 12|12

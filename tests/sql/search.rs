@@ -103,7 +103,7 @@ fn a_search_scores_as_a_ranking_of_the_same_rows() {
             options["trees"] = json!(20);
         }
         let report = train(&connection, algorithm, &options);
-        let candidates = &report["candidates"];
+        let candidates = &report["view"];
         assert_eq!(candidates["found"], report["documents"], "{candidates}");
         options["name"] = json!("join");
         options.as_object_mut().unwrap().remove("candidates");
@@ -139,7 +139,7 @@ fn an_evaluation_counts_from_the_query_on() {
     let report = train(&connection, "rank_svm", &json!({"name": "shop", "candidates": "shop_candidates"}));
     // 1. What the view does not return.
     let judged: i64 = value(&connection, "SELECT count(*) FROM (SELECT DISTINCT * FROM judgments)", []);
-    let candidates = &report["candidates"];
+    let candidates = &report["view"];
     let missing: u64 =
         candidates["missing"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert!(missing > 0 && candidates["unjudged"].as_u64() > Some(0), "{candidates}");
@@ -199,7 +199,7 @@ fn ids_of_another_type_are_the_same_documents() {
         FROM judgments', ?1)";
     let texts: Value =
         serde_json::from_str(&value::<String>(&connection, sql, [options.to_string()])).unwrap();
-    assert_eq!(numbers["candidates"], texts["candidates"]);
+    assert_eq!(numbers["view"], texts["view"]);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn changes_and_faults_of_a_view_are_told() {
         (
             "CREATE VIEW fixed AS SELECT 'socks' AS query_id, rowid AS doc_id, 1 AS x FROM docs",
             "fixed",
-            "a candidate of the query 'socks'",
+            "does not read ltr_query",
         ),
         (
             "CREATE VIEW empty AS SELECT query AS query_id, 1 AS doc_id, 1 AS x FROM ltr_query WHERE 0",
@@ -233,7 +233,7 @@ fn changes_and_faults_of_a_view_are_told() {
         (
             "CREATE VIEW twice AS SELECT query AS query_id, docs.rowid AS doc_id, 1 AS grade FROM ltr_query, docs",
             "twice",
-            "both have a column \"grade\"",
+            "named like the relevance of the judgments",
         ),
         (
             "CREATE VIEW broken AS SELECT query AS query_id, x FROM ltr_query, gone",
@@ -457,8 +457,51 @@ fn views_over_the_schemas_of_users_work() {
         let options = json!({"name": name, "candidates": format!("found_{name}"), "lambda": 0.1}).to_string();
         let report: String = value(&connection, "SELECT ltr_train('rank_svm', 'judged', ?1)", [options]);
         let report: Value = serde_json::from_str(&report).unwrap();
-        assert_eq!(report["candidates"]["found"], json!(69), "{name}: {}", report["candidates"]);
+        assert_eq!(report["view"]["found"], json!(69), "{name}: {}", report["view"]);
         let count = "SELECT count(*) FROM ltr_search(?1, 'red shoes')";
         assert!(value::<i64>(&connection, count, [name]) >= 30, "{name}");
     }
+}
+
+/// Training, evaluation and search read the view for one query at a time, so window functions and LIMIT see the same rows.
+#[test]
+fn a_view_sees_one_query_at_a_time() {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE items(id INTEGER PRIMARY KEY, kind TEXT, x REAL);
+             INSERT INTO items WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 120) SELECT i, 'k' || (i % 6), i * 7 % 31 * (1 + i % 6) FROM n;
+             CREATE VIEW best AS SELECT q.query AS query_id, id AS doc_id, x / max(x) OVER () AS part FROM ltr_query AS q JOIN items ON kind = q.query
+                ORDER BY x DESC LIMIT 12;
+             CREATE TABLE judged AS SELECT kind AS search, id AS item, x / max(x) OVER (PARTITION BY kind) > 0.6 AS grade, 0.01 AS determined FROM items",
+        )
+        .unwrap();
+    let mut options =
+        json!({"candidates": "best", "lambda": 0.1, "columns": {"query": "search", "doc": "item"}});
+    let report: String =
+        value(&connection, "SELECT ltr_train('rank_svm', 'judged', ?1)", [options.to_string()]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["view"]["found"], json!(6 * 12));
+    assert!(report["warnings"].to_string().contains("\\\"determined\\\" is 0.01"), "{}", report["warnings"]);
+    // The columns of the judgments are found again.
+    let sql =
+        "SELECT value FROM ltr_evaluate('rank_svm', 'judged') WHERE query_id IS NULL AND metric = 'ndcg@10'";
+    assert!(value::<f64>(&connection, sql, []) > 0.99);
+    assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_search('rank_svm', 'k3')", []), 12);
+    assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_search('rank_svm', '')", []), 0);
+    // Other functions name the view.
+    assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_rank('rank_svm', 'best')", []), 0);
+    assert!(warnings(&connection).contains("ltr_query is empty outside"), "{}", warnings(&connection));
+    let compare = "SELECT * FROM ltr_compare('rank_svm', 'rank_svm', 'judged', '{\"columns\": {\"query\": \"search\", \"doc\": \"item\"}}')";
+    assert!(problem(&connection, compare).contains("the view 'best'"), "{}", problem(&connection, compare));
+    let failing = "CREATE VIEW failing AS SELECT q.query AS query_id, id AS doc_id, iif(q.query = 'k4', abs(-9223372036854775807 - 1), x) AS x
+        FROM ltr_query AS q JOIN items ON kind = q.query";
+    connection.execute_batch(failing).unwrap();
+    options["candidates"] = json!("failing");
+    let sql = format!("SELECT ltr_train('rank_svm', 'judged', '{options}')");
+    assert!(
+        problem(&connection, &sql).contains("query 'k4': integer overflow"),
+        "{}",
+        problem(&connection, &sql)
+    );
 }

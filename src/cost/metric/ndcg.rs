@@ -76,7 +76,9 @@ pub(super) fn discounted_sum(
 ) -> f64 {
     let depth = cutoff.unwrap_or(usize::MAX);
     let visible = ranked.groups().take_while(|group| group.start < depth);
-    visible.map(|group| mean_gain(ranked, gains, &group) * discounts(&group, depth, &discount)).sum()
+    // An empty sum is -0.
+    visible.map(|group| mean_gain(ranked, gains, &group) * discounts(&group, depth, &discount)).sum::<f64>()
+        + 0.0
 }
 
 /// Mean gain of the documents of a group.

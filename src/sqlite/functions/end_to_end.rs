@@ -33,14 +33,14 @@ pub(super) struct EndToEnd {
     pub memory: (Reservation, Reservation),
 }
 
-/// The view that a model takes its features from, if the source of a call has none of them.
+/// The view that a model takes its features from, unless the source of a call has all of them.
 pub(super) fn view_of_features<'a>(request: &'a RankingCall<'_>) -> Result<Option<&'a CandidateView>> {
     let card = &request.handle.model.card;
     let Some(view) = &card.candidates else { return Ok(None) };
     let names = request.source.columns(request.call.connection, &request.limits)?;
     let features = card.columns.features.clone().map_or_else(|| card.input_names(), |vector| vec![vector]);
     let is_there = |feature: &String| names.iter().any(|name| name.eq_ignore_ascii_case(feature));
-    Ok(Some(view).filter(|_| !features.iter().any(is_there)))
+    Ok(Some(view).filter(|_| !features.iter().all(is_there)))
 }
 
 /// Ranks the candidates of judged queries and measures them.
@@ -61,11 +61,14 @@ pub(super) fn end_to_end(
             "a model with slots is evaluated on rows that have its features, one for each document and slot";
         return Err(Error::Unsupported(problem.to_owned()));
     }
+    if metrics.iter().any(|metric| metric.def().name == "pair_loss") {
+        let problem = "metric 'pair_loss': it needs a score for each judged document; evaluate rows that have the features";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
     let spec = ReadSpec::ranked(model, constraint);
     let of_judgments = SourceCall { connection, source, options, values: &call.values(3), limits };
-    let relevance = model.card.columns.relevance.as_deref();
     let judgments = ReadSpec { judgments: Judgments::Relevance, ..spec };
-    let judged = read_judgments(of_judgments, judgments, relevance)?;
+    let judged = read_judgments(of_judgments, judgments, Some(view))?;
     // 2. The candidates and their scores.
     let view = &Source::of_model(connection, handle.schema(), view, limits)?;
     let of_view = SourceCall { connection, source: view, options, values: &[], limits };

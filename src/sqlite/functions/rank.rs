@@ -77,6 +77,11 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
             columns_text(columns, Some(("query", json!("..."))), &[])
         ));
     }
+    let view = request.handle.model.card.candidates.as_ref().map(|view| &view.name);
+    if data.n_docs() == 0 && view.is_some_and(|view| request.reads(view)) {
+        let source = &request.source.shown;
+        warnings.push(format!("source {source}: no rows, because ltr_query is empty outside of ltr_search"));
+    }
     warnings.extend(roles.queries_in_two_ways(&data));
     let nameless = data.doc_ids.iter().filter(|id| **id == Id::Null).count();
     if let Some(doc) = roles.doc_name().filter(|_| nameless > 0) {

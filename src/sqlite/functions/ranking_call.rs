@@ -216,6 +216,11 @@ impl<'a> RankingCall<'a> {
         }
     }
 
+    /// Whether the text of the source is this name.
+    pub fn reads(&self, name: &str) -> bool {
+        self.text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(name))
+    }
+
     /// Reads the source.
     ///
     /// # Errors

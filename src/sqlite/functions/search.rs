@@ -7,11 +7,13 @@
 
 use std::sync::Arc;
 
+use rusqlite::types::ValueRef;
+
 use super::rank::{RankedRow, Ranking, ranking};
 use super::ranking_call::{FoundModel, RankingCall};
 use crate::base::{Error, Result};
 use crate::data::Id;
-use crate::sqlite::glue::{Asked, Call, OutputRows, TableFunction, describe, ready, row, row_id};
+use crate::sqlite::glue::{Asked, Call, OutputRows, TableFunction, ready, row, row_id};
 use crate::train::options::Use;
 
 /// The definition of `ltr_search`.
@@ -28,22 +30,30 @@ pub const QUERY: TableFunction =
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
 fn queries(call: &Call<'_>) -> Result<OutputRows> {
     let Some(asked) = call.state.asked() else { return Ok(ready(Vec::new())) };
-    Ok(Box::new((0..asked.queries.len()).map(move |query| {
+    Ok(Box::new(asked.rows().map(move |query| {
         let params = asked.params.clone();
         Ok(row![&asked.queries[query], params])
     })))
 }
 
+/// An error of a search, with what changed in the view since the training.
+fn after_change(error: Error, change: Option<&str>) -> Error {
+    match (error, change) {
+        (Error::Row { source_text, row, column, problem }, Some(change)) => {
+            Error::Row { source_text, row, column, problem: format!("{problem} ({change})") }
+        }
+        (Error::Source { source_text, problem }, Some(change)) => {
+            Error::Source { source_text, problem: format!("{problem} ({change})") }
+        }
+        (error, _) => error,
+    }
+}
+
 fn search(call: &Call<'_>) -> Result<OutputRows> {
     let (options, limits) = call.options(2, Use::Search)?;
     let query = row_id(call.argument(1));
-    if query == Id::Null {
-        let found = describe(call.argument(1));
-        return Err(Error::value(
-            "argument 'query'",
-            found,
-            "a text or an id that is neither NULL nor empty",
-        ));
+    if call.argument(1) == ValueRef::Null {
+        return Err(Error::value("argument 'query'", "NULL", "a text or an id"));
     }
     // 1. The model, and its view. A kept plan knows the view.
     let found = FoundModel::find(call, call.argument(0), &options, &limits)?;
@@ -56,11 +66,15 @@ fn search(call: &Call<'_>) -> Result<OutputRows> {
     let params = options.get("params").map(ToString::to_string);
     let options = options.without(&["params"]);
     let request = RankingCall::of_view(call, found, &schema, view, options, limits)?;
+    if query == Id::Null {
+        // An empty search box finds nothing.
+        return Ok(ready(Vec::new()));
+    }
     // 2. Its candidates, ranked.
-    let asked = Asked { queries: vec![query.clone()], params };
+    let asked = Asked::new(vec![query.clone()], params);
     let Ranking { queries, rows, memory } = request.limits.run_here(|| {
         let _asked = call.state.ask(asked)?;
-        ranking(&request)
+        ranking(&request).map_err(|error| after_change(error, request.source.warning.as_deref()))
     })?;
     if let Some(other) = queries.iter().find(|other| **other != query && **other != Id::Null) {
         return Err(request.source.error(format!(

@@ -193,7 +193,7 @@ impl<'a> TrainRequest<'a> {
         let mut finished = finished.map_err(|problem| training.error(problem))?;
         let (candidates, view) = candidates
             .map(|read| {
-                finished.warnings.extend(read.warning);
+                finished.warnings.extend(read.warnings);
                 (read.report, read.view)
             })
             .unzip();
@@ -203,7 +203,7 @@ impl<'a> TrainRequest<'a> {
         let roles = roles.report(&ignored, &finished.model.card.categories);
         let about = About { algorithm, source: text, roles, added: None, reading };
         let (model, mut report) = TrainingReport::new(finished, about);
-        report.candidates = candidates;
+        report.view = candidates;
         if let (Some(text), Some(prior)) = (input.prior, &prior) {
             report.settings["prior"] = json!(format!("@{text}"));
             let model = json!({ "name": prior.name, "version": prior.version });

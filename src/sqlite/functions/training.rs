@@ -18,6 +18,7 @@ use crate::sqlite::source::passes::read;
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::algorithm::{AlgorithmDef, Columns, Input};
+use crate::train::column_rules::undetermined;
 use crate::train::protocol::{Encoded, check_rows};
 use crate::train::report::{DataFacts, Finished, Summary};
 
@@ -43,7 +44,7 @@ pub struct TrainingReport {
     pub missing_filled: usize,
     /// What the view of candidates returned.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub candidates: Option<Value>,
+    pub view: Option<Value>,
     pub warnings: Vec<String>,
     pub seconds: Seconds,
     /// Left out of the report of `ltr_train`; the stored report has it.
@@ -69,7 +70,7 @@ impl TrainingReport {
             summary,
             volatile,
             missing_filled,
-            candidates: None,
+            view: None,
             warnings,
             seconds: Seconds { reading: about.reading, all: 0.0 },
             log_seconds: Some(log_seconds),
@@ -119,7 +120,7 @@ pub struct Candidates {
     pub view: CandidateView,
     /// For the report: counts, and judged documents that the view did not return.
     pub report: Value,
-    pub warning: Option<String>,
+    pub warnings: Vec<String>,
 }
 
 /// Reads judged documents, at least one. With the option `candidates` their features come from this view.
@@ -165,17 +166,17 @@ fn read_candidates(
     // 1. The judgments, and the view for their queries.
     let judged = read_judgments(call, spec, None)?;
     let schema = options.text("schema").unwrap_or("main");
-    let (source, view) = Source::candidates(connection, schema, name, limits)?;
-    let mut rows =
-        read_view(&judged, SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
+    let (source, mut view) = Source::candidates(connection, schema, name, limits)?;
+    let rows = read_view(&judged, SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
     judged.check_found(|problem| source.error(problem))?;
-    rows.read_report.determined = judged.determined;
+    view.judged.clone_from(&judged.ids);
     // 2. What the view does not return.
     let metric = query_metrics(options)?.remove(0);
     let mut report = judged.coverage(&metric);
-    report.insert("view".to_owned(), json!(view.name));
-    let warning = judged.warning(&source, &metric);
-    Ok((rows, Candidates { view, report: Value::Object(report), warning }))
+    report.insert("name".to_owned(), json!(view.name));
+    let undetermined = judged.determined.as_ref().and_then(|(name, mean)| undetermined(name, *mean));
+    let warnings = undetermined.into_iter().chain(judged.warning(&source, &metric)).collect();
+    Ok((rows, Candidates { view, report: Value::Object(report), warnings }))
 }
 
 /// How the rows of a training are read.

@@ -1,6 +1,7 @@
 //! The state of one connection: cached models and fits, the last warnings, a mark while training runs.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -233,8 +234,9 @@ impl State {
                 "candidates are being read on this connection; their view must not search, train or evaluate";
             return Err(Error::Unsupported(problem.to_owned()));
         }
-        *running = Some(Arc::new(asked));
-        Ok(AskedMark(Arc::clone(self)))
+        let asked = Arc::new(asked);
+        *running = Some(Arc::clone(&asked));
+        Ok(AskedMark { state: Arc::clone(self), asked })
     }
 
     /// The queries of the running call.
@@ -250,14 +252,38 @@ pub struct Asked {
     pub queries: Vec<Id>,
     /// The option `params` of the call, JSON.
     pub params: Option<String>,
+    /// The number of the query that is read now; a larger one: all of them.
+    now: AtomicUsize,
+}
+
+impl Asked {
+    /// These queries.
+    pub fn new(queries: Vec<Id>, params: Option<String>) -> Self {
+        Self { queries, params, now: AtomicUsize::new(usize::MAX) }
+    }
+
+    /// Makes one query the only row of `ltr_query`, as in a search.
+    pub fn only(&self, query: usize) {
+        self.now.store(query, Ordering::SeqCst);
+    }
+
+    /// The rows of `ltr_query`.
+    pub fn rows(&self) -> Range<usize> {
+        let now = self.now.load(Ordering::SeqCst);
+        if now < self.queries.len() { now..now + 1 } else { 0..self.queries.len() }
+    }
 }
 
 /// Ends the queries of [`State::ask`] when dropped.
-pub struct AskedMark(Arc<State>);
+pub struct AskedMark {
+    state: Arc<State>,
+    /// The queries.
+    pub asked: Arc<Asked>,
+}
 
 impl Drop for AskedMark {
     fn drop(&mut self) {
-        lock(&self.0.asked).take();
+        lock(&self.state.asked).take();
     }
 }
 

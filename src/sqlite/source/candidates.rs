@@ -8,10 +8,22 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::names::schema_and_name;
+use super::source::is_query;
 use super::{Source, quote};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, nearest, shorten};
 use crate::model::CandidateView;
 use crate::sqlite::glue::{RunLimits, from_host, retry_busy, sql};
+
+/// Most names of changed tables in a warning.
+const MOST_NAMES: usize = 10;
+
+/// Longest statement in a message, in characters.
+const LONGEST_SQL: usize = 4000;
+
+/// A view of candidates.
+const EXAMPLE: &str = "CREATE VIEW candidates AS SELECT q.query AS query_id, docs.rowid AS doc_id, ... FROM ltr_query AS q JOIN docs ON \
+     docs MATCH ltr_fts_query(q.query)";
 
 /// What a schema has under a name: its type, its name, and its CREATE statement.
 type Entry = (String, String, String);
@@ -34,24 +46,38 @@ impl Source {
         }
         let entries =
             retry_busy(limits, || entries(connection, schema).map_err(|error| from_host(&error, problem)))?;
-        let (kind, name, sql) = match entries.get(&name.to_ascii_lowercase()) {
-            Some(entry) => entry.clone(),
-            None => return Err(problem(format!("no view of this name in the database '{schema}'"))),
+        // 1. The name, also with its schema.
+        let own_schema = |(of, name): (String, String)| of.eq_ignore_ascii_case(schema).then_some(name);
+        let bare = schema_and_name(name).and_then(own_schema);
+        let mut names = [Some(name), bare.as_deref()].into_iter().flatten();
+        let found = names.find_map(|name| entries.get(&name.to_ascii_lowercase()));
+        let Some((kind, name, sql)) = found.cloned() else {
+            return Err(problem(no_such_view(&entries, schema, name)));
         };
         if kind != "view" {
             return Err(problem(format!(
-                "a {kind}; candidates are a view that reads the queries from ltr_query, such as CREATE VIEW candidates AS \
-                 SELECT q.query AS query_id, docs.rowid AS doc_id, ... FROM ltr_query AS q JOIN docs ON docs MATCH ltr_fts_query(q.query)"
+                "a {kind}; candidates are a view that reads ltr_query, such as {EXAMPLE}"
             )));
         }
-        let tables = tables_read(&entries, &name);
+        if let Some((kind, ..)) = entries.get("ltr_query") {
+            return Err(problem(format!(
+                "the database '{schema}' has a {kind} named ltr_query, which hides the function from views; rename it"
+            )));
+        }
+        // 2. What it reads.
+        let (tables, reads_queries) = tables_read(&entries, &name);
+        if !reads_queries {
+            return Err(problem(format!(
+                "the view does not read ltr_query, which has the queries, as in {EXAMPLE}"
+            )));
+        }
         let source = Self::view(&name, &format!("{}.{}", quote(schema), quote(&name)));
         // The statement tells what SQLite refuses, before a call reads rows.
         retry_busy(limits, || {
             let prepared = sql::prepare(connection, &source.select);
             prepared.map(drop).map_err(|error| source.view_error(&error))
         })?;
-        Ok((source, CandidateView { name, sql, tables }))
+        Ok((source, CandidateView { name, judged: Default::default(), sql, tables }))
     }
 
     /// The view of candidates of a model, with a warning if it, or what it reads, has changed since the training.
@@ -67,23 +93,22 @@ impl Source {
         let exists = retry_busy(limits, || view_exists(connection, schema, &trained.name))?;
         if !exists {
             return Err(Error::Source {
-                source_text: format!("'{}'", trained.name),
+                source_text: format!("'{}'", shorten(&printable(&trained.name))),
                 problem: format!(
                     "the database '{schema}' has no view of this name, from which the model takes its candidates; the training had: {}",
-                    trained.sql
+                    printable(&trained.sql)
                 ),
             });
         }
         let (mut source, now) = Self::candidates(connection, schema, &trained.name, limits)?;
         let known: HashMap<&str, u64> = now.tables.iter().map(|(name, hash)| (&**name, *hash)).collect();
-        let changed: Vec<&str> = (trained.tables.iter())
-            .filter(|(name, hash)| known.get(&**name) != Some(hash))
-            .map(|(name, _)| &**name)
-            .collect();
+        let changed = trained.tables.iter().filter(|(name, hash)| known.get(&**name) != Some(hash));
+        let changed: Vec<String> =
+            changed.take(MOST_NAMES).map(|(name, _)| shorten(&printable(name))).collect();
         if !changed.is_empty() {
             source.warning = Some(format!(
-                "candidates '{}': changed since the training: {}; train again if features have other values now",
-                trained.name,
+                "candidates {}: changed since the training: {}; train again if features have other values now",
+                source.shown,
                 changed.join(", ")
             ));
         }
@@ -130,12 +155,14 @@ fn entries(connection: &Connection, schema: &str) -> rusqlite::Result<BTreeMap<S
 }
 
 /// A view and the tables and views whose names occur in its text, or in the text of a view or virtual table among them, with
-/// the hashes of their CREATE statements. It can only be too many.
-fn tables_read(entries: &BTreeMap<String, Entry>, view: &str) -> Vec<(String, u64)> {
+/// the hashes of their CREATE statements. It can only be too many. Whether one of the texts has the word `ltr_query`.
+fn tables_read(entries: &BTreeMap<String, Entry>, view: &str) -> (Vec<(String, u64)>, bool) {
     let mut found = HashSet::from([view.to_ascii_lowercase()]);
     let mut open = vec![view.to_ascii_lowercase()];
+    let mut reads_queries = false;
     while let Some((_, _, sql)) = open.pop().and_then(|name| entries.get(&name)) {
         let words = words(sql);
+        reads_queries |= words.contains("ltr_query");
         for (name, (kind, _, sql)) in entries {
             let is_named = words_of(name).all(|word| words.contains(word));
             if is_named && found.insert(name.clone()) && (kind == "view" || is_virtual(sql)) {
@@ -144,7 +171,23 @@ fn tables_read(entries: &BTreeMap<String, Entry>, view: &str) -> Vec<(String, u6
         }
     }
     let read = entries.iter().filter(|(name, _)| found.contains(*name));
-    read.map(|(_, (_, name, sql))| (name.clone(), xxh3_64(sql.as_bytes()))).collect()
+    (read.map(|(_, (_, name, sql))| (name.clone(), xxh3_64(sql.as_bytes()))).collect(), reads_queries)
+}
+
+/// What to say about a name of no view.
+fn no_such_view(entries: &BTreeMap<String, Entry>, schema: &str, name: &str) -> String {
+    let views = entries.values().filter(|(kind, ..)| kind == "view").map(|(_, name, _)| name.as_str());
+    match nearest(name, views) {
+        _ if is_query(name) => format!("a statement; create a view of it, as in {EXAMPLE}"),
+        Some(view) => format!("no view of this name in the database '{schema}', did you mean '{view}'?"),
+        None => format!("no view of this name in the database '{schema}'; views in temp do not count"),
+    }
+}
+
+/// A text of a stranger's model for messages: not too long, and without control characters.
+fn printable(text: &str) -> String {
+    let plain = |c: char| if c.is_control() && c != '\n' { ' ' } else { c };
+    text.chars().take(LONGEST_SQL).map(plain).collect()
 }
 
 fn is_virtual(sql: &str) -> bool {

@@ -25,12 +25,24 @@ pub(super) enum JudgedColumn {
     Split(Vec<Id>),
 }
 
+/// The names of columns of judgments.
+pub(super) struct JudgedNames {
+    /// Query, document and relevance.
+    pub ids: [String; 3],
+    /// The column `determined`; empty if there is none.
+    pub determined: String,
+    /// The columns without a role.
+    pub ignored: Vec<String>,
+}
+
 /// Judged documents, and what a view of candidates returned of them.
 pub struct JudgedDocuments {
     /// The judgments, without features.
     pub data: Dataset,
     /// Mean of the column `determined`, if there is one.
-    pub determined: Option<f64>,
+    pub determined: Option<(String, f64)>,
+    /// The columns of query, document and relevance.
+    pub ids: [String; 3],
     /// Columns of the source without a role.
     pub ignored: Vec<String>,
     columns: Vec<(String, JudgedColumn)>,
@@ -57,10 +69,11 @@ impl JudgedDocuments {
         data: Dataset,
         report: ReadReport,
         columns: Vec<(String, JudgedColumn)>,
-        ignored: Vec<String>,
+        names: JudgedNames,
     ) -> Self {
-        let (determined, memory) = (report.determined, report.memory);
-        let judged = Self { determined, ignored, columns, data, returned: Mutex::default(), memory };
+        let JudgedNames { ids, determined, ignored } = names;
+        let (determined, memory) = (report.determined.map(|mean| (determined, mean)), report.memory);
+        let judged = Self { determined, ids, ignored, columns, data, returned: Mutex::default(), memory };
         judged.begin();
         judged
     }
@@ -103,11 +116,6 @@ impl JudgedDocuments {
     /// The names of the judged columns.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|(name, _)| &**name)
-    }
-
-    /// The name of the judged column that `is_wanted`.
-    pub(super) fn name(&self, is_wanted: fn(&JudgedColumn) -> bool) -> Option<&str> {
-        self.columns.iter().find(|(_, column)| is_wanted(column)).map(|(name, _)| &**name)
     }
 
     /// The value of a judged column, by its number among them.
@@ -166,11 +174,10 @@ impl JudgedDocuments {
             let count = ids[first..].iter().take_while(|id| *id == doc).count();
             (rows.start + first..rows.start + first + count).collect()
         };
-        let exact = equal(doc);
-        if !exact.is_empty() {
-            return exact;
+        match equal(doc) {
+            none if none.is_empty() => doc.in_other_type().map(|other| equal(&other)).unwrap_or_default(),
+            exact => exact,
         }
-        doc.in_other_types().iter().map(equal).find(|rows| !rows.is_empty()).unwrap_or_default()
     }
 
     /// The number of judgments that the view returned.

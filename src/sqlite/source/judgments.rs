@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::judged::{JudgedColumn, JudgedDocuments};
+use super::column_choice::is_default_name;
+use super::judged::{JudgedColumn, JudgedDocuments, JudgedNames};
 use super::passes::read;
 use super::read_spec::SourceCall;
 use super::reader::{ReadSpec, SourceRows};
 use crate::base::{Params, Result};
 use crate::data::{ListConstraint, RowOrder};
+use crate::model::CandidateView;
 use crate::sqlite::glue::{Asked, State};
 
 /// The roles that a source of judgments has.
@@ -26,21 +28,24 @@ pub enum Unjudged {
     Kept,
 }
 
-/// Reads the judgments of a source. `trained`: the column of relevance in the training of a model.
+/// Reads the judgments of a source. `trained`: the view of a model, whose columns of judgments are found again.
 ///
 /// # Errors
 /// As [`read`]; no rows.
 pub fn read_judgments(
     call: SourceCall<'_>,
     spec: ReadSpec<'_>,
-    trained: Option<&str>,
+    trained: Option<&CandidateView>,
 ) -> Result<JudgedDocuments> {
     // 1. The rows, without features.
     let names = call.source.columns(call.connection, call.limits)?;
     let mut columns = given_columns(call.options);
     columns.retain(|role, _| ROLES.contains(&&**role));
-    if let Some(name) = trained.filter(|name| contains(&names, name)) {
-        columns.entry("relevance").or_insert(json!(name));
+    for (role, name) in ["query", "doc", "relevance"].iter().zip(trained.iter().flat_map(|view| &view.judged))
+    {
+        if contains(&names, name) {
+            columns.entry(*role).or_insert(json!(name));
+        }
     }
     let options = call.options.clone().without(&["baseline"]).with("columns", Value::Object(columns));
     let call = SourceCall { options: &options, ..call };
@@ -50,16 +55,23 @@ pub fn read_judgments(
     if data.n_docs() == 0 {
         return Err(call.source.error("0 rows; there is no judgment"));
     }
-    // 2. The columns that a reader of the view takes from them.
-    let name = |column: Option<usize>| column.map(|column| roles.names[column].clone());
+    // 2. The columns that a reader of the view takes from them, under the names of their roles.
+    let split = read_report.split.take().map(JudgedColumn::Split);
     let columns = [
-        (name(roles.relevance), Some(JudgedColumn::Relevance)),
-        (name(roles.weight), Some(JudgedColumn::Weight)),
-        (name(roles.doc_weight), Some(JudgedColumn::DocWeight)),
-        (name(roles.split), read_report.split.take().map(JudgedColumn::Split)),
+        (Some("relevance"), Some(JudgedColumn::Relevance)),
+        (Some("weight"), roles.weight.map(|_| JudgedColumn::Weight)),
+        (Some("doc_weight"), roles.doc_weight.map(|_| JudgedColumn::DocWeight)),
+        (call.options.text("split_by"), split),
     ];
-    let columns = columns.into_iter().filter_map(|(name, column)| name.zip(column)).collect();
-    Ok(JudgedDocuments::new(data, read_report, columns, roles.training_columns(&[]).ignored))
+    let columns =
+        columns.into_iter().filter_map(|(name, column)| Some((name?.to_owned(), column?))).collect();
+    let name = |column: Option<usize>| column.map(|column| roles.names[column].clone()).unwrap_or_default();
+    let names = JudgedNames {
+        ids: [roles.query, roles.doc, roles.relevance].map(name),
+        determined: name(roles.determined),
+        ignored: roles.training_columns(&[]).ignored,
+    };
+    Ok(JudgedDocuments::new(data, read_report, columns, names))
 }
 
 /// Reads the candidates of judged queries. `call`: its source is the view.
@@ -74,36 +86,51 @@ pub fn read_view(
     unjudged: Unjudged,
 ) -> Result<SourceRows> {
     let names = call.source.columns(call.connection, call.limits)?;
-    if let Some(name) = judged.names().find(|name| contains(&names, name)) {
-        return Err(call.source.error(format!(
-            "the view and the judgments both have a column \"{name}\"; name it otherwise in the view"
-        )));
-    }
-    let options = &options_of_view(judged, call.options, &names, unjudged);
-    let _asked = state.ask(Asked { queries: judged.data.query_ids.clone(), params: None })?;
-    let judged = (unjudged == Unjudged::Skipped).then_some(judged);
-    read(SourceCall { options, values: &[], ..call }, ReadSpec { judged, ..spec })
+    check_names(judged, &names).map_err(|problem| call.source.error(problem))?;
+    let options = &options_of_view(judged, call.options, &names);
+    let mark = state.ask(Asked::new(judged.data.query_ids.clone(), None))?;
+    let (asked, judged) = (Some(&*mark.asked), (unjudged == Unjudged::Skipped).then_some(judged));
+    read(SourceCall { options, values: &[], ..call }, ReadSpec { judged, asked, ..spec })
 }
 
-/// The options for reading the view: the option `columns` without the roles of the judgments, and with the judged columns.
-/// `names`: the columns of the view.
-fn options_of_view(
-    judged: &JudgedDocuments,
-    options: &Params,
-    names: &[String],
-    unjudged: Unjudged,
-) -> Params {
+/// Refuses a view without ids, and columns that the view and the judgments both have.
+fn check_names(judged: &JudgedDocuments, names: &[String]) -> Result<(), String> {
+    let has = |role: &str| names.iter().any(|name| is_default_name(role, name));
+    let all = names.join(", ");
+    if !has("query") {
+        return Err(format!(
+            "no column of queries among {all}; write SELECT q.query AS query_id, ... FROM ltr_query AS q"
+        ));
+    }
+    if !has("doc") {
+        return Err(format!("no column of documents among {all}; name it in the view, as in id AS doc_id"));
+    }
+    for judged in judged.names() {
+        let is_like = |name: &&String| is_default_name(judged, name) || name.eq_ignore_ascii_case(judged);
+        if let Some(name) = names.iter().find(is_like) {
+            return Err(format!(
+                "the column \"{name}\" is named like the {judged} of the judgments; name it otherwise in the view"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The options for reading the view: the option `columns` without what only the judgments have. `names`: the columns of the view.
+fn options_of_view(judged: &JudgedDocuments, options: &Params, names: &[String]) -> Params {
     let mut columns = given_columns(options);
-    columns.retain(|role, value| match &**role {
-        "query" | "doc" => value.as_str().is_some_and(|name| contains(names, name)),
-        role => !ROLES.contains(&role),
-    });
-    if unjudged == Unjudged::Skipped {
-        let mut set = |role: &str, name: Option<&str>| columns.insert(role.to_owned(), json!(name));
-        set("relevance", judged.name(|column| matches!(column, JudgedColumn::Relevance)));
-        set("weight", judged.name(|column| matches!(column, JudgedColumn::Weight)));
-        set("doc_weight", judged.name(|column| matches!(column, JudgedColumn::DocWeight)));
-        set("determined", None);
+    columns.retain(|role, _| !ROLES.contains(&&**role));
+    if let Some(Value::Array(ignored)) = columns.get_mut("ignore") {
+        let is_of_judgments =
+            |name: &Value| name.as_str().is_some_and(|name| contains(&judged.ignored, name));
+        ignored
+            .retain(|name| !is_of_judgments(name) || name.as_str().is_some_and(|name| contains(names, name)));
+    }
+    // Weights are the judgments'. A column of the view with such a name is a feature.
+    for role in ["weight", "doc_weight", "determined"] {
+        if names.iter().any(|name| is_default_name(role, name)) {
+            columns.insert(role.to_owned(), Value::Null);
+        }
     }
     options.clone().without(&["params"]).with("columns", Value::Object(columns))
 }

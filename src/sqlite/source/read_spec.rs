@@ -10,7 +10,7 @@ use crate::apply::RowScorer;
 use crate::base::{Error, Params, Result};
 use crate::data::{Categories, ColumnSummary, Id, ListConstraint, Missing, Quantities, RowOrder};
 use crate::model::Model;
-use crate::sqlite::glue::{RunLimits, id_value, retry_busy, sql};
+use crate::sqlite::glue::{Asked, RunLimits, id_value, retry_busy, sql};
 use crate::train::algorithm::DocWeights;
 
 /// Where features come from; column numbers.
@@ -93,6 +93,8 @@ pub struct ReadSpec<'a> {
     pub only: Option<&'a Id>,
     /// The judgments of the rows, which are candidates; those that nobody judged are skipped.
     pub judged: Option<&'a JudgedDocuments>,
+    /// The queries whose candidates are read, one after the other as in searches.
+    pub asked: Option<&'a Asked>,
     /// The constraint whose groups are read.
     pub constraint: ListConstraint,
     /// Whether documents may have weights.
@@ -122,6 +124,7 @@ impl<'a> ReadSpec<'a> {
             features,
             only: None,
             judged: None,
+            asked: None,
             constraint,
             doc_weights: DocWeights::Taken,
             not_allowed: Missing::Error,

@@ -26,7 +26,8 @@ use crate::data::{
     QueryValues, ReadReport, Readings, TextColumns, is_weight, not_a_value,
 };
 use crate::sqlite::glue::{
-    category_value, describe, number_of, query_value, query_values, retry_busy, row_id, within_time,
+    category_value, describe, from_host, number_of, query_value, query_values, retry_busy, row_id,
+    within_time,
 };
 use crate::train::column_rules::is_row_number_or_split;
 use crate::train::select::in_order;
@@ -249,22 +250,34 @@ impl<'a> Reader<'a> {
         self.times.take();
         self.spec.judged.iter().for_each(|judged| judged.begin());
         let mut builder = self.builder();
-        let mut rows = statement.raw_query();
         let (mut split, mut count) = (Vec::new(), 0_usize);
-        while let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? {
-            match self.spec.judged {
-                None => self.add_row(row, &mut builder, &mut split)?,
-                Some(judged) => self.add_judged(judged, row, &mut builder, &mut split)?,
-            }
-            count += 1;
-            if count.is_multiple_of(TOGETHER) {
-                self.call.limits.check_time()?;
-                self.score_rows(&mut builder)?;
+        for pass in 0..self.spec.asked.map_or(1, |asked| asked.queries.len()) {
+            self.spec.asked.iter().for_each(|asked| asked.only(pass));
+            let mut rows = statement.raw_query();
+            while let Some(row) = rows.next().map_err(|error| self.host_error(&error, pass))? {
+                match self.spec.judged {
+                    None => self.add_row(row, &mut builder, &mut split)?,
+                    Some(judged) => self.add_judged(judged, row, &mut builder, &mut split)?,
+                }
+                count += 1;
+                if count.is_multiple_of(TOGETHER) {
+                    self.call.limits.check_time()?;
+                    self.score_rows(&mut builder)?;
+                }
             }
         }
         self.call.limits.check_time()?;
         self.score_rows(&mut builder)?;
         Ok((builder, split))
+    }
+
+    /// An error of SQLite, which names the query if candidates are read.
+    fn host_error(&self, error: &rusqlite::Error, pass: usize) -> Error {
+        let query = self.spec.asked.and_then(|asked| asked.queries.get(pass));
+        from_host(error, |problem| {
+            let query = query.map_or_else(String::new, |query| format!("query {query}: "));
+            self.call.source.error(format!("{query}{problem}"))
+        })
     }
 
     /// Adds a row, and its value of the column `split_by`.

@@ -351,18 +351,23 @@ impl<'a> ColumnChoice<'a> {
         if missing.is_empty() {
             return Ok(found.into_iter().flatten().collect());
         }
+        let view = self.spec.model.and_then(|model| model.card.candidates.as_ref());
+        let view = view.map_or_else(String::new, |view| {
+            let name = shorten(&view.name);
+            format!("; in the training they came from the view '{name}', which ltr_search and ltr_evaluate with judgments read")
+        });
         // Features of vectors are named by their positions.
         let were_vectors = self.trained_name(role).is_some() || names == position_names(names.len());
         if were_vectors && missing.len() == names.len() {
             return Err(self.source.error(format!(
-                "the model was trained on vectors of {} features; give one column \"{}\" (ltr_vec makes such vectors)",
+                "the model was trained on vectors of {} features; give one column \"{}\" (ltr_vec makes such vectors){view}",
                 names.len(),
                 self.trained_name(role).unwrap_or(role),
             )));
         }
         let what = if role == "features" { "feature" } else { "query feature" };
         Err(self.source.error(format!(
-            "the model needs {what} columns that are missing: {}; the columns are {}",
+            "the model needs {what} columns that are missing: {}; the columns are {}{view}",
             missing.join(", "),
             self.names.join(", ")
         )))
