@@ -130,6 +130,10 @@ fn a_search_scores_as_a_ranking_of_the_same_rows() {
             .unwrap();
     }
     assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_query", []), 0);
+    assert_eq!(
+        value::<String>(&connection, "SELECT ltr_info('view') ->> 'candidates'", []),
+        "shop_candidates"
+    );
 }
 
 #[test]
@@ -492,8 +496,29 @@ fn a_view_sees_one_query_at_a_time() {
     // Other functions name the view.
     assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_rank('rank_svm', 'best')", []), 0);
     assert!(warnings(&connection).contains("ltr_query is empty outside"), "{}", warnings(&connection));
-    let compare = "SELECT * FROM ltr_compare('rank_svm', 'rank_svm', 'judged', '{\"columns\": {\"query\": \"search\", \"doc\": \"item\"}}')";
-    assert!(problem(&connection, compare).contains("the view 'best'"), "{}", problem(&connection, compare));
+    let importance = "SELECT * FROM ltr_importance('rank_svm', 'judged', '{\"columns\": {\"query\": \"search\", \"doc\": \"item\"}}')";
+    assert!(
+        problem(&connection, importance).contains("the view 'best'"),
+        "{}",
+        problem(&connection, importance)
+    );
+    // Models with different views are compared on the same judgments.
+    let other = "CREATE VIEW short AS SELECT * FROM best WHERE doc_id % 4 > 0";
+    connection.execute_batch(other).unwrap();
+    let mut of_short = options.clone();
+    (of_short["candidates"], of_short["name"]) = (json!("short"), json!("short"));
+    let _: String = value(&connection, "SELECT ltr_train('rank_svm', 'judged', ?1)", [of_short.to_string()]);
+    let mean = |model: &str| {
+        let sql =
+            "SELECT value FROM ltr_evaluate(?1, 'judged') WHERE query_id IS NULL AND metric = 'ndcg@10'";
+        value::<f64>(&connection, sql, [model])
+    };
+    let difference: f64 =
+        value(&connection, "SELECT difference FROM ltr_compare('rank_svm', 'short', 'judged')", []);
+    assert!(
+        (difference - (mean("rank_svm") - mean("short"))).abs() < 1e-12 && difference > 0.1,
+        "{difference}"
+    );
     let failing = "CREATE VIEW failing AS SELECT q.query AS query_id, id AS doc_id, iif(q.query = 'k4', abs(-9223372036854775807 - 1), x) AS x
         FROM ltr_query AS q JOIN items ON kind = q.query";
     connection.execute_batch(failing).unwrap();

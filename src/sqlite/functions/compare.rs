@@ -15,7 +15,8 @@ use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
 use super::aggregate::{in_row, own};
-use super::evaluate::{Measured, ScoredDocuments, judged, measure, query_metrics};
+use super::end_to_end::{end_to_end, view_of_features};
+use super::evaluate::{Measured, judged, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
 use crate::base::{Error, Params, Reservation, Result, parallel};
@@ -110,14 +111,20 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
             request.options.clone(),
             request.limits.clone(),
         )?;
-        let Measured { judged, evaluation } = measure(&ranking, judged(&ranking)?, &request.metrics)?;
-        let ScoredDocuments { data, warnings: found, memory, .. } = judged;
+        let view = view_of_features(&ranking)?;
+        let (ids, evaluation, found, memory) = if let Some(view) = view {
+            let found = end_to_end(&ranking, view, &request.metrics)?;
+            (found.queries, found.evaluation, found.warnings, found.memory.0)
+        } else {
+            let Measured { judged, evaluation } = measure(&ranking, judged(&ranking)?, &request.metrics)?;
+            (judged.data.query_ids, evaluation, judged.warnings, judged.memory)
+        };
         match &queries {
             None => {
                 held.push(memory);
-                queries = Some(data.query_ids);
+                queries = Some(ids);
             }
-            Some(first) if *first != data.query_ids => return Err(other_queries(&ranking)),
+            Some(first) if *first != ids => return Err(other_queries(&ranking)),
             Some(_) => {}
         }
         evaluations.push(evaluation);

@@ -66,7 +66,7 @@ pub(super) fn end_to_end(
         return Err(Error::Unsupported(problem.to_owned()));
     }
     let spec = ReadSpec::ranked(model, constraint);
-    let of_judgments = SourceCall { connection, source, options, values: &call.values(3), limits };
+    let of_judgments = SourceCall { connection, source, options, values: &request.values(), limits };
     let judgments = ReadSpec { judgments: Judgments::Relevance, ..spec };
     let judged = read_judgments(of_judgments, judgments, Some(view))?;
     // 2. The candidates and their scores.

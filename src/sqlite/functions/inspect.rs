@@ -50,6 +50,9 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
             "row_microseconds": microseconds(&model),
             "novel_queries": if query_dependent.is_none_or(QueryDependent::fits_new_queries) { "ranked" } else { "score 0" },
         });
+        if let Some(view) = &model.card.candidates {
+            card["candidates"] = json!(view.name);
+        }
         if let Some(found) = named_version(connection, argument, None, &limits)? {
             card["name"] = json!(found.name);
             card["version"] = json!(found.version);

@@ -216,6 +216,11 @@ impl<'a> RankingCall<'a> {
         }
     }
 
+    /// The values for the statement of the source.
+    pub fn values(&self) -> Vec<ValueRef<'a>> {
+        self.call.values(self.first_value)
+    }
+
     /// Whether the text of the source is this name.
     pub fn reads(&self, name: &str) -> bool {
         self.text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(name))
@@ -227,7 +232,7 @@ impl<'a> RankingCall<'a> {
     /// As [`read`].
     pub fn read_source(&self, spec: ReadSpec<'_>) -> Result<SourceRows> {
         let Self { call: Call { connection, statements, .. }, source, options, limits, .. } = self;
-        let values = &self.call.values(self.first_value);
+        let values = &self.values();
         let call = SourceCall { connection, source, options, values, limits };
         if !Rc::ptr_eq(source, &self.named) {
             return read(call, spec);

@@ -354,7 +354,7 @@ impl<'a> ColumnChoice<'a> {
         let view = self.spec.model.and_then(|model| model.card.candidates.as_ref());
         let view = view.map_or_else(String::new, |view| {
             let name = shorten(&view.name);
-            format!("; in the training they came from the view '{name}', which ltr_search and ltr_evaluate with judgments read")
+            format!("; in the training they came from the view '{name}', which ltr_search, and ltr_evaluate and ltr_compare with judgments, read")
         });
         // Features of vectors are named by their positions.
         let were_vectors = self.trained_name(role).is_some() || names == position_names(names.len());
