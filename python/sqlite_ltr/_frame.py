@@ -243,7 +243,7 @@ def _storable(name: str, column: list[Any]) -> list[Any]:
 
 
 def _convert(name: str, row: int, value: Any) -> Any:
-    """Return one value as SQLite stores it: numbers, text, JSON of lists and mappings. Dates and durations become text."""
+    """Return one value as SQLite stores it: numbers, text, JSON of lists and mappings. Dates and times become text."""
     from datetime import date, datetime, time, timedelta
     from decimal import Decimal
     from uuid import UUID
