@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A view of candidates, as it was when the model was trained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CandidateView {
-    /// Its name, without the schema.
+    /// Name without the schema.
     pub name: String,
     /// The columns of query, document and relevance in the judgments of the training.
     pub judged: [String; 3],

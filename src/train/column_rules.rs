@@ -63,7 +63,7 @@ pub enum Usage {
     Role(&'static str),
     /// A slot that only matching uses.
     UnusedSlot,
-    /// Its keys are features.
+    /// The keys are features.
     Keys,
     /// None, for this reason.
     LeftOut(&'static str),

@@ -21,7 +21,7 @@ const FEWEST_ROWS: usize = 8;
 /// the largest number of numbers per row, and the least number of rows.
 const NUMBERS_PER_ROW: f64 = 4.0;
 const FEWEST_ROWS_WITH_GAPS: usize = 50;
-/// Smallest number of a code such as that of a place.
+/// Smallest number that may be a code, such as a postal code.
 const SMALLEST_CODE: f64 = 1e3;
 /// Smallest number that can be an id by its value alone.
 pub const SMALLEST_ID: f64 = 1e7;

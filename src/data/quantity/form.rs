@@ -35,7 +35,7 @@ pub enum Form {
         date: Box<Form>,
         /// The column of the time of the query.
         column: String,
-        /// Its form; `None`: its values are numbers, days since 1970-01-01.
+        /// The form of its texts; `None`: it has numbers, days since 1970-01-01.
         time: Option<Box<Form>>,
     },
 }

@@ -34,7 +34,7 @@ pub fn is_role_name(name: &str) -> bool {
     NAMES.iter().any(|(role, _)| is_default_name(role, name)) || is_of_queries(name)
 }
 
-/// Whether a name begins as those of query features.
+/// Whether a name begins like the name of a query feature.
 pub(super) fn is_of_queries(name: &str) -> bool {
     name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"))
 }
