@@ -243,12 +243,12 @@ impl Column<'_> {
         let signs = [
             Sign::Constant,
             Sign::ConstantInQueries,
-            Sign::Code,
             Sign::Date(DateFormat::Calendar),
             Sign::Date(DateFormat::DayFirst),
             Sign::Date(DateFormat::Seconds),
             Sign::Date(DateFormat::Milliseconds),
             Sign::RunningNumber,
+            Sign::Code,
         ];
         signs.into_iter().find(|sign| {
             checkpoint();
