@@ -140,6 +140,7 @@ const CALLS: &[&str] = &[
     "SELECT * FROM ltr_algorithms WHERE name = «value 'auto'»",
     "SELECT * FROM ltr_metrics WHERE name = «value 'ndcg'»",
     "SELECT * FROM ltr_options WHERE name = «value 'k'»",
+    "SELECT * FROM ltr_query WHERE query = «value 'a'»",
     "SELECT ltr_version() IS «value NULL»",
     "SELECT ltr_debug() IS «value NULL»",
 ];

@@ -1,5 +1,5 @@
 -- The promise of the same bits on each platform: one small model of each algorithm, kernel and scaling, and the scores of
--- 10,000 rows. One statement per line. A statement with columns is named by its first one; tests/data/models/bits.txt has for
+-- 10,000 rows. One statement per line. A statement with columns is named by its first one; tests/data/bits.txt has for
 -- each name the number of rows and a hash of all values (FNV-1a, tests/hosts/host.c). tests/sql/bits.rs checks and writes it.
 CREATE TABLE documents AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 9999) SELECT i / 20 AS query_id, i % 20 AS doc_id, i * 37 % 101 / 101.0 AS f1, i * 53 % 97 / 97.0 AS f2, (i * 7919 % 1009 - 300) / 50.0 AS f3, i / 20 * 61 % 103 / 103.0 AS q_taste, substr('stuv', i * i % 4 + 1, 1) AS brand FROM n;
 CREATE VIEW judgments AS SELECT query_id, doc_id, f1, f2, f3, q_taste, CAST(3.99 * (q_taste * f1 + (1 - q_taste) * f2) AS INTEGER) AS relevance FROM documents WHERE query_id < 30 AND doc_id < 12;

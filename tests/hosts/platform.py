@@ -6,7 +6,7 @@
 
 1. tests/hosts/session.sql: each statement gives the row or message of the file.
 2. The first example of README.md prints what the page says.
-3. tests/hosts/bits.sql: models and scores have the hashes of tests/data/models/bits.txt.
+3. tests/hosts/bits.sql: models and scores have the hashes of tests/data/bits.txt.
 
 Needs Python 3.9. Run it in the root of the project.
 """
@@ -70,7 +70,7 @@ def main(command):
     differences = compare("session", found[1:], [wanted for _, wanted in steps])
     sql, rows = readme()
     differences += compare("README", run(command, ["shell"], sql), rows)
-    wanted = Path("tests/data/models/bits.txt").read_text(encoding="utf-8").splitlines()
+    wanted = Path("tests/data/bits.txt").read_text(encoding="utf-8").splitlines()
     bits = Path("tests/hosts/bits.sql").read_text(encoding="utf-8")
     differences += compare("models and scores", run(command, ["bits"], bits), wanted)
     return differences > 0

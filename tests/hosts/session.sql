@@ -212,8 +212,8 @@ SELECT count(*), max(rank) FROM ltr_search('seen', 27);
 --> 12|12
 SELECT count(*) FROM ltr_search('seen', 27) AS s JOIN ltr_rank('seen', 'SELECT * FROM judgments WHERE query_id = 7') AS r USING (doc_id, rank, score);
 --> 12
-SELECT metric FROM ltr_evaluate('seen', 'SELECT query_id, doc_id, relevance FROM judgments') WHERE query_id IS NULL;
---> ndcg@10
+SELECT group_concat(metric) FROM (SELECT metric FROM ltr_evaluate('seen', 'SELECT query_id, doc_id, relevance FROM judgments') WHERE query_id IS NULL);
+--> ndcg@10,best ndcg@10,judged@10
 SELECT count(*) FROM ltr_query;
 --> 0
 DROP VIEW found;

@@ -1,4 +1,4 @@
-//! The models and scores of `tests/hosts/bits.sql` have the hashes of `tests/data/models/bits.txt`, here and on each platform
+//! The models and scores of `tests/hosts/bits.sql` have the hashes of `tests/data/bits.txt`, here and on each platform
 //! (`tests/hosts/platform.py`). `LTR_BLESS=1 cargo test --test sql bits` writes the file.
 
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ fn models_and_scores_have_the_pinned_bits() {
         }
         writeln!(found, "{name}|{count}|{hash:016x}").unwrap();
     }
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/models/bits.txt");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/bits.txt");
     if std::env::var_os("LTR_BLESS").is_some() {
         std::fs::write(file, &found).unwrap();
     }
