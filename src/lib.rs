@@ -92,6 +92,7 @@ mod base;
 mod buckets;
 mod cost;
 mod data;
+mod exchange;
 mod learn;
 mod math;
 mod model;

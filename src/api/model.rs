@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::dataset::Dataset;
 use super::needs::Needs;
 use super::{Answer, Control};
-use crate::apply::export::Format;
 use crate::apply::{
     self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,
-    constrained_scores, export, function_for, function_weights, selected_rows,
+    constrained_scores, function_for, function_weights, selected_rows,
 };
 use crate::base::{Error, Memory, Result, control, cores, on_pool};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::{self, Id, ListConstraint, QueryValue, RowOrder};
+use crate::exchange::{self, Format, Imported};
 use crate::learn::space::Function;
 use crate::model::{self, Key, read_key};
 use crate::train::algorithm;
@@ -77,7 +77,7 @@ pub struct RankOptions {
 
 /// How [`Model::import_with`] reads a text.
 #[derive(Debug, Clone, Default)]
-pub struct ImportOptions(apply::ImportSpec);
+pub struct ImportOptions(exchange::ImportSpec);
 
 impl ImportOptions {
     /// The format of the text, by the names of the option `format` of `ltr_import`. By default the text shows it.
@@ -189,9 +189,8 @@ impl Model {
     /// # Errors
     /// An unknown format; a model that has no such form, with the forms that it has.
     pub fn export(&self, format: &str) -> Result<String> {
-        let known = Format::parse(format)
-            .ok_or_else(|| Error::unknown("format", format, Format::NAMES.iter().copied()))?;
-        export::export(&self.inner, &self.inner.card.algorithm, known, &Memory::default())
+        let format = Format::to_write(format)?;
+        exchange::export(&self.inner, &self.inner.card.algorithm, format, &Memory::default())
     }
 
     /// Reads a model from the text of [`export`](Self::export) in the format `"json"`, or from a file of LightGBM, XGBoost,
@@ -231,8 +230,8 @@ impl Model {
     /// Those of [`import`](Self::import); a text of another format; names of features that the text does not have.
     pub fn import_with(text: impl AsRef<[u8]>, options: &ImportOptions) -> Result<Self> {
         let control = control::Control::default();
-        let apply::Imported { model, warnings, .. } =
-            apply::import(text.as_ref(), &options.0, algorithm::find_name, &control)?;
+        let Imported { model, warnings, .. } =
+            exchange::import(text.as_ref(), &options.0, algorithm::find_name, &control)?;
         Ok(Self { warnings, ..Self::from_bytes(&model.to_bytes()?)? })
     }
 

@@ -2,9 +2,7 @@
 //! and comparison of later data with the training data.
 
 mod contributions;
-pub mod export;
 mod function;
-mod import;
 mod importance;
 mod measure;
 mod monitor;
@@ -17,7 +15,6 @@ pub use contributions::{
     Contribution, DocumentOf, ExplainedRows, Explanation, Sampling, explain, explain_document,
 };
 pub use function::{FeatureWeight, Fit, FitCache, function_for, function_weights};
-pub use import::{IMPORT_FORMATS, ImportSpec, Imported, import};
 pub use importance::{ImportanceSpec, importance};
 #[cfg(feature = "plots")]
 pub use measure::{CalibrationBin, calibration};

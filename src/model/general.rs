@@ -13,8 +13,7 @@ use crate::base::{Control, Result, parallel, require};
 use crate::data::{Categories, Documents, Slice};
 use crate::learn::space::{Function, Scorer};
 use crate::math::Element;
-use crate::model::imported::Feature;
-use crate::trees::general::{GeneralForest, Node};
+use crate::trees::general::{Feature, GeneralForest, Node};
 
 pub(super) const TAG: &str = "general_trees";
 

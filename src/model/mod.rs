@@ -29,7 +29,6 @@ mod codec;
 mod envelope;
 mod factored;
 mod general;
-pub mod imported;
 mod interactions;
 mod linear;
 mod linear_prior;

@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::averaged::BOTH_SCALES;
-use crate::apply::{IMPORT_FORMATS, TestKind};
+use crate::apply::TestKind;
 use crate::base::{Error, Named, POSITIVE, Params, Result, Rule, columns_text, named};
 use crate::cost::loss::list::{Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::cost::loss::{self, PairWeights, list};
 use crate::cost::metric::{Gain, Ties, Undefined};
 use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
+use crate::exchange::IMPORT_FORMATS;
 use crate::learn::fit::{FitAt, Interaction, LambdaScope, PenaltyKind, Prior};
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
@@ -254,7 +255,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("models", "schema", Rule::Text, "\"main\"", FINDS_MODELS, "database with the table ltr_models").common(),
     def("models", "keep_versions", Rule::Integer(1, 1_000_000_000), "null", STORES_MODELS, "number of versions to keep; default: all"),
     def("models", "activate", Rule::Flag, "true", STORES_MODELS, "whether the new version becomes the active one").common(),
-    def("models", "format", Rule::OneOf(&IMPORT_FORMATS), "null", Calls::of(&[Use::Import]), "format of the imported text; default: the text shows it"),
+    def("models", "format", Rule::OneOf(IMPORT_FORMATS), "null", Calls::of(&[Use::Import]), "format of the imported text; default: the text shows it"),
     def("models", "names", Rule::Object, "{}", Calls::of(&[Use::Import]), "columns of features that have other names in the imported text, such as {\"Column_0\": \"price\"}"),
     def("models", "on_conflict", Rule::OneOf(OnConflict::NAMES), "\"error\"", Calls::of(&[Use::Update]), "if another version became active while the update was computed: error, or continue that version (retry)"),
     def("rows", "params", Rule::Or(&[Rule::Array, Rule::Object]), "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source").common(),

@@ -10,9 +10,8 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::training::most_bytes;
-use crate::apply::export::{self, Format};
-use crate::apply::{ImportSpec, Imported, import as import_text};
 use crate::base::{Control, Error, Result};
+use crate::exchange::{self, Format, ImportSpec, Imported};
 use crate::model::Card;
 use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, describe, text_argument};
 use crate::sqlite::store::{NewVersion, Store, check_name, model, named_version};
@@ -28,15 +27,14 @@ pub const IMPORT: ScalarFunction = ScalarFunction::new("ltr_import", "text [, op
 
 fn export(call: &ScalarCall<'_>) -> Result<Output> {
     let format = text_argument("argument 'format'", call.context.get_raw(1))?;
-    let format = Format::parse(&format)
-        .ok_or_else(|| Error::unknown("format", &format, Format::NAMES.iter().copied()))?;
+    let format = Format::to_write(&format)?;
     call.with_connection(|connection| {
         let (argument, limits) = (call.context.get_raw(0), RunLimits::of(connection));
         let handle = model(connection, argument, None, call.state, &limits)?;
         // The model has the same name in the other program.
         let stored = named_version(connection, argument, None, &limits)?;
         let name = stored.map_or_else(|| handle.model.card.algorithm.clone(), |stored| stored.name);
-        export::export(&handle.model, &name, format, &limits.memory).map(Output::Text)
+        exchange::export(&handle.model, &name, format, &limits.memory).map(Output::Text)
     })
 }
 
@@ -60,7 +58,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         store.prepare()?;
         // 2. The model.
         // Nested JSON is read by recursion: a thread of the library has the stack for it, the caller's may not.
-        let read = |control: &Control| import_text(text, &spec, algorithm::find_name, control);
+        let read = |control: &Control| exchange::import(text, &spec, algorithm::find_name, control);
         let Imported { model, mut warnings, memory: _memory } = limits.run(read)?;
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();

@@ -12,6 +12,7 @@
 //! between the 64-bit floats that are rounded to either side, so each 64-bit value goes where its library sends it.
 
 mod build;
+mod feature;
 mod forest;
 mod stored;
 mod traverse;
@@ -22,4 +23,5 @@ pub use build::{
     Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Sets, Test, at_most_single, below_single,
     oblivious_nodes, single_at_most,
 };
+pub use feature::Feature;
 pub use forest::{GeneralForest, Leaf, MAX_DEPTH, Node, Split, ZERO as LIGHTGBM_ZERO};

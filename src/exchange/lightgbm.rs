@@ -6,12 +6,12 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::imported_model::category_text;
+use super::names::check_width;
 use super::parse::{has_word, json, unknown_key};
-use super::{
-    Feature, Format, Function, ImportedModel, SMALLER, Source, model::category_text, names::check_width,
-};
+use super::{Format, Function, ImportedModel, SMALLER, Source};
 use crate::base::{Control, Error, Reservation, Result, Ticks, bytes_of, shorten};
-use crate::trees::general::{Builder, Nested, RawNode, RawSplit, Sets, Test};
+use crate::trees::general::{Builder, Feature, Nested, RawNode, RawSplit, Sets, Test};
 
 /// Versions of the format whose rules are known.
 const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];

@@ -7,11 +7,13 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::lightgbm::check_outputs;
+use super::names::check_width;
 use super::parse::json;
-use super::{Feature, Format, Function, ImportedModel, SMALLER, Source, names::check_width};
+use super::{Format, Function, ImportedModel, SMALLER, Source};
 use crate::base::{Control, Error, Reservation, Result, shorten};
 use crate::trees::general::{
-    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Sets, Test, at_most_single, oblivious_nodes,
+    Builder, Feature, Nested, ObliviousTree, Question, RawNode, RawSplit, Sets, Test, at_most_single,
+    oblivious_nodes,
 };
 
 /// Most splits of an oblivious tree; CatBoost's own limit.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::model::Feature;
 use crate::base::{Control, Error, Reservation, Result};
+use crate::trees::general::Feature;
 
 /// Most features of a model.
 const MOST_FEATURES: usize = 100_000;

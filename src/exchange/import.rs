@@ -4,30 +4,18 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::export::{FindName, not_a_model, read_json};
+use super::json::{FindName, not_a_model, read as read_json};
+use super::parse::parsed_bytes;
+use super::reader::{Reader, text_of, unknown};
+use super::{Format, Function as Imports, ImportedModel, LinearModel, SMALLER, Source};
 use crate::base::{Control, Error, Reservation, Result, checkpoint, json_problem, shorten};
 use crate::data::{Categories, Category, Missing, Scaling, repeated_name};
 use crate::learn::space::{AnySpace, Form, Function, Member, Space, SumSpace};
-use crate::model::imported::{self, Feature, Format, ImportedModel, LinearModel, Source};
 use crate::model::{Card, GeneralTrees, IMPORTED, Linear, Model, Ranker, TreeInput};
-use crate::trees::general::GeneralForest;
+use crate::trees::general::{Feature, GeneralForest};
 use crate::trees::{Forest, Split};
 
-/// The name of the format of `ltr_export(model, 'json')`.
-const JSON: &str = "json";
-
-/// The names of the formats.
-pub const IMPORT_FORMATS: [&str; 1 + Format::ALL.len()] = {
-    let mut names = [JSON; 1 + Format::ALL.len()];
-    let mut at = 0;
-    while at < Format::ALL.len() {
-        names[at + 1] = Format::ALL[at].0;
-        at += 1;
-    }
-    names
-};
-
-/// A byte of JSON of [`JSON`] takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at
+/// A byte of [`Format::Json`] takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at
 /// least, take 1,300 with the name of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].
 const PARSED_BYTES: u64 = 64;
 const SETTINGS_BYTES: u64 = 80_000_000;
@@ -68,20 +56,18 @@ pub fn import(
     find_algorithm: FindName,
     control: &Control,
 ) -> Result<Imported> {
-    let format = spec.format.as_deref();
-    if format == Some(JSON) || format.is_none() && is_own(bytes) {
+    let format = spec.format.as_deref().map(Format::to_read).transpose()?;
+    if format == Some(Format::Json) || format.is_none() && is_own(bytes) {
         return own(bytes, spec, find_algorithm, control);
     }
-    let text = imported::text_of(bytes)?;
+    let text = text_of(bytes)?;
     let text = &*text;
     let what = format_args!("reading a model of {} bytes", text.len());
-    let mut memory = control.reserve(imported::parsed_bytes(text), what, imported::SMALLER)?;
-    let reader = imported::Reader::of(text).map_err(|problem| not_a_model(bytes, &json_problem(&problem)))?;
+    let mut memory = control.reserve(parsed_bytes(text), what, SMALLER)?;
+    let reader = Reader::of(text).map_err(|problem| not_a_model(bytes, &json_problem(&problem)))?;
     let reader = match (format, reader) {
-        (Some(format), Some(reader)) => reader.expect(Format::parse(format)?, text)?,
-        (Some(format), None) => {
-            return Err(Format::parse(format).map_or_else(|error| error, |_| imported::unknown(text)));
-        }
+        (Some(format), Some(reader)) => reader.expect(format, text)?,
+        (Some(_), None) => return Err(unknown(text)),
         (None, Some(reader)) => reader,
         (None, None) => {
             drop(memory);
@@ -91,7 +77,7 @@ pub fn import(
     let mut read = reader.read(text, control)?;
     let columns: usize = read.features.iter().map(|feature| 1 + feature.categories.len()).sum();
     let what = format_args!("a model with {columns} columns and values of categories");
-    memory.add(COLUMN_BYTES * columns as u64, what, imported::SMALLER)?;
+    memory.add(COLUMN_BYTES * columns as u64, what, SMALLER)?;
     rename(&mut read.features, &spec.names)?;
     let warnings = warnings(&read);
     checkpoint();
@@ -101,7 +87,7 @@ pub fn import(
     Ok(Imported { model, warnings, memory })
 }
 
-/// The model of a text in the format [`JSON`].
+/// The model of a text in the format [`Format::Json`].
 fn own(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control: &Control) -> Result<Imported> {
     let parsed = (bytes.len() as u64).saturating_mul(PARSED_BYTES);
     let parsed = parsed.saturating_add(parsed.min(SETTINGS_BYTES));
@@ -150,7 +136,7 @@ fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
 
 /// What the caller should know about a model.
 fn warnings(read: &ImportedModel) -> Vec<String> {
-    let (imported::Function::Trees(forest), Some(best)) = (&read.function, read.source.best_round) else {
+    let (Imports::Trees(forest), Some(best)) = (&read.function, read.source.best_round) else {
         return Vec::new();
     };
     let rounds = forest.trees() / read.source.trees_per_round;
@@ -171,13 +157,13 @@ fn model_of(read: ImportedModel) -> Result<Model> {
     let columns = Columns::of(features)?;
     let n = columns.names.len();
     match function {
-        imported::Function::Trees(forest) => {
+        Imports::Trees(forest) => {
             let settings = settings(&source, Some(&forest));
             let trees = GeneralTrees::new(n, columns.inputs.clone(), forest);
             let ranker = Ranker::GeneralTrees(Box::new(trees));
             Ok(Model::new(card(columns, Missing::Branch, settings), Scaling::None, ranker))
         }
-        imported::Function::Linear(linear) => {
+        Imports::Linear(linear) => {
             let (scaling, ranker) = linear_ranker(&linear, n)?;
             // A missing feature counts as 0 before it is scaled.
             checkpoint();

@@ -1,7 +1,7 @@
 //! Trees as nested text.
 
-use super::super::text::Text;
 use super::checked_trees::Children;
+use super::text::Text;
 use crate::base::Result;
 
 /// Writes a node and what is below it. `write` writes the beginning of a node of this depth. Trees of any depth need no stack.

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::lightgbm::check_outputs;
-use super::parse::json;
-use super::{Feature, Format, Function, ImportedModel, Source, model::category_text, names::check_width};
+use super::super::imported_model::category_text;
+use super::super::lightgbm::check_outputs;
+use super::super::names::check_width;
+use super::super::parse::json;
+use super::super::{Format, Function, ImportedModel, Source};
 use crate::base::{Control, Error, Result, shorten};
-use crate::trees::general::{Builder, RawNode, RawSplit, Sets, Test, below_single};
+use crate::trees::general::{Builder, Feature, RawNode, RawSplit, Sets, Test, below_single};
 
 /// The latest major version whose rules are known.
 const LATEST: u32 = 3;
@@ -140,7 +142,7 @@ const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_
      weights boosted_rounds size_leaf_vector";
 
 /// The model of a text.
-pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
+pub(in super::super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let Document { version, learner } = json(text, HARMLESS)?;
     // 1. What the model is.
     let version: Vec<String> = version.iter().map(ToString::to_string).collect();

@@ -7,7 +7,9 @@ use serde::de::IgnoredAny;
 
 use super::advice::advice;
 use super::parse::any_json;
-use super::{Format, ImportedModel, catboost, engines, lightgbm, ranklib, xgboost, xgboost_dump};
+use super::{
+    Format, IMPORT_FORMATS, ImportedModel, catboost, elasticsearch, lightgbm, ranklib, solr, xgboost,
+};
 use crate::base::{Control, Error, Result, shorten};
 
 /// What reads a format.
@@ -75,7 +77,7 @@ impl Reader {
         let (format, read): (Format, Read) = match text.trim_start().as_bytes().first() {
             Some(b't') if text.trim_start().starts_with("tree") => (Format::LightGbm, lightgbm::read),
             Some(b'#' | b'<') => (Format::RankLib, ranklib::read),
-            Some(b'[') => (Format::XgBoost, xgboost_dump::read),
+            Some(b'[') => (Format::XgBoost, xgboost::dump::read),
             Some(b'{') => {
                 let keys: Keys = any_json(text, |_| {})?;
                 let is_plugin = keys.model.is_some() || keys.definition.is_some();
@@ -88,8 +90,8 @@ impl Reader {
                         lightgbm::read_json,
                     ),
                     (keys.features_info.is_some(), Format::CatBoost, catboost::read),
-                    (keys.class.is_some(), Format::Solr, engines::read_solr),
-                    (is_plugin || is_stored, Format::Elasticsearch, engines::read_plugin),
+                    (keys.class.is_some(), Format::Solr, solr::read),
+                    (is_plugin || is_stored, Format::Elasticsearch, elasticsearch::read),
                 ];
                 let Some((_, format, read)) = readers.into_iter().find(|(is_this, ..)| *is_this) else {
                     return Ok(None);
@@ -114,7 +116,8 @@ impl Reader {
     /// # Errors
     /// The format that the text looks like.
     pub fn expect(self, format: Format, text: &str) -> Result<Self> {
-        if self.format == format {
+        let engines = [Format::Elasticsearch, Format::OpenSearch];
+        if self.format == format || engines.contains(&self.format) && engines.contains(&format) {
             return Ok(self);
         }
         Err(Error::value(
@@ -130,6 +133,6 @@ pub fn unknown(text: &str) -> Error {
     Error::Corrupt(format!(
         "a text that begins with '{}' is of no known format; known: {}",
         shorten(text.trim_start()),
-        Format::ALL.map(|(name, _)| name).join(", ")
+        IMPORT_FORMATS[1..].join(", ")
     ))
 }

@@ -4,15 +4,15 @@
 
 use serde::Deserialize;
 
-use super::names::Names;
-use super::parse::json;
-use super::{Format, Function, ImportedModel, Source};
+use super::super::names::Names;
+use super::super::parse::json;
+use super::super::{Format, Function, ImportedModel, Source};
 use crate::base::{Control, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Sets, Test, below_single};
 
 /// A node.
 #[derive(Deserialize)]
-pub(super) struct Node {
+pub(in super::super) struct Node {
     nodeid: Option<i64>,
     split: Option<String>,
     split_condition: Option<Condition>,
@@ -36,16 +36,16 @@ enum Condition {
 }
 
 /// Keys of nodes without influence on scores.
-pub(super) const HARMLESS: &str = "depth";
+pub(in super::super) const HARMLESS: &str = "depth";
 
 /// The model of a text of `get_dump`.
-pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
+pub(in super::super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let trees: Vec<Node> = json(text, HARMLESS)?;
     from_trees(&trees, Format::XgBoost, String::new(), control)
 }
 
 /// The model of these trees.
-pub(super) fn from_trees(
+pub(in super::super) fn from_trees(
     trees: &[Node],
     format: Format,
     objective: String,

@@ -1,9 +1,9 @@
 //! Trees of any shape as an expression of SQL: a `CASE` with a `CASE` in each branch.
 
-use super::super::sql::{LONGEST_SUM, Sql};
-use super::super::sql_columns::{Columns, Feature};
+use super::super::nested::write_nested;
 use super::super::text::Text;
-use super::nested::write_nested;
+use super::columns::{Columns, Feature};
+use super::expression::{LONGEST_SUM, Sql};
 use crate::base::{Error, Memory, Result, shorten};
 use crate::model::{GeneralTrees, Model, TreeInput};
 use crate::trees::general::{LIGHTGBM_ZERO, Node, Split};

@@ -5,14 +5,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::json;
 
+use super::super::checked_trees::{FEWER_TREES, SingleSplit, Trees};
 use super::super::text::Text;
-use super::{
-    Trees,
-    checked_trees::{FEWER_TREES, SingleSplit},
-};
 use crate::base::{Error, Memory, Result, Ticks, bytes_of, shorten};
-use crate::model::imported::Feature;
-use crate::trees::general::{Node, Split};
+use crate::trees::general::{Feature, Node, Split};
 
 /// What XGBoost has for the parent of the root.
 const NO_PARENT: i64 = i32::MAX as i64;
@@ -55,7 +51,7 @@ struct Parameters {
 type NodeBytes = [u64; 12];
 
 /// Writes the text.
-pub(super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Result<()> {
+pub(in super::super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Result<()> {
     let is_bad = |feature: &&Feature| feature.name.is_empty() || feature.name.contains(['[', ']', '<']);
     if let Some(feature) = trees.features.iter().find(is_bad) {
         let name = shorten(&feature.name);

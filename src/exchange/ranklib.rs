@@ -4,7 +4,8 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::{Format, Function, ImportedModel, LinearModel, Source, Term, names::Names};
+use super::names::Names;
+use super::{Format, Function, ImportedModel, LinearModel, LinearTerm, Source};
 use crate::base::{Control, Error, Result, Ticks, shorten};
 use crate::trees::general::{Builder, RawNode, RawSplit, Test, at_most_single, corrupt};
 
@@ -49,7 +50,7 @@ fn linear<'a>(pairs: impl Iterator<Item = &'a str>, names: &mut Names) -> Result
         if number == 0 {
             model.bias = weight;
         } else {
-            model.terms.push(Term::plain(names.number(&number.to_string())?, weight));
+            model.terms.push(LinearTerm::plain(names.number(&number.to_string())?, weight));
         }
     }
     if model.terms.is_empty() {

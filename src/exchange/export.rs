@@ -1,9 +1,9 @@
 //! The text of a model in a format, or why it has none.
 
-use super::format::Format;
-use super::linear;
+use super::checked_trees::{self, FEWER_TREES, Trees};
 use super::term::{Term, terms};
 use super::text::Text;
+use super::{Format, elasticsearch, json, solr, sql, weights, xgboost};
 use crate::base::{Error, Memory, Result, shorten};
 use crate::data::{Missing, ScalingKind};
 use crate::learn::space::{Form, WeightsOf};
@@ -29,7 +29,7 @@ pub fn export(model: &Model, name: &str, format: Format, memory: &Memory) -> Res
     text(model, &parts, name, format, memory).map_err(|problem| {
         let Error::Unsupported(reason) = problem else { return problem };
         let is_possible = |other: &Format| text(model, &parts, name, *other, memory).is_ok();
-        let possible = Format::NAMES.iter().filter_map(|other| Format::parse(other)).filter(is_possible);
+        let possible = Format::WRITTEN.iter().filter(|other| is_possible(other));
         let possible: Vec<String> = possible.map(|format| format!("'{}'", format.name())).collect();
         let way_out = if possible.is_empty() {
             "it has no other form; copy its row of ltr_models".to_owned()
@@ -53,28 +53,29 @@ pub(super) fn text(
     memory: &Memory,
 ) -> Result<String> {
     match (parts, format) {
-        (Parts::Trees(_), Format::Json) => super::json::text(model, &[], memory),
+        (Parts::Trees(_), Format::Json) => json::text(model, &[], memory),
         (Parts::Trees(forest), Format::Sql) => {
-            super::sql::check_names(model).map_err(Error::Unsupported)?;
-            super::trees::expression(model, forest, memory)
+            sql::check_names(model).map_err(Error::Unsupported)?;
+            sql::tree_expression(model, forest, memory)
         }
         (Parts::Trees(forest), _) => {
-            super::trees::text(&super::trees::of_import(model, forest), name, format, memory)
+            tree_text(&checked_trees::of_import(model, forest), name, format, memory)
         }
         (Parts::Terms(terms), format) => {
             check(model, terms, format).map_err(Error::Unsupported)?;
             match format {
-                Format::Json => super::json::text(model, terms, memory),
-                Format::Sql => super::sql::expression(model, terms, memory),
+                Format::Json => json::text(model, terms, memory),
+                Format::Sql => sql::expression(model, terms, memory),
                 _ if with_trees(terms) => {
-                    super::trees::text(&super::trees::of_terms(model, terms, memory)?, name, format, memory)
+                    tree_text(&checked_trees::of_terms(model, terms, memory)?, name, format, memory)
                 }
                 _ => {
                     let names: usize =
-                        model.card.features.iter().map(|name| 4 * name.len() + linear::BYTES).sum();
+                        model.card.features.iter().map(|name| 4 * name.len() + weights::BYTES).sum();
                     let _values =
                         memory.reserve(names as u64, "the weights as JSON", "export fewer features")?;
-                    let make = if format == Format::Solr { linear::solr } else { linear::elasticsearch };
+                    let make =
+                        if format == Format::Solr { solr::linear_model } else { elasticsearch::linear_model };
                     let mut text = Text::new(memory, usize::MAX, "export fewer features");
                     text.push_json(&make(model, &terms[0], name))?;
                     text.finish()
@@ -82,6 +83,25 @@ pub(super) fn text(
             }
         }
     }
+}
+
+/// The text of trees in a format.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the place of what the format cannot express; a text that is too long; too much memory.
+fn tree_text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> Result<String> {
+    let mut text = Text::new(memory, trees.longest(), FEWER_TREES);
+    match format {
+        Format::XgBoost => xgboost::write(trees, memory, &mut text)?,
+        Format::Solr => solr::write_trees(trees, name, &mut text)?,
+        // Elasticsearch and OpenSearch.
+        _ => {
+            let mut definition = Text::new(memory, trees.longest(), FEWER_TREES);
+            elasticsearch::write_definition(trees, &mut definition)?;
+            elasticsearch::write_body(name, &definition.finish()?, &mut text)?;
+        }
+    }
+    text.finish()
 }
 
 /// Whether a term is trees.
@@ -113,7 +133,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     }
     if format == Format::Sql {
         return match terms.iter().find(|term| term.is_trees() && !term.scaling.pointwise()) {
-            None => super::sql::check_names(model),
+            None => sql::check_names(model),
             Some(term) => Err(format!(
                 "its trees compare features that \"scale\": \"{}\" scales within queries; train with \"quantile\", \
                  \"standard\" or \"none\"",
@@ -126,7 +146,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         return Err(format!("it has the category \"{name}\", and there are only numbers there"));
     }
     if with_trees(terms) {
-        return super::trees::check(terms);
+        return checked_trees::check(terms);
     }
     if format == Format::XgBoost {
         return Err("it has no trees".to_owned());
@@ -149,5 +169,5 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         return Err("a missing feature counts as its mean, but as 0 there; train with \"missing\": \"zero\""
             .to_owned());
     }
-    linear::check_numbers(model, term)
+    weights::check_numbers(model, term)
 }

@@ -3,14 +3,15 @@
 //! A program that compares 32-bit floats gets thresholds between which no such number lies, so none changes its side.
 //! Scores equal the scores of the model up to the rounding of the leaves to 32 bits. What a program cannot do is refused.
 
-use super::super::term::Term;
+use super::term::Term;
 use crate::base::{Error, Memory, Result, bytes_of, shorten};
 use crate::data::{Missing, Scaling};
 use crate::learn::space::WeightsOf;
 use crate::math::single_above;
-use crate::model::imported::Feature;
 use crate::model::{self, GeneralTrees};
-use crate::trees::general::{Builder, GeneralForest, ObliviousTree, Question, Split, Test, oblivious_nodes};
+use crate::trees::general::{
+    Builder, Feature, GeneralForest, ObliviousTree, Question, Split, Test, oblivious_nodes,
+};
 use std::borrow::Cow;
 
 /// Most bytes of a text for each byte of its model.
@@ -21,7 +22,7 @@ pub(super) const FEWER_TREES: &str =
     "use fewer trees or shorter names (import the model with the option 'names')";
 
 /// Trees to be written.
-pub struct Trees<'a> {
+pub(super) struct Trees<'a> {
     pub(super) forest: Cow<'a, GeneralForest>,
     pub(super) features: Vec<Feature>,
     /// Whether documents have all features, so that it does not matter where splits send missing values.
@@ -29,13 +30,13 @@ pub struct Trees<'a> {
 }
 
 /// Trees of another library.
-pub fn of_import<'a>(model: &model::Model, trees: &'a GeneralTrees) -> Trees<'a> {
+pub(super) fn of_import<'a>(model: &model::Model, trees: &'a GeneralTrees) -> Trees<'a> {
     let (forest, features) = (Cow::Borrowed(&trees.forest), trees.features(&model.card));
     Trees { forest, features, documents_are_complete: false }
 }
 
 /// Why functions are no trees that can be written.
-pub fn check(terms: &[Term<'_>]) -> Result<(), String> {
+pub(super) fn check(terms: &[Term<'_>]) -> Result<(), String> {
     let others: Vec<&str> = terms.iter().filter(|term| !term.is_trees()).map(kind_of).collect();
     if !others.is_empty() {
         let (count, trees) = (others.len(), terms.len() - others.len());
@@ -63,7 +64,7 @@ fn kind_of(term: &Term<'_>) -> &'static str {
 }
 
 /// The oblivious trees of functions.
-pub fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory) -> Result<Trees<'static>> {
+pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory) -> Result<Trees<'static>> {
     let (card, n) = (&model.card, model.card.features.len());
     let leaves: usize = terms.iter().map(|term| term.weights.len()).sum();
     let _forest = memory.reserve(bytes_of::<[f64; 12]>(leaves), "the trees of the model", FEWER_TREES)?;

@@ -3,11 +3,10 @@
 //! A model is trees of any shape or a linear function. Scores are raw: before the function that an objective puts on top,
 //! such as the logistic one. What a library does that this form does not have is refused by name.
 
-use super::format::Format;
-use super::linear::LinearModel;
+use super::{Format, LinearModel};
 use crate::base::{Error, Result, shorten};
 use crate::data::CategoryValue;
-use crate::trees::general::GeneralForest;
+use crate::trees::general::{Feature, GeneralForest};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -55,17 +54,6 @@ pub struct Source {
     pub trees_per_round: usize,
 }
 
-/// A feature.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Feature {
-    /// The name in the text, or the one that its library gives to features without names.
-    pub name: String,
-    /// Whether splits compare it with sets of categories.
-    pub is_category: bool,
-    /// The texts of the categories, by code. Empty: the values are the codes.
-    pub categories: Vec<String>,
-}
-
 /// What gives the scores.
 #[derive(Debug, Clone)]
 pub enum Function {
@@ -79,13 +67,6 @@ impl Source {
     pub(super) fn new(format: Format, version: impl Into<String>, objective: impl Into<String>) -> Self {
         let (version, objective) = (version.into(), objective.into());
         Self { format, version, objective, best_round: None, trees_per_round: 1 }
-    }
-}
-
-impl Feature {
-    /// A feature of numbers.
-    pub(crate) fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), ..Self::default() }
     }
 }
 

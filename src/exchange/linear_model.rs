@@ -8,12 +8,12 @@ pub struct LinearModel {
     /// The score of a document whose scaled features are all 0.
     pub bias: f64,
     /// The features.
-    pub terms: Vec<Term>,
+    pub terms: Vec<LinearTerm>,
 }
 
 /// A feature with a weight: it adds `weight * (x - center) * factor`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Term {
+pub struct LinearTerm {
     /// Number of the feature, from 0.
     pub feature: usize,
     /// Weight of the scaled feature.
@@ -24,7 +24,7 @@ pub struct Term {
     pub factor: f64,
 }
 
-impl Term {
+impl LinearTerm {
     /// A feature that is not scaled.
     pub(super) fn plain(feature: usize, weight: f64) -> Self {
         Self { feature, weight, center: 0.0, factor: 1.0 }
@@ -34,7 +34,7 @@ impl Term {
 impl LinearModel {
     /// Checks the numbers.
     pub(super) fn checked(self) -> Result<Self> {
-        let is_finite = |term: &Term| {
+        let is_finite = |term: &LinearTerm| {
             (term.weight * term.factor).is_finite() && (term.weight * term.factor * term.center).is_finite()
         };
         if !self.bias.is_finite() || !self.terms.iter().all(is_finite) {

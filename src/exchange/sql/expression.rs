@@ -5,9 +5,9 @@
 use std::fmt::Arguments;
 use std::ops::Range;
 
-use super::sql_columns::{Columns, Feature};
-use super::term::Term;
-use super::text::Text;
+use super::super::term::Term;
+use super::super::text::Text;
+use super::columns::{Columns, Feature};
 use crate::base::{Memory, Result, shorten};
 use crate::data::{Missing, QuantileLine, Quantiles, Scaling};
 use crate::learn::space::{Form, WeightsOf};
@@ -34,7 +34,7 @@ const LONG: usize = 1_000_000;
 ///
 /// # Errors
 /// An expression longer than [`LONGEST`].
-pub(super) fn expression(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result<String> {
+pub(in super::super) fn expression(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result<String> {
     let mut columns = Columns::new(model);
     let summands: Vec<Summand<'_>> =
         terms.iter().flat_map(|term| summands(columns.features.len(), term)).collect();
@@ -63,7 +63,7 @@ pub(super) fn expression(model: &Model, terms: &[Term<'_>], memory: &Memory) -> 
 }
 
 /// Why a name or a value of a category cannot be written.
-pub(super) fn check_names(model: &Model) -> Result<(), String> {
+pub(in super::super) fn check_names(model: &Model) -> Result<(), String> {
     let columns = &model.card.columns;
     let inputs = model.card.input_names();
     // The names of features have the values of categories, except those that have a mean only.

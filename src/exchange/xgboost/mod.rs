@@ -1,0 +1,8 @@
+//! XGBoost's JSON: models, which are read and written, and dumps, which are read.
+
+pub(super) mod dump;
+mod read;
+mod write;
+
+pub(super) use read::read;
+pub(super) use write::write;
