@@ -38,6 +38,9 @@ const MOST_COMPARED: usize = 1_000_000;
 /// (base 64) are mixed, and their case counts.
 const SHARE_OF_WORDS: (usize, usize) = (3, 4);
 
+/// Longest id that is compared (bytes): longer ones are texts that nobody types twice.
+const LONGEST_COMPARED: usize = 1000;
+
 /// Operations, for [`Ticks`], of the key of an id.
 const KEY_COST: usize = 256;
 
@@ -108,14 +111,14 @@ pub fn ids_written_in_two_ways<'a>(
     ))
 }
 
-/// The text of an id; `None` for bytes that are no text.
+/// The text of an id; `None` for bytes that are no text, and for long ids.
 fn text_of(id: &Id) -> Option<Cow<'_, str>> {
     match id {
         Id::Null => None,
         Id::Integer(_) | Id::Real(_) => Some(id.to_string().into()),
         Id::Text(bytes) | Id::Blob(bytes) => {
             let is_blob = matches!(id, Id::Blob(_));
-            let text = std::str::from_utf8(bytes).ok()?;
+            let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= LONGEST_COMPARED)?;
             (!is_blob || !text.contains(char::is_control)).then_some(text.into())
         }
     }
