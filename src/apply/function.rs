@@ -48,11 +48,13 @@ pub fn function_for(
         let name = &model.card.algorithm;
         return Err(Error::NotPointwise(format!("'{name}' has functions for its training queries only")));
     }
-    if let Some(function) = cache.get(key, &features, Target::Novel) {
+    let dependent = model.ranker.as_query_dependent();
+    let target = dependent.map_or(Target::Novel, |ranker| ranker.target_of(&features));
+    if let Some(function) = cache.get(key, &features, target) {
         return Ok(function);
     }
     let function = Arc::new(run(&features, &|control| ranker.function(&features, control))?);
-    cache.put(key, &features, Target::Novel, &function);
+    cache.put(key, &features, target, &function);
     Ok(function)
 }
 

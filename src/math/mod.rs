@@ -22,6 +22,7 @@ pub mod lanes;
 pub mod optim;
 pub mod order;
 pub mod pivoted;
+pub mod positive_part;
 pub mod random;
 pub mod select;
 pub mod simd;
@@ -49,6 +50,7 @@ pub use order::{
     sort_ascending, sort_indices, sort_items, sort_singles, tied_pairs,
 };
 pub use pivoted::Gram;
+pub use positive_part::positive_part;
 pub use random::Random;
 pub use select::{candidates, single_above, single_at_least};
 pub(crate) use simd::simd;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A view of candidates, as it was when the model was trained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CandidateView {
     /// Name without the schema.
     pub name: String,

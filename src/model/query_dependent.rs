@@ -126,6 +126,13 @@ impl QueryDependent {
         }
     }
 
+    /// As [`Self::target`] for features without an id: those of a training query are that query.
+    pub fn target_of(&self, features: &[f64]) -> Target {
+        let rows = self.neighborhood.features.rows();
+        let id = rows.into_iter().zip(&self.training.ids).find(|(row, _)| row.iter().eq(features));
+        id.map_or(Target::Novel, |(_, id)| self.target(id, features))
+    }
+
     /// The index of a training query with exactly these scaled features. Without other functions its id is enough.
     fn index(&self, id: &Id, features: &[f64]) -> Option<usize> {
         let index = *self.indices.get(id)?;
@@ -267,7 +274,7 @@ impl QueryAware for QueryDependent {
     }
 
     fn function(&self, features: &[f64], control: &Control) -> Result<Function> {
-        self.fit(features, Target::Novel, control)
+        self.fit(features, self.target_of(features), control)
     }
 }
 

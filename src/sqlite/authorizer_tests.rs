@@ -70,6 +70,7 @@ const CALLS: &[&str] = &[
     "SELECT * FROM ltr_rank('local', 'SELECT *, doc_id % 3 + 0.5 AS q_1 FROM v')",
     "SELECT * FROM ltr_search('seen', 3)",
     "SELECT * FROM ltr_evaluate('seen', 'SELECT query_id, doc_id, relevance FROM j')",
+    "SELECT * FROM ltr_monitor('seen', 'SELECT query_id, doc_id, relevance, NULL AS params FROM j')",
     r#"SELECT length(ltr_fit('rank_svm', 'SELECT query_id, doc_id, relevance FROM j', '{"candidates": "c", "lambda": 0.1}'))"#,
     "SELECT * FROM ltr_evaluate('lin', 'j')",
     "SELECT * FROM ltr_compare('lin', 'online', 'j')",

@@ -67,6 +67,7 @@ mod role_checks;
 mod roles;
 mod scored_rows;
 mod search;
+mod search_functions;
 mod selection;
 mod slt;
 mod small_stacks;

@@ -11,7 +11,7 @@ const WORDS: [&str; 12] =
 
 /// A shop: 300 products with texts, prices and brands, the view `shop_candidates`, and judgments of 40 queries of two words. A
 /// judgment is high if the item_id has both words and is cheap; some are about products that lack the words.
-fn shop(connection: &Connection, schema: &str) {
+pub(super) fn shop(connection: &Connection, schema: &str) {
     let mut random = Random::new(7);
     let mut word = move || WORDS[random.below(WORDS.len())];
     let tables = format!(
@@ -46,7 +46,7 @@ fn shop(connection: &Connection, schema: &str) {
     }
 }
 
-fn train(connection: &Connection, algorithm: &str, options: &Value) -> Value {
+pub(super) fn train(connection: &Connection, algorithm: &str, options: &Value) -> Value {
     let text: String = value(
         connection,
         "SELECT ltr_train(?1, 'SELECT DISTINCT * FROM judgments', ?2)",
@@ -55,13 +55,13 @@ fn train(connection: &Connection, algorithm: &str, options: &Value) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn pairs(connection: &Connection, sql: &str, params: impl rusqlite::Params) -> Vec<(i64, f64)> {
+pub(super) fn pairs(connection: &Connection, sql: &str, params: impl rusqlite::Params) -> Vec<(i64, f64)> {
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map(params, |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     rows.collect::<Result<_, _>>().unwrap()
 }
 
-fn problem(connection: &Connection, sql: &str) -> String {
+pub(super) fn problem(connection: &Connection, sql: &str) -> String {
     let mut statement = match connection.prepare(sql) {
         Ok(statement) => statement,
         Err(error) => return error.to_string(),
@@ -76,15 +76,15 @@ fn problem(connection: &Connection, sql: &str) -> String {
     }
 }
 
-fn warnings(connection: &Connection) -> String {
+pub(super) fn warnings(connection: &Connection) -> String {
     value(connection, "SELECT json_extract(ltr_debug(), '$.last_warnings')", [])
 }
 
 /// The same rows without a view: a join for the training, and one for each text.
-const JOINED: &str =
+pub(super) const JOINED: &str =
     "SELECT c.*, j.grade AS relevance FROM (SELECT DISTINCT * FROM judgments) AS j JOIN each AS c
     ON c.query_id = j.query AND c.doc_id = j.item_id";
-const EACH: &str = "CREATE TEMP TABLE texts(query TEXT);
+pub(super) const EACH: &str = "CREATE TEMP TABLE texts(query TEXT);
     CREATE TEMP VIEW each AS SELECT q.query AS query_id, docs.rowid AS doc_id, length(q.query) AS q_length, bm25(docs) AS bm25,
         price, brand FROM texts AS q JOIN docs ON docs MATCH ltr_fts_query(q.query, '{\"words\": \"any\"}')
         JOIN products ON id = docs.rowid";
@@ -427,6 +427,9 @@ fn views_over_the_schemas_of_users_work() {
              CREATE TABLE makers(id INTEGER PRIMARY KEY, country TEXT); INSERT INTO makers SELECT DISTINCT maker, 'c' || maker FROM items;
              CREATE TABLE tags(item INTEGER, tag TEXT); INSERT INTO tags SELECT id, iif(id % 7, 'new', 'old') FROM items;
              CREATE TABLE \"app_item\" AS SELECT id, title, price FROM items; -- as Django names tables
+             CREATE TABLE \"line_items\" (\"id\" integer PRIMARY KEY AUTOINCREMENT NOT NULL, \"item_id\" integer NOT NULL, \"active\" boolean DEFAULT 1,
+                 \"created_at\" datetime(6) NOT NULL, \"price\" decimal(8,2)); -- as Rails makes them
+             INSERT INTO line_items(item_id, active, created_at, price) SELECT id, id % 3 > 0, datetime('2024-01-01', id || ' hours') || '.123456', price FROM items;
              CREATE VIRTUAL TABLE own USING fts5(title); INSERT INTO own(rowid, title) SELECT id, title FROM items;
              CREATE VIRTUAL TABLE outside USING fts5(title, content = 'items', content_rowid = 'id'); INSERT INTO outside(outside) VALUES ('rebuild');
              CREATE VIRTUAL TABLE contentless USING fts5(title, content = ''); INSERT INTO contentless(rowid, title) SELECT id, title FROM items;
@@ -449,6 +452,8 @@ fn views_over_the_schemas_of_users_work() {
                 .to_owned(),
         ),
         ("django", "SELECT q.query AS query_id, a.id AS doc_id, a.price FROM ltr_query AS q JOIN \"app_item\" AS a ON a.title = q.query".to_owned()),
+        ("rails", "SELECT q.query AS query_id, l.item_id AS doc_id, l.active, l.created_at, l.price FROM ltr_query AS q JOIN items AS i ON i.title = q.query
+            JOIN line_items AS l ON l.item_id = i.id".to_owned()),
         (
             "common",
             "WITH c AS MATERIALIZED (SELECT query FROM ltr_query) SELECT query AS query_id, id AS doc_id, price / max(price) OVER (PARTITION BY query) AS part
@@ -495,12 +500,10 @@ fn a_view_sees_one_query_at_a_time() {
     assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_search('rank_svm', '')", []), 0);
     // Other functions name the view.
     assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_rank('rank_svm', 'best')", []), 0);
-    assert!(warnings(&connection).contains("ltr_query is empty outside"), "{}", warnings(&connection));
-    let importance = "SELECT * FROM ltr_importance('rank_svm', 'judged', '{\"columns\": {\"query\": \"search\", \"doc\": \"item\"}}')";
     assert!(
-        problem(&connection, importance).contains("the view 'best'"),
+        warnings(&connection).contains("ltr_query is empty without a query"),
         "{}",
-        problem(&connection, importance)
+        warnings(&connection)
     );
     // Models with different views are compared on the same judgments.
     let other = "CREATE VIEW short AS SELECT * FROM best WHERE doc_id % 4 > 0";

@@ -4,7 +4,7 @@ use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_b
 use crate::math::pivoted::Limits;
 use crate::math::{Gram, cholesky};
 
-/// A negative part above this fraction of the largest diagonal is not rounding.
+/// A negative part above this fraction is not rounding.
 const CLEARLY_NEGATIVE: f64 = 1e-6;
 
 /// Candidates for each pivot.
@@ -70,12 +70,18 @@ pub fn not_finite() -> Error {
     )
 }
 
-/// A sentence about a negative part that is more than rounding.
+/// Whether a negative part is more than rounding.
+pub fn is_indefinite(negative: f64) -> bool {
+    negative > CLEARLY_NEGATIVE
+}
+
+/// A sentence about negative eigenvalues that are more than rounding.
 pub fn warning(kernel: &str, negative: f64) -> Option<String> {
-    (negative > CLEARLY_NEGATIVE).then(|| {
+    is_indefinite(negative).then(|| {
         format!(
-            "the kernel {kernel} is not positive semidefinite on these documents (by {negative:.2e} of its largest \
-             value); a projection that is was used instead"
+            "the kernel {kernel} is not positive semidefinite on these documents: its negative eigenvalues, {:.1}% of the sum of \
+             the sizes of all, count as 0",
+            100.0 * negative
         )
     })
 }

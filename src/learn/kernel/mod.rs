@@ -34,7 +34,9 @@ pub use landmarks::{Points, sample};
 pub use map::FeatureMap;
 pub use map::Replacements;
 pub use map_options::MapOptions;
-pub(super) use map_options::{check_diagonal, coefficients, not_finite, reserve_candidates, warning};
+pub(super) use map_options::{
+    check_diagonal, coefficients, is_indefinite, not_finite, reserve_candidates, warning,
+};
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
 pub use single_map::SingleMap;
 

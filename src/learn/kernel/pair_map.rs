@@ -35,11 +35,11 @@ use serde::{Deserialize, Serialize};
 use super::basis::{Basis, check_coefficients, check_width, in_blocks, is_valid_factor, solve_rows};
 use super::kernel::Kernel;
 use super::landmarks::{Points, sample};
-use super::{MapOptions, check_diagonal, coefficients, reserve_candidates, warning};
+use super::{MapOptions, check_diagonal, coefficients, is_indefinite, reserve_candidates, warning};
 use crate::base::{Control, Error, Result, parallel};
 use crate::cost::loss::pair_count;
 use crate::data::{Documents, Matrix};
-use crate::math::{Gram, TILE, dot, pivoted};
+use crate::math::{Gram, TILE, dot, pivoted, positive_part};
 
 /// A feature map of pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,11 +137,18 @@ impl PairMap {
         options: &MapOptions,
         control: &Control,
     ) -> Result<Self> {
-        let chosen = sampled_pairs(offsets, labels, options);
-        let _memory = reserve_candidates(4 * chosen.len(), features.columns(), control)?;
-        let candidates = PivotPairs::new(kernel, features, &chosen);
-        check_diagonal(&candidates)?;
-        let found = pivoted::factor(&candidates, options.limits(), control)?;
+        let candidates = |count: usize| {
+            let chosen = sampled_pairs(offsets, labels, count, options.seed);
+            let memory = reserve_candidates(4 * chosen.len(), features.columns(), control)?;
+            Ok::<_, Error>((PivotPairs::new(kernel, features, &chosen), chosen, memory))
+        };
+        let (mut pairs, mut chosen, mut _memory) = candidates(options.candidates())?;
+        check_diagonal(&pairs)?;
+        let mut found = pivoted::factor(&pairs, options.limits(), control)?;
+        if is_indefinite(found.negative) {
+            (pairs, chosen, _memory) = candidates(options.landmarks)?;
+            found = positive_part(&pairs, control)?;
+        }
         let pivots: Vec<(usize, usize)> = found.pivots.iter().map(|&pivot| chosen[pivot]).collect();
         let mut numbers: BTreeMap<usize, u32> = pivots.iter().flat_map(|&(a, b)| [(a, 0), (b, 0)]).collect();
         numbers.values_mut().zip(0..).for_each(|(value, number)| *value = number);
@@ -387,10 +394,10 @@ pub fn as_documents(mut psi: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Rows of the two documents of the candidates: all pairs, or a sample where they are many.
-fn sampled_pairs(offsets: &[usize], labels: &[f64], options: &MapOptions) -> Vec<(usize, usize)> {
+fn sampled_pairs(offsets: &[usize], labels: &[f64], count: usize, seed: u64) -> Vec<(usize, usize)> {
     let counts: Vec<usize> =
         offsets.windows(2).map(|bounds| pair_count(&labels[bounds[0]..bounds[1]]) as usize).collect();
-    let chosen = sample(counts.iter().sum(), options.candidates(), options.seed);
+    let chosen = sample(counts.iter().sum(), count, seed);
     let mut rest = &chosen[..];
     let mut found = Vec::with_capacity(chosen.len());
     let mut first = 0;

@@ -15,7 +15,7 @@ use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
 use super::aggregate::{in_row, own};
-use super::end_to_end::{end_to_end, view_of_features};
+use super::end_to_end::end_to_end;
 use super::evaluate::{Measured, judged, measure, query_metrics};
 use super::ranking_call::RankingCall;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
@@ -111,8 +111,7 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
             request.options.clone(),
             request.limits.clone(),
         )?;
-        let view = view_of_features(&ranking)?;
-        let (ids, evaluation, found, memory) = if let Some(view) = view {
+        let (ids, evaluation, found, memory) = if let Some(view) = &ranking.features {
             let found = end_to_end(&ranking, view, &request.metrics)?;
             (found.queries, found.evaluation, found.warnings, found.memory.0)
         } else {

@@ -12,7 +12,6 @@ use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, select
 use crate::base::{Control, Error, Reservation, Result};
 use crate::cost::metric::Metric;
 use crate::data::{Dataset, Id, ListConstraint};
-use crate::model::CandidateView;
 use crate::sqlite::source::Source;
 use crate::sqlite::source::judged::JudgedDocuments;
 use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
@@ -33,25 +32,11 @@ pub(super) struct EndToEnd {
     pub memory: (Reservation, Reservation),
 }
 
-/// The view that a model takes its features from, unless the source of a call has all of them.
-pub(super) fn view_of_features<'a>(request: &'a RankingCall<'_>) -> Result<Option<&'a CandidateView>> {
-    let card = &request.handle.model.card;
-    let Some(view) = &card.candidates else { return Ok(None) };
-    let names = request.source.columns(request.call.connection, &request.limits)?;
-    let features = card.columns.features.clone().map_or_else(|| card.input_names(), |vector| vec![vector]);
-    let is_there = |feature: &String| names.iter().any(|name| name.eq_ignore_ascii_case(feature));
-    Ok(Some(view).filter(|_| !features.iter().all(is_there)))
-}
-
 /// Ranks the candidates of judged queries and measures them.
 ///
 /// # Errors
 /// Errors of both sources and of scoring; a view that returns no judged document.
-pub(super) fn end_to_end(
-    request: &RankingCall<'_>,
-    view: &CandidateView,
-    metrics: &[Metric],
-) -> Result<EndToEnd> {
+pub(super) fn end_to_end(request: &RankingCall<'_>, view: &Source, metrics: &[Metric]) -> Result<EndToEnd> {
     let RankingCall { call, options, limits, source, handle, .. } = request;
     let (connection, model) = (call.connection, &handle.model);
     // 1. The judgments.
@@ -68,9 +53,8 @@ pub(super) fn end_to_end(
     let spec = ReadSpec::ranked(model, constraint);
     let of_judgments = SourceCall { connection, source, options, values: &request.values(), limits };
     let judgments = ReadSpec { judgments: Judgments::Relevance, ..spec };
-    let judged = read_judgments(of_judgments, judgments, Some(view))?;
+    let judged = read_judgments(of_judgments, judgments, model.card.candidates.as_ref())?;
     // 2. The candidates and their scores.
-    let view = &Source::of_model(connection, handle.schema(), view, limits)?;
     let of_view = SourceCall { connection, source: view, options, values: &[], limits };
     let SourceRows { data, read_report, .. } = read_view(&judged, of_view, call.state, spec, Unjudged::Kept)?;
     if data.n_docs() == 0 {

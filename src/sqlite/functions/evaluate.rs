@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::end_to_end::{EndToEnd, end_to_end, view_of_features};
+use super::end_to_end::{EndToEnd, end_to_end};
 use super::ranking_call::{PARAMETERS, RankingCall};
 use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
@@ -127,7 +127,7 @@ pub(super) fn measure(
 
 fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let metrics = metrics(&request.options)?;
-    if let Some(view) = view_of_features(request)? {
+    if let Some(view) = &request.features {
         let EndToEnd { queries, names, evaluation, warnings, memory } = end_to_end(request, view, &metrics)?;
         request.call.state.set_warnings(warnings);
         return Ok(rows(queries, names, evaluation, memory));

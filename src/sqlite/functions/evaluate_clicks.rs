@@ -109,6 +109,9 @@ impl<'a> ClickRequest<'a> {
             let problem = "a model that assigns documents to slots has no ranking to evaluate";
             return Err(Error::Unsupported(problem.to_owned()));
         }
+        ranking.check_features(
+            "make judgments of the log with ltr_judgments, and evaluate these with ltr_evaluate",
+        )?;
         // 2. The log is read without features. The columns of the query and the document have their names from the
         //    training, if the log has these columns.
         let names = ranking.source.columns(call.connection, &ranking.limits)?;

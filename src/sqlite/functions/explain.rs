@@ -133,6 +133,7 @@ fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> 
     let (options, limits) = call.options(after_documents, Use::Explain)?;
     let request =
         RankingCall::of(call, call.argument(0), call.argument(1), after_documents + 1, options, limits)?;
+    let request = request.for_query(Some(id_of(call.argument(2))).filter(|id| *id != Id::Null));
     request.limits.run_here(|| explain_rows(&request, parameters))
 }
 
@@ -140,10 +141,7 @@ fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explai
     let RankingCall { call, handle, .. } = request;
     let model = &handle.model;
     // 1. The documents of the query.
-    let only = Some(id_of(call.argument(2))).filter(|id| *id != Id::Null);
-    let all = ReadSpec::ranked(model, request.constraint()?);
-    let spec = ReadSpec { only: only.as_ref(), query: only.is_some(), ..all };
-    let rows = request.read_source(spec)?;
+    let rows = request.read_source(ReadSpec::ranked(model, request.constraint()?))?;
     let data = rows.data;
     check_query(request, &data, call.argument(2))?;
     // 2. Their scores, and the function of the query.
@@ -173,6 +171,9 @@ fn sampling(options: &Params) -> Sampling {
 /// Refuses rows of no query, or of several.
 fn check_query(request: &RankingCall<'_>, data: &Dataset, query: ValueRef<'_>) -> Result<()> {
     match (data.n_queries(), query) {
+        (0, ValueRef::Null) if request.has_no_query() => Err(request
+            .source
+            .error("a view has the candidates of one query; give it as the argument 'query'")),
         (0, ValueRef::Null) => Err(request.source.error("0 rows; there is nothing to explain")),
         (0, query) => Err(request.source.error(format!("query {}: 0 rows", describe(query)))),
         (1, _) => Ok(()),

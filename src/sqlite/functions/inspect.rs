@@ -10,7 +10,6 @@ use super::buckets;
 use crate::apply::{FeatureWeight, Fit, ScoringJob, function_for, function_weights};
 use crate::base::{Error, Result, Strict};
 use crate::learn::fit::Neighbor;
-use crate::learn::smoothing::Target;
 use crate::learn::space::Function;
 use crate::model::{Model, OnlineState, QueryAware, QueryDependent, Ranker, RoundRecord};
 use crate::sqlite::glue::{
@@ -139,7 +138,8 @@ fn neighbors(call: &Call<'_>) -> Result<OutputRows> {
         let id = ranker.training_id(neighbor.query).cloned().unwrap_or_default();
         row![id, neighbor.distance, neighbor.weight]
     };
-    Ok(ready(ranker.neighbors(&features, Target::Novel).into_iter().map(row).collect()))
+    let target = ranker.target_of(&features);
+    Ok(ready(ranker.neighbors(&features, target).into_iter().map(row).collect()))
 }
 
 /// `ltr_training_log(model)`: rows `step, objective, gap, seconds, surrogate, active_documents`; seconds are in the stored

@@ -145,19 +145,23 @@ fn by_column(request: &InterleaveRequest<'_>, other: Option<&Model>) -> Result<R
     let found = FoundModel { handle: score::column_model(score, columns)?, ticket };
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
-    let ranking = RankingCall::with_model(call, found, source, FIRST_VALUE, options, limits)?;
+    let view = other.and_then(|model| model.card.candidates.as_ref());
+    let is_source =
+        |name: &str| matches!(source, ValueRef::Text(text) if text.eq_ignore_ascii_case(name.as_bytes()));
+    let ranking = match view.filter(|view| is_source(&view.name)) {
+        Some(view) => RankingCall::of_view(call, found, view, options, limits)?,
+        None => RankingCall::with_model(call, found, source, FIRST_VALUE, options, limits)?,
+    };
     ranked(&ranking).map_err(|error| score::explained(&ranking, score, error))
 }
 
 /// Ranks the source of a call.
 fn ranked(ranking: &RankingCall<'_>) -> Result<Ranked> {
-    let only = ranking.call.only.as_ref();
-    let all = ReadSpec::ranked(&ranking.handle.model, ListConstraint::None);
-    let SourceRows { mut data, read_report, .. } =
-        ranking.read_source(ReadSpec { only, query: only.is_some(), ..all })?;
+    let spec = ReadSpec::ranked(&ranking.handle.model, ListConstraint::None);
+    let SourceRows { mut data, read_report, .. } = ranking.read_source(spec)?;
     let n = data.n_docs();
     let (scores, warnings) = if n == 0 {
-        Default::default()
+        (Vec::new(), ranking.noted())
     } else {
         let scored = ranking.scored(&data)?;
         (scored.scores, scored.warnings)

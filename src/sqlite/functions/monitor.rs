@@ -49,16 +49,18 @@ fn findings(request: &mut RankingCall<'_>) -> Result<Vec<Finding>> {
         request.options = request.options.clone().with("undefined", undefined.clone());
     }
     // 1. Columns. Absent features are read as NULL.
-    let names = request.source.columns(request.call.connection, &request.limits)?;
+    let source = request.features.as_ref().unwrap_or(&request.source);
+    let names = source.columns(request.call.connection, &request.limits)?;
     let spec = ReadSpec {
         judgments: Judgments::RelevanceIfAny,
         not_allowed: Missing::Zero,
         ..ReadSpec::ranked(&model, request.constraint()?)
     };
-    let not_read = Roles::absent(&request.source, &names, spec, &request.options)?;
+    let not_read = Roles::absent(source, &names, spec, &request.options)?;
     let absent = absent_features(request, &model, &names);
     if !absent.is_empty() {
-        request.source = Rc::new(Source::clone(&request.source).with_null_columns(&absent));
+        let with_nulls = Rc::new(Source::clone(source).with_null_columns(&absent));
+        *request.features.as_mut().unwrap_or(&mut request.source) = with_nulls;
     }
     let mut columns: Vec<Finding> = not_read
         .iter()

@@ -53,10 +53,8 @@ pub(super) struct Ranking {
 pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
     let constraint = request.constraint()?;
     let call = request.call;
-    let only = call.only.as_ref();
-    let all = ReadSpec::ranked(&request.handle.model, constraint);
     let scorer = RowScorer::of(&request.handle.model);
-    let spec = ReadSpec { only, query: only.is_some(), scorer: scorer.as_ref(), ..all };
+    let spec = ReadSpec { scorer: scorer.as_ref(), ..ReadSpec::ranked(&request.handle.model, constraint) };
     let SourceRows { mut data, roles, mut read_report } = request.read_source(spec)?;
     let (scores, mut warnings) = if data.n_docs() == 0 {
         Default::default()
@@ -77,10 +75,9 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
             columns_text(columns, Some(("query", json!("..."))), &[])
         ));
     }
-    let view = request.handle.model.card.candidates.as_ref().map(|view| &view.name);
-    if data.n_docs() == 0 && view.is_some_and(|view| request.reads(view)) {
+    if request.has_no_query() {
         let source = &request.source.shown;
-        warnings.push(format!("source {source}: no rows, because ltr_query is empty outside of ltr_search"));
+        warnings.push(format!("source {source}: no rows, because ltr_query is empty without a query; compare query_id with one, or use ltr_search"));
     }
     warnings.extend(roles.queries_in_two_ways(&data));
     let nameless = data.doc_ids.iter().filter(|id| **id == Id::Null).count();
@@ -90,7 +87,7 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
             "source {source}: \"{doc}\" is NULL in {nameless} rows, whose documents have no id"
         ));
     }
-    warnings.extend(request.source.warning.clone());
+    warnings.extend(request.noted());
     call.state.set_warnings(warnings);
     // Rows are made one at a time, from what is kept here. Features are not needed any more.
     drop(data.take_features());

@@ -1,16 +1,20 @@
 //! The arguments (model, source, options) of `ltr_rank` and `ltr_evaluate`; those of `ltr_compare` for each model.
 
+use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::apply::{Scored, ScoringJob, Step};
-use crate::base::{Control, Error, Params, Result};
-use crate::data::{Dataset, ListConstraint};
-use crate::model::{CandidateView, Key};
-use crate::sqlite::glue::{Call, ModelHandle, RunLimits, Ticket, is_first_version, text_argument};
+use crate::base::{Control, Error, Params, Result, shorten};
+use crate::cost::metric::{DEFAULT_METRIC, Metric};
+use crate::data::{Dataset, Id, ListConstraint};
+use crate::model::{CandidateView, Card, Key, Model};
+use crate::sqlite::glue::{Asked, Call, ModelHandle, RunLimits, Ticket, is_first_version, text_argument};
 use crate::sqlite::source::Source;
+use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
 use crate::sqlite::source::passes::read;
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read_prepared};
@@ -64,6 +68,16 @@ pub struct RankingCall<'a> {
     pub handle: ModelHandle,
     /// The source.
     pub source: Rc<Source>,
+    /// The view of the model, if the source does not have the features of the model.
+    pub features: Option<Rc<Source>>,
+    /// The only query to read: of a comparison with `query_id`, or of an argument.
+    pub only: Option<Id>,
+    /// Whether the source is the view of the model. `ltr_query` has the query `only` while it is read.
+    is_view: bool,
+    /// The parameters of `ltr_query` then, as JSON.
+    params: Option<String>,
+    /// Warnings about the view.
+    noted: RefCell<Vec<String>>,
     /// The source as the text names it. A function may read a changed copy, for which no statement is kept.
     named: Rc<Source>,
     /// The text of the source; `None` for the view of a model.
@@ -95,6 +109,29 @@ fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String
     let columns = options.get("columns").map(Value::to_string).unwrap_or_default();
     let diversify_by = options.text("diversify_by").unwrap_or_default();
     [text, filtered, &columns, diversify_by, &format!("{model:x}")].join("\0")
+}
+
+/// Whether these columns have the features of a model; otherwise the missing ones.
+fn has_features(model: &Model, names: &[String]) -> Result<(), String> {
+    let Card { columns, .. } = &model.card;
+    let features = columns.features.clone().map_or_else(|| model.card.input_names(), |vector| vec![vector]);
+    let is_missing = |feature: &&String| !names.iter().any(|name| name.eq_ignore_ascii_case(feature));
+    let missing: Vec<&str> = features.iter().filter(is_missing).map(String::as_str).collect();
+    if missing.is_empty() { Ok(()) } else { Err(shorten(&missing.join(", "))) }
+}
+
+/// An error of reading a view, with what changed in it since the training.
+fn after_change(error: Error, change: Option<&str>) -> Error {
+    let Some(change) = change else { return error };
+    match error {
+        Error::Row { source_text, row, column, problem } => {
+            Error::Row { source_text, row, column, problem: format!("{problem} ({change})") }
+        }
+        Error::Source { source_text, problem } => {
+            Error::Source { source_text, problem: format!("{problem} ({change})") }
+        }
+        error => error,
+    }
 }
 
 impl<'a> RankingCall<'a> {
@@ -145,27 +182,41 @@ impl<'a> RankingCall<'a> {
         limits: RunLimits,
     ) -> Result<Self> {
         let text = text_argument("argument 'source'", source)?;
+        let model = Arc::clone(&found.handle.model);
+        let view = model.card.candidates.as_ref();
+        if let Some(view) = view.filter(|view| view.name.eq_ignore_ascii_case(&text)) {
+            return Ok(Self { first_value, ..Self::of_view(call, found, view, options, limits)? });
+        }
         let key = plan_key(call, &text, &options, found.handle.key);
         let resolve = |limits: &_| Source::resolve(call.connection, &text, limits);
-        let request = Self::with_source(call, found, key, resolve, options, limits)?;
+        let mut request = Self::with_source(call, found, key, resolve, options, limits)?;
+        if let Some(view) = view
+            && has_features(&model, &request.source.columns(call.connection, &request.limits)?).is_err()
+        {
+            let schema = request.handle.schema();
+            let view = Source::of_model(call.connection, schema, view, &request.limits)?;
+            request.features = Some(Rc::new(view));
+        }
         Ok(Self { text: Some(text), first_value, ..request })
     }
 
-    /// A call with this model and its view of candidates in a schema.
+    /// A call with this model and its view of candidates.
     ///
     /// # Errors
     /// A view that does not exist or that SQLite refuses.
     pub fn of_view(
         call: &'a Call<'a>,
         found: FoundModel,
-        schema: &str,
         view: &CandidateView,
         options: Params,
         limits: RunLimits,
     ) -> Result<Self> {
-        let key = plan_key(call, &[schema, &view.name].join("\0"), &options, found.handle.key);
-        let resolve = |limits: &_| Source::of_model(call.connection, schema, view, limits);
-        Self::with_source(call, found, key, resolve, options, limits)
+        let schema = found.handle.schema().to_owned();
+        let key = plan_key(call, &[&schema, &*view.name].join("\0"), &options, found.handle.key);
+        let resolve = |limits: &_| Source::of_model(call.connection, &schema, view, limits);
+        let mut request = Self::with_source(call, found, key, resolve, options, limits)?;
+        request.read_as_view();
+        Ok(request)
     }
 
     fn with_source(
@@ -187,12 +238,34 @@ impl<'a> RankingCall<'a> {
             limits,
             handle,
             source,
+            features: None,
+            only: call.only.clone(),
+            is_view: false,
+            params: None,
+            noted: RefCell::default(),
             named,
             text: None,
             first_value: NO_VALUES,
             ticket,
             key,
         })
+    }
+
+    /// The same call for one query. If the source does not have the features, it reads the candidates of the view instead.
+    #[must_use]
+    pub fn for_query(mut self, query: Option<Id>) -> Self {
+        self.only = query;
+        if let Some(view) = self.features.take() {
+            (self.source, self.first_value) = (view, NO_VALUES);
+            self.read_as_view();
+        }
+        self
+    }
+
+    fn read_as_view(&mut self) {
+        self.is_view = true;
+        self.params = self.options.get("params").map(Value::to_string);
+        self.options = self.options.clone().without(&["params"]);
     }
 
     /// The constraint of the model (slots) or of the option `diversify_by`.
@@ -221,16 +294,83 @@ impl<'a> RankingCall<'a> {
         self.call.values(self.first_value)
     }
 
-    /// Whether the text of the source is this name.
-    pub fn reads(&self, name: &str) -> bool {
-        self.text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(name))
-    }
-
-    /// Reads the source.
+    /// Refuses a source without the features of a model whose view has them. `advice`: what to write instead.
     ///
     /// # Errors
-    /// As [`read`].
+    /// The names of the missing columns.
+    pub fn check_features(&self, advice: &str) -> Result<()> {
+        let Some(view) = &self.features else { return Ok(()) };
+        let names = self.source.columns(self.call.connection, &self.limits)?;
+        has_features(&self.handle.model, &names).map_err(|missing| {
+            let view = &view.shown;
+            self.source.error(format!(
+                "the model needs feature columns that are missing: {missing}; its view {view} has them: {advice}"
+            ))
+        })
+    }
+
+    /// Whether the source is the view of the model without a query, so that it has no rows.
+    pub fn has_no_query(&self) -> bool {
+        self.is_view && self.only.is_none()
+    }
+
+    /// Warnings about the view that [`Self::scored`] has not told.
+    pub fn noted(&self) -> Vec<String> {
+        self.noted.take()
+    }
+
+    /// Reads the source, or the candidates of the view.
+    ///
+    /// # Errors
+    /// As [`read`]; a source that has no features in a call that reads no judgments.
     pub fn read_source(&self, spec: ReadSpec<'_>) -> Result<SourceRows> {
+        let spec = ReadSpec { query: spec.query || self.only.is_some(), ..spec };
+        if let Some(view) = &self.features {
+            return self.read_judged(view, spec);
+        }
+        if !self.is_view {
+            return self.read_rows(ReadSpec { only: self.only.as_ref(), ..spec });
+        }
+        let Self { source, call, .. } = self;
+        if self.only.is_none() && spec.reads_relevance() {
+            return Err(
+                source.error("a view has no judgments; give a source of query, document and relevance")
+            );
+        }
+        self.noted.borrow_mut().extend(source.warning.clone());
+        let asked = self.only.clone().map(|query| Asked::new(vec![query], vec![self.params.clone()]));
+        let _mark = asked.map(|asked| call.state.ask(asked)).transpose()?;
+        let rows = self.read_rows(spec).map_err(|error| after_change(error, source.warning.as_deref()))?;
+        let is_other = |id: &&Id| **id != Id::Null && self.only.as_ref().is_some_and(|only| only != *id);
+        match (rows.data.query_ids.iter().find(is_other), &self.only) {
+            (Some(other), Some(query)) => Err(source.error(format!(
+                "a candidate of the query {other}, but the query is {query}; select q.query AS query_id from ltr_query AS q"
+            ))),
+            _ => Ok(rows),
+        }
+    }
+
+    /// Reads the judged documents of the source, with their features from the view.
+    fn read_judged(&self, view: &Source, spec: ReadSpec<'_>) -> Result<SourceRows> {
+        let Self { call: Call { connection, state, .. }, source, options, limits, handle, .. } = self;
+        if !spec.reads_relevance() {
+            let name = handle.model.card.candidates.as_ref().map_or("", |view| &view.name);
+            let advice = format!(
+                "search with ltr_search, or give the source '{name}' and compare query_id with the query"
+            );
+            self.check_features(&advice)?;
+        }
+        let call = SourceCall { connection, source, options, values: &self.values(), limits };
+        let judged = read_judgments(call, spec, handle.model.card.candidates.as_ref())?;
+        let rows = read_view(&judged, SourceCall { source: view, ..call }, state, spec, Unjudged::Skipped)?;
+        judged.check_found(|problem| view.error(problem))?;
+        let missing = judged.warning(view, &Metric::parse(DEFAULT_METRIC)?);
+        self.noted.borrow_mut().extend(view.warning.clone().into_iter().chain(missing));
+        Ok(rows)
+    }
+
+    /// Reads the rows of the source.
+    fn read_rows(&self, spec: ReadSpec<'_>) -> Result<SourceRows> {
         let Self { call: Call { connection, statements, .. }, source, options, limits, .. } = self;
         let values = &self.values();
         let call = SourceCall { connection, source, options, values, limits };
@@ -276,7 +416,10 @@ impl<'a> RankingCall<'a> {
         let mut progress = self.limits.run_sized(operations, run)?;
         loop {
             progress = match progress {
-                Step::Done(scored) => return Ok(scored),
+                Step::Done(mut scored) => {
+                    scored.warnings.extend(self.noted());
+                    return Ok(scored);
+                }
                 Step::NeedsFits(job, queries) => {
                     self.handle.fetch(self.call.connection, &job.targets(&queries), &self.limits)?;
                     self.limits.run(|control| job.advance(&queries, control))?

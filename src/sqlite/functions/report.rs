@@ -8,6 +8,7 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
+use super::end_to_end::{EndToEnd, end_to_end};
 use super::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
 use super::plot;
 use super::plot_ranked as ranked;
@@ -22,6 +23,7 @@ use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::plot_ranked::{draw_pair, grade_groups, label};
 use crate::sqlite::functions::ranking_call::NO_VALUES;
 use crate::sqlite::glue::{Output, ScalarCall, ScalarFunction};
+use crate::sqlite::source::Source;
 use crate::sqlite::store::{NamedVersion, Store};
 use crate::train::options::{self, Use};
 use crate::train::select::fold_numbers;
@@ -65,6 +67,9 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     let mut page = Page::default();
     page.heading(1, &subject.name);
     summary(&mut page, &subject);
+    if let Some(view) = &request.features {
+        from_the_query_on(&mut page, &subject, view)?;
+    }
     page.heading(2, "Warnings");
     warnings(&mut page, &subject);
     page.heading(2, "Compared with simpler rankings");
@@ -291,6 +296,23 @@ fn summary(page: &mut Page, subject: &Subject<'_>) {
         tiles.push((format!("{metric} in validation"), value(Some(best))));
     }
     page.tiles(&tiles);
+}
+
+/// The first metric with all judged documents in the ideal order, for a model whose features come from a view.
+fn from_the_query_on(page: &mut Page, subject: &Subject<'_>, view: &Source) -> Result<()> {
+    page.paragraph(&format!(
+        "Features come from the view {}. All figures of this page are of the judged documents that it returns, but these, which \
+         count from the query on:",
+        view.shown
+    ));
+    match end_to_end(subject.request, view, &subject.metrics[..1]) {
+        Err(error) => page.paragraph(&sentence(&text_of(error)?)),
+        Ok(EndToEnd { names, evaluation, .. }) => {
+            let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| decimal(value, 3));
+            page.tiles(&names.into_iter().zip(evaluation.means.into_iter().map(value)).collect::<Vec<_>>());
+        }
+    }
+    Ok(())
 }
 
 /// Warnings of the training and of the scores.

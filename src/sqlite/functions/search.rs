@@ -13,7 +13,7 @@ use super::rank::{RankedRow, Ranking, ranking};
 use super::ranking_call::{FoundModel, RankingCall};
 use crate::base::{Error, Result};
 use crate::data::Id;
-use crate::sqlite::glue::{Asked, Call, OutputRows, TableFunction, ready, row, row_id};
+use crate::sqlite::glue::{Call, OutputRows, TableFunction, ready, row, row_id};
 use crate::train::options::Use;
 
 /// The definition of `ltr_search`.
@@ -30,23 +30,11 @@ pub const QUERY: TableFunction =
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
 fn queries(call: &Call<'_>) -> Result<OutputRows> {
     let Some(asked) = call.state.asked() else { return Ok(ready(Vec::new())) };
-    Ok(Box::new(asked.rows().map(move |query| {
-        let params = asked.params.clone();
-        Ok(row![&asked.queries[query], params])
-    })))
-}
-
-/// An error of a search, with what changed in the view since the training.
-fn after_change(error: Error, change: Option<&str>) -> Error {
-    match (error, change) {
-        (Error::Row { source_text, row, column, problem }, Some(change)) => {
-            Error::Row { source_text, row, column, problem: format!("{problem} ({change})") }
-        }
-        (Error::Source { source_text, problem }, Some(change)) => {
-            Error::Source { source_text, problem: format!("{problem} ({change})") }
-        }
-        (error, _) => error,
-    }
+    Ok(Box::new(
+        asked
+            .rows()
+            .map(move |query| Ok(row![&asked.queries[query], asked.params.get(query).cloned().flatten()])),
+    ))
 }
 
 fn search(call: &Call<'_>) -> Result<OutputRows> {
@@ -62,25 +50,14 @@ fn search(call: &Call<'_>) -> Result<OutputRows> {
         let problem = "the model has no view of candidates; train it with the option 'candidates', or rank a source with ltr_rank";
         return Err(Error::Model(problem.to_owned()));
     };
-    let schema = found.handle.schema().to_owned();
-    let params = options.get("params").map(ToString::to_string);
-    let options = options.without(&["params"]);
-    let request = RankingCall::of_view(call, found, &schema, view, options, limits)?;
+    let request = RankingCall::of_view(call, found, view, options, limits)?;
     if query == Id::Null {
         // An empty search box finds nothing.
         return Ok(ready(Vec::new()));
     }
     // 2. Its candidates, ranked.
-    let asked = Asked::new(vec![query.clone()], params);
-    let Ranking { queries, rows, memory } = request.limits.run_here(|| {
-        let _asked = call.state.ask(asked)?;
-        ranking(&request).map_err(|error| after_change(error, request.source.warning.as_deref()))
-    })?;
-    if let Some(other) = queries.iter().find(|other| **other != query && **other != Id::Null) {
-        return Err(request.source.error(format!(
-            "a candidate of the query {other}, but the query is {query}; select q.query AS query_id from ltr_query AS q"
-        )));
-    }
+    let request = request.for_query(Some(query));
+    let Ranking { rows, memory, .. } = request.limits.run_here(|| ranking(&request))?;
     Ok(Box::new(rows.into_iter().map(move |row| {
         let _counted = &memory;
         let RankedRow { doc, score, rank, .. } = row;

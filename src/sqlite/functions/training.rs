@@ -175,7 +175,8 @@ fn read_candidates(
     let mut report = judged.coverage(&metric);
     report.insert("name".to_owned(), json!(view.name));
     let undetermined = judged.determined.as_ref().and_then(|(name, mean)| undetermined(name, *mean));
-    let warnings = undetermined.into_iter().chain(judged.warning(&source, &metric)).collect();
+    let warnings = undetermined.into_iter().chain(judged.warning(&source, &metric));
+    let warnings = warnings.chain(judged.null_warnings(&source, &rows.data.names)).collect();
     Ok((rows, Candidates { view, report: Value::Object(report), warnings }))
 }
 

@@ -250,15 +250,15 @@ impl State {
 pub struct Asked {
     /// The texts or ids of the queries.
     pub queries: Vec<Id>,
-    /// The option `params` of the call, JSON.
-    pub params: Option<String>,
+    /// Their parameters, JSON: the option `params` of a search, or the column `params` of judgments. Empty if there are none.
+    pub params: Vec<Option<String>>,
     /// The number of the query that is read now; a larger one: all of them.
     now: AtomicUsize,
 }
 
 impl Asked {
     /// These queries.
-    pub fn new(queries: Vec<Id>, params: Option<String>) -> Self {
+    pub fn new(queries: Vec<Id>, params: Vec<Option<String>>) -> Self {
         Self { queries, params, now: AtomicUsize::new(usize::MAX) }
     }
 

@@ -90,15 +90,16 @@ impl Source {
         trained: &CandidateView,
         limits: &RunLimits,
     ) -> Result<Self> {
-        let exists = retry_busy(limits, || view_exists(connection, schema, &trained.name))?;
+        let source_text = format!("'{}'", shorten(&printable(&trained.name)));
+        let problem = |problem| Error::Source { source_text: source_text.clone(), problem };
+        let exists = retry_busy(limits, || {
+            view_exists(connection, schema, &trained.name).map_err(|error| from_host(&error, problem))
+        })?;
         if !exists {
-            return Err(Error::Source {
-                source_text: format!("'{}'", shorten(&printable(&trained.name))),
-                problem: format!(
-                    "the database '{schema}' has no view of this name, from which the model takes its candidates; the training had: {}",
-                    printable(&trained.sql)
-                ),
-            });
+            return Err(problem(format!(
+                "the database '{schema}' has no view of this name, from which the model takes its candidates; the training had: {}",
+                printable(&trained.sql)
+            )));
         }
         let (mut source, now) = Self::candidates(connection, schema, &trained.name, limits)?;
         let known: HashMap<&str, u64> = now.tables.iter().map(|(name, hash)| (&**name, *hash)).collect();
@@ -122,7 +123,7 @@ impl Source {
             let advice = match (is_unsafe, problem.contains("ltr_")) {
                 (true, true) => " in a view, which must not search, rank or train",
                 (true, false) => {
-                    " in a view, while PRAGMA trusted_schema is off; PRAGMA trusted_schema = ON or a newer SQLite allows it"
+                    " in a view, while PRAGMA trusted_schema is off; PRAGMA trusted_schema = ON allows it, for FTS5 also a newer SQLite"
                 }
                 (false, _) => "",
             };
@@ -131,13 +132,12 @@ impl Source {
     }
 }
 
-fn view_exists(connection: &Connection, schema: &str, name: &str) -> Result<bool> {
+fn view_exists(connection: &Connection, schema: &str, name: &str) -> rusqlite::Result<bool> {
     let sql = format!(
         "SELECT 1 FROM {}.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type = 'view'",
         quote(schema)
     );
-    let found = sql::query_row(connection, &sql, [name], |_| Ok(())).optional();
-    found.map(|found| found.is_some()).map_err(|error| from_host(&error, Error::Host))
+    sql::query_row(connection, &sql, [name], |_| Ok(())).optional().map(|found| found.is_some())
 }
 
 /// The tables and views of a schema, by their names in lower case.

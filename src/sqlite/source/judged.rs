@@ -4,6 +4,7 @@
 //! nobody judged. A document id that is an INTEGER on one side and the same number as TEXT on the other is the same document,
 //! as in SQL's comparison of such columns.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use rusqlite::types::ValueRef;
@@ -45,6 +46,8 @@ pub struct JudgedDocuments {
     pub ids: [String; 3],
     /// Columns of the source without a role.
     pub ignored: Vec<String>,
+    /// The parameters of each query for `ltr_query`; empty if there are none.
+    pub(super) params: Vec<Option<String>>,
     columns: Vec<(String, JudgedColumn)>,
     returned: Mutex<Returned>,
     memory: Reservation,
@@ -61,6 +64,8 @@ struct Returned {
     unjudged: usize,
     /// A candidate that nobody judged, for messages.
     example: Option<Id>,
+    /// For columns of features: how many of them have NULL.
+    nulls: BTreeMap<String, usize>,
 }
 
 impl JudgedDocuments {
@@ -69,11 +74,12 @@ impl JudgedDocuments {
         data: Dataset,
         report: ReadReport,
         columns: Vec<(String, JudgedColumn)>,
-        names: JudgedNames,
+        (names, params): (JudgedNames, Vec<Option<String>>),
     ) -> Self {
         let JudgedNames { ids, determined, ignored } = names;
         let (determined, memory) = (report.determined.map(|mean| (determined, mean)), report.memory);
-        let judged = Self { determined, ids, ignored, columns, data, returned: Mutex::default(), memory };
+        let returned = Mutex::default();
+        let judged = Self { data, determined, ids, ignored, params, columns, returned, memory };
         judged.begin();
         judged
     }
@@ -161,6 +167,25 @@ impl JudgedDocuments {
         Ok((number, rows))
     }
 
+    /// Counts NULL in a column of features of a candidate that nobody judged.
+    pub(super) fn count_null(&self, column: &str) {
+        *lock(&self.returned).nulls.entry(column.to_owned()).or_default() += 1;
+    }
+
+    /// Warnings about features that are NULL only in candidates that nobody judged, which searches rank.
+    pub fn null_warnings(&self, view: &Source, features: &[String]) -> Vec<String> {
+        let Returned { nulls, unjudged, .. } = lock(&self.returned).clone();
+        let is_feature = |(name, _): &(String, usize)| features.contains(name);
+        let warning = |(name, count)| {
+            format!(
+                "candidates {}: \"{name}\" is NULL in {count} of {unjudged} candidates that nobody judged, and a search of one fails; \
+                 use the option 'missing', or coalesce in the view",
+                view.shown
+            )
+        };
+        nulls.into_iter().filter(is_feature).map(warning).collect()
+    }
+
     fn query(&self, id: &Id) -> Option<usize> {
         self.data.query_ids.binary_search(id).ok()
     }
@@ -210,7 +235,10 @@ impl JudgedDocuments {
         let found = lock(&self.returned).found.clone();
         let relevant = || self.data.relevance.iter().zip(&found).filter(|(relevance, _)| **relevance > 0.0);
         let (all, missing) = (relevant().count(), relevant().filter(|(_, found)| !**found).count());
-        let best = self.best(metric).filter(|_| missing * 20 >= all.max(1))?;
+        if missing * 20 < all.max(1) {
+            return None;
+        }
+        let best = self.best(metric)?;
         Some(format!(
             "candidates {}: {missing} of {all} relevant documents are no candidates, so no order reaches more than {best:.3} of {}; \
              let the view return more documents first",

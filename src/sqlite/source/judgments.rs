@@ -4,20 +4,27 @@
 
 use std::sync::Arc;
 
+use rusqlite::types::ValueRef;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::column_choice::is_default_name;
 use super::judged::{JudgedColumn, JudgedDocuments, JudgedNames};
+use super::log::each_row;
 use super::passes::read;
 use super::read_spec::SourceCall;
 use super::reader::{ReadSpec, SourceRows};
-use crate::base::{Params, Result};
-use crate::data::{ListConstraint, RowOrder};
+use super::roles::Roles;
+use crate::base::{Params, Reservation, Result};
+use crate::data::{Dataset, ListConstraint, RowOrder};
 use crate::model::CandidateView;
-use crate::sqlite::glue::{Asked, State};
+use crate::sqlite::glue::{Asked, State, describe, row_id};
 
 /// The roles that a source of judgments has.
 const ROLES: [&str; 6] = ["query", "doc", "relevance", "weight", "doc_weight", "determined"];
+
+/// The column of judgments with the parameters of `ltr_query`.
+const PARAMS: &str = "params";
 
 /// What becomes of candidates that nobody judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,20 +65,73 @@ pub fn read_judgments(
     // 2. The columns that a reader of the view takes from them, under the names of their roles.
     let split = read_report.split.take().map(JudgedColumn::Split);
     let columns = [
-        (Some("relevance"), Some(JudgedColumn::Relevance)),
+        (Some("relevance"), roles.relevance.map(|_| JudgedColumn::Relevance)),
         (Some("weight"), roles.weight.map(|_| JudgedColumn::Weight)),
         (Some("doc_weight"), roles.doc_weight.map(|_| JudgedColumn::DocWeight)),
         (call.options.text("split_by"), split),
     ];
     let columns =
         columns.into_iter().filter_map(|(name, column)| Some((name?.to_owned(), column?))).collect();
+    let params = read_params(call, &roles, &data, &mut read_report.memory)?;
     let name = |column: Option<usize>| column.map(|column| roles.names[column].clone()).unwrap_or_default();
     let names = JudgedNames {
         ids: [roles.query, roles.doc, roles.relevance].map(name),
         determined: name(roles.determined),
-        ignored: roles.training_columns(&[]).ignored,
+        ignored: roles.training_columns(&[]).ignored.into_iter().filter(|name| !is_params(name)).collect(),
     };
-    Ok(JudgedDocuments::new(data, read_report, columns, names))
+    Ok(JudgedDocuments::new(data, read_report, columns, (names, params)))
+}
+
+fn is_params(name: &str) -> bool {
+    name.eq_ignore_ascii_case(PARAMS)
+}
+
+/// The parameters of each query for `ltr_query`; empty if the judgments have none.
+fn read_params(
+    call: SourceCall<'_>,
+    roles: &Roles,
+    data: &Dataset,
+    memory: &mut Reservation,
+) -> Result<Vec<Option<String>>> {
+    let column = roles.ignored.iter().map(|column| &roles.names[*column]).find(|name| is_params(name));
+    let (Some(query), Some(column)) = (roles.query, column) else { return Ok(Vec::new()) };
+    let mut params: Vec<Option<Option<String>>> = vec![None; data.n_queries()];
+    let select = call.source.ordered(&[&roles.names[query], column], "1");
+    each_row(call, &select, &mut |row| {
+        let id = row_id(call.source.value(row, 0)?);
+        let refuse =
+            |problem: &str| Err(call.source.error(format!("query {id}, column \"{column}\": {problem}")));
+        let value = call.source.value(row, 1)?;
+        let text = match value {
+            ValueRef::Null => None,
+            ValueRef::Text(text) if serde_json::from_slice::<IgnoredAny>(text).is_ok() => {
+                std::str::from_utf8(text).ok()
+            }
+            other => {
+                return refuse(&format!(
+                    "{}; allowed are JSON, as json_object('user', 7) makes it, and NULL",
+                    describe(other)
+                ));
+            }
+        };
+        let Ok(number) = data.query_ids.binary_search(&id) else { return Ok(()) };
+        match &params[number] {
+            Some(known) if known.as_deref() == text => Ok(()),
+            Some(_) => {
+                refuse("two values; a query has one, so searches of one text by two users are two queries")
+            }
+            None => {
+                memory.add(
+                    text.map_or(0, |text| text.len() as u64),
+                    "parameters of queries",
+                    "use fewer queries",
+                )?;
+                params[number] = Some(text.map(str::to_owned));
+                Ok(())
+            }
+        }
+    })?;
+    Ok(params.into_iter().map(Option::flatten).collect())
 }
 
 /// Reads the candidates of judged queries. `call`: its source is the view.
@@ -86,16 +146,21 @@ pub fn read_view(
     unjudged: Unjudged,
 ) -> Result<SourceRows> {
     let names = call.source.columns(call.connection, call.limits)?;
-    check_names(judged, &names).map_err(|problem| call.source.error(problem))?;
-    let options = &options_of_view(judged, call.options, &names);
-    let mark = state.ask(Asked::new(judged.data.query_ids.clone(), None))?;
+    let columns = columns_of_view(judged, call.options, &names);
+    check_names(judged, &names, &columns).map_err(|problem| call.source.error(problem))?;
+    let options = &call.options.clone().without(&["params"]).with("columns", Value::Object(columns));
+    let mark = state.ask(Asked::new(judged.data.query_ids.clone(), judged.params.clone()))?;
     let (asked, judged) = (Some(&*mark.asked), (unjudged == Unjudged::Skipped).then_some(judged));
     read(SourceCall { options, values: &[], ..call }, ReadSpec { judged, asked, ..spec })
 }
 
 /// Refuses a view without ids, and columns that the view and the judgments both have.
-fn check_names(judged: &JudgedDocuments, names: &[String]) -> Result<(), String> {
-    let has = |role: &str| names.iter().any(|name| is_default_name(role, name));
+fn check_names(
+    judged: &JudgedDocuments,
+    names: &[String],
+    columns: &Map<String, Value>,
+) -> Result<(), String> {
+    let has = |role: &str| columns.contains_key(role) || names.iter().any(|name| is_default_name(role, name));
     let all = names.join(", ");
     if !has("query") {
         return Err(format!(
@@ -116,8 +181,8 @@ fn check_names(judged: &JudgedDocuments, names: &[String]) -> Result<(), String>
     Ok(())
 }
 
-/// The options for reading the view: the option `columns` without what only the judgments have. `names`: the columns of the view.
-fn options_of_view(judged: &JudgedDocuments, options: &Params, names: &[String]) -> Params {
+/// The option `columns` for reading the view, without what only the judgments have. `names`: the columns of the view.
+fn columns_of_view(judged: &JudgedDocuments, options: &Params, names: &[String]) -> Map<String, Value> {
     let mut columns = given_columns(options);
     columns.retain(|role, _| !ROLES.contains(&&**role));
     if let Some(Value::Array(ignored)) = columns.get_mut("ignore") {
@@ -126,13 +191,20 @@ fn options_of_view(judged: &JudgedDocuments, options: &Params, names: &[String])
         ignored
             .retain(|name| !is_of_judgments(name) || name.as_str().is_some_and(|name| contains(names, name)));
     }
+    // Ids have default names, or the names of the judgments.
+    for (role, name) in ["query", "doc"].into_iter().zip(&judged.ids) {
+        let by_default = names.iter().filter(|name| is_default_name(role, name)).count();
+        if by_default != 1 && contains(names, name) {
+            columns.insert(role.to_owned(), json!(name));
+        }
+    }
     // Weights are the judgments'. A column of the view with such a name is a feature.
     for role in ["weight", "doc_weight", "determined"] {
         if names.iter().any(|name| is_default_name(role, name)) {
             columns.insert(role.to_owned(), Value::Null);
         }
     }
-    options.clone().without(&["params"]).with("columns", Value::Object(columns))
+    columns
 }
 
 /// The option `columns`.

@@ -23,7 +23,11 @@ use crate::train::options::LOG_KEYS;
 ///
 /// # Errors
 /// Errors of SQLite and of `take`; the time limit.
-fn each_row(call: SourceCall<'_>, select: &str, take: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+pub(super) fn each_row(
+    call: SourceCall<'_>,
+    select: &str,
+    take: &mut dyn FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
     let mut statement = call.statement(select)?;
     bind(&mut statement, &call, None)?;
     within_time(call.limits, || {

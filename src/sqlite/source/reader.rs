@@ -22,8 +22,8 @@ use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
 use crate::base::{Error, Params, Result, matrix_bytes};
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, NewRow, QueryValue,
-    QueryValues, ReadReport, Readings, TextColumns, is_weight, not_a_value,
+    Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, Missing, NewRow,
+    QueryValue, QueryValues, ReadReport, Readings, TextColumns, is_weight, not_a_value,
 };
 use crate::sqlite::glue::{
     category_value, describe, from_host, number_of, query_value, query_values, retry_busy, row_id,
@@ -75,7 +75,6 @@ pub fn read_prepared(
     spec: ReadSpec<'_>,
 ) -> Result<(Dataset, ReadReport)> {
     bind(statement, &call, spec.only.filter(|_| roles.query.is_some()))?;
-    // Rows, then what depends on all of them.
     let reader = Reader::new(call, roles, spec)?;
     let read_all = || retry_busy(call.limits, || reader.read_all(statement));
     let (builder, mut split) = within_time(call.limits, read_all)?;
@@ -312,6 +311,12 @@ impl<'a> Reader<'a> {
         let (query, doc) = (id(self.roles.query)?, id(self.roles.doc)?);
         let judgments = judged.of(query.as_ref(), doc.as_ref());
         let (query, rows) = judgments.map_err(|problem| self.call.source.error(problem))?;
+        let is_told = rows.is_empty() && self.finish.missing == Missing::Error;
+        for &column in self.roles.features.all().iter().filter(|_| is_told) {
+            if self.value(row, column)? == ValueRef::Null {
+                judged.count_null(&self.roles.names[column]);
+            }
+        }
         for judgment in rows {
             self.judgment.set((query, judgment));
             self.add_row(row, builder, split)?;

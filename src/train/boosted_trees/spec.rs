@@ -17,8 +17,8 @@ use crate::trees::{Targets, TreeOptions};
 use serde_json::{Map, Value};
 
 /// Options that are parameters of losses.
-pub(super) const LOSS_OPTIONS: [&str; 5] =
-    ["pair_weights", "target", "label_order", "cost_weights", "truncation"];
+pub(super) const LOSS_OPTIONS: [&str; 6] =
+    ["pair_weights", "target", "label_order", "cost_weights", "truncation", "label_ties"];
 
 /// The number of trees if validation finds none.
 pub(super) const DEFAULT_TREES: usize = 240;

@@ -5,6 +5,7 @@
 
 use super::super::algorithm::entries;
 use crate::base::{Error, Params, Result};
+use crate::cost::loss::list::LabelTies;
 use crate::data::{Missing, ScalingKind};
 use crate::learn::kernel::KernelSpec;
 use crate::model::OnlineRules;
@@ -60,7 +61,7 @@ impl PerceptronSpec {
             measure: options::text(params, "measure").to_ascii_lowercase(),
             learning_rate: params.number("learning_rate").unwrap_or(1.0),
             update_on: options::choice(params, "update_on")?,
-            label_ties: options::choice(params, "label_ties")?,
+            label_ties: params.choice("label_ties")?.unwrap_or(LabelTies::Average),
             average: options::switch(params, "average"),
             budget: (!kernel.is_linear()).then(|| options::count(params, "budget")),
         };

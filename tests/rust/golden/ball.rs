@@ -13,7 +13,7 @@ use sqlite_ltr::internals::learn::space::{Scorer, Space};
 use sqlite_ltr::internals::math::optim::{Solution, Stop, StopRule};
 
 fn loss(case: &Value) -> ListLoss {
-    let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"] });
+    let options = json!({ "cost_weights": case["scheme"], "truncation": case["k"], "label_ties": "stable" });
     list_loss("cs_list_mle", &options)
 }
 

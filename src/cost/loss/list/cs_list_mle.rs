@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::slam::LabelTies;
 use super::{in_range, with_scratch};
 use crate::base::{Error, Params, Result, Ticks, shorten};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
@@ -30,7 +31,7 @@ use super::cs_list_mle_costs::Swaps;
 
 /// The declaration.
 pub const CS_LIST_MLE: LossDef = LossDef {
-    parameters: &["cost_weights", "truncation"],
+    parameters: &["cost_weights", "truncation", "label_ties"],
     ..LossDef::listwise(
         "cs_list_mle",
         "cost-sensitive ListMLE: (1/Z) sum_j beta_j log2(1 + sum over worse t of alpha_jt exp(s_t - s_j)), bounds 1 - ndcg@k",
@@ -46,6 +47,7 @@ struct CsListMle {
     scheme: Scheme,
     /// k >= 1; all positions if absent.
     truncation: Option<usize>,
+    ties: LabelTies,
 }
 
 /// The loss of one query.
@@ -82,11 +84,13 @@ impl CsListMle {
             },
             Some(tables) => Scheme::Tables(parse_tables(tables)?),
         };
-        Ok(Self { scheme, truncation })
+        // A truncation would count those of equal grades whose ids are smaller.
+        let by_default = if truncation.is_some() { LabelTies::Average } else { LabelTies::Stable };
+        Ok(Self { scheme, truncation, ties: params.choice("label_ties")?.unwrap_or(by_default) })
     }
 
     fn of(&self, labels: &[f64]) -> CsListMleQuery {
-        let mut costs = Costs::of(&self.scheme, self.truncation, labels);
+        let mut costs = Costs::of(&self.scheme, self.truncation, self.ties, labels);
         let n = labels.len();
         let mut blocks: Vec<Block> = Vec::new();
         let mut ticks = Ticks::default();
@@ -352,11 +356,13 @@ mod tests {
                 let metric = Metric::parse(&name).unwrap().with_options(options).unwrap();
                 let lost = 1.0 - metric.value(&labels, &scores).unwrap_or(1.0);
                 for scheme in [Scheme::Swap, Scheme::Unit, Scheme::Rank] {
-                    if scheme != Scheme::Rank || k.is_none() {
-                        let loss = CsListMle { scheme, truncation: k };
-                        let value = loss.of(&labels).value_and_subgradient(&scores, &mut g);
-                        proptest::prop_assert!(value >= lost - 1e-12, "{loss:?}: {value}, {lost}");
-                        proptest::prop_assert!(loss.is_informative(&labels) || value <= 0.0);
+                    for ties in [LabelTies::Average, LabelTies::Stable] {
+                        if scheme != Scheme::Rank || k.is_none() {
+                            let loss = CsListMle { scheme: scheme.clone(), truncation: k, ties };
+                            let value = loss.of(&labels).value_and_subgradient(&scores, &mut g);
+                            proptest::prop_assert!(value >= lost - 1e-12, "{loss:?}: {value}, {lost}");
+                            proptest::prop_assert!(loss.is_informative(&labels) || value <= 0.0);
+                        }
                     }
                 }
             }
@@ -378,11 +384,10 @@ mod tests {
             let mut number = || scale * random.symmetric();
             let scores: Vec<f64> = (0..n).map(|_| number()).collect();
             let direction: Vec<f64> = (0..n).map(|_| number()).collect();
-            let query = CsListMle { scheme: Scheme::Swap, truncation }.of(&labels);
-            let slow = CsListMleQuery {
-                many: usize::MAX,
-                ..CsListMle { scheme: Scheme::Swap, truncation }.of(&labels)
-            };
+            let ties = if grades == 5 { LabelTies::Average } else { LabelTies::Stable };
+            let loss = CsListMle { scheme: Scheme::Swap, truncation, ties };
+            let query = loss.of(&labels);
+            let slow = CsListMleQuery { many: usize::MAX, ..loss.of(&labels) };
             let of = |query: &CsListMleQuery| {
                 let (mut slopes, mut product) = (vec![0.0; n], vec![0.0; n]);
                 let value = query.value_and_subgradient(&scores, &mut slopes);
@@ -410,6 +415,27 @@ mod tests {
         let (found, expected) = (value(tables), value(unit));
         assert!((found.0 - expected.0).abs() < 1e-14);
         assert!(found.1.iter().zip(expected.1).all(|(a, b)| (a - b).abs() < 1e-14));
+    }
+
+    /// With a truncation, the order of documents of equal grade does not matter.
+    #[test]
+    fn equal_grades_weigh_the_same_with_a_truncation() {
+        let (labels, scores) = ([1.0, 1.0, 1.0, 0.0, 2.0, 1.0], [0.5, -0.3, 1.0, 0.1, -2.0, 3.0]);
+        for scheme in ["swap", "unit", r#"{"pair": [[0,0,0],[1,0,0],[1,2,0]], "document": [0,1,3]}"#] {
+            let scheme = if scheme.starts_with('{') { scheme.to_owned() } else { format!("\"{scheme}\"") };
+            let loss = make(&format!(r#"{{"cost_weights": {scheme}, "truncation": 2}}"#)).unwrap();
+            let value = |order: [usize; 6]| {
+                let (mut slopes, mut back) = ([0.0; 6], [0.0; 6]);
+                let value = loss
+                    .of(&order.map(|i| labels[i]))
+                    .value_and_subgradient(&order.map(|i| scores[i]), &mut slopes);
+                order.into_iter().zip(slopes).for_each(|(i, slope)| back[i] = slope);
+                (value, back)
+            };
+            let (a, b) = (value([0, 1, 2, 3, 4, 5]), value([5, 2, 3, 1, 4, 0]));
+            assert!((a.0 - b.0).abs() < 1e-14 && a.0 > 0.1, "{scheme}: {a:?} {b:?}");
+            assert!(a.1.iter().zip(b.1).all(|(a, b)| (a - b).abs() < 1e-14), "{scheme}: {a:?} {b:?}");
+        }
     }
 
     #[test]

@@ -11,10 +11,14 @@
 //! Olinto & Fokoue (2018) leave alpha and beta open. The first three make the loss an upper bound of 1 - NDCG@k (`rank`
 //! without truncation): log2(1 + x) >= x on 0..1 for `swap`, the weights of SLAM for `unit`, and for `rank`
 //! D(j) - D(j + u) = D(j) D(j + u) log2(1 + u / (j + 1)).
+//!
+//! With `label_ties` "average", the default with a truncation, D_k and beta are means over a group of equal grades. The loss stays
+//! a bound: it is concave in w and beta, so it is at least the mean over the orders of equal grades.
 
 use serde::Deserialize;
 
 use crate::base::{Result, Ticks};
+use crate::cost::loss::list::slam::LabelTies;
 use crate::cost::loss::list::{check_grades, grade_number, largest_dcg};
 use crate::cost::metric::{Gain, gains, gains_for_ratios, logarithmic};
 use crate::math::{compare, descending};
@@ -84,7 +88,7 @@ impl Tables {
 
 impl Costs {
     /// The weights of a query with these labels. With tables, each label is a grade of the tables (`check_query`).
-    pub fn of(scheme: &Scheme, truncation: Option<usize>, labels: &[f64]) -> Self {
+    pub fn of(scheme: &Scheme, truncation: Option<usize>, ties: LabelTies, labels: &[f64]) -> Self {
         let order = descending(labels);
         let by_position = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };
         let grades = by_position(labels.to_vec());
@@ -93,16 +97,22 @@ impl Costs {
             _ => gains_for_ratios(labels, Gain::Exp2),
         });
         let depth = truncation.unwrap_or(usize::MAX);
-        let discounts: Vec<f64> =
+        let mut discounts: Vec<f64> =
             (0..labels.len()).map(|p| if p < depth { logarithmic(p) } else { 0.0 }).collect();
         let largest = largest_dcg(gains.iter().copied(), truncation);
         let lower = first_lower(&grades);
+        if ties == LabelTies::Average {
+            average(&mut discounts, &lower);
+        }
         let (mut beta, alpha) = match scheme {
             Scheme::Swap => swap(gains, discounts, &lower),
             Scheme::Unit => (products(&gains, &discounts), Alpha::Row(vec![1.0; grades.len()])),
             Scheme::Rank => rank(&gains, &discounts, &lower),
             Scheme::Tables(tables) => from_tables(tables, &grades, &discounts),
         };
+        if ties == LabelTies::Average {
+            average(&mut beta, &lower);
+        }
         let scale = if largest > 0.0 { 1.0 / largest } else { 0.0 };
         for (beta, lower) in beta.iter_mut().zip(&lower) {
             *beta *= if *lower < labels.len() { scale } else { 0.0 };
@@ -141,6 +151,17 @@ fn first_lower(grades: &[f64]) -> Vec<usize> {
         lower[position - 1] = if same { lower[position] } else { position };
     }
     lower
+}
+
+/// Means over groups of equal grades.
+fn average(values: &mut [f64], lower: &[usize]) {
+    let mut start = 0;
+    for group in lower.chunk_by(|a, b| a == b) {
+        let group = &mut values[start..start + group.len()];
+        let mean = group.iter().sum::<f64>() / group.len() as f64;
+        group.fill(mean);
+        start += group.len();
+    }
 }
 
 fn products(a: &[f64], b: &[f64]) -> Vec<f64> {

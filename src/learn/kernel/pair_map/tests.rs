@@ -111,12 +111,12 @@ fn sampled_pairs_are_pairs_of_one_query() {
     let labels: Vec<f64> = (0..60).map(|row| f64::from(row % 4)).collect();
     let offsets = [0, 20, 20, 21, 60];
     let options = MapOptions { landmarks: 12, ..MapOptions::default() };
-    let chosen = sampled_pairs(&offsets, &labels, &options);
+    let chosen = sampled_pairs(&offsets, &labels, options.candidates(), options.seed);
     assert_eq!(chosen.len(), 48);
     for &(j, l) in &chosen {
         assert!(labels[j] > labels[l] && (j < 20) == (l < 20) && j != 20 && l != 20);
     }
-    let all = sampled_pairs(&offsets, &labels, &MapOptions::default());
+    let all = sampled_pairs(&offsets, &labels, usize::MAX, 0);
     assert_eq!(all.len() as u64, pair_count(&labels[..20]) + pair_count(&labels[21..]));
     assert!(chosen.iter().all(|pair| all.contains(pair)));
 }

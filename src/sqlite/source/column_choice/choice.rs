@@ -233,6 +233,8 @@ impl<'a> ColumnChoice<'a> {
                 |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(&self.names[column]));
             let is_free =
                 |role: &str| self.columns.is_some_and(|columns| columns.get(role) == Some(&Value::Null));
+            // Columns of a view are without these roles, because the judgments have them.
+            let is_free = |role: &str| self.spec.judged.is_none() && is_free(role);
             let found = NAMES.iter().find(|(role, names)| same(names) && !is_free(role));
             found.map(|(role, _)| (column, *role))
         };
@@ -353,8 +355,7 @@ impl<'a> ColumnChoice<'a> {
         }
         let view = self.spec.model.and_then(|model| model.card.candidates.as_ref());
         let view = view.map_or_else(String::new, |view| {
-            let name = shorten(&view.name);
-            format!("; in the training they came from the view '{name}', which ltr_search, and ltr_evaluate and ltr_compare with judgments, read")
+            format!("; in the training they came from the view '{}'", shorten(&view.name))
         });
         // Features of vectors are named by their positions.
         let were_vectors = self.trained_name(role).is_some() || names == position_names(names.len());
