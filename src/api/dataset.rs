@@ -78,6 +78,8 @@ pub struct Dataset {
     /// (rows, number of `query_names`).
     pub(super) query_features: Array2<QueryValue>,
     pub(super) groups: Option<Vec<Id>>,
+    /// The values of the options `split_by` and `group_by`.
+    pub(super) fold_columns: [Option<Vec<Id>>; 2],
     pub(super) categories: Vec<CategoryValues>,
 }
 
@@ -143,6 +145,7 @@ impl Dataset {
             doc_weights: None,
             query_names: Vec::new(),
             groups: None,
+            fold_columns: [None, None],
             categories: Vec::new(),
         })
     }
@@ -411,6 +414,43 @@ impl Dataset {
         let groups = ids(groups);
         check_length("groups", groups.len(), self.rows())?;
         self.groups = Some(groups);
+        Ok(self)
+    }
+
+    /// Gives each row a value, such as a date or a number, by which validation trains on earlier queries and measures later ones:
+    /// the column of the option `split_by` in SQL.
+    ///
+    /// # Errors
+    /// Another number of values than of rows.
+    pub fn with_split_by(self, values: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
+        self.with_fold_column(0, ids(values))
+    }
+
+    /// Gives each row the group of its query, such as a user or a season: validation holds out all queries of a group together. It
+    /// is the column of the option `group_by` in SQL.
+    ///
+    /// ```
+    /// use sqlite_ltr::{Dataset, Trainer};
+    /// use ndarray::Array2;
+    ///
+    /// let features = Array2::from_shape_fn((24, 1), |(row, _)| (row % 2) as f64);
+    /// let relevance: Vec<f64> = (0..24).map(|row| f64::from(row % 2)).collect();
+    /// let data = Dataset::from_arrays(features, (0..24).map(|row| row / 2), &relevance)?;
+    /// let data = data.with_group_by((0..24).map(|row| row / 8))?;
+    /// let folds = Trainer::new("rank_svm").option("folds", 3).cross_validate(&data)?;
+    /// assert_eq!(folds.len(), 3);
+    /// # Ok::<(), sqlite_ltr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of values than of rows.
+    pub fn with_group_by(self, values: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
+        self.with_fold_column(1, ids(values))
+    }
+
+    fn with_fold_column(mut self, column: usize, values: Vec<Id>) -> Result<Self> {
+        check_length("values of a column of folds", values.len(), self.rows())?;
+        self.fold_columns[column] = Some(values);
         Ok(self)
     }
 

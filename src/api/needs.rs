@@ -8,6 +8,7 @@ use crate::data::{
     ReadReport, RowOrder,
 };
 use crate::model;
+use crate::train::select::in_order;
 
 /// What a computation needs of a data set.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +59,16 @@ impl Dataset {
             summarized: needs.model.is_none(),
             ..FinishOptions::default()
         };
-        builder.finish(options)
+        let (mut data, mut read_report) = builder.finish(options)?;
+        if needs.model.is_none() {
+            let of_rows = |values: &Vec<Id>| read_report.of_rows(values);
+            let [mut split, groups] = self.fold_columns.each_ref().map(|values| values.as_ref().map(of_rows));
+            let values = split.as_deref_mut().unwrap_or_default();
+            in_order(values, "split_by").map_err(Error::Data)?;
+            data.set_fold_keys(split.as_deref(), groups.as_deref()).map_err(Error::Data)?;
+            read_report.split = split;
+        }
+        Ok((data, read_report))
     }
 
     fn builder(&self, needs: Needs<'_>) -> Result<DatasetBuilder> {

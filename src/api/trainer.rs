@@ -23,18 +23,11 @@ use crate::train::tuning::{Search, SearchRows};
 use crate::train::{ALGORITHMS, algorithm, options};
 
 /// Options that concern tables or the terminal.
-const SQL_ONLY: &[&str] = &[
-    "name",
-    "schema",
-    "keep_versions",
-    "activate",
-    "params",
-    "columns",
-    "split_by",
-    "progress",
-    "report",
-    "buckets",
-];
+const SQL_ONLY: &[&str] =
+    &["name", "schema", "keep_versions", "activate", "params", "columns", "progress", "report", "buckets"];
+
+/// Options whose columns a data set has.
+const FOLD_COLUMNS: [&str; 2] = ["split_by", "group_by"];
 
 /// The option that [`Trainer::prior`] sets.
 const PRIOR: &str = "prior";
@@ -226,7 +219,7 @@ impl Trainer {
         // 1. Checks that need no data.
         let started = Instant::now();
         let algorithm = algorithm::find(&self.algorithm)?;
-        let mut training = Training::new(algorithm, self.parsed_options(Use::Train)?)?;
+        let mut training = Training::new(algorithm, self.parsed_options(data, Use::Train)?)?;
         if training.input().prior.is_some() {
             training.set_prior(self.stored_prior()?);
         }
@@ -274,7 +267,7 @@ impl Trainer {
     /// Errors of [`fit`](Self::fit); too few queries for the folds.
     pub fn cross_validate(&self, data: &Dataset) -> Result<Vec<FoldScore>> {
         let started = Instant::now();
-        let options = self.parsed_options(Use::CrossValidate)?;
+        let options = self.parsed_options(data, Use::CrossValidate)?;
         let mut search = Search::of_validation(algorithm::find(&self.algorithm)?, &options)?;
         if search.input().prior.is_some() {
             search.set_prior(self.stored_prior()?);
@@ -295,11 +288,20 @@ impl Trainer {
         prior.inner().linear_prior()
     }
 
-    fn parsed_options(&self, used: Use) -> Result<Params> {
+    fn parsed_options(&self, data: &Dataset, used: Use) -> Result<Params> {
         if let Some(key) = SQL_ONLY.iter().find(|key| self.options.contains_key(**key)) {
             return Err(Error::Unsupported(format!("option '{key}' has a meaning in SQL only")));
         }
-        options::parse(Some(&Value::Object(self.options.clone()).to_string()), used)
+        let mut options = self.options.clone();
+        for (key, values) in FOLD_COLUMNS.into_iter().zip(&data.fold_columns) {
+            if options.contains_key(key) {
+                return Err(Error::Unsupported(format!(
+                    "option '{key}': columns are for SQL; use Dataset::with_{key}"
+                )));
+            }
+            options.extend(values.as_ref().map(|_| (key.to_owned(), Value::from(key))));
+        }
+        options::parse(Some(&Value::Object(options).to_string()), used)
     }
 }
 
@@ -390,7 +392,7 @@ fn fold_scores(
     control: &control::Control,
 ) -> Result<Vec<FoldScore>> {
     let ((data, read_report), _memory) = judged_rows(data, search.input(), 0, control)?;
-    let folds = search.folds(&data, None, options)?;
+    let folds = search.folds(&data, read_report.split.as_deref(), options)?;
     let rows = SearchRows { data, folds, summaries: read_report.summaries };
     let mut found = Vec::new();
     for (number, group) in search.groups.iter().enumerate() {

@@ -15,6 +15,13 @@ use crate::train::grid::GridSpec;
 /// # Errors
 /// Options that do not fit each other; [`Error::Unsupported`] with the reason why it does not train in buckets.
 pub fn training(algorithm: &AlgorithmDef, options: &Params) -> Result<Box<dyn BucketTraining>> {
+    if let Some(option) = ["split_by", "group_by"].into_iter().find(|option| options.has(option)) {
+        let problem = format!(
+            "training in buckets: the option '{option}' is not supported, because buckets are held out by the ids of queries; \
+             train on rows"
+        );
+        return Err(Error::Unsupported(problem));
+    }
     let params = algorithm.params(options)?;
     match algorithm.in_buckets {
         InBuckets::Sums => {

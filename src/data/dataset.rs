@@ -6,6 +6,7 @@ use std::ops::Range;
 use ndarray::Array2;
 
 use super::categories::Categories;
+use super::fold_keys::FoldKeys;
 use super::id::Id;
 use super::matrix::Matrix;
 use super::missing::Missing;
@@ -58,6 +59,8 @@ pub struct Dataset {
     pub query_features: Array2<QueryValue>,
     /// What a missing query feature counts as.
     pub missing: Missing,
+    /// What validation keeps together, and the order of the queries.
+    pub fold_keys: FoldKeys,
     /// Number of rows that repeat a (query, document) of an earlier row.
     pub duplicates: usize,
 }
@@ -132,6 +135,16 @@ impl Dataset {
         self.query_ids.iter().enumerate().map(in_query).sum()
     }
 
+    /// Sets what validation keeps together, and the order of the queries. `order` and `groups`: a value for each row (`n_docs`).
+    ///
+    /// # Errors
+    /// A query in two groups.
+    pub fn set_fold_keys(&mut self, order: Option<&[Id]>, groups: Option<&[Id]>) -> Result<(), String> {
+        let queries = self.query_ids.iter().enumerate().map(|(query, id)| (id, self.rows(query)));
+        self.fold_keys = FoldKeys::of(queries, order, groups)?;
+        Ok(())
+    }
+
     /// Bytes that it takes.
     pub fn bytes(&self) -> u64 {
         let ids = [&self.query_ids, &self.doc_ids, &self.groups];
@@ -144,6 +157,7 @@ impl Dataset {
             + bytes_of::<f64>(self.relevance.len() + self.doc_weights.len())
             + bytes_of::<RowGroup>(self.row_groups.len())
             + self.mean_codes.iter().map(|codes| bytes_of::<u32>(codes.len())).sum::<u64>()
+            + self.fold_keys.bytes()
     }
 
     /// Rows of one query.
@@ -211,6 +225,7 @@ impl Dataset {
             query_ids: kept.iter().map(|query| all.query_ids[*query].clone()).collect(),
             weights: kept.iter().map(|query| all.weights[*query]).collect(),
             query_features: all.query_features.select(ndarray::Axis(0), &kept),
+            fold_keys: all.fold_keys.of_queries(&kept),
             ..all
         }
     }
@@ -227,6 +242,7 @@ impl Dataset {
             query_names: self.query_names.clone(),
             query_features: self.query_features.clone(),
             missing: self.missing,
+            fold_keys: self.fold_keys.clone(),
             ..Self::default()
         }
     }

@@ -56,6 +56,13 @@ pub struct ReadReport {
     pub memory: Reservation,
 }
 
+impl ReadReport {
+    /// The values of the documents, given those of the rows as they were read.
+    pub fn of_rows(&self, values: &[Id]) -> Vec<Id> {
+        self.rows.iter().map(|row| values[*row].clone()).collect()
+    }
+}
+
 /// Operations, for [`Ticks`], of comparing or copying an id.
 const ID_COST: usize = 32;
 

@@ -9,6 +9,7 @@ mod columns;
 mod dataset;
 mod fingerprint;
 mod finish;
+mod fold_keys;
 mod gather;
 pub mod id;
 pub mod letor;
@@ -42,6 +43,7 @@ pub use columns::{
 pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{ReadReport, position_names};
+pub use fold_keys::FoldKeys;
 pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};

@@ -107,9 +107,9 @@ pub trait TrainingSpec: Any + Send + Sync {
         None
     }
 
-    /// Whether it chooses numbers of its own, such as trees, in the folds of the option `folds`.
-    fn chooses_in_folds(&self) -> bool {
-        false
+    /// The options of folds that it reads where it chooses numbers of its own, such as trees, on held-out queries.
+    fn fold_options(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// How candidates are measured on held-out queries together, if that is faster than one by one.

@@ -332,6 +332,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("choosing", "validation", Rule::Or(&[Rule::Fraction, Rule::OneOf(&["documents"]), Rule::Text]), "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source").common(),
     def("choosing", "folds", Rule::Integer(2, 1000), "5", TRAIN, "number of parts of the queries (cofi_rank: of the ratings of each user), each held out once").common(),
     def("choosing", "split_by", Rule::Text, "null", TRAIN, "column such as a date, by which cross-validation trains on earlier queries and validates on later ones"),
+    def("choosing", "group_by", Rule::Text, "null", TRAIN, "column such as a season or a user; folds and held-out parts have all queries of a value or none"),
     def("choosing", "baseline", Rule::Text, "null", TRAIN, "column of today's order, to which the training adds what the judgments show; -name: lower values are better"),
     def("choosing", "effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough"),
     def("large data", "buckets", Rule::Integer(1, 65536), "null", Calls::of(&[Use::Train, Use::Fit]), "number of buckets, a power of two, for training in rounds over ltr_pack (docs/guide/large-data.md)"),

@@ -15,9 +15,11 @@ use crate::train::algorithm::{
 };
 use crate::train::baseline;
 use crate::train::column_report::ColumnReport;
+use crate::train::evidence::Evidence;
 use crate::train::feature_checks::FeatureChecks;
 use crate::train::report::{
-    DataFacts, FeatureColumns, Finished, baseline_advice, rating_of_documents, signs_of_leakage,
+    DataFacts, FeatureColumns, Finished, baseline_advice, informative_queries, rating_of_documents,
+    signs_of_leakage,
 };
 use crate::train::role_checks::role_warnings;
 use crate::train::single_feature;
@@ -168,8 +170,11 @@ impl Training {
         } else {
             None
         };
+        let (informative, queries) = (informative_queries(&data), data.n_queries());
         let set = TrainingSet { data, validation, summaries: read_report.summaries, dependence };
         let mut trained = spec.fit(set, control)?;
+        let evidence =
+            (spec.input().columns == Columns::Features).then(|| Evidence::of(informative, queries, &trained));
         if has_query_features {
             // A fit that compares queries has told what the query features tell that it uses.
             let report = QueryDependence::report(dependence.as_ref());
@@ -183,7 +188,7 @@ impl Training {
         finished.warnings.extend(single_feature);
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;
-        finished.dependence = dependence;
+        (finished.dependence, finished.evidence) = (dependence, evidence);
         Ok(finished)
     }
 }

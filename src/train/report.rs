@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec};
 use super::baseline;
+use super::evidence::Evidence;
 use crate::base::{ColumnAdvice, Params, named};
 use crate::cost::loss;
 use crate::data::{Categories, Dataset, Id, ListConstraint, Quantities, QueryFeatureRule, is_part};
@@ -168,6 +169,8 @@ pub struct Finished {
     pub missing_filled: usize,
     /// What named query features tell about differences between queries.
     pub dependence: Option<QueryDependence>,
+    /// What held-out queries show, if that is known.
+    pub evidence: Option<Evidence>,
     /// What the caller should know.
     pub warnings: Vec<String>,
     /// What became of each column of the source; null if it is not known.
@@ -230,6 +233,7 @@ impl Finished {
             volatile: trained.volatile,
             missing_filled: 0,
             dependence: None,
+            evidence: None,
             warnings,
             columns: Value::Null,
             log_seconds,
@@ -281,9 +285,14 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
 /// With fewer informative queries a training advises to give a baseline.
 const FEW_QUERIES: usize = 60;
 
+/// The number of queries with documents of different relevance.
+pub fn informative_queries(data: &Dataset) -> usize {
+    (0..data.n_queries()).filter(|query| loss::pair_count(data.labels(*query)) > 0).count()
+}
+
 /// The advice to give a baseline, if there are few informative queries and the training can have one.
 pub fn baseline_advice(algorithm: &AlgorithmDef, options: &Params, data: &Dataset) -> Option<String> {
-    let informative = (0..data.n_queries()).filter(|query| loss::pair_count(data.labels(*query)) > 0).count();
+    let informative = informative_queries(data);
     let takes_one = || algorithm.spec(&options.clone().with(baseline::KEY, json!(""))).is_ok();
     let is_missing =
         !options.has(baseline::KEY) && (algorithm.reads)(baseline::KEY) && informative < FEW_QUERIES;
@@ -379,7 +388,11 @@ pub fn short_report(report: &Value) -> String {
         let added = report["added"][key].as_u64().map(|added| format!(" ({added} added)"));
         format!("{} {key}{}", report[key], added.unwrap_or_default())
     };
-    let mut parts = vec![count("queries"), count("documents")];
+    let evidence = &report["evidence"];
+    let informative =
+        evidence["informative_queries"].as_u64().filter(|n| report["queries"].as_u64() > Some(*n));
+    let informative = informative.map_or_else(String::new, |n| format!(", {n} of them informative"));
+    let mut parts = vec![count("queries") + &informative, count("documents")];
     let features = report["features"].as_u64().filter(|features| *features > 0);
     parts.extend(features.map(|features| counted(features, "feature", "")));
     let ignored = report["roles"]["ignored"].as_array().map_or(0, Vec::len) as u64;
@@ -389,7 +402,15 @@ pub fn short_report(report: &Value) -> String {
     parts.extend(chosen.map(|(key, value)| format!("{key} {}", significant(value))));
     let validation = &report["validation"];
     let value = validation["best"].as_f64().zip(validation["metric"].as_str());
-    parts.extend(value.map(|(value, metric)| format!("{metric} {value:.4} on validation")));
+    let interval = |key: &str| evidence[key][0].as_f64().zip(evidence[key][1].as_f64());
+    let own = interval("interval").map_or_else(String::new, |(low, high)| format!(" [{low:.4}, {high:.4}]"));
+    parts.extend(value.map(|(value, metric)| format!("{metric} {value:.4}{own} on validation")));
+    let compared = evidence["compared_with"].as_str().zip(interval("difference_interval"));
+    parts.extend(compared.map(|(with, (low, high))| {
+        let shown = if evidence["is_shown"] == true { "better" } else { "not shown to be better" };
+        let difference = evidence["difference"].as_f64().unwrap_or_default();
+        format!("{shown} than {with} ({difference:+.4} [{low:+.4}, {high:+.4}])")
+    }));
     parts.push(format!("{:.1} s", report["seconds"]["all"].as_f64().unwrap_or_default()));
     // 3. Warnings.
     let warnings: Vec<&str> =
@@ -435,6 +456,16 @@ mod tests {
             short_report(&report),
             "hotels@3 (rank_svm): 80 queries, 960 documents, lambda 0.01, ndcg@10 0.8765 on validation, 1.2 s, no warnings"
         );
+        report["evidence"] = json!({
+            "informative_queries": 62, "interval": [0.81, 0.94], "compared_with": "ORDER BY \"price\"", "difference": 0.0123,
+            "difference_interval": [-0.02, 0.05], "is_shown": false,
+        });
+        assert_eq!(
+            short_report(&report),
+            "hotels@3 (rank_svm): 80 queries, 62 of them informative, 960 documents, lambda 0.01, ndcg@10 0.8765 [0.8100, 0.9400] \
+             on validation, not shown to be better than ORDER BY \"price\" (+0.0123 [-0.0200, +0.0500]), 1.2 s, no warnings"
+        );
+        report["evidence"] = Value::Null;
         report["active"] = json!(false);
         report["features"] = json!(5);
         report["roles"] = json!({"ignored": ["price"]});

@@ -7,7 +7,7 @@ use crate::cost::metric::{Mean, Metric, Undefined};
 use crate::data::{
     CategoryFeature, Dataset, InputColumn, ListConstraint, names_column, push_down_unselected,
 };
-use crate::train::select::{Baseline, Selection, ValidationSpec, argmax};
+use crate::train::select::{Baseline, Gain, Selection, ValidationSpec, argmax, numbers};
 
 /// Queries that judge.
 pub struct Judge<'a> {
@@ -95,15 +95,29 @@ impl Measure<'_> {
     fn no_queries(self) -> Mean {
         Mean::new(self.metric.def(), self.undefined)
     }
+
+    /// The metric of a query by one feature.
+    fn value(self, data: &Dataset, query: usize, by: SingleFeature) -> Result<Option<f64>> {
+        let score = |row: usize| {
+            let value = data.features.at(row, by.feature);
+            // Documents without the value come last.
+            if value.is_nan() { f64::MIN } else { by.sign() * value }
+        };
+        let scores: Vec<f64> = data.rows(query).map(score).collect();
+        let scores =
+            push_down_unselected(self.constraint, data.row_groups(query), scores).map_err(Error::Data)?;
+        Ok(self.metric.value(data.labels(query), &scores))
+    }
 }
 
 /// The best single feature of the queries that judge. None for a single feature in all, and for slots, whose features belong to
-/// pairs of document and slot.
+/// pairs of document and slot. `selection`: the choice that is compared.
 ///
 /// # Errors
 /// An interruption.
 pub(super) fn baseline(
     judges: &[Judge<'_>],
+    selection: &Selection,
     validation: &ValidationSpec,
     constraint: ListConstraint,
     control: &Control,
@@ -114,7 +128,17 @@ pub(super) fn baseline(
         return Ok(None);
     }
     let measure = Measure { metric, undefined: validation.undefined, constraint };
-    let Some((by, value)) = best(judges, names.len(), measure, control)? else { return Ok(None) };
+    // 1. Every feature, on all held-out queries and on parts of them.
+    let parts = Parts::of(judges);
+    let measured = measured(judges, names.len(), measure, &parts, control)?;
+    let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.all.value()).collect();
+    let best = argmax(&values, metric.def().better);
+    let Some((by, value)) = best.and_then(|index| Some((measured[index].by, values[index]?))) else {
+        return Ok(None);
+    };
+    // 2. The gain of the selection over it.
+    let gain = gain(judges, selection, measure, (&measured, &parts))?;
+    // 3. Its share of what is possible.
     let labels = judges.iter().flat_map(|judge| judge.queries.iter().map(|query| judge.data.labels(*query)));
     let of_scores = |scores: fn(&[f64]) -> Vec<f64>| {
         let mut mean = measure.no_queries();
@@ -135,23 +159,69 @@ pub(super) fn baseline(
         column: columns.swap_remove(column),
         value,
         share: if share.is_finite() { share } else { 0.0 },
+        gain,
     }))
 }
 
-/// The best ranking by one of the first `features` features by a metric, and its value; the first among equals.
-///
-/// # Errors
-/// An interruption.
-fn best(
+/// What a selection gains on each part over the single feature that is best on the other parts.
+fn gain(
     judges: &[Judge<'_>],
-    features: usize,
+    selection: &Selection,
     measure: Measure<'_>,
-    control: &Control,
-) -> Result<Option<(SingleFeature, f64)>> {
-    let measured = measured(judges, features, measure, 1, &|_| 0, control)?;
-    let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.parts[0].value()).collect();
-    let best = argmax(&values, measure.metric.def().better);
-    Ok(best.and_then(|index| Some((measured[index].by, values[index]?))))
+    (measured, parts): (&[Ranking], &Parts),
+) -> Result<Option<Gain>> {
+    let chosen: Vec<Option<usize>> =
+        (0..parts.count).map(|part| best_elsewhere(measured, measure, part)).collect();
+    let sign = measure.metric.def().better.sign();
+    let (mut values, mut differences) = (selection.values.iter(), Vec::new());
+    for (number, judge) in judges.iter().enumerate() {
+        for &query in judge.queries {
+            checkpoint();
+            let (own, part) = (values.next().copied().flatten(), parts.of_query(number, query));
+            let (Some(own), Some(index)) = (own, part.and_then(|part| chosen[part])) else { continue };
+            let labels = judge.data.labels(query);
+            let value = measure.value(judge.data, query, measured[index].by)?;
+            let weighted = measure.no_queries().weighted(value, labels);
+            differences.extend(weighted.map(|(value, weight)| (sign * (own - value), weight)));
+        }
+    }
+    Ok(Gain::of(&differences, selection.split.error_factor()))
+}
+
+/// The parts of queries that judge.
+struct Parts {
+    /// For each judge the part of each query of its data set; empty if all of them are one part.
+    of_query: Vec<Vec<Option<usize>>>,
+    count: usize,
+}
+
+/// Parts of the queries of a single judge.
+const PARTS: usize = 5;
+
+impl Parts {
+    /// A part for each of several judges; [`PARTS`] parts of the queries of one.
+    fn of(judges: &[Judge<'_>]) -> Self {
+        let [judge] = judges else { return Self { of_query: Vec::new(), count: judges.len() } };
+        let mut counted = vec![false; judge.data.n_queries()];
+        judge.queries.iter().for_each(|query| counted[*query] = true);
+        Self { of_query: vec![numbers(judge.data, &counted, PARTS, 0)], count: PARTS }
+    }
+
+    fn of_query(&self, judge: usize, query: usize) -> Option<usize> {
+        if self.of_query.is_empty() { Some(judge) } else { self.of_query[judge][query] }
+    }
+}
+
+/// The index of the ranking that is best on the other parts.
+fn best_elsewhere(measured: &[Ranking], measure: Measure<'_>, part: usize) -> Option<usize> {
+    let elsewhere = |ranking: &Ranking| {
+        let mut mean = measure.no_queries();
+        let others = ranking.parts.iter().enumerate().filter(|(other, _)| *other != part);
+        others.for_each(|(_, part)| mean.merge(part));
+        mean.value()
+    };
+    let values: Vec<Option<f64>> = measured.iter().map(elsewhere).collect();
+    argmax(&values, measure.metric.def().better)
 }
 
 /// The best single feature, measured on queries that did not choose it.
@@ -178,19 +248,12 @@ pub fn cross_fitted(
 ) -> Result<Option<CrossFitted>> {
     let queries: Vec<usize> = (0..data.n_queries()).filter(|query| fold_of[*query].is_some()).collect();
     let judges = [Judge { data, queries: &queries }];
-    let part_of = |query: usize| fold_of[query].unwrap_or_default();
-    let measured = measured(&judges, data.names.len(), measure, folds, &part_of, control)?;
+    let parts = Parts { of_query: vec![fold_of.to_vec()], count: folds };
+    let measured = measured(&judges, data.names.len(), measure, &parts, control)?;
     let mut all = measure.no_queries();
     let mut chosen: Vec<(String, usize)> = Vec::new();
     for fold in 0..folds {
-        let elsewhere = |ranking: &Ranking| {
-            let mut mean = measure.no_queries();
-            let others = ranking.parts.iter().enumerate().filter(|(part, _)| *part != fold);
-            others.for_each(|(_, part)| mean.merge(part));
-            mean.value()
-        };
-        let values: Vec<Option<f64>> = measured.iter().map(elsewhere).collect();
-        let Some(index) = argmax(&values, measure.metric.def().better) else { continue };
+        let Some(index) = best_elsewhere(&measured, measure, fold) else { continue };
         all.merge(&measured[index].parts[fold]);
         let name = measured[index].by.name(data);
         match chosen.iter_mut().find(|(known, _)| *known == name) {
@@ -203,40 +266,36 @@ pub fn cross_fitted(
     Ok(all.value().map(|value| CrossFitted { value, chosen }))
 }
 
-/// A ranking by one feature and its metric on each part of the queries.
+/// A ranking by one feature, with its metric on all queries and on each part of them.
 struct Ranking {
     by: SingleFeature,
+    all: Mean,
     parts: Vec<Mean>,
 }
 
-/// Every ranking by one feature, measured on parts of the queries. `part_of`: the part of a query.
+/// Every ranking by one of the first `features` features.
 fn measured(
     judges: &[Judge<'_>],
     features: usize,
     measure: Measure<'_>,
-    parts: usize,
-    part_of: &(dyn Fn(usize) -> usize + Sync),
+    parts: &Parts,
     control: &Control,
 ) -> Result<Vec<Ranking>> {
     let of_feature = |feature: usize| -> Result<[Ranking; 2]> {
-        let none = || vec![measure.no_queries(); parts];
-        let mut rankings = [true, false]
-            .map(|is_descending| Ranking { by: SingleFeature { feature, is_descending }, parts: none() });
-        for Ranking { by, parts } in &mut rankings {
-            let sign = by.sign();
-            for Judge { data, queries } in judges {
+        let mut rankings = [true, false].map(|is_descending| Ranking {
+            by: SingleFeature { feature, is_descending },
+            all: measure.no_queries(),
+            parts: vec![measure.no_queries(); parts.count],
+        });
+        for Ranking { by, all, parts: of_parts } in &mut rankings {
+            for (number, Judge { data, queries }) in judges.iter().enumerate() {
                 for &query in *queries {
                     control.check()?;
-                    let score = |row: usize| {
-                        let value = data.features.at(row, feature);
-                        // Documents without the value come last.
-                        if value.is_nan() { f64::MIN } else { sign * value }
-                    };
-                    let scores: Vec<f64> = data.rows(query).map(score).collect();
-                    let scores = push_down_unselected(measure.constraint, data.row_groups(query), scores)
-                        .map_err(Error::Data)?;
-                    let value = measure.metric.value(data.labels(query), &scores);
-                    parts[part_of(query)].add(value, data.labels(query));
+                    let (value, labels) = (measure.value(data, query, *by)?, data.labels(query));
+                    all.add(value, labels);
+                    if let Some(part) = parts.of_query(number, query) {
+                        of_parts[part].add(value, labels);
+                    }
                 }
             }
         }
@@ -287,8 +346,11 @@ mod tests {
 
     fn best_on(data: &Dataset, metric: &Metric, queries: &[usize]) -> (SingleFeature, f64) {
         let judges = [Judge { data, queries }];
-        let found = best(&judges, FEATURES, plain(metric), &Control::default());
-        found.expect("no interruption").expect("a value")
+        let measured = measured(&judges, FEATURES, plain(metric), &Parts::of(&judges), &Control::default());
+        let measured = measured.expect("no interruption");
+        let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.all.value()).collect();
+        let best = argmax(&values, metric.def().better).expect("a value");
+        (measured[best].by, values[best].expect("a value"))
     }
 
     fn fitted(data: &Dataset, metric: &Metric, fold_of: &[Option<usize>]) -> CrossFitted {

@@ -310,7 +310,7 @@ fn the_best_value_of_an_array_is_trained() {
     assert_eq!(equal.count(), 1);
     assert!(model.info().training["validation"]["best"].is_number());
     let error = Trainer::new("rank_svm").option("split_by", "day").fit(&data).unwrap_err();
-    assert_eq!(error.to_string(), "option 'split_by' has a meaning in SQL only");
+    assert_eq!(error.to_string(), "option 'split_by': columns are for SQL; use Dataset::with_split_by");
 }
 
 /// Ratings of two tastes: users like items of their parity.
@@ -398,8 +398,8 @@ fn cross_validation_has_the_values_of_the_training_that_chooses() {
     assert_eq!(Trainer::new("rank_svm").cross_validate(&data).unwrap().len(), 5);
     let few = Trainer::new("rank_svm").option("folds", 50).cross_validate(&data).unwrap_err();
     assert!(few.to_string().contains("too few for 50 folds"), "{few}");
-    let split = Trainer::new("rank_svm").option("split_by", "day").cross_validate(&data).unwrap_err();
-    assert!(split.to_string().contains("SQL only"), "{split}");
+    let split = Trainer::new("rank_svm").option("group_by", "day").cross_validate(&data).unwrap_err();
+    assert!(split.to_string().contains("Dataset::with_group_by"), "{split}");
 }
 
 /// Rule 2.24.

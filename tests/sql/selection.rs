@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::Id;
+use sqlite_ltr::internals::data::Dataset;
 use sqlite_ltr::internals::train::select::Folds;
 
 use crate::support::{database, value};
@@ -170,8 +171,9 @@ fn folds_measure_models_of_the_other_queries() {
             value(&connection, sql, [query])
         })
         .collect();
-    let folds = Folds::by_query(&ids, &judged, 0.2, 1.0, 0).held_out;
-    assert_eq!(folds.len(), 5);
+    let data = Dataset { query_ids: ids, ..Dataset::default() };
+    let folds = Folds::by_query(&data, &judged, 0.2, 1.0, 0).unwrap();
+    let folds: Vec<Vec<bool>> = (0..5).map(|fold| folds.left_out(fold)).collect();
     // The lambda of a prior is chosen on all rows, so those with a prior are left out.
     let has_prior = |algorithm: &str, text: &str| {
         ["slam", "direct", "smooth_grad"].contains(&algorithm) || text.contains("prior")

@@ -22,7 +22,9 @@ use crate::train::grid::fits::{self, Fit, log};
 use crate::train::grid::measure::selection_tolerance;
 use crate::train::grid::spec::GridSpec;
 use crate::train::grid::train::{penalty_report, penalty_warning};
-use crate::train::select::{Curve, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data};
+use crate::train::select::{
+    Curve, FoldsBy, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data,
+};
 
 /// Numbers of tasks, after the task of the facts. Fits of folds come after the last.
 const GRAM_TASKS: usize = 1;
@@ -178,7 +180,7 @@ impl Fits<'_> {
             0 => Split::Nothing,
             folds => {
                 let all = facts.count(Count::Queries, Part::All) as usize;
-                Split::Queries { held_out: held_out as usize, all, folds }
+                Split::Queries { held_out: held_out as usize, all, folds, by: FoldsBy::Query }
             }
         };
         let selection = Selection::new(&spec.validation.metric, split, curve, chosen);

@@ -296,6 +296,11 @@ fn summary(page: &mut Page, subject: &Subject<'_>) {
         tiles.push((format!("{metric} in validation"), value(Some(best))));
     }
     page.tiles(&tiles);
+    let lines = subject.stored["evidence"]["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    lines.iter().filter_map(Value::as_str).for_each(|line| page.paragraph(&sentence(line)));
+    if let Some(advice) = subject.stored["advice"].as_str() {
+        page.paragraph(&sentence(advice));
+    }
 }
 
 /// The first metric with all judged documents in the ideal order, for a model whose features come from a view.

@@ -19,6 +19,7 @@ use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::algorithm::{AlgorithmDef, Columns, Input};
 use crate::train::column_rules::undetermined;
+use crate::train::evidence;
 use crate::train::protocol::{Encoded, check_rows};
 use crate::train::report::{DataFacts, Finished, Summary};
 
@@ -58,8 +59,10 @@ pub type Trained = (Encoded, TrainingReport);
 impl TrainingReport {
     /// The report of a finished training and its model.
     pub fn new(finished: Finished, about: About<'_>) -> (Model, Self) {
-        let Finished { model, summary, volatile, missing_filled, warnings, columns, log_seconds, .. } =
-            finished;
+        let Finished { model, summary, missing_filled, warnings, columns, log_seconds, .. } = finished;
+        let mut volatile = finished.volatile;
+        let evidence = finished.evidence.map(|evidence| evidence.report(summary.validation.as_ref()));
+        volatile.extend(evidence.map(|evidence| (evidence::KEY.to_owned(), evidence)));
         let report = Self {
             algorithm: about.algorithm.name,
             source: about.source.to_owned(),

@@ -22,8 +22,10 @@ pub(super) enum JudgedColumn {
     Relevance,
     Weight,
     DocWeight,
-    /// The values by which cross-validation splits, one for each row.
-    Split(Vec<Id>),
+    /// The place of the query in the order of `split_by`.
+    Split,
+    /// The group of the query by `group_by`.
+    Group,
 }
 
 /// The names of columns of judgments.
@@ -130,7 +132,8 @@ impl JudgedDocuments {
             JudgedColumn::Relevance => ValueRef::Real(self.data.relevance[row]),
             JudgedColumn::Weight => ValueRef::Real(self.data.weights[query]),
             JudgedColumn::DocWeight => ValueRef::Real(self.data.doc_weights.get(row).copied().unwrap_or(1.0)),
-            JudgedColumn::Split(values) => id_value(&values[row]),
+            JudgedColumn::Split => id_value(&self.data.fold_keys.order[query]),
+            JudgedColumn::Group => id_value(&self.data.fold_keys.groups[query]),
         }
     }
 

@@ -58,17 +58,18 @@ pub fn read_judgments(
     let call = SourceCall { options: &options, ..call };
     let judged = ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false);
     let judged = ReadSpec { judgments: spec.judgments, doc_weights: spec.doc_weights, ..judged };
-    let SourceRows { data, roles, mut read_report } = read(call, judged)?;
+    let SourceRows { data, roles, read_report } = read(call, judged)?;
     if data.n_docs() == 0 {
         return Err(call.source.error("0 rows; there is no judgment"));
     }
     // 2. The columns that a reader of the view takes from them, under the names of their roles.
-    let split = read_report.split.take().map(JudgedColumn::Split);
+    let group = roles.fold_group.filter(|group| roles.split != Some(*group));
     let columns = [
         (Some("relevance"), roles.relevance.map(|_| JudgedColumn::Relevance)),
         (Some("weight"), roles.weight.map(|_| JudgedColumn::Weight)),
         (Some("doc_weight"), roles.doc_weight.map(|_| JudgedColumn::DocWeight)),
-        (call.options.text("split_by"), split),
+        (call.options.text("split_by"), roles.split.map(|_| JudgedColumn::Split)),
+        (call.options.text("group_by"), group.map(|_| JudgedColumn::Group)),
     ];
     let columns =
         columns.into_iter().filter_map(|(name, column)| Some((name?.to_owned(), column?))).collect();

@@ -77,15 +77,18 @@ pub fn read_prepared(
     bind(statement, &call, spec.only.filter(|_| roles.query.is_some()))?;
     let reader = Reader::new(call, roles, spec)?;
     let read_all = || retry_busy(call.limits, || reader.read_all(statement));
-    let (builder, mut split) = within_time(call.limits, read_all)?;
+    let (builder, [mut split, groups]) = within_time(call.limits, read_all)?;
     if let Some(column) = roles.split {
         in_order(&mut split, &roles.names[column]).map_err(|problem| call.source.error(problem))?;
     }
-    let (data, mut read_report) = builder.finish(reader.finish)?;
+    let (mut data, mut read_report) = builder.finish(reader.finish)?;
     let [sum, count] = reader.determined.get();
     read_report.determined = (count > 0.0).then(|| sum / count);
     read_report.times = reader.times.take().map(|times| times.outcome(1.0));
-    read_report.split = roles.split.map(|_| read_report.rows.iter().map(|row| split[*row].clone()).collect());
+    let split = roles.split.map(|_| read_report.of_rows(&split));
+    let groups = roles.fold_group.map(|_| read_report.of_rows(&groups));
+    data.set_fold_keys(split.as_deref(), groups.as_deref()).map_err(|problem| call.source.error(problem))?;
+    read_report.split = split;
     Ok((data, read_report))
 }
 
@@ -243,20 +246,20 @@ impl<'a> Reader<'a> {
         builder.may_be_quantities(features, of_queries, self.finish.missing)
     }
 
-    /// The rows, and the values of the column `split_by`.
-    fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, Vec<Id>)> {
+    /// The rows, and the values of the columns `split_by` and `group_by`.
+    fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, [Vec<Id>; 2])> {
         self.determined.take();
         self.times.take();
         self.spec.judged.iter().for_each(|judged| judged.begin());
         let mut builder = self.builder();
-        let (mut split, mut count) = (Vec::new(), 0_usize);
+        let (mut folds, mut count) = ([Vec::new(), Vec::new()], 0_usize);
         for pass in 0..self.spec.asked.map_or(1, |asked| asked.queries.len()) {
             self.spec.asked.iter().for_each(|asked| asked.only(pass));
             let mut rows = statement.raw_query();
             while let Some(row) = rows.next().map_err(|error| self.host_error(&error, pass))? {
                 match self.spec.judged {
-                    None => self.add_row(row, &mut builder, &mut split)?,
-                    Some(judged) => self.add_judged(judged, row, &mut builder, &mut split)?,
+                    None => self.add_row(row, &mut builder, &mut folds)?,
+                    Some(judged) => self.add_judged(judged, row, &mut builder, &mut folds)?,
                 }
                 count += 1;
                 if count.is_multiple_of(TOGETHER) {
@@ -267,7 +270,7 @@ impl<'a> Reader<'a> {
         }
         self.call.limits.check_time()?;
         self.score_rows(&mut builder)?;
-        Ok((builder, split))
+        Ok((builder, folds))
     }
 
     /// An error of SQLite, which names the query if candidates are read.
@@ -279,8 +282,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Adds a row, and its value of the column `split_by`.
-    fn add_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder, split: &mut Vec<Id>) -> Result<()> {
+    /// Adds a row, and its values of the columns `split_by` and `group_by`.
+    fn add_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder, folds: &mut [Vec<Id>; 2]) -> Result<()> {
         self.read_row(row, builder)?;
         if let Some(column) = self.roles.query_time.filter(|_| self.spec.learns())
             && let ValueRef::Text(text) = self.value(row, column)?
@@ -288,14 +291,17 @@ impl<'a> Reader<'a> {
             let text = std::str::from_utf8(text).unwrap_or_default();
             self.times.borrow_mut().get_or_insert_default().add(text);
         }
-        let Some(column) = self.roles.split else { return Ok(()) };
-        let found = self.value(row, column)?;
-        let value = row_id(found);
-        if value == Id::Null {
-            let problem = no_id(found, "a value to split by");
-            return Err(builder.last_context().error(&self.roles.names[column], problem));
+        let columns =
+            [(self.roles.split, "a value to split by"), (self.roles.fold_group, "a value to group by")];
+        for ((column, needed), values) in columns.into_iter().zip(folds) {
+            let Some(column) = column else { continue };
+            let found = self.value(row, column)?;
+            let value = row_id(found);
+            if value == Id::Null {
+                return Err(builder.last_context().error(&self.roles.names[column], no_id(found, needed)));
+            }
+            values.push(value);
         }
-        split.push(value);
         Ok(())
     }
 
@@ -305,7 +311,7 @@ impl<'a> Reader<'a> {
         judged: &JudgedDocuments,
         row: &Row<'_>,
         builder: &mut DatasetBuilder,
-        split: &mut Vec<Id>,
+        folds: &mut [Vec<Id>; 2],
     ) -> Result<()> {
         let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
         let (query, doc) = (id(self.roles.query)?, id(self.roles.doc)?);
@@ -319,7 +325,7 @@ impl<'a> Reader<'a> {
         }
         for judgment in rows {
             self.judgment.set((query, judgment));
-            self.add_row(row, builder, split)?;
+            self.add_row(row, builder, folds)?;
         }
         Ok(())
     }

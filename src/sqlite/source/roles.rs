@@ -81,6 +81,8 @@ pub struct Roles {
     pub group: Option<usize>,
     /// The column that orders the rows for cross-validation.
     pub split: Option<usize>,
+    /// The column with the groups that validation keeps together.
+    pub fold_group: Option<usize>,
     constraint: ListConstraint,
     /// Document features. With a model: its features, in their order.
     pub features: FeatureColumns,
@@ -149,8 +151,10 @@ impl Roles {
                 .into_iter()
                 .flatten()
                 .collect();
-        let split = choice.split(options.text("split_by"))?;
-        ignored.extend(split.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
+        let of_folds = |option: &str| choice.of_folds(option, options.text(option));
+        let (split, fold_group) = (of_folds("split_by")?, of_folds("group_by")?);
+        let of_folds = [split, fold_group].into_iter().flatten();
+        ignored.extend(of_folds.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
         taken.extend(&ignored);
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));
@@ -183,6 +187,7 @@ impl Roles {
             query_time,
             group,
             split,
+            fold_group,
             constraint,
             features,
             categories,
@@ -315,6 +320,7 @@ impl Roles {
             ("query_time", self.query_time),
             (self.group_role(), self.group),
             ("split_by", self.split),
+            ("group_by", self.fold_group),
         ];
         let of_queries = self.query_features.as_ref().map_or(&[][..], FeatureColumns::all);
         let is_category = self.categories.contains(&column);

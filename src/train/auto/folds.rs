@@ -11,7 +11,9 @@ use crate::cost::metric::Mean;
 use crate::data::{Dataset, Scaling};
 use crate::learn::space::Scorer;
 use crate::train::averaged::weight;
-use crate::train::select::{Curve, Split, argmax_smoothed, fold_numbers, smoothed};
+use crate::train::select::{
+    Curve, Folds, Split, argmax_smoothed, fold_numbers, numbers, parts_in_order, smoothed,
+};
 
 /// The queries that a fold holds out, and for each lambda their values; none for lambdas that were not tried.
 pub(super) type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
@@ -80,10 +82,10 @@ impl FoldRun<'_> {
         let _copy = self.control.reserve(self.prepared.data.bytes(), what, FEWER)?;
         let values = |fold: usize| {
             let cells = cells.single_fold(partition, fold);
-            let mut held_out = vec![false; self.data.n_queries()];
-            cells.queries[0].iter().for_each(|query| held_out[*query] = true);
+            let mut left_out = vec![true; self.data.n_queries()];
+            cells.queries[1].iter().for_each(|query| left_out[*query] = false);
             let mut documents = Dataset::clone(&self.prepared.data);
-            for (feature, values) in self.scaling.means_without(self.data, &held_out, self.control)? {
+            for (feature, values) in self.scaling.means_without(self.data, &left_out, self.control)? {
                 documents.features.set_column(feature, values.into_iter());
             }
             let parts = Parts::new(self.prepared, &Arc::new(documents), cells.queries.clone(), self.control)?;
@@ -103,13 +105,13 @@ impl FoldRun<'_> {
         tried: Range<usize>,
     ) -> Result<FoldValues> {
         // 1. The sums of the other folds.
-        let mut others =
-            sums.iter().enumerate().filter(|(other, _)| *other != fold).filter_map(|(_, sums)| sums.as_ref());
+        let is_other = |(other, _): &(usize, &Option<FoldSums>)| cells.trains(*other, fold);
+        let mut others = sums.iter().enumerate().filter(is_other).filter_map(|(_, sums)| sums.as_ref());
         let mut training = others.next().map(FoldSums::copied);
         for sums in others {
             training.iter_mut().for_each(|training| training.add(sums));
         }
-        let others = (0..cells.queries.len()).filter(|cell| cells.fold(*cell, partition) != fold);
+        let others = (0..cells.queries.len()).filter(|cell| cells.trains(cells.fold(*cell, partition), fold));
         let others = others.flat_map(|cell| &cells.queries[cell]);
         let documents: f64 = others.map(|query| weight(self.data, *query)).sum();
         // 2. A function for each lambda; 0 where there is none.
@@ -202,8 +204,8 @@ struct Fold {
 
 /// Several partitions of the queries into folds.
 pub(super) struct Partitions {
-    /// For each partition the fold of each query; `None` for queries that are never held out.
-    folds: Vec<Vec<Option<usize>>>,
+    /// The folds of each partition.
+    folds: Vec<Folds>,
 }
 
 /// The queries of some partitions.
@@ -212,58 +214,86 @@ pub(super) struct Cells {
     pub queries: Vec<Vec<usize>>,
     /// Number of partitions.
     pub partitions: usize,
+    /// Whether a fold trains on earlier folds only, and on queries that are never held out.
+    is_forward: bool,
 }
 
 impl Partitions {
-    /// Partitions the judged queries. With means of categories the folds of a partition share no sums, so there is only one.
-    pub fn new(spec: &AutoSpec, data: &Dataset) -> Self {
+    /// Partitions the judged queries. With means of categories the folds of a partition share no sums, so there is only one; in an
+    /// order too. A sample of many documents may have one group or place: then its queries are on their own.
+    ///
+    /// # Errors
+    /// As [`Folds::by_query`].
+    pub fn new(spec: &AutoSpec, data: &Dataset, is_sample: bool) -> Result<Self> {
         let judged = judged_queries(data);
-        let count = if data.has_means() { 1 } else { spec.effort.partitions };
-        let folds = |number: usize| fold_numbers(&data.query_ids, &judged, FOLDS, spec.seed ^ number as u64);
-        Self { folds: (0..count).map(folds).collect() }
+        let is_one = data.has_means() || !data.fold_keys.order.is_empty();
+        let count = if is_one { 1 } else { spec.effort.partitions };
+        let folds = |number: usize| Folds::of_number(data, &judged, FOLDS, spec.seed ^ number as u64);
+        match (0..count).map(folds).collect() {
+            Err(_) if is_sample => {
+                let numbers = fold_numbers(&data.query_ids, &judged, FOLDS, spec.seed);
+                Ok(Self { folds: vec![Folds::of_numbers(numbers)] })
+            }
+            folds => Ok(Self { folds: folds? }),
+        }
     }
 
-    /// Their number.
-    pub fn count(&self) -> usize {
-        self.folds.len()
+    /// What is held out of `all` queries.
+    pub fn split(&self, all: usize) -> Split {
+        match (self.folds[0].split(), self.folds.len()) {
+            (Split::Queries { held_out, folds, by, .. }, times) if times > 1 => {
+                Split::RepeatedQueries { held_out, all, times, folds, by }
+            }
+            (Split::Queries { held_out, folds, by, .. }, _) => Split::Queries { held_out, all, folds, by },
+            (other, _) => other,
+        }
     }
 
     /// The queries that are held out.
     pub fn held_out(&self) -> Vec<usize> {
-        (0..self.folds[0].len()).filter(|query| self.folds[0][*query].is_some()).collect()
+        let of_query = &self.folds[0].of_query;
+        (0..of_query.len()).filter(|query| of_query[*query].is_some()).collect()
     }
 
     /// The cells of each group of `together` partitions.
     pub fn cells(&self, together: usize) -> impl Iterator<Item = Cells> {
-        self.folds.chunks(together).map(Cells::new)
+        self.folds.chunks(together).map(|folds| {
+            let of_queries: Vec<&[Option<usize>]> = folds.iter().map(|folds| &folds.of_query[..]).collect();
+            Cells::new(&of_queries, folds[0].is_forward())
+        })
     }
 }
 
 impl Cells {
-    fn new(partitions: &[Vec<Option<usize>>]) -> Self {
+    fn new(partitions: &[&[Option<usize>]], is_forward: bool) -> Self {
         let cells = FOLDS.pow(partitions.len() as u32);
         let mut queries = vec![Vec::new(); cells + 1];
         for query in 0..partitions[0].len() {
-            let add = |cell: Option<usize>, folds: &Vec<Option<usize>>| Some(cell? * FOLDS + folds[query]?);
+            let add = |cell: Option<usize>, folds: &&[Option<usize>]| Some(cell? * FOLDS + folds[query]?);
             queries[partitions.iter().fold(Some(0), add).unwrap_or(cells)].push(query);
         }
-        Self { queries, partitions: partitions.len() }
+        Self { queries, partitions: partitions.len(), is_forward }
     }
 
     /// A single fold: one cell is held out, the other is not.
     fn single_fold(&self, partition: usize, fold: usize) -> Self {
-        let queries = |is_held: bool| {
-            let cells =
-                (0..self.queries.len()).filter(|cell| (self.fold(*cell, partition) == fold) == is_held);
+        let queries = |is_wanted: &dyn Fn(usize) -> bool| {
+            let cells = (0..self.queries.len()).filter(|cell| is_wanted(self.fold(*cell, partition)));
             cells.flat_map(|cell| &self.queries[cell]).copied().collect()
         };
-        Self { queries: vec![queries(true), queries(false)], partitions: 1 }
+        let queries = vec![queries(&|of| of == fold), queries(&|of| self.trains(of, fold))];
+        Self { queries, partitions: 1, is_forward: false }
     }
 
     /// The fold of a cell in a partition; [`FOLDS`] for queries that are never held out.
     pub fn fold(&self, cell: usize, partition: usize) -> usize {
         let digit = (self.partitions - 1 - partition) as u32;
         if cell + 1 < self.queries.len() { cell / FOLDS.pow(digit) % FOLDS } else { FOLDS }
+    }
+
+    /// Whether the cells of a fold are in the training part of another one.
+    pub fn trains(&self, cells_of: usize, fold: usize) -> bool {
+        cells_of == FOLDS || if self.is_forward { cells_of < fold } else { cells_of != fold }
     }
 
     /// The cells with this fold in a partition.
@@ -294,7 +324,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`].
+    /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`], the last ones in an order.
     pub fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
         let has_many_documents = data.n_docs() > MANY;
         let parts = data.n_docs().div_ceil(if has_many_documents { HELD_OUT } else { MOST_TRIED });
@@ -302,22 +332,21 @@ impl Sample {
             let queries = (0..data.n_queries()).collect();
             return Ok(Self { part: None, queries, has_many_documents, _memory: None });
         }
-        let part = fold_numbers(&data.query_ids, &vec![true; data.n_queries()], parts, seed);
-        let queries: Vec<usize> = (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect();
+        let order = &data.fold_keys.order;
+        let queries: Vec<usize> = if has_many_documents && !order.is_empty() {
+            let part = parts_in_order(order, order, parts);
+            let last = part.iter().max().copied().unwrap_or_default();
+            (0..data.n_queries()).filter(|query| part[*query] == last).collect()
+        } else {
+            let part = numbers(data, &vec![true; data.n_queries()], parts, seed);
+            (0..data.n_queries()).filter(|query| part[*query] == Some(0)).collect()
+        };
         let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
         let share = rows.len() as f64 / data.n_docs() as f64;
         let bytes = (data.bytes() as f64 * share) as u64;
         let what = "the queries on which 'auto' tries candidates";
         let memory = control.reserve(bytes, what, "use one algorithm, such as rank_svm, or fewer rows")?;
         Ok(Self { part: Some(data.with_rows(&rows)), queries, has_many_documents, _memory: Some(memory) })
-    }
-}
-
-/// What is held out.
-pub fn split(partitions: usize, held_out: usize, all: usize) -> Split {
-    match partitions {
-        1 => Split::Queries { held_out, all, folds: FOLDS },
-        times => Split::RepeatedQueries { held_out, all, times, folds: FOLDS },
     }
 }
 
@@ -331,7 +360,8 @@ mod tests {
             .map(|step| (0..60).map(|query| (query % 4 > 0).then_some(query * step / 2 % FOLDS)).collect())
             .into();
         for count in [1, 2] {
-            let cells = Cells::new(&partitions[..count]);
+            let parts: Vec<&[Option<usize>]> = partitions[..count].iter().map(Vec::as_slice).collect();
+            let cells = Cells::new(&parts, false);
             assert_eq!(cells.queries.iter().map(Vec::len).sum::<usize>(), 60);
             for (number, folds) in partitions[..count].iter().enumerate() {
                 for fold in 0..=FOLDS {

@@ -72,7 +72,7 @@ impl TrainingSpec for AutoSpec {
         // 1. Every candidate; kernels on some of the rows.
         let is_judged = judged_queries(&data);
         let judged = is_judged.iter().filter(|judged| **judged).count();
-        let counts = QueryCounts { judged, all: data.n_queries() };
+        let counts = QueryCounts { judged, all: data.n_queries(), documents: data.n_docs() };
         let fit = |spec: &BaselineSpec| spec.fit(&data, &Loss::List(least_squares()), control);
         let baseline = self.baseline.as_ref().map(fit).transpose()?;
         match (check_judged(judged, counts.all), &baseline) {
@@ -133,6 +133,10 @@ impl TrainingSpec for AutoSpec {
         Ok(choice.trained(data.features.columns(), fitted, rule))
     }
 
+    fn fold_options(&self) -> &'static [&'static str] {
+        &["split_by", "group_by"]
+    }
+
     /// Candidates have their own scaling and kernel; see `candidates` in the report.
     fn settings(&self) -> Map<String, Value> {
         let mut settings = entries(json!({
@@ -176,13 +180,15 @@ fn check_judged(judged: usize, queries: usize) -> Result<()> {
     }
 }
 
-/// Numbers of queries of a training set.
+/// Sizes of a training set.
 #[derive(Clone, Copy)]
 struct QueryCounts {
     /// With documents of different relevance.
     judged: usize,
     /// In all.
     all: usize,
+    /// Their documents.
+    documents: usize,
 }
 
 /// The best few candidates.
@@ -270,6 +276,23 @@ const TREES_CLEARLY: f64 = 3.0;
 const FEWEST_QUERIES: usize = 10;
 
 impl AutoSpec {
+    /// The selection with the best single feature of the queries that judge. `values`: of each query, negated if lower ones are
+    /// better; empty if they are those of the baseline.
+    fn compared(
+        &self,
+        mut selection: Selection,
+        judge: Judge<'_>,
+        values: &[Option<f64>],
+        control: &Control,
+    ) -> Result<Selection> {
+        let sign = self.validation.metric.def().better.sign();
+        let value = |query: &usize| values.get(*query).copied().flatten().map(|value| sign * value);
+        selection.values = judge.queries.iter().map(value).collect();
+        selection.baseline =
+            single_feature::baseline(&[judge], &selection, &self.validation, ListConstraint::None, control)?;
+        Ok(selection)
+    }
+
     /// Cross-validates these candidates.
     fn trials(
         &self,
@@ -302,7 +325,7 @@ impl AutoSpec {
         control: &Control,
     ) -> Result<Found> {
         let (tried, start) = (copies.data(), copies.start().to_vec());
-        let partitions = Partitions::new(self, tried);
+        let partitions = Partitions::new(self, tried, tried.n_docs() < counts.documents)?;
         let candidates = super::candidates::candidates(self, counts.judged, has_many_documents);
         let trials = self.trials(candidates, copies, &partitions, control)?;
         let order = best_first(self, &trials);
@@ -316,7 +339,7 @@ impl AutoSpec {
         };
         let mut averaged = if with_kernels { self.effort.averaged } else { 0 };
         let held_out = partitions.held_out();
-        let split = super::folds::split(partitions.count(), held_out.len(), counts.all);
+        let split = partitions.split(counts.all);
         let of_baseline = || OfBaseline::new(self, tried, &start, &held_out, control);
         let of_kernels = (!start.is_empty()).then(of_baseline).transpose()?;
         let mut gain = None;
@@ -339,17 +362,18 @@ impl AutoSpec {
             order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();
         let first = best.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
         // What validation tells about the best candidate.
-        let (mut selection, judge, searched) = match &grown {
+        let (mut selection, (judge, values), searched) = match &grown {
             _ if is_alone => {
                 let value = of_kernels.as_ref().and_then(|of_kernels| of_kernels.value);
                 let curve = vec![(BASELINE_ALONE, value)];
                 let selection = Selection::new(&self.validation.metric, split, curve, value.map(|_| 0));
-                (selection, Judge { data: tried, queries: &held_out }, None)
+                (selection, (Judge { data: tried, queries: &held_out }, &[][..]), None)
             }
             Some((grown, data, _))
                 if with_trees && (!with_kernels || is_better(self, grown.value, first.value)) =>
             {
-                (grown.selection.clone(), Judge { data, queries: &grown.held_out }, None)
+                let judge = Judge { data, queries: &grown.held_out };
+                (grown.selection.clone(), (judge, &grown.values[..]), None)
             }
             _ => {
                 let selection =
@@ -358,13 +382,12 @@ impl AutoSpec {
                     advice: Some("its candidates are fixed; train regression with the option 'lambda'"),
                     ..Searched::new("lambda", first.lambda())
                 };
-                let judge = Judge { data: tried, queries: &held_out };
+                let judge = (Judge { data: tried, queries: &held_out }, &first.first[..]);
                 (selection.with_error(|_| first.values.clone()), judge, Some(searched))
             }
         };
-        selection.baseline =
-            single_feature::baseline(&[judge], &self.validation, ListConstraint::None, control)?;
         selection.gain = gain;
+        let selection = self.compared(selection, judge, values, control)?;
         let warnings = searched.and_then(|searched| selection.warning(&searched)).into_iter().collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);

@@ -19,7 +19,7 @@ use crate::train::boosted_trees::QueryColumns;
 use crate::train::boosted_trees::early::{
     HeldOut, MOST_TREES, Measured, Pace, QueryValue, ScaledRows, Scores, measure, sum_of_scores, values,
 };
-use crate::train::select::{Selection, Split, fold_numbers, is_below};
+use crate::train::select::{Folds, Selection, is_below};
 use crate::trees::{self, Boosting, Prepared, RowWeights, Targets, TreeOptions};
 
 /// Trees between two measurements of the ensembles.
@@ -30,14 +30,6 @@ const PATIENCE: usize = 3;
 const FRACTION: f64 = 0.3;
 /// Least number of features for each tree.
 const FEW_FEATURES: f64 = 16.0;
-
-/// Which queries are held out from which ensemble.
-struct Folds {
-    /// For each query the ensemble that it is held out from.
-    pub of_query: Vec<Option<usize>>,
-    /// Number of ensembles.
-    pub count: usize,
-}
 
 impl AutoSpec {
     /// Trains trees on all rows, one ensemble for each scale; `None` if all features are constant. `judged`: for each query
@@ -52,12 +44,9 @@ impl AutoSpec {
     ) -> Result<Option<Grown>> {
         let (data, start) = (copies.data(), copies.start().to_vec());
         let folds = if sample.has_many_documents {
-            let mut of_query = vec![None; data.n_queries()];
-            sample.queries.iter().for_each(|query| of_query[*query] = Some(0));
-            Folds { of_query, count: 1 }
+            Folds::of_part(data, &sample.queries)
         } else {
-            let count = self.effort.tree_folds;
-            Folds { of_query: fold_numbers(&data.query_ids, judged, count, self.seed), count }
+            Folds::of_number(data, judged, self.effort.tree_folds, self.seed)?
         };
         // 1. Whether trees split query features too: if that is better by more than a standard error with the first scale.
         let columns = rule.map(|rule| QueryColumns { rule: rule.clone() });
@@ -117,7 +106,7 @@ fn sum(
     start: &[f64],
     control: &Control,
 ) -> Result<Grown> {
-    let measured = folds.measured(data);
+    let measured = measured(folds, data);
     let both = [&first.scores, &second.scores];
     let scores = if start.is_empty() { sum_of_scores(&measured, both) } else { mean_of_scores(both) };
     let (value, of_queries) = values(&spec.validation, &measured, &scores, control)?;
@@ -137,7 +126,7 @@ fn sum(
         trees,
         ensembles: first.ensembles,
         value,
-        values: folds.by_query(spec, &first.held_out, &of_queries),
+        values: by_query(spec, data, &first.held_out, &of_queries),
         query_columns: None,
         selection: selection.with_error(|_| of_queries.into_iter().flatten().collect()),
         held_out: first.held_out,
@@ -155,22 +144,24 @@ fn mean_of_scores([first, second]: [&Scores; 2]) -> Scores {
     first.iter().zip(second).map(of_fold).collect()
 }
 
-impl Folds {
-    /// The held-out queries of each fold.
-    fn measured<'a>(&self, data: &'a Dataset) -> Vec<Measured<'a>> {
-        let queries = |fold| (0..data.n_queries()).filter(move |query| self.of_query[*query] == Some(fold));
-        (0..self.count).map(|fold| Measured { data, queries: queries(fold).collect() }).collect()
-    }
+/// The held-out queries of each fold.
+fn measured<'a>(folds: &Folds, data: &'a Dataset) -> Vec<Measured<'a>> {
+    (0..folds.count).map(|fold| Measured { data, queries: folds.held_out(fold) }).collect()
+}
 
-    /// The value of each query, negated if lower ones are better.
-    fn by_query(&self, spec: &AutoSpec, held_out: &[usize], of_queries: &[QueryValue]) -> Vec<Option<f64>> {
-        let sign = spec.validation.metric.def().better.sign();
-        let mut values = vec![None; self.of_query.len()];
-        for (query, value) in held_out.iter().zip(of_queries) {
-            values[*query] = value.map(|(value, _)| sign * value);
-        }
-        values
+/// The value of each query, negated if lower ones are better.
+fn by_query(
+    spec: &AutoSpec,
+    data: &Dataset,
+    held_out: &[usize],
+    of_queries: &[QueryValue],
+) -> Vec<Option<f64>> {
+    let sign = spec.validation.metric.def().better.sign();
+    let mut values = vec![None; data.n_queries()];
+    for (query, value) in held_out.iter().zip(of_queries) {
+        values[*query] = value.map(|(value, _)| sign * value);
     }
+    values
 }
 
 /// The scalings of the documents, each with ensembles of its own, unless the caller asks for one. Values within queries are
@@ -248,16 +239,15 @@ impl Rows<'_> {
         }
         let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };
         let weights = |fold: usize| -> Vec<f64> {
-            let is_held = |query: usize| folds.of_query[query] == Some(fold);
-            let weight = |query| if is_held(query) { 0.0 } else { self.query_weight(query) };
-            (0..folds.of_query.len()).map(weight).collect()
+            let weight = |query| if folds.trains(fold, query) { self.query_weight(query) } else { 0.0 };
+            (0..data.n_queries()).map(weight).collect()
         };
         let weights: Vec<Vec<f64>> = (0..folds.count).map(weights).collect();
-        let without = |fold: usize| {
-            let held_out: Vec<bool> = folds.of_query.iter().map(|of| *of == Some(fold)).collect();
-            ScaledRows { data, scaling: self.scaling, start: self.start, are_contradicting: false }
-                .without(&held_out, &prepared, control)
-        };
+        let without =
+            |fold: usize| {
+                ScaledRows { data, scaling: self.scaling, start: self.start, are_contradicting: false }
+                    .without(&folds.left_out(fold), &prepared, control)
+            };
         let own = (0..folds.count).map(without).collect::<Result<Vec<Option<Prepared>>>>()?;
         let training = |number: usize| {
             let fold = number / ensembles;
@@ -265,7 +255,7 @@ impl Rows<'_> {
         };
         let mut trainings = (0..folds.count * ensembles).map(training).collect::<Result<Vec<_>>>()?;
         // 2. The number of trees.
-        let measured = folds.measured(data);
+        let measured = measured(folds, data);
         let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
         let most = if folds.count > 1 { MOST_TREES } else { spec.effort.trees };
         let pace = Pace { most, interval: INTERVAL, patience: PATIENCE, from_0: !self.start.is_empty() };
@@ -282,10 +272,9 @@ impl Rows<'_> {
         }
         // 3. What validation tells.
         let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
-        let split = Split::Queries { held_out: held_out.len(), all: data.n_queries(), folds: folds.count };
         let selection = Selection {
             option: Some("trees"),
-            ..Selection::new(&spec.validation.metric, split, curve, chosen)
+            ..Selection::new(&spec.validation.metric, folds.split(), curve, chosen)
         };
         let scores = std::mem::take(&mut best.scores);
         let grown = Grown {
@@ -293,7 +282,7 @@ impl Rows<'_> {
             trees,
             ensembles: folds.count * ensembles,
             value: best.at.map(|(_, value)| value),
-            values: folds.by_query(spec, &held_out, &best.values),
+            values: by_query(spec, data, &held_out, &best.values),
             query_columns: None,
             selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
             held_out,

@@ -9,7 +9,9 @@ use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ListConstraint, Scaling};
 use crate::train::averaged::{normalizer, squares, weight};
-use crate::train::select::{Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec};
+use crate::train::select::{
+    Baseline, Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec,
+};
 use crate::train::single_feature;
 use crate::train::single_feature::Judge;
 use crate::trees::{Binned, Boosting, Prepared};
@@ -119,8 +121,8 @@ pub(super) fn find(
 ) -> Result<Found> {
     let data = rows.data;
     // 1. What is held out.
-    let (measured, split, held_out) =
-        held_out(spec, data, source.map(|held| &held.data), prepared.borders.len());
+    let (measured, split, left_out) =
+        held_out(spec, data, source.map(|held| &held.data), prepared.borders.len())?;
     if measured.is_empty() {
         let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
         if spec.may_be_baseline() {
@@ -143,12 +145,12 @@ pub(super) fn find(
         });
     }
     // 2. Trainings that leave it out.
-    let mut trainings = Vec::with_capacity(held_out.len() * spec.seeds);
-    let own = held_out.iter().map(|held_out| rows.without(held_out, prepared, control));
+    let mut trainings = Vec::with_capacity(left_out.len() * spec.seeds);
+    let own = left_out.iter().map(|left_out| rows.without(left_out, prepared, control));
     let own: Vec<Option<Prepared>> = own.collect::<Result<_>>()?;
-    for (held_out, own) in held_out.iter().zip(&own) {
+    for (left_out, own) in left_out.iter().zip(&own) {
         let prepared = own.as_ref().unwrap_or(prepared);
-        let weight = |(query, weight): (usize, &f64)| if held_out[query] { 0.0 } else { *weight };
+        let weight = |(query, weight): (usize, &f64)| if left_out[query] { 0.0 } else { *weight };
         let mut weights: Vec<f64> = data.weights.iter().enumerate().map(weight).collect();
         trainings.extend(spec.trainings(prepared, spec.targets(data, rows.start, &mut weights), control)?);
     }
@@ -180,7 +182,8 @@ pub(super) fn find(
     };
     let judges: Vec<Judge<'_>> =
         measured.iter().map(|Measured { data, queries }| Judge { data, queries }).collect();
-    selection.baseline = single_feature::baseline(&judges, &spec.validation, ListConstraint::None, control)?;
+    selection.baseline =
+        single_feature::baseline(&judges, &selection, &spec.validation, ListConstraint::None, control)?;
     let is_alone = spec.may_be_baseline() && trees == 0;
     let warnings = selection.warning(&searched).filter(|_| !is_alone).into_iter().collect();
     Ok(Found { trees, selection, warnings, values, scores })
@@ -198,7 +201,7 @@ pub(super) fn of_sum(
     trees: usize,
     control: &Control,
 ) -> Result<(Option<Selection>, Vec<String>)> {
-    let (measured, split, _) = held_out(spec, data, validation, data.features.columns());
+    let (measured, split, _) = held_out(spec, data, validation, data.features.columns())?;
     let mut warnings = first.warnings;
     warnings.extend(second.warnings);
     warnings.sort();
@@ -211,53 +214,56 @@ pub(super) fn of_sum(
     let at = value.map(|value| (0, value));
     let best = Best { at, values: of_queries, ..Best::default() };
     let selection = selection(spec, split, vec![(trees as f64, value)], best);
-    Ok((Some(Selection { baseline: first.selection.baseline, ..selection }), warnings))
+    // The gain is that of the first ensemble.
+    let baseline = first.selection.baseline.map(|baseline| Baseline { gain: None, ..baseline });
+    Ok((Some(Selection { baseline, ..selection }), warnings))
 }
 
-/// Held-out queries, how they were held out, and for each of the trainings without them whether a query is.
+/// Held-out queries of each fold, how they were held out, and for each fold whether a query is left out of its training.
+type HeldQueries<'a> = (Vec<Measured<'a>>, Split, Vec<Vec<bool>>);
+
+/// What is held out.
 fn held_out<'a>(
     spec: &TreesSpec,
     data: &'a Dataset,
     validation: Option<&'a Dataset>,
     width: usize,
-) -> (Vec<Measured<'a>>, Split, Vec<Vec<bool>>) {
+) -> Result<HeldQueries<'a>> {
     let Some(other) = validation else { return folds(spec, data, width) };
     let queries: Vec<usize> = (0..other.n_queries()).collect();
     let split = Split::SourceQueries(queries.len());
-    (vec![Measured { data: other, queries }], split, vec![vec![false; data.n_queries()]])
+    Ok((vec![Measured { data: other, queries }], split, vec![vec![false; data.n_queries()]]))
 }
 
-/// Held-out queries of each fold, and for each query whether it is held out.
-fn folds<'a>(
-    spec: &TreesSpec,
-    data: &'a Dataset,
-    width: usize,
-) -> (Vec<Measured<'a>>, Split, Vec<Vec<bool>>) {
+/// The folds of the training set.
+fn folds<'a>(spec: &TreesSpec, data: &'a Dataset, width: usize) -> Result<HeldQueries<'a>> {
     let Validation::Queries(fraction) = spec.validation.data else {
-        return (Vec::new(), Split::Nothing, Vec::new());
+        return Ok((Vec::new(), Split::Nothing, Vec::new()));
     };
     let judged: Vec<bool> =
         (0..data.n_queries()).map(|query| crate::cost::loss::pair_count(data.labels(query)) > 0).collect();
     let numbers = data.n_docs() as f64 * width as f64;
     let seed = spec.options.seed;
-    let Folds { held_out } = match spec.validation.folds {
-        Some(folds) => Folds::of_number(&data.query_ids, &judged, folds, seed),
-        None => Folds::by_query(&data.query_ids, &judged, fraction, numbers, seed),
-    };
-    let queries = |held_out: &Vec<bool>| (0..data.n_queries()).filter(|query| held_out[*query]).collect();
-    let measured: Vec<Measured<'_>> =
-        held_out.iter().map(|held_out| Measured { data, queries: queries(held_out) }).collect();
-    let count = measured.iter().map(|fold| fold.queries.len()).sum();
-    let split = Split::Queries { held_out: count, all: data.n_queries(), folds: measured.len() };
-    (measured, split, held_out)
+    let folds = match spec.validation.folds {
+        Some(folds) => Folds::of_number(data, &judged, folds, seed),
+        None => Folds::by_query(data, &judged, fraction, numbers, seed),
+    }?;
+    let measured = |fold| Measured { data, queries: folds.held_out(fold) };
+    let left_out = (0..folds.count).map(|fold| folds.left_out(fold)).collect();
+    Ok(((0..folds.count).map(measured).collect(), folds.split(), left_out))
 }
 
 /// The choice, with the largest numbers of trees first.
 fn selection(spec: &TreesSpec, split: Split, mut curve: Curve, best: Best) -> Selection {
     curve.reverse();
     let chosen = best.at.map(|(at, _)| curve.len() - 1 - at);
-    Selection { option: Some("trees"), ..Selection::new(&spec.validation.metric, split, curve, chosen) }
-        .with_error(|_| best.values.into_iter().flatten().collect())
+    let values = best.values.iter().map(|value| value.map(|(value, _)| value)).collect();
+    Selection {
+        option: Some("trees"),
+        values,
+        ..Selection::new(&spec.validation.metric, split, curve, chosen)
+    }
+    .with_error(|_| best.values.into_iter().flatten().collect())
 }
 
 // Metric of held-out queries by the number of trees.

@@ -16,6 +16,7 @@ use crate::learn::space::{Function, Member, Space};
 use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
 use crate::train::baseline::{self, BaselineSpec};
+use crate::train::select::{FOLD_OPTIONS, Validation};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
 use serde_json::{Map, Value};
 
@@ -135,8 +136,10 @@ impl TrainingSpec for TreesSpec {
         Ok(trained)
     }
 
-    fn chooses_in_folds(&self) -> bool {
-        self.trees == TreeCount::Auto || self.query_columns == Use::Auto
+    fn fold_options(&self) -> &'static [&'static str] {
+        let chooses = self.trees == TreeCount::Auto || self.query_columns == Use::Auto;
+        let holds_out = matches!(self.validation.data, Validation::Queries(_));
+        if chooses && holds_out { FOLD_OPTIONS } else { &[] }
     }
 
     fn settings(&self) -> Map<String, Value> {

@@ -81,7 +81,7 @@ impl Chosen {
         let judges: Vec<Judge<'_>> =
             judges.iter().zip(&of_all).map(|(data, queries)| Judge { data, queries }).collect();
         let (validation, constraint) = (&self.spec.validation, self.spec.loss.constraint());
-        selection.baseline = single_feature::baseline(&judges, validation, constraint, control)?;
+        selection.baseline = single_feature::baseline(&judges, selection, validation, constraint, control)?;
         Ok(())
     }
 
@@ -105,10 +105,15 @@ impl Chosen {
 }
 
 impl GridSpec {
+    /// Whether validation chooses a number.
+    pub(super) fn chooses(&self) -> bool {
+        self.lambda.is_validated() || self.fits_prior()
+    }
+
     /// What is held out of these rows, or the source, to choose on.
-    pub(super) fn held_out<'d>(&self, data: &'d Dataset, source: Option<&'d Dataset>) -> HeldOut<'d> {
-        if !self.lambda.is_validated() && !self.fits_prior() {
-            return HeldOut::nothing(data);
+    pub(super) fn held_out<'d>(&self, data: &'d Dataset, source: Option<&'d Dataset>) -> Result<HeldOut<'d>> {
+        if !self.chooses() {
+            return Ok(HeldOut::nothing(data));
         }
         let judged = |data: &Dataset, query: usize| {
             self.loss.is_informative(data.labels(query), data.doc_weights(query))

@@ -67,7 +67,7 @@ impl CandidatePath for GridSpec {
         let (mut spec, _) = self.for_rows(&training, None, control)?;
         let mut given = candidates.to_vec();
         if candidates.is_empty() || spec.prior_lambda.is_none() && spec.fits_prior() {
-            let inner = spec.held_out(&training, None);
+            let inner = spec.held_out(&training, None)?;
             if candidates.is_empty() {
                 let chosen = spec.choose(&inner, control)?;
                 given.extend(chosen.lambdas.map(|lambdas| lambdas.all));

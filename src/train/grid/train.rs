@@ -27,7 +27,7 @@ use crate::math::{distance, dot};
 use crate::model::{Linear, LinearPrior, LocalFit, QueryDependent, Ranker, TrainingQueries};
 use crate::train::algorithm::{Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
 use crate::train::baseline::{BASELINE_ALONE, COLUMN_UNIT};
-use crate::train::select::{CandidatePath, Searched, Split, TunedValue};
+use crate::train::select::{CandidatePath, Searched, Split, TunedValue, Validation};
 
 impl TrainingSpec for GridSpec {
     fn input(&self) -> Input<'_> {
@@ -88,6 +88,11 @@ impl TrainingSpec for GridSpec {
         }
     }
 
+    fn fold_options(&self) -> &'static [&'static str] {
+        let holds_out = self.chooses() && matches!(self.validation.data, Validation::Queries(_));
+        if holds_out { &["split_by", "group_by"] } else { &[] }
+    }
+
     fn path(&self) -> Option<&dyn CandidatePath> {
         Some(self)
     }
@@ -108,7 +113,7 @@ impl GridSpec {
         let mut warnings = checks::informative(self, &set.data)?;
         let TrainingSet { data, validation, .. } = set;
         // 1. What validation chooses. Wrong query features are told of all rows, before a part is fitted.
-        let held_out = self.held_out(&data, validation.as_ref());
+        let held_out = self.held_out(&data, validation.as_ref())?;
         if held_out.split != Split::Nothing {
             encode_queries(self, &data, control)?;
         }

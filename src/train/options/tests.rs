@@ -175,6 +175,7 @@ const OF_ALL: &[&str] = &[
     "seed",
     "folds",
     "split_by",
+    "group_by",
     "buckets",
     "threads",
     "max_memory",

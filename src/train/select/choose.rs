@@ -71,11 +71,19 @@ pub trait Prepared: Send + Sync {
     fn values(&self, candidates: &[f64], quality: FitQuality) -> Result<Vec<Vec<Option<f64>>>>;
 }
 
+/// Rows of a part (`n_docs`); none for a source.
+#[derive(Default)]
+struct Part {
+    /// Whether a row is held out.
+    held: Vec<bool>,
+    /// Whether a row is left out of the training.
+    left_out: Vec<bool>,
+}
+
 /// What is held out of a data set.
 pub struct HeldOut<'a> {
     data: &'a Dataset,
-    /// For each part whether a row is held out (`n_docs`). One empty part for a source.
-    parts: Vec<Vec<bool>>,
+    parts: Vec<Part>,
     source: Option<&'a Dataset>,
     /// What is held out, for reports.
     pub split: Split,
@@ -84,6 +92,9 @@ pub struct HeldOut<'a> {
 impl<'a> HeldOut<'a> {
     /// What a training holds out. `judged`: whether a query of a data set can be learned from; `source`: the data to validate
     /// on, if the caller gives some; `numbers`: see [`is_enough_data`](super::is_enough_data).
+    ///
+    /// # Errors
+    /// As [`Folds::by_query`].
     pub fn new(
         validation: &ValidationSpec,
         data: &'a Dataset,
@@ -91,39 +102,38 @@ impl<'a> HeldOut<'a> {
         judged: impl Fn(&Dataset, usize) -> bool,
         numbers: f64,
         seed: u64,
-    ) -> Self {
+    ) -> Result<Self> {
         let all = data.n_queries();
         if let Some(source) = source {
             let split = Split::SourceQueries(source.n_queries());
-            return Self { data, parts: vec![Vec::new()], source: Some(source), split };
+            return Ok(Self { data, parts: vec![Part::default()], source: Some(source), split });
         }
         match validation.data {
             Validation::Queries(fraction) => {
                 let judged: Vec<bool> = (0..all).map(|query| judged(data, query)).collect();
-                let folds = Folds::by_query(&data.query_ids, &judged, fraction, numbers, seed).held_out;
-                let held_out: usize = folds.iter().flatten().filter(|held_out| **held_out).count();
-                let split = match folds.len() {
-                    0 => Split::Nothing,
-                    folds => Split::Queries { held_out, all, folds },
+                let folds = Folds::by_query(data, &judged, fraction, numbers, seed)?;
+                let of_rows = |of_query: &dyn Fn(usize) -> bool| -> Vec<bool> {
+                    (0..all).flat_map(|query| vec![of_query(query); data.rows(query).len()]).collect()
                 };
-                let of_rows = |queries: Vec<bool>| -> Vec<bool> {
-                    (0..all)
-                        .flat_map(|query| data.rows(query).map(move |_| query))
-                        .map(|q| queries[q])
-                        .collect()
+                let part = |fold: usize| Part {
+                    held: of_rows(&|query| folds.of_query[query] == Some(fold)),
+                    left_out: of_rows(&|query| !folds.trains(fold, query)),
                 };
-                Self { data, parts: folds.into_iter().map(of_rows).collect(), source: None, split }
+                let parts = (0..folds.count).map(part).collect();
+                Ok(Self { data, parts, source: None, split: folds.split() })
             }
             Validation::Documents | Validation::Source(_) => {
                 let held = held_out_documents(data, HELD_OUT_DOCUMENTS, seed);
                 let count = held.iter().filter(|held| **held).count();
                 let split = Split::Documents { held_out: count, all: held.len() };
-                let mut found = Self { data, parts: vec![held], source: None, split };
-                let kept = data.with_rows(&found.rows(0, false));
+                let kept: Vec<usize> = (0..held.len()).filter(|row| !held[*row]).collect();
+                let kept = data.with_rows(&kept);
+                let part = Part { left_out: held.clone(), held };
+                let mut found = Self { data, parts: vec![part], source: None, split };
                 if !(0..all).any(|query| judged(&kept, query)) {
                     (found.parts, found.split) = (Vec::new(), Split::Nothing);
                 }
-                found
+                Ok(found)
             }
         }
     }
@@ -134,7 +144,9 @@ impl<'a> HeldOut<'a> {
     }
 
     fn rows(&self, part: usize, held: bool) -> Vec<usize> {
-        (0..self.data.n_docs()).filter(|row| self.parts[part][*row] == held).collect()
+        let Part { held: is_held, left_out } = &self.parts[part];
+        let is_wanted = |row: &usize| if held { is_held[*row] } else { !left_out[*row] };
+        (0..self.data.n_docs()).filter(is_wanted).collect()
     }
 
     /// The documents of which parts are held out.
@@ -156,9 +168,9 @@ impl<'a> HeldOut<'a> {
         self.source.map_or_else(|| self.rows_of(part, true, &self.means(part)), Dataset::clone)
     }
 
-    /// The means of categories without the held-out rows, by feature (rule 2.23).
+    /// The means of categories of the training part, by feature (rule 2.23).
     fn means(&self, part: usize) -> Vec<(usize, Vec<f64>)> {
-        means_without(self.data, &self.parts[part])
+        means_without(self.data, &self.parts[part].left_out)
     }
 
     /// The rows of a part, held out or not, with these means.
@@ -429,7 +441,9 @@ impl<'a> Values<'a> {
             Selection::new(&self.validation.metric, split, self.curve(), chosen).with_error(values);
         let end_error =
             chosen.zip(selection.beside_end()).and_then(|(one, other)| self.error_of_difference(one, other));
-        Selection { end_error, ..selection }
+        let values = chosen
+            .map_or_else(Vec::new, |chosen| self.queries.iter().map(|(values, _)| values[chosen]).collect());
+        Selection { end_error, values, ..selection }
     }
 
     /// The standard error of the paired difference of two candidates.

@@ -13,10 +13,13 @@ use crate::math::compare;
 pub use choose::{
     CandidatePath, Candidates, Choice, FitQuality, HeldOut, Prepared, SelectionRule, Values, choose,
 };
-pub use report::{Baseline, Curve, Gain, Searched, Selection, SelectionReport, Split, significant};
-pub use split::{Folds, fold_numbers, is_enough_data, parts_in_order, rating_folds};
+pub use report::{Baseline, Curve, FoldsBy, Gain, Searched, Selection, SelectionReport, Split, significant};
+pub use split::{Folds, fold_numbers, is_enough_data, numbers, parts_in_order, rating_folds};
 pub use split_values::in_order;
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};
+
+/// The options that say how queries are held out.
+pub const FOLD_OPTIONS: &[&str] = &["folds", "split_by", "group_by"];
 
 /// Values of candidates within this factor of each other (half a decade) are averaged.
 const NEAR: f64 = 3.2;

@@ -20,6 +20,28 @@ const MOST_QUERIES: u64 = 1 << 53;
 /// Candidates (largest first) with the mean of the metric; `None` where it is undefined.
 pub type Curve = Vec<(f64, Option<f64>)>;
 
+/// What the folds of queries keep together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FoldsBy {
+    /// Queries.
+    #[default]
+    Query,
+    /// Groups of queries.
+    Group,
+    /// Parts in an order.
+    Order,
+}
+
+impl FoldsBy {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Query => "",
+            Self::Group => " of whole groups",
+            Self::Order => ", each after the queries of its training",
+        }
+    }
+}
+
 /// What was held out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are explained by the text of each variant")]
@@ -27,9 +49,9 @@ pub enum Split {
     /// There was too little data to hold anything out.
     Nothing,
     /// Queries, each in one of the folds.
-    Queries { held_out: usize, all: usize, folds: usize },
+    Queries { held_out: usize, all: usize, folds: usize, by: FoldsBy },
     /// Queries, each in one fold of each of several partitions.
-    RepeatedQueries { held_out: usize, all: usize, times: usize, folds: usize },
+    RepeatedQueries { held_out: usize, all: usize, times: usize, folds: usize, by: FoldsBy },
     /// Documents of all queries.
     Documents { held_out: usize, all: usize },
     /// The queries of a source.
@@ -77,12 +99,13 @@ impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("nothing"),
-            Self::Queries { held_out, all, folds } => {
+            Self::Queries { held_out, all, folds, by } => {
                 let plural = if *folds == 1 { "" } else { "s" };
-                write!(f, "{held_out} of {all} queries, in {folds} fold{plural}")
+                write!(f, "{held_out} of {all} queries, in {folds} fold{plural}{}", by.text())
             }
-            Self::RepeatedQueries { held_out, all, times, folds } => {
-                write!(f, "each of {held_out} of {all} queries {times} times, in {folds} folds")
+            Self::RepeatedQueries { held_out, all, times, folds, by } => {
+                let by = by.text();
+                write!(f, "each of {held_out} of {all} queries {times} times, in {folds} folds{by}")
             }
             Self::Documents { held_out, all } => write!(f, "{held_out} of {all} documents"),
             Self::SourceQueries(queries) => write!(f, "{queries} queries of the validation source"),
@@ -114,6 +137,8 @@ pub struct Selection {
     /// The standard error of the paired difference to the next candidate, if the chosen one is at an end and the values of
     /// queries are known.
     pub end_error: Option<f64>,
+    /// The value of each held-out query with the chosen candidate, part by part; may be empty.
+    pub values: Vec<Option<f64>>,
     /// The best ranking by a single feature of what was held out.
     pub baseline: Option<Baseline>,
     /// What the chosen candidate gains over the first one, if that is the baseline of the training; what the best other one
@@ -171,6 +196,8 @@ pub struct Baseline {
     pub value: f64,
     /// The same on a scale where a ranking by chance has 0 and the best possible one 1.
     pub share: f64,
+    /// What the chosen candidate gains over single features that were chosen on the other parts of what was held out.
+    pub gain: Option<Gain>,
 }
 
 /// Factor between a candidate and one that is compared with it: ten, less rounding.
@@ -226,6 +253,13 @@ impl SelectionReport {
         }
     }
 
+    /// The metric, its value, and the 95% interval if it is known.
+    pub fn held_out_value(&self) -> Option<(&str, f64, Option<[f64; 2]>)> {
+        let value = self.best?;
+        let half = self.error.zip(self.queries).map(|(error, n)| t_quantile(0.05, n as f64 - 1.0) * error);
+        Some((&self.metric, value, half.map(|half| [value - half, value + half])))
+    }
+
     /// The value and its standard error in a report that a model keeps; `None` without an error.
     ///
     /// # Errors
@@ -248,7 +282,8 @@ impl Selection {
     pub fn new(metric: &Metric, split: Split, curve: Curve, chosen: Option<usize>) -> Self {
         let metric = metric.name();
         let (screened, option, error, end_error) = (Vec::new(), None, None, None);
-        Self { metric, split, curve, chosen, screened, option, error, end_error, baseline: None, gain: None }
+        let (values, baseline, gain) = (Vec::new(), None, None);
+        Self { metric, split, curve, chosen, screened, option, error, end_error, values, baseline, gain }
     }
 
     /// The same selection with the standard error of its value. `values`: value and weight of each query that counts, with

@@ -1,9 +1,12 @@
 //! Splits of queries, documents and ratings. They are chosen by a hash, so they do not depend on the order of rows.
 
+use std::collections::BTreeMap;
+
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::base::{Ticks, checkpoint};
-use crate::data::{Dataset, Id};
+use super::report::{FoldsBy, Split};
+use crate::base::{Error, Result, Ticks, checkpoint};
+use crate::data::{Dataset, FoldKeys, Id};
 use crate::math::sort_items;
 
 /// Up to this number of judged queries, or of numbers, all queries are held out in turn. With more, the validated value
@@ -17,46 +20,160 @@ pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
     judged > FEW_QUERIES && numbers > FEW_NUMBERS
 }
 
-/// Held-out sets of queries.
+/// Which queries each fold of a training set trains on, and which it holds out.
+///
+/// Only `judged` queries, which have documents of different relevance, are held out. Queries of a group are in one fold
+/// (option `group_by`). With an order (option `split_by`) a fold trains on the queries before those that it holds out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folds {
-    /// For each fold, true for the queries held out.
-    pub held_out: Vec<Vec<bool>>,
+    /// The fold that holds out each query (`n_queries`); `None` for queries that none does.
+    pub of_query: Vec<Option<usize>>,
+    /// Number of folds; 0 if there are fewer than two judged queries.
+    pub count: usize,
+    /// The first fold that trains on each query; empty without an order.
+    trained_from: Vec<usize>,
+    by: FoldsBy,
 }
 
 impl Folds {
-    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or the first
-    /// part alone if one is enough for the `numbers` ([`is_enough_data`]).
+    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or one part alone if
+    /// it is enough for the `numbers` ([`is_enough_data`]).
     ///
-    /// Only `judged` queries, which have documents of different relevance, are held out. There is no fold with fewer than
-    /// two of them.
-    pub fn by_query(ids: &[Id], judged: &[bool], fraction: f64, numbers: f64, seed: u64) -> Self {
-        let candidates = shuffled(ids, judged, seed);
-        if candidates.len() < 2 {
-            return Self { held_out: Vec::new() };
+    /// # Errors
+    /// One group or one place in the order of all judged queries.
+    pub fn by_query(data: &Dataset, judged: &[bool], fraction: f64, numbers: f64, seed: u64) -> Result<Self> {
+        let n = judged.iter().filter(|judged| **judged).count();
+        let size = (fraction * n as f64).ceil().clamp(1.0, (n as f64 - 1.0).max(1.0)) as usize;
+        let (count, is_one) = (n.div_ceil(size), is_enough_data(n, numbers));
+        if n < 2 || !data.fold_keys.order.is_empty() || !data.fold_keys.groups.is_empty() {
+            let folds = Self::of_number(data, judged, count, seed)?;
+            return Ok(if is_one { folds.with_one() } else { folds });
         }
-        let size =
-            (fraction * candidates.len() as f64).ceil().clamp(1.0, candidates.len() as f64 - 1.0) as usize;
-        let one = is_enough_data(candidates.len(), numbers);
-        let folds = if one { 1 } else { candidates.len().div_ceil(size) };
-        let fold = |number: usize| {
-            let mut held_out = vec![false; ids.len()];
-            candidates.iter().skip(number * size).take(size).for_each(|&query| held_out[query] = true);
-            held_out
-        };
-        Self { held_out: (0..folds).map(fold).collect() }
+        let mut of_query = vec![None; data.n_queries()];
+        for (index, query) in shuffled(&data.query_ids, judged, seed).into_iter().enumerate() {
+            of_query[query] = Some(index / size).filter(|fold| !is_one || *fold == 0);
+        }
+        Ok(Self::of_numbers(of_query))
     }
 
-    /// Holds out each judged query once, in `folds` folds of about the same size.
-    pub fn of_number(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Self {
-        let numbers = fold_numbers(ids, judged, folds, seed);
-        if numbers.iter().flatten().count() < 2 {
-            return Self { held_out: Vec::new() };
+    /// Holds out each judged query once, in at most `folds` folds of about the same size. With an order the queries of the first
+    /// of `folds` + 1 parts are not held out.
+    ///
+    /// # Errors
+    /// As [`Self::by_query`].
+    pub fn of_number(data: &Dataset, judged: &[bool], folds: usize, seed: u64) -> Result<Self> {
+        let FoldKeys { groups, order } = &data.fold_keys;
+        if judged.iter().filter(|judged| **judged).count() < 2 {
+            return Ok(Self::of_part(data, &[]));
         }
-        let fold = |fold: usize| numbers.iter().map(|number| *number == Some(fold)).collect();
-        let held_out = (0..folds).map(fold).filter(|fold: &Vec<bool>| fold.contains(&true)).collect();
-        Self { held_out }
+        if !order.is_empty() {
+            return Self::forward(order, judged, folds + 1);
+        }
+        let found = Self::of_numbers(numbers(data, judged, folds, seed));
+        match (found.count, groups.is_empty()) {
+            (_, true) => Ok(found),
+            (1, false) => Err(one_value("group_by")),
+            _ => Ok(Self { by: FoldsBy::Group, ..found }),
+        }
     }
+
+    /// Folds by the number of the fold that holds out each query.
+    pub fn of_numbers(of_query: Vec<Option<usize>>) -> Self {
+        let count = of_query.iter().flatten().max().map_or(0, |last| last + 1);
+        Self { of_query, count, trained_from: Vec::new(), by: FoldsBy::Query }
+    }
+
+    /// A fold that holds out these queries, judged or not.
+    pub fn of_part(data: &Dataset, queries: &[usize]) -> Self {
+        let mut of_query = vec![None; data.n_queries()];
+        queries.iter().for_each(|query| of_query[*query] = Some(0));
+        Self::of_numbers(of_query)
+    }
+
+    /// Fold i trains on parts 1 to i, and holds out part i + 1.
+    fn forward(order: &[Id], judged: &[bool], parts: usize) -> Result<Self> {
+        let counted: Vec<Id> =
+            order.iter().zip(judged).filter(|(_, judged)| **judged).map(|(place, _)| place.clone()).collect();
+        let trained_from = parts_in_order(&counted, order, parts);
+        let count = trained_from.iter().max().copied().unwrap_or_default();
+        if count == 0 {
+            return Err(one_value("split_by"));
+        }
+        let fold = |(part, judged): (&usize, &bool)| part.checked_sub(1).filter(|_| *judged);
+        let of_query = trained_from.iter().zip(judged).map(fold).collect();
+        Ok(Self { of_query, count, trained_from, by: FoldsBy::Order })
+    }
+
+    /// The last fold alone.
+    fn with_one(mut self) -> Self {
+        let last = self.count - 1;
+        self.of_query.iter_mut().for_each(|fold| *fold = fold.filter(|fold| *fold == last).map(|_| 0));
+        self.trained_from.iter_mut().for_each(|from| *from = from.saturating_sub(last));
+        self.count = 1;
+        self
+    }
+
+    /// Whether a fold trains on a query.
+    pub fn trains(&self, fold: usize, query: usize) -> bool {
+        match self.trained_from.get(query) {
+            Some(from) => *from <= fold,
+            None => self.of_query[query] != Some(fold),
+        }
+    }
+
+    /// The queries that a fold holds out.
+    pub fn held_out(&self, fold: usize) -> Vec<usize> {
+        (0..self.of_query.len()).filter(|query| self.of_query[*query] == Some(fold)).collect()
+    }
+
+    /// For each query whether a fold does not train on it.
+    pub fn left_out(&self, fold: usize) -> Vec<bool> {
+        (0..self.of_query.len()).map(|query| !self.trains(fold, query)).collect()
+    }
+
+    /// Whether folds follow an order.
+    pub fn is_forward(&self) -> bool {
+        !self.trained_from.is_empty()
+    }
+
+    /// What is held out, for reports.
+    pub fn split(&self) -> Split {
+        let held_out = self.of_query.iter().flatten().count();
+        match self.count {
+            0 => Split::Nothing,
+            folds => Split::Queries { held_out, all: self.of_query.len(), folds, by: self.by },
+        }
+    }
+}
+
+fn one_value(option: &str) -> Error {
+    Error::Data(format!(
+        "option '{option}': the queries with documents of different relevance have one value in the column, so none can be held \
+         out; leave the option out"
+    ))
+}
+
+/// For each query the number of its part, below `parts`: parts of about the same size, by the hashes of ids or groups. `None` for
+/// queries that are not `counted`.
+pub fn numbers(data: &Dataset, counted: &[bool], parts: usize, seed: u64) -> Vec<Option<usize>> {
+    let groups = &data.fold_keys.groups;
+    if groups.is_empty() {
+        return fold_numbers(&data.query_ids, counted, parts, seed);
+    }
+    let mut members: BTreeMap<&Id, Vec<usize>> = BTreeMap::new();
+    let queries = (0..groups.len()).filter(|query| counted[*query]);
+    queries.for_each(|query| members.entry(&groups[query]).or_default().push(query));
+    let members: Vec<(&Id, Vec<usize>)> = members.into_iter().collect();
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    sort_by_hash(&mut order, &|group| hash(members[group].0, 0, seed));
+    let (mut sizes, mut numbers) = (vec![0; parts], vec![None; groups.len()]);
+    for group in order {
+        // The smallest part so far.
+        let part = (0..parts).min_by_key(|part| sizes[*part]).unwrap_or_default();
+        members[group].1.iter().for_each(|query| numbers[*query] = Some(part));
+        sizes[part] += members[group].1.len();
+    }
+    numbers
 }
 
 /// For each judged query the fold that holds it out; `None` for others. Fold sizes differ by at most 1.
@@ -171,26 +288,24 @@ fn hash(id: &Id, number: usize, seed: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn ids(n: i64) -> Vec<Id> {
-        (0..n).map(Id::Integer).collect()
+    fn queries(n: i64) -> Dataset {
+        Dataset { query_ids: (0..n).map(Id::Integer).collect(), ..Dataset::default() }
     }
 
     #[test]
     fn few_queries_are_each_held_out_once() {
-        let folds = Folds::by_query(&ids(32), &[true; 32], 0.2, 1e9, 0).held_out;
-        assert_eq!(folds.len(), 5);
-        for query in 0..32 {
-            assert_eq!(folds.iter().filter(|fold| fold[query]).count(), 1);
-        }
+        let folds = Folds::by_query(&queries(32), &[true; 32], 0.2, 1e9, 0).unwrap();
+        assert_eq!((folds.count, folds.of_query.iter().flatten().count()), (5, 32));
     }
 
     #[test]
     fn of_much_data_one_part_is_held_out_and_the_seed_matters() {
-        assert_eq!(Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1e6, 0).held_out.len(), 5);
-        let first = Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1e9, 0).held_out;
-        assert_eq!(first.len(), 1);
-        assert_eq!(first[0].iter().filter(|held| **held).count(), 200);
-        assert_ne!(first, Folds::by_query(&ids(1000), &[true; 1000], 0.2, 1e9, 1).held_out);
+        let folds =
+            |numbers, seed| Folds::by_query(&queries(1000), &[true; 1000], 0.2, numbers, seed).unwrap();
+        assert_eq!(folds(1e6, 0).count, 5);
+        let first = folds(1e9, 0);
+        assert_eq!((first.count, first.held_out(0).len()), (1, 200));
+        assert_ne!(first, folds(1e9, 1));
     }
 
     #[test]
@@ -246,8 +361,60 @@ mod tests {
     fn queries_without_judgments_are_never_held_out() {
         let mut judged = [true; 10];
         judged[3] = false;
-        let folds = Folds::by_query(&ids(10), &judged, 0.5, 1.0, 0).held_out;
-        assert!(folds.iter().all(|fold| !fold[3]));
-        assert!(Folds::by_query(&ids(1), &[true], 0.2, 1.0, 0).held_out.is_empty());
+        assert_eq!(Folds::by_query(&queries(10), &judged, 0.5, 1.0, 0).unwrap().of_query[3], None);
+        assert_eq!(Folds::by_query(&queries(1), &[true], 0.2, 1.0, 0).unwrap().split(), Split::Nothing);
+    }
+
+    /// 40 queries in groups of 1 to 7 and in an order of their own; query 3 is not judged.
+    fn with_keys(has_groups: bool, has_order: bool) -> (Dataset, Vec<bool>) {
+        let mut data = queries(40);
+        data.offsets = (0..=40).collect();
+        let group = |query: i64| Id::Integer((query * query) % 11);
+        let groups: Vec<Id> = (0..40).map(group).collect();
+        let order: Vec<Id> = (0..40).map(|query| Id::Integer(query * 7 % 40)).collect();
+        data.set_fold_keys(has_order.then_some(&order[..]), has_groups.then_some(&groups[..])).unwrap();
+        (data, (0..40).map(|query| query != 3).collect())
+    }
+
+    #[test]
+    fn a_group_is_in_one_fold_and_an_order_trains_on_earlier_queries() {
+        for (has_groups, has_order) in [(true, false), (false, true), (true, true)] {
+            let (data, judged) = with_keys(has_groups, has_order);
+            for numbers in [1.0, 1e9] {
+                let by_query = Folds::by_query(&data, &judged, 0.2, numbers, 0).unwrap();
+                for folds in [by_query, Folds::of_number(&data, &judged, 3, 0).unwrap()] {
+                    let keys = &data.fold_keys;
+                    for (held, trained) in (0..40 * 40).map(|pair| (pair / 40, pair % 40)) {
+                        let Some(fold) = folds.of_query[held] else { continue };
+                        assert!(judged[held]);
+                        let is_together = has_groups && keys.groups[held] == keys.groups[trained];
+                        let is_later = has_order && keys.order[held] <= keys.order[trained];
+                        let must_not = judged[trained] && (is_together || is_later);
+                        assert!(!(must_not && folds.trains(fold, trained)), "{folds:?} {held} {trained}");
+                    }
+                    let trains = |fold| (0..40).any(|query| folds.trains(fold, query) && judged[query]);
+                    assert!((0..folds.count).all(|fold| !folds.held_out(fold).is_empty() && trains(fold)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_group_or_place_is_refused_and_few_make_fewer_folds() {
+        let values = |n: i64| -> Vec<Id> { (0..12).map(|query| Id::Integer(query % n)).collect() };
+        let folds = |order: Option<&[Id]>, groups: Option<&[Id]>| {
+            let mut data = queries(12);
+            data.offsets = (0..=12).collect();
+            data.set_fold_keys(order, groups).unwrap();
+            Folds::of_number(&data, &[true; 12], 5, 0).map(|folds| folds.count)
+        };
+        for (option, order, groups) in [("split_by", true, false), ("group_by", false, true)] {
+            let of = |n| {
+                let values = values(n);
+                folds(order.then_some(&values[..]), groups.then_some(&values[..]))
+            };
+            assert_eq!(of(3).unwrap(), if order { 2 } else { 3 });
+            assert!(of(1).unwrap_err().to_string().starts_with(&format!("option '{option}': ")));
+        }
     }
 }

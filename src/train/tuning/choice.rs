@@ -7,7 +7,7 @@ use crate::cost::metric::StandardError;
 use crate::math::compare;
 use crate::train::algorithm::TrainingSpec;
 use crate::train::options::OPTIONS;
-use crate::train::select::{Curve, Searched, Selection, SelectionReport, Split, argmax};
+use crate::train::select::{Curve, FoldsBy, Searched, Selection, SelectionReport, Split, argmax};
 use serde_json::{Map, Value, json};
 
 /// The result of a search.
@@ -60,7 +60,8 @@ impl Search {
         let (metric, held_out) = (self.metric.name(), rows.folds.held_out());
         let (option, curve) = curves.into_iter().next().unzip();
         // Later values come from a function that was fitted on other queries.
-        let split = Split::Queries { held_out: 0, all: 0, folds: rows.folds.count() };
+        let by = FoldsBy::default();
+        let split = Split::Queries { held_out: 0, all: 0, folds: rows.folds.count(), by };
         let error = best.error.map(|one| StandardError { factor: split.error_factor(), ..one });
         let mut validation = SelectionReport::new(metric.clone(), held_out.clone(), best.mean, error, curve);
         validation.option = option;

@@ -16,10 +16,10 @@ use crate::cost::metric::{Mean, Metric, Undefined};
 use crate::data::{ColumnSummary, Dataset, Id, means_without};
 use crate::math::sort_items;
 use crate::model::{Key, LinearPrior, Model, TrainingColumns};
-use crate::train::algorithm::{AlgorithmDef, Input, TrainingSet, TrainingSpec};
+use crate::train::algorithm::{AlgorithmDef, FoldUnit, Input, TrainingSet, TrainingSpec};
 use crate::train::options;
 use crate::train::report::{DataFacts, FeatureColumns, Finished};
-use crate::train::select::{CandidatePath, metric};
+use crate::train::select::{CandidatePath, FOLD_OPTIONS, metric};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -72,23 +72,32 @@ impl Search {
     /// # Errors
     /// Settings that the algorithm refuses; options that do not work with folds; only one setting.
     pub fn of_training(algorithm: &'static AlgorithmDef, options: &Params) -> Result<Option<Self>> {
-        let asked = ["folds", "split_by"].into_iter().find(|key| options.has(key));
-        if asked.is_none() && !super::settings::has_arrays(options) {
+        let asked: Vec<&str> = FOLD_OPTIONS.iter().copied().filter(|key| options.has(key)).collect();
+        let has_arrays = super::settings::has_arrays(options);
+        if asked.is_empty() && !has_arrays {
             return Ok(None);
+        }
+        // Groups alone leave the choice to the training.
+        if asked == ["group_by"] && !has_arrays {
+            let spec = algorithm.spec(&options.clone().without(&asked))?;
+            refuse_groups_of_ratings(&*spec, options)?;
+            return if spec.fold_options().contains(&asked[0]) {
+                Ok(None)
+            } else {
+                Err(nothing_to_choose(algorithm, asked[0]))
+            };
         }
         refuse_validation(options, |_| false)?;
         let groups = super::settings::groups(algorithm, options, Lambdas::AreSettings)?;
-        if asked == Some("folds")
-            && matches!(&groups[..], [group] if group.settings.len() < 2 && group.spec.chooses_in_folds())
-        {
-            return Ok(None);
-        }
-        match asked {
-            Some(key) if groups.iter().map(|group| group.settings.len()).sum::<usize>() < 2 => {
-                Err(Error::Unsupported(format!(
-                    "option '{key}': there is nothing to choose; give an option an array of values, as in {{\"{}\": [...]}}",
-                    super::settings::example(algorithm)
-                )))
+        match (&groups[..], asked.first()) {
+            ([group], Some(_))
+                if group.settings.len() < 2
+                    && asked.iter().all(|key| group.spec.fold_options().contains(key)) =>
+            {
+                Ok(None)
+            }
+            (_, Some(key)) if groups.iter().map(|group| group.settings.len()).sum::<usize>() < 2 => {
+                Err(nothing_to_choose(algorithm, key))
             }
             _ => Self::new(algorithm, options, groups).map(Some),
         }
@@ -117,7 +126,7 @@ impl Search {
         };
         let first = search.input();
         for group in &search.groups {
-            group.spec.fold_unit()?;
+            refuse_groups_of_ratings(&*group.spec, options)?;
             let other = group.spec.input();
             if (other.constraint, other.columns, other.order)
                 != (first.constraint, first.columns, first.order)
@@ -308,6 +317,22 @@ impl Search {
         let evaluation = evaluate(held_out, &scores, metrics, self.undefined, control)?;
         Ok(evaluation.values)
     }
+}
+
+/// Refuses groups of queries where folds hold out some documents of each query. Also refuses a training that cannot hold out.
+fn refuse_groups_of_ratings(spec: &dyn TrainingSpec, options: &Params) -> Result<()> {
+    if spec.fold_unit()? == FoldUnit::Documents && options.has("group_by") {
+        let problem = "option 'group_by': 'cofi_rank' holds out ratings of every user, so no user is held out with others";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
+    Ok(())
+}
+
+fn nothing_to_choose(algorithm: &AlgorithmDef, option: &str) -> Error {
+    Error::Unsupported(format!(
+        "option '{option}': there is nothing to choose; give an option an array of values, as in {{\"{}\": [...]}}",
+        super::settings::example(algorithm)
+    ))
 }
 
 /// Refuses the option `validation` where folds choose.

@@ -6,15 +6,13 @@ use crate::base::{Error, Params, Result, stored_model};
 use crate::cost::metric::METRIC_ARGUMENTS;
 use crate::train::algorithm::{AlgorithmDef, TrainingSpec};
 use crate::train::options::OPTIONS;
+use crate::train::select::FOLD_OPTIONS;
 
 /// Largest number of settings.
 const MOST_SETTINGS: usize = 10_000;
 
 /// Options whose arrays name candidates of lambda, or of what takes its place.
 pub(super) const PATHS: &[&str] = &["lambda", "components", "radius"];
-
-/// Options of the folds.
-pub(super) const FOLDS: &[&str] = &["folds", "split_by"];
 
 /// One combination of values.
 #[derive(Debug, Clone)]
@@ -128,7 +126,7 @@ fn check(options: &Params, arrays: &[(&str, &Vec<Value>)]) -> Result<()> {
 
 /// The options of a training. The options of the metric are left out if the algorithm itself reads none.
 fn base(algorithm: &AlgorithmDef, options: &Params) -> Params {
-    let mut of_search = FOLDS.to_vec();
+    let mut of_search = FOLD_OPTIONS.to_vec();
     let of_metric = METRIC_ARGUMENTS.iter().chain(&["metric", "undefined"]);
     of_search.extend(of_metric.filter(|key| !(algorithm.reads)(key)));
     options.clone().without(&of_search)

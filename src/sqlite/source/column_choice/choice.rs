@@ -260,13 +260,13 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// The column of the option `split_by`, in training.
+    /// The column that an option of folds names, in training.
     ///
     /// # Errors
     /// No column of this name.
-    pub fn split(&self, split_by: Option<&str>) -> Result<Option<usize>> {
+    pub fn of_folds(&self, option: &str, name: Option<&str>) -> Result<Option<usize>> {
         let new = self.spec.feature_set == FeatureSet::New;
-        split_by.filter(|_| new).map(|name| self.lookup("split_by", name)).transpose()
+        name.filter(|_| new).map(|name| self.lookup(option, name)).transpose()
     }
 
     /// Whether the option `columns` names a column.

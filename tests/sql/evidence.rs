@@ -1,0 +1,81 @@
+//! What held-out queries show of a training, in its report (rule 5.37).
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::support::{database, value};
+
+/// 60 queries with 10 documents. The grade is the sum of two columns; in `t` it is the column a with errors. Query 7 is not
+/// informative.
+const DATA: &str = "
+CREATE TABLE s AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 599),
+x AS (SELECT i / 10 AS query_id, i % 10 AS doc_id, (i * 104729 % 1009) / 1009.0 AS a, (i * 1299709 % 997) / 997.0 AS b,
+             (i * 15485863 % 991) / 991.0 AS c FROM n)
+SELECT *, iif(query_id = 7, 1, CAST(2 * (a + b) AS INTEGER)) AS relevance FROM x;
+CREATE TABLE t AS SELECT query_id, doc_id, a, b, c,
+       iif(query_id = 7, 1, CAST(3 * a AS INTEGER) + (query_id * 31 + doc_id * 17) % 5 / 4) AS relevance FROM s;";
+
+fn report(connection: &Connection, algorithm: &str, source: &str, options: &Value) -> Value {
+    let sql = "SELECT ltr_train(?1, ?2, ?3)";
+    let text: String = value(connection, sql, (algorithm, source, options.to_string()));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Rule 5.37: the intervals contain their values, and a model that knows more than each column is shown to be better.
+#[test]
+fn the_first_lines_tell_whether_a_model_is_better_than_a_column() {
+    let connection = database();
+    connection.execute_batch(DATA).unwrap();
+    for algorithm in ["rank_svm", "regression", "boosted_trees", "auto"] {
+        for (source, is_shown) in [("s", true), ("t", false)] {
+            let report = report(&connection, algorithm, source, &json!({}));
+            let evidence = &report["evidence"];
+            let context = format!("{algorithm} {source} {evidence}");
+            assert_eq!(evidence["informative_queries"], 59, "{context}");
+            let within = |value: &Value, interval: &Value| {
+                let [low, high] = [0, 1].map(|end| interval[end].as_f64().unwrap());
+                low <= high && (low..=high).contains(&value.as_f64().unwrap())
+            };
+            assert!(within(&report["validation"]["best"], &evidence["interval"]), "{context}");
+            assert!(within(&evidence["difference"], &evidence["difference_interval"]), "{context}");
+            assert_eq!(evidence["is_shown"], is_shown, "{context}");
+            let lines = evidence["lines"].to_string();
+            let words =
+                if is_shown { "\"better than ORDER BY " } else { "\"not shown to be better than ORDER BY " };
+            assert!(lines.contains(words) && lines.contains("59 of 60 queries"), "{context}");
+            assert!(is_shown || evidence["compared_with"] == "ORDER BY \"a\" DESC", "{context}");
+            // The page has the same lines.
+            let page: String = value(&connection, "SELECT ltr_report(?1, ?2)", (algorithm, source));
+            assert!(page.contains("95% interval") && page.contains("59 of 60 queries have"), "{context}");
+        }
+    }
+}
+
+/// Rule 5.37: with a baseline the model is compared with it, and the short report says so. Without validation nothing is compared.
+#[test]
+fn the_first_lines_compare_with_the_baseline() {
+    let connection = database();
+    connection.execute_batch(DATA).unwrap();
+    for algorithm in ["rank_svm", "boosted_trees", "auto"] {
+        let options = json!({ "baseline": "a", "report": "short" });
+        let line: String =
+            value(&connection, "SELECT ltr_train(?1, 's', ?2)", (algorithm, options.to_string()));
+        assert!(line.contains("60 queries, 59 of them informative"), "{line}");
+        assert!(
+            line.contains(" better than the baseline \"a\" (+0.") && !line.contains("not shown"),
+            "{line}"
+        );
+        let options = json!({ "baseline": "a" });
+        let alone = report(&connection, algorithm, "SELECT *, 0 * c AS zero FROM t", &options);
+        let text = alone["evidence"]["lines"].to_string();
+        let words = if alone["baseline"]["alone"] == true {
+            "the model is the baseline"
+        } else {
+            "better than the baseline"
+        };
+        assert!(text.contains(words), "{text}");
+    }
+    let fixed = report(&connection, "rank_svm", "s", &json!({ "lambda": 1 }));
+    assert_eq!(fixed["evidence"]["lines"], json!(["59 of 60 queries have documents of different relevance"]));
+    assert_eq!(fixed["evidence"]["compared_with"], Value::Null);
+}
