@@ -12,28 +12,39 @@ The other functions do the same for data frames. `sqlite_ltr.sklearn` has an est
 
 from __future__ import annotations
 
-from sqlite_ltr._load import load, loadable_path
+from sqlite_ltr._error import Error
+from sqlite_ltr._load import load, load_async, loadable_path
 from sqlite_ltr._version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sqlite_ltr._import import import_model
+    from sqlite_ltr._inspect import explain, importance, report
+    from sqlite_ltr._model import Model
     from sqlite_ltr._onnx import to_onnx
-    from sqlite_ltr._rank import compare, cross_validate, evaluate, explain, importance, info, rank, report, train
+    from sqlite_ltr._rank import compare, cross_validate, evaluate, info, rank, train
     from sqlite_ltr._search import fts_features, judgments, search
+    from sqlite_ltr._show import Plot, Report
 
 __all__ = [
+    "Error",
+    "Model",
+    "Plot",
+    "Report",
     "__version__",
     "compare",
     "cross_validate",
     "evaluate",
     "explain",
     "fts_features",
+    "import_model",
     "importance",
     "info",
     "judgments",
     "load",
+    "load_async",
     "loadable_path",
     "rank",
     "report",
@@ -43,7 +54,14 @@ __all__ = [
 ]
 
 # Imported when they are used: `load` alone stays fast.
-_ELSEWHERE = {"to_onnx": "_onnx", "fts_features": "_search", "judgments": "_search", "search": "_search"}
+_ELSEWHERE = {
+    **dict.fromkeys(["explain", "importance", "report"], "_inspect"),
+    **dict.fromkeys(["fts_features", "judgments", "search"], "_search"),
+    **dict.fromkeys(["Plot", "Report"], "_show"),
+    "Model": "_model",
+    "import_model": "_import",
+    "to_onnx": "_onnx",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,33 +5,41 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from sqlite_ltr._error import ROW, in_python, of_driver
 from sqlite_ltr._frame import Frame, sizes_to_ids, to_list
-from sqlite_ltr._load import memory
+from sqlite_ltr._load import connect
+from sqlite_ltr._progress import take_progress
 
 # The name of the group column, and the names that SQL takes for the query.
 _GROUP = "query_id"
 QUERY_NAMES = ("query_id", "qid", "query", "user_id", "user")
-# The number of the row in the frame is the document, so that a ranking finds its rows again.
-ROW = "row of the frame"
 
 
 @contextmanager
-def database(frame: Frame | None) -> Iterator[Any]:
-    """Open a database in memory with the columns as the table `frame`, and close it at the end."""
-    connection = memory()
+def database(frame: Frame | None, tick: Callable[[], int] = lambda: 0) -> Iterator[Any]:
+    """Open a database in memory with the columns as the table `frame`, and close it at the end.
+
+    SQLite calls `tick` during a statement.
+    """
+    connection = connect()
     try:
         if frame is not None:
-            connection.execute(f"CREATE TABLE frame({', '.join(map(quote, frame.names))})")
-            insert(connection, "frame", frame)
-        # Python handles Ctrl-C when it runs Python code: this function, which SQLite calls during a training.
-        connection.set_progress_handler(lambda: 0, 1000)
+            create(connection, "frame", frame)
+        connection.set_progress_handler(tick, 1000)
         yield connection
     finally:
         connection.close()
+        getattr(tick, "close", int)()
+
+
+def create(connection: Any, table: str, frame: Frame) -> None:
+    """Create a table of the columns of a frame."""
+    connection.execute(f"CREATE TABLE {table}({', '.join(map(quote, frame.names))})")
+    insert(connection, table, frame)
 
 
 def insert(connection: Any, table: str, frame: Frame) -> None:
@@ -55,9 +63,10 @@ def select(connection: Any, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
     try:
         rows: list[tuple[Any, ...]] = connection.execute(sql, arguments).fetchall()
     except Exception as error:
-        if str(error) == "interrupted" or str(error).endswith(": interrupted"):
-            raise KeyboardInterrupt from error
-        raise
+        found = of_driver(error)
+        if found is None:
+            raise
+        raise found from None
     return rows
 
 
@@ -81,8 +90,8 @@ def card(connection: Any, model: bytes) -> dict[str, Any]:
     """Return what `ltr_info` says about a model."""
     if not isinstance(model, (bytes, bytearray, memoryview)):
         raise TypeError(
-            f"a model is bytes, not {type(model).__qualname__}: from train(), or from the database where it is stored: "
-            "SELECT model FROM ltr_models WHERE name = 'rank_svm' AND active"
+            f"a model is bytes, not {type(model).__qualname__}: from train(), model_ of an LtrRanker, Model.load(), "
+            "or from the database where it is stored: SELECT model FROM ltr_models WHERE name = 'rank_svm' AND active"
         )
     found: dict[str, Any] = json.loads(scalar(connection, "SELECT ltr_info(?)", model))
     return found
@@ -91,7 +100,7 @@ def card(connection: Any, model: bytes) -> dict[str, Any]:
 def warn_again(connection: Any) -> None:
     """Issue the warnings of the last call of the library, as from the caller of the public function."""
     for (text,) in select(connection, "SELECT value FROM json_each(ltr_debug(), '$.last_warnings')"):
-        warn(text)
+        warn(in_python(text))
 
 
 def warn(text: str) -> None:
@@ -134,11 +143,28 @@ def with_columns(options: Mapping[str, Any] | None, roles: Mapping[str, str | No
     return {**options, "columns": {**columns, **{role: name for role, name in roles.items() if name is not None}}}
 
 
+def with_parameters(options: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with those that were given by name. A name that Python reserves ends with `_`: `lambda_`."""
+    named = {name.rstrip("_"): value for name, value in parameters.items()}
+    return {**as_dict("options", options, {"lambda": 0.1}), **named}
+
+
 def as_dict(name: str, value: Mapping[str, Any] | None, example: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of a mapping; None is an empty one."""
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} is a dictionary such as {json.dumps(example)}, not {type(value).__qualname__}")
     return dict(value or {})
+
+
+def scores_rows_alone(known: Mapping[str, Any]) -> bool:
+    """Return whether a score depends on neither the query nor its other documents, for the card of a model."""
+    return bool(known["capabilities"]["pointwise"] and not known["capabilities"]["query_dependent"])
+
+
+def query_column(frame: Frame, known: Mapping[str, Any], columns: Mapping[str, Any]) -> str | None:
+    """Return the column of the query of a frame for the card of a model and the option `columns`, if there is one."""
+    wanted = (columns.get("query"), known["roles"]["query"], *QUERY_NAMES)
+    return next((name for name in wanted if name is not None and frame.position(name) is not None), None)
 
 
 def for_model(
@@ -159,6 +185,7 @@ def applied(
     """Open a database with the frame; yield it, and the options to apply the model. Issue warnings at the end."""
     roles = add_group(frame, group, {})
     frame.add(ROW, list(range(frame.rows)))
-    with database(frame) as connection:
+    options = as_dict("options", options, {"k": 10})
+    with database(frame, take_progress(options)) as connection:
         yield connection, for_model(connection, model, options, roles)
         warn_again(connection)

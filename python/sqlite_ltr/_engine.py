@@ -28,6 +28,7 @@ from sqlite_ltr._call import (
     with_columns,
 )
 from sqlite_ltr._frame import _storable, read
+from sqlite_ltr._model import Model
 from sqlite_ltr._rank import info, rank
 
 # The number of buckets if the option `buckets` is not given.
@@ -70,13 +71,13 @@ class Training:
         packs = [self._pack(rows.filter(pyarrow.compute.equal(rows[BUCKET], bucket))) for bucket in buckets]
         return pyarrow.table({"bucket": pyarrow.array(buckets, "int32"), "rows": pyarrow.array(packs, "binary")})
 
-    def run(self, ask: Callable[[bytes], Any]) -> bytes:
+    def run(self, ask: Callable[[bytes], Any]) -> Model:
         """Train. `ask` returns the merged answers of all packs to a state."""
         with database(None) as connection:
             state = scalar(connection, "SELECT ltr_begin(?, ?)", self.algorithm, to_json(self.options))
             while not scalar(connection, "SELECT ltr_info(?) ->> 'done'", state):
                 state = scalar(connection, "SELECT ltr_step(?, ?)", state, ask(state))
-            model: bytes = scalar(connection, "SELECT ltr_finish(?)", state)
+            model = Model(scalar(connection, "SELECT ltr_finish(?)", state))
             warn_again(connection)
         return model
 

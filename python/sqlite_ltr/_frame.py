@@ -20,6 +20,8 @@ _ACCEPTED = (
     "a data frame of pandas, polars or pyarrow, an object with the Arrow PyCapsule interface if pyarrow is installed, "
     "a mapping of columns, or a list of rows that are mappings"
 )
+# Names of queries and documents that pandas often has in the index.
+_IDS = ("query_id", "qid", "query", "user_id", "doc_id", "document_id", "item_id")
 _SIZES = (
     "group has the number of rows of each query, in the order of the rows; the query of each row is a column of the "
     "frame, or qid= of LtrRanker"
@@ -37,6 +39,12 @@ class Frame:
     make: Make
     # Columns of a categorical type.
     categorical: list[str]
+
+    @classmethod
+    def of(cls, columns: dict[str, list[Any]]) -> Frame:
+        """Return a frame of columns of values that SQLite can store."""
+        rows = len(next(iter(columns.values())))
+        return cls(list(columns), list(columns.values()), rows, _dict_extend(columns), dict, [])
 
     def position(self, name: str) -> int | None:
         """Return the position of a column, as SQL compares names: in any case of letters."""
@@ -120,6 +128,9 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
     """Return names, columns as lists, and how to extend and make frames. Imports no library of data frames."""
     pandas, polars, pyarrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
+        hidden = [name for name in frame.index.names if name in _IDS and name not in frame.columns]
+        if hidden:
+            raise ValueError(f'the index of the data frame has "{hidden[0]}": pass df.reset_index()')
         columns = [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
         return [str(name) for name in frame.columns], columns, _pandas_extend(frame), pandas.DataFrame
     if polars is not None and isinstance(frame, polars.DataFrame):
@@ -144,6 +155,11 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
     kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
     if kind.endswith(".LazyFrame"):
         raise TypeError(f"not a data frame yet: {kind} has no rows; pass those of its method collect()")
+    if kind.startswith(("numpy.", "scipy.sparse.")):
+        raise TypeError(
+            f"not a data frame: {kind} has no names of columns; LtrRanker of sqlite_ltr.sklearn takes dense arrays, "
+            "and pandas.DataFrame(array, columns=names) names the columns"
+        )
     raise TypeError(f"not a data frame: {kind}; allowed are {_ACCEPTED}")
 
 
@@ -266,7 +282,10 @@ def _convert(name: str, row: int, value: Any) -> Any:
         return json.dumps(value, default=to_list)
     if isinstance(value, Decimal):
         return float(value)
-    if isinstance(value, (date, datetime, time, timedelta, UUID)):
+    if isinstance(value, timedelta):
+        # That of pandas writes one day as "1 days 00:00:00".
+        return str(timedelta(value.days, value.seconds, value.microseconds))
+    if isinstance(value, (date, datetime, time, UUID)):
         return str(value)
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     raise TypeError(

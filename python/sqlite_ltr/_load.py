@@ -6,6 +6,8 @@ import os
 import sqlite3
 import sys
 
+from sqlite_ltr._error import LoadError
+
 # The module typing takes longer to import than the rest, so only type checkers read this block.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +55,11 @@ def loadable_path() -> str:
     """Return the absolute path of the library, for hosts that load it themselves, such as `datasette --load-extension`.
 
     The path does not change while the package is installed. It has the ending of the platform: .so, .dylib or .dll.
+
+    Example:
+        >>> import sqlite_ltr
+        >>> "sqlite_ltr" in sqlite_ltr.loadable_path()
+        True
     """
     name = {"win32": "sqlite_ltr.dll", "darwin": "libsqlite_ltr.dylib"}.get(sys.platform, "libsqlite_ltr.so")
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
@@ -62,7 +69,7 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
     """Add the functions `ltr_...` to a connection of `sqlite3` or `apsw`.
 
     Loading of extensions is switched on for this call only: afterwards SQL cannot load any.
-    A connection of SQLAlchemy's pool works too. Every connection needs its own call.
+    A connection of SQLAlchemy's pool works too, also of an asynchronous engine. Every connection needs its own call.
 
     Args:
         connection: an open connection.
@@ -71,34 +78,122 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
 
     Raises:
         sqlite3.NotSupportedError: this Python cannot load extensions. The message has the ways out.
-        TypeError: `connection` is no connection of sqlite3 or apsw.
+        TypeError: `connection` is no connection of sqlite3 or apsw; the message has the line for what it is.
         sqlite3.Error, apsw.Error: those of the host come through as they are, for example of a closed connection.
+
+    Example:
+        >>> import sqlite3, sqlite_ltr
+        >>> connection = sqlite3.connect(":memory:")
+        >>> sqlite_ltr.load(connection)
+        >>> connection.execute("SELECT ltr_metric('mrr', column1, column2) FROM (VALUES (0, 2.5), (1, 1.5))").fetchone()
+        (0.5,)
     """
     driver: Any = getattr(connection, "driver_connection", connection)
-    if not hasattr(driver, "enable_load_extension"):
-        if isinstance(driver, sqlite3.Connection):
-            raise sqlite3.NotSupportedError(_NO_LOADING)
-        kind = f"{type(driver).__module__}.{type(driver).__qualname__}"
-        raise TypeError(f"load() takes a connection of sqlite3 or apsw, not {kind}")
+    _check(driver, connection)
+    if _is_async(driver):
+        # The connection of a driver of asyncio in SQLAlchemy, which waits for a coroutine.
+        connection.run_async(lambda driver: load_async(driver, read_files=read_files))  # type: ignore[union-attr]
+        return
     driver.enable_load_extension(True)
     try:
-        next(path for path in _paths() if _serves(driver, path, read_files))
+        for path in _paths():
+            with _Taken() as found:
+                if read_files:
+                    driver.load_extension(path)
+                else:
+                    driver.execute(_LOAD_NO_FILES, (path,)).fetchall()
+            if not found.taken:
+                return
     finally:
         driver.enable_load_extension(False)
 
 
-def _serves(driver: Any, path: str, read_files: bool) -> bool:
-    """Load one file. False: it serves another SQLite library already."""
+async def load_async(connection: Any, *, read_files: bool = True) -> None:
+    """Add the functions `ltr_...` to a connection of aiosqlite: `await sqlite_ltr.load_async(connection)`.
+
+    Args:
+        connection: an open connection whose methods are coroutines.
+        read_files: as for `load`.
+
+    Raises:
+        sqlite3.NotSupportedError, sqlite3.Error, TypeError: as `load`.
+
+    Example:
+        >>> import asyncio, aiosqlite, sqlite_ltr
+        >>> async def ids():
+        ...     async with aiosqlite.connect(":memory:") as connection:
+        ...         await sqlite_ltr.load_async(connection)
+        ...         return await connection.execute_fetchall("SELECT name FROM ltr_algorithms WHERE name = 'auto'")
+        >>> asyncio.run(ids())
+        [('auto',)]
+    """
+    _check(connection, None)
+    if not _is_async(connection):
+        raise TypeError("load_async() takes a connection of asyncio; for this one: sqlite_ltr.load(connection)")
     try:
-        if read_files:
-            driver.load_extension(path)
-        else:
-            driver.execute(_LOAD_NO_FILES, (path,)).fetchall()
-    except Exception as error:
-        if "into another SQLite library" in str(error):
-            return False
-        raise
-    return True
+        await connection.enable_load_extension(True)
+    except AttributeError as error:
+        raise LoadError(_NO_LOADING) from error
+    try:
+        for path in _paths():
+            with _Taken() as found:
+                if read_files:
+                    await connection.load_extension(path)
+                else:
+                    await connection.execute(_LOAD_NO_FILES, (path,))
+            if not found.taken:
+                return
+    finally:
+        await connection.enable_load_extension(False)
+
+
+# What is no connection, by the name of its package, and the line that loads the library.
+_LINES = {
+    "sqlalchemy": 'sqlalchemy.event.listen(engine, "connect", lambda connection, _: sqlite_ltr.load(connection)), '
+    "with engine.sync_engine of an asynchronous engine",
+    "django": "connection.ensure_connection(); sqlite_ltr.load(connection.connection), for every connection in a "
+    "receiver of django.db.backends.signals.connection_created",
+    "peewee": "database.connect(); sqlite_ltr.load(database.connection()); for every connection: "
+    "database.load_extension(sqlite_ltr.loadable_path())",
+    "playhouse": "database.load_extension(sqlite_ltr.loadable_path())",
+    "sqlite_utils": "sqlite_ltr.load(database.conn)",
+    "builtins": 'connection = sqlite3.connect("shop.db"); sqlite_ltr.load(connection)',
+    "pathlib": 'connection = sqlite3.connect("shop.db"); sqlite_ltr.load(connection)',
+}
+
+
+def _check(driver: Any, connection: Any) -> None:
+    """Refuse what cannot be loaded into, with the line that works."""
+    if not hasattr(driver, "enable_load_extension"):
+        if isinstance(driver, sqlite3.Connection):
+            raise LoadError(_NO_LOADING)
+        kind = f"{type(driver).__module__}.{type(driver).__qualname__}"
+        line = _LINES.get(kind.partition(".")[0])
+        hint = f"; instead: {line}" if line else ""
+        raise TypeError(f"load() takes a connection of sqlite3 or apsw, not {kind}{hint}")
+    if connection is driver and _is_async(driver):
+        kind = f"{type(driver).__module__}.{type(driver).__qualname__}"
+        raise TypeError(f"{kind} is a connection of asyncio: await sqlite_ltr.load_async(connection)")
+
+
+def _is_async(driver: Any) -> bool:
+    code = getattr(getattr(driver.enable_load_extension, "__func__", None), "__code__", None)
+    # CO_COROUTINE of the module inspect, which takes long to import.
+    return bool(code and code.co_flags & 0x80)
+
+
+class _Taken:
+    """A block that loads a file. True afterwards: the file serves another SQLite library already."""
+
+    def __init__(self) -> None:
+        self.taken = False
+
+    def __enter__(self) -> _Taken:
+        return self
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> bool:
+        self.taken = "into another SQLite library" in str(error)
+        return self.taken
 
 
 def _paths() -> Iterator[str]:
@@ -130,8 +225,8 @@ def load_in_plugin(connection: sqlite3.Connection) -> None:
         warnings.warn(text + "pip install pysqlite3-binary", UserWarning, stacklevel=2)
 
 
-def memory() -> Any:
-    """Return a database in memory with the library.
+def connect(path: str = ":memory:") -> Any:
+    """Open a database with the library.
 
     It belongs to `sqlite3`, or to `apsw` if the SQLite of this Python is too old or cannot load extensions.
     """
@@ -140,9 +235,10 @@ def memory() -> Any:
         try:
             import apsw
 
-            connection = apsw.Connection(":memory:")
+            connection = apsw.Connection(path)
+            connection.set_busy_timeout(5000)
         except ImportError:
             pass
-    connection = connection or sqlite3.connect(":memory:", isolation_level=None)
+    connection = connection or sqlite3.connect(path, isolation_level=None)
     load(connection)
     return connection

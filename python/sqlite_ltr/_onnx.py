@@ -30,6 +30,10 @@ def to_onnx(model: str | bytes) -> Any:
     Raises:
         ImportError: the package onnx is not installed.
         ValueError: the text is not of this format, or the model has categories or trees of another library.
+
+    Example:
+        >>> [output.name for output in sqlite_ltr.to_onnx(model).graph.output]
+        ['score']
     """
     try:
         from onnx import TensorProto, helper
@@ -63,14 +67,10 @@ def to_onnx(model: str | bytes) -> Any:
 
 def _exported(model: Any) -> str:
     """Return the text of `ltr_export(model, 'json')` for the bytes of a model."""
-    from sqlite_ltr._load import memory
+    from sqlite_ltr._call import database, scalar
 
-    connection = memory()
-    try:
-        ((text,),) = connection.execute("SELECT ltr_export(?, 'json')", (bytes(model),))
-    finally:
-        connection.close()
-    return str(text)
+    with database(None) as connection:
+        return str(scalar(connection, "SELECT ltr_export(?, 'json')", bytes(model)))
 
 
 class _Graph:

@@ -1,43 +1,51 @@
-"""Training, ranking, measuring and explaining of data frames."""
+"""Training, ranking and measuring of data frames."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, overload
 
 from sqlite_ltr._call import (
-    QUERY_NAMES,
-    ROW,
     add_group,
     applied,
     card,
+    create,
     database,
-    scalar,
+    query_column,
+    scores_rows_alone,
     select,
     table,
     to_json,
     warn,
     warn_again,
     with_columns,
+    with_parameters,
 )
+from sqlite_ltr._error import ROW
 from sqlite_ltr._frame import Frame, Rows, read
+from sqlite_ltr._model import Model
+from sqlite_ltr._progress import take_progress
 
+# The table of the rows to validate on.
+_HELD_OUT = "held_out"
 # The columns that `rank` adds.
 _ADDED = ("score", "rank")
 
 
 def train(
     df: Any,
+    algorithm: str = "auto",
     *,
     query: str | None = None,
     relevance: str | None = None,
     doc: str | None = None,
-    algorithm: str = "auto",
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> bytes:
+    **parameters: Any,
+) -> Model:
     """Train a model on judged documents: one row for each query and document.
 
     Columns get their roles by name, as in SQL: `query_id`, `relevance`, `doc_id` and others. The remaining columns of
@@ -45,26 +53,35 @@ def train(
 
     Args:
         df: a data frame of pandas, polars or pyarrow, a mapping of columns, or a list of rows that are mappings.
+        algorithm: an algorithm of `ltr_train`, such as "auto", "rank_svm" or "boosted_trees".
         query: name of the column with the query of each row.
         relevance: name of the column with the relevance; higher is better.
         doc: name of the column with the document.
-        algorithm: an algorithm of `ltr_train`, such as "auto", "rank_svm" or "q_svm".
         group: instead of a query column, the number of rows of each query, in the order of the rows.
-        options: options of `ltr_fit`, such as {"lambda": 0.1}.
+        options: options of `ltr_train`, such as {"lambda": 0.1}. {"progress": True} shows a bar if tqdm is installed.
+            "validation" may be a frame of other judged documents, on which lambda or the number of trees is chosen.
+        parameters: options by name, such as `trees=200`; `lambda_` is the option `lambda`.
 
     Returns:
-        The model, as `ltr_fit` returns it. It can be pickled, stored and passed to SQL.
+        The model: the bytes that `ltr_fit` returns, with methods.
 
     Raises:
         ValueError, TypeError: the frame or the groups cannot be used; the message says why.
-        sqlite3.NotSupportedError: this Python cannot load extensions; see `load`.
-        sqlite3.OperationalError: an error of `ltr_fit`, as it is. Rows count from 1.
+        sqlite_ltr.Error: an error of the training. Rows count from 1. It is a `sqlite3.OperationalError`, and also a
+            `sqlite3.NotSupportedError` if this Python cannot load extensions.
 
     Warnings of the training, such as those about columns that are left out, are issued as `UserWarning`.
+
+    Example:
+        >>> model = sqlite_ltr.train(judged, "boosted_trees", trees=20)
+        >>> model.features
+        ['price', 'stars']
     """
-    frame = read(df)
-    with _judged(frame, query, relevance, doc, group, options) as (connection, settings):
-        model: bytes = scalar(connection, "SELECT ltr_fit(?, 'frame', ?)", algorithm, settings)
+    frame, given = read(df), with_parameters(options, parameters)
+    with _judged(frame, query, relevance, doc, group, given) as (connection, settings):
+        select(connection, "SELECT ltr_train(?, 'frame', ?)", algorithm, settings)
+        ((data, report),) = select(connection, "SELECT model, report FROM ltr_models")
+        model = Model(data, json.loads(report))
         if frame.categorical:
             _warn_of_numbers(frame, card(connection, model)["roles"]["features"] or [])
     return model
@@ -84,34 +101,41 @@ def _warn_of_numbers(frame: Frame, features: Sequence[str]) -> None:
 
 def cross_validate(
     df: Rows,
+    algorithm: str = "auto",
     *,
     query: str | None = None,
     relevance: str | None = None,
     doc: str | None = None,
-    algorithm: str = "auto",
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
+    **parameters: Any,
 ) -> Rows:
     """Measure trainings by cross-validation over queries.
 
     Args:
         df: judged documents, as for `train`. So are the other arguments.
+        algorithm: an algorithm of `ltr_train`.
         query: name of the column with the query of each row.
         relevance: name of the column with the relevance.
         doc: name of the column with the document.
-        algorithm: an algorithm of `ltr_train`.
         group: instead of a query column, the number of rows of each query.
         options: options of `ltr_cross_validate`, such as {"folds": 5, "lambda": [0.01, 0.1, 1]}. Each combination of
             the arrays is a setting.
+        parameters: options by name, such as `lambda_=[0.01, 0.1, 1]`.
 
     Returns:
         A frame of the same kind with the columns `setting` (JSON), `fold`, `metric`, `value` and `seconds`.
 
     Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+
+    Example:
+        >>> folds = sqlite_ltr.cross_validate(judged, "rank_svm", folds=3, lambda_=[0.01, 1])
+        >>> folds.groupby("setting")["value"].mean().round(2).tolist()
+        [1.0, 1.0]
     """
     names, frame = "setting, fold, metric, value, seconds", read(df)
-    with _judged(frame, query, relevance, doc, group, options) as (connection, settings):
+    with _judged(frame, query, relevance, doc, group, with_parameters(options, parameters)) as (connection, settings):
         folds: Rows = table(frame, connection, names, "ltr_cross_validate(?, 'frame', ?)", algorithm, settings)
     return folds
 
@@ -134,9 +158,12 @@ def rank(
         Arrow objects than those of pyarrow and polars become a table of pyarrow.
 
     Raises:
-        ValueError, TypeError: the frame or the groups cannot be used; the message says why.
-        sqlite3.NotSupportedError: this Python cannot load extensions; see `load`.
-        sqlite3.OperationalError: an error of `ltr_rank`, as it is. Rows count from 1.
+        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+
+    Example:
+        >>> ranked = sqlite_ltr.rank(candidates, model, options={"k": 2})
+        >>> ranked.sort_values(["query_id", "rank"])["doc_id"].head(4).tolist()
+        [3, 0, 2, 5]
     """
     frame = read(df)
     for name in _ADDED:
@@ -151,9 +178,28 @@ def rank(
     return ranked
 
 
-def scores(df: Any, model: bytes) -> list[float]:
-    """Return the score of each row. The frame may have any column."""
-    return [score for _, score, _ in _ranking(read(df), model, None, None)]
+def read_features(df: Any, model: bytes) -> Frame:
+    """Return the columns of a frame, or of an array of the features of a model in their order."""
+    if getattr(df, "ndim", 0) == 2 and type(df).__module__ == "numpy":
+        names = Model(model).features
+        if df.shape[1] != len(names):
+            raise ValueError(f"the array has {df.shape[1]} columns, the model the features {', '.join(names)}")
+        df = dict(zip(names, df.T))
+    return read(df)
+
+
+def predict(df: Any, model: bytes, group: Iterable[int] | None = None) -> Any:
+    """Return the score of each row of a frame, which may have any column, or of an array of the features."""
+    frame, known = read_features(df, model), info(model)
+    if group is None and scores_rows_alone(known) and query_column(frame, known, {}) is None:
+        # The query does not matter.
+        group = [frame.rows]
+    scores = [score for _, score, _ in _ranking(frame, model, group, None)]
+    try:
+        import numpy
+    except ImportError:
+        return scores
+    return numpy.array(scores, "f8")
 
 
 @overload
@@ -201,7 +247,11 @@ def evaluate(
         kind with the columns `query_id`, `metric` and `value`, missing for queries without a relevant document.
 
     Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
+        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+
+    Example:
+        >>> sqlite_ltr.evaluate(held_out, model, options={"metric": ["mrr", "precision@1"]})
+        {'mrr': 1.0, 'precision@1': 1.0}
     """
     frame, source = read(df), "ltr_evaluate(?, 'frame', ?) WHERE query_id IS"
     with applied(frame, model, group, options) as (connection, settings):
@@ -234,7 +284,13 @@ def compare(
         (`mean_a - mean_b`), `ci_low`, `ci_high` and `p_value`.
 
     Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
+        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+
+    Example:
+        >>> other = sqlite_ltr.train(judged[["query_id", "doc_id", "price", "relevance"]], "rank_svm")
+        >>> sqlite_ltr.compare(held_out, model, other)[["metric", "n", "difference"]].round(2)
+            metric   n  difference
+        0  ndcg@10  18        0.09
     """
     names, frame = "metric, n, mean_a, mean_b, difference, ci_low, ci_high, p_value", read(df)
     with applied(frame, model_a, group, options) as (connection, settings):
@@ -244,98 +300,13 @@ def compare(
     return compared
 
 
-def explain(
-    df: Rows,
-    model: bytes,
-    row: int,
-    *,
-    above: int | None = None,
-    group: Iterable[int] | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Rows:
-    """Explain the score of a document: what each feature adds to it.
-
-    Args:
-        df: as for `rank`, with all documents of the query.
-        model: from `train` or `ltr_fit`.
-        row: position of the document in the frame, from 0.
-        above: position of another document of the same query: explain why `row` stands above it.
-        group: the number of rows of each query, in the order of the rows.
-        options: options of `ltr_explain`, such as {"samples": 1000}.
-
-    Returns:
-        A frame of the same kind with the columns `feature`, `value`, `contribution` and `standard_error`. The row
-        `(base)` is the score of the means of the query. All rows add up to the score. With `above` there is no base,
-        `value_a` and `value_b` take the place of `value`, and the rows add up to the difference of the scores.
-
-    Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
-    """
-    frame = read(df)
-    shown = [row] if above is None else [row, above]
-    for position in shown:
-        if not 0 <= position < frame.rows:
-            raise ValueError(f"no row {position}: the data frame has the rows 0 to {frame.rows - 1}")
-    values, function = ("value", "ltr_explain") if above is None else ("value_a, value_b", "ltr_explain_rank")
-    names = f"feature, {values}, contribution, standard_error"
-    with applied(frame, model, group, options) as (connection, settings):
-        columns = settings["columns"]
-        wanted = (columns.get("query"), card(connection, model)["roles"]["query"], *QUERY_NAMES)
-        query = next((name for name in wanted if name is not None and frame.position(name) is not None), None)
-        queries = [None if query is None else frame.column(query)[position] for position in shown]
-        if len(set(queries)) > 1:
-            raise ValueError(f"rows {row} and {above} belong to different queries: {queries[0]} and {queries[1]}")
-        docs = [frame.column(columns["doc"])[position] for position in shown]
-        source = f"{function}(?, 'frame', {', '.join('?' * len(docs))}, ?, ?)"
-        arguments = model, queries[0], *docs, to_json(settings)
-        explained: Rows = table(frame, connection, names, source, *arguments)
-    return explained
-
-
-def importance(
-    df: Rows, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
-) -> Rows:
-    """Measure how much a metric loses if the values of a feature are permuted within each query.
-
-    Args:
-        df: as for `evaluate`.
-        model: from `train` or `ltr_fit`.
-        group: the number of rows of each query, in the order of the rows.
-        options: options of `ltr_importance`, such as {"metric": "map"}.
-
-    Returns:
-        A frame of the same kind with the columns `feature`, `metric`, `n` (queries), `loss`, `ci_low` and `ci_high`.
-
-    Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
-    """
-    names, frame = "feature, metric, n, loss, ci_low, ci_high", read(df)
-    with applied(frame, model, group, options) as (connection, settings):
-        lost: Rows = table(frame, connection, names, "ltr_importance(?, 'frame', ?)", model, to_json(settings))
-    return lost
-
-
-def report(
-    df: Any, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
-) -> str:
-    """Return a page in HTML about a model and its rankings of judged documents. It loads nothing from elsewhere.
-
-    Args:
-        df: as for `evaluate`.
-        model: from `train` or `ltr_fit`.
-        group: the number of rows of each query, in the order of the rows.
-        options: options of `ltr_report`.
-
-    Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `rank`.
-    """
-    with applied(read(df), model, group, options) as (connection, settings):
-        page: str = scalar(connection, "SELECT ltr_report(?, 'frame', ?)", model, to_json(settings))
-    return page
-
-
 def info(model: bytes) -> dict[str, Any]:
-    """Return the card of a model: algorithm, roles of the columns, settings and training, as `ltr_info` has them."""
+    """Return the card of a model: algorithm, roles of the columns, settings and training, as `ltr_info` has them.
+
+    Example:
+        >>> sqlite_ltr.info(model)["roles"]["features"]
+        ['price', 'stars']
+    """
     with database(None) as connection:
         return card(connection, model)
 
@@ -353,7 +324,12 @@ def _judged(
     given = {"query": query, "relevance": relevance, "doc": doc}
     roles = {role: name for role, name in given.items() if name is not None}
     settings = with_columns(options, roles | add_group(frame, group, roles))
-    with database(frame) as connection:
+    held_out = settings.get("validation")
+    if not isinstance(held_out, (str, float, int, type(None))):
+        settings["validation"] = _HELD_OUT
+    with database(frame, take_progress(settings)) as connection:
+        if settings.get("validation") is not held_out:
+            create(connection, _HELD_OUT, read(held_out))
         yield connection, to_json(settings)
         warn_again(connection)
 

@@ -24,7 +24,18 @@ def judgments(log: Rows, *, options: Mapping[str, Any] | None = None) -> Rows:
         `passes`. Join it with the features for `train`.
 
     Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError, sqlite3.OperationalError: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+
+    Example:
+        >>> shown = [("a", 1, 0), ("b", 2, 1), ("c", 3, 0)]
+        >>> log = [
+        ...     {"impression": n, "query_id": n % 2, "doc_id": doc, "position": position, "clicked": clicked}
+        ...     for n in range(50)
+        ...     for doc, position, clicked in shown
+        ... ]
+        >>> judged = sqlite_ltr.judgments(log, options={"model": "ctr"})
+        >>> [(row["doc_id"], row["impressions"], row["clicks"]) for row in judged[:3]]
+        [('a', 25, 0), ('b', 25, 25), ('c', 25, 0)]
     """
     names = (
         "query_id, doc_id, relevance, attractiveness, ci_low, ci_high, impressions, clicks, doc_weight, determined, "
@@ -53,7 +64,11 @@ def search(
         A list of `(rank, doc_id, score)`, the best document first.
 
     Raises:
-        sqlite3.OperationalError: an error of `ltr_search`, as it is.
+        sqlite_ltr.Error: an error of the search.
+
+    Example:
+        >>> [doc for rank, doc, score in sqlite_ltr.search(connection, "shop", "k3", options={"k": 2})]
+        [3, 47]
     """
     sql = "SELECT rank, doc_id, score FROM ltr_search(?, ?, ?)"
     ranked: list[tuple[int, Any, float]] = select(connection, sql, model, query, to_json(options or {}))
@@ -87,8 +102,13 @@ def fts_features(
         features, such as `title_bm25`.
 
     Raises:
-        ValueError, TypeError, sqlite3.NotSupportedError: as `train`; two columns would have the same name.
-        sqlite3.OperationalError: an error of FTS5 or of `ltr_fts`, as it is.
+        ValueError, TypeError, sqlite_ltr.Error: as `train`; two columns would have the same name.
+
+    Example:
+        >>> books = [{"isbn": 1, "title": "Red shoes"}, {"isbn": 2, "title": "Blue shoes"}]
+        >>> rows = sqlite_ltr.fts_features(books, ["red shoes"], text="title", doc="isbn")
+        >>> [(row["doc_id"], row["title_coverage"]) for row in rows]
+        [(1, 1.0), (2, 0.5)]
     """
     frame = read(documents)
     texts = [text] if isinstance(text, str) else list(text)

@@ -9,6 +9,7 @@ import dask
 import pyarrow
 
 from sqlite_ltr._engine import BUCKET, BUCKETS, answer, apply, begin, bucket_numbers, merge, tree
+from sqlite_ltr._model import Model
 
 
 def train(
@@ -19,7 +20,7 @@ def train(
     doc: str | None = None,
     algorithm: str = "rank_svm",
     options: Mapping[str, Any] | None = None,
-) -> bytes:
+) -> Model:
     """Train a model on a data frame of judged documents. Arguments, result and errors are those of `spark.train`."""
     training = begin(_table(df._meta).schema, algorithm, options, query=query, relevance=relevance, doc=doc)
     rows = _by_bucket(df[training.columns], training.query, training.buckets)

@@ -9,6 +9,7 @@ import pyarrow
 import ray
 
 from sqlite_ltr._engine import BUCKET, BUCKETS, answer, apply, begin, bucket_numbers, merge, tree
+from sqlite_ltr._model import Model
 
 
 def train(
@@ -19,7 +20,7 @@ def train(
     doc: str | None = None,
     algorithm: str = "rank_svm",
     options: Mapping[str, Any] | None = None,
-) -> bytes:
+) -> Model:
     """Train a model on a dataset of judged documents. Arguments, result and errors are those of `spark.train`."""
     schema = pyarrow.schema(list(zip(ds.schema().names, ds.schema().types)))
     training = begin(schema, algorithm, options, query=query, relevance=relevance, doc=doc)

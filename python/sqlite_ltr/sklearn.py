@@ -13,11 +13,13 @@ try:
 except ImportError as error:
     raise ImportError("LtrRanker needs scikit-learn 1.6 or newer: pip install 'scikit-learn>=1.6'") from error
 
-from sqlite_ltr._call import as_dict, database, scalar, select, warn
+from sqlite_ltr._call import database, scalar, scores_rows_alone, select, warn, with_parameters
 from sqlite_ltr._frame import sizes_to_ids
-from sqlite_ltr._rank import evaluate, info, scores, train
+from sqlite_ltr._rank import evaluate, info, train
 
-_QUERY, _RELEVANCE = "query_id", "relevance"
+_QUERY, _RELEVANCE, _WEIGHT = "query_id", "relevance", "doc_weight"
+# Algorithms that take missing numbers without the option `missing`.
+_TREES = ("boosted_trees", "lambdamart")
 
 
 class LtrRanker(BaseEstimator):  # type: ignore[misc]
@@ -30,26 +32,68 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     Args:
         algorithm: an algorithm of `ltr_train`. The default ranks with one linear function, trains fast, and also works
             with one query. "auto" compares scalings and kernels by cross-validation and needs 10 queries.
-        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} numbers may be NaN. Texts may
-            be missing without it.
+        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} numbers may be NaN; trees take
+            NaN without it. Texts may be missing.
+        parameters: options by name, such as `trees=200`; `lambda_` is the option `lambda`. They are parameters of
+            `get_params`, `set_params` and searches.
 
     Attributes:
-        model_: the trained model, as `ltr_fit` returns it. SQL can use it: features have the names of the columns of X,
-            or x0, x1, ...
+        model_: the trained `sqlite_ltr.Model`. SQL can use it: features have the names of the columns of X, or x0, x1,
+            ...
         coef_: the weights of the scaled features, whose names are `get_feature_names_out()`. Only models of one linear
             function have it.
         feature_importances_: the share of each column of X, which sum to 1: of the absolute weights, or of the splits
             of trees. Other models do not have it: `sqlite_ltr.importance` works with all.
         categories_: the names of the columns that are categories.
+        evals_result_: NDCG@10 on `eval_set`, as {"valid_0": {"ndcg@10": ...}}; only with `eval_set`.
         n_features_in_, feature_names_in_: as in every estimator of scikit-learn.
+
+    Example:
+        >>> from sqlite_ltr.sklearn import LtrRanker
+        >>> ranker = LtrRanker("boosted_trees", trees=20)
+        >>> ranker = ranker.fit(judged[["price", "stars"]], judged["relevance"], qid=judged["query_id"])
+        >>> ranker.get_params()
+        {'algorithm': 'boosted_trees', 'options': None, 'trees': 20}
+        >>> ranker.model_
+        <Model boosted_trees: 2 features, 40 queries>
     """
 
-    def __init__(self, algorithm: str = "rank_svm", *, options: Mapping[str, Any] | None = None) -> None:
+    # With metadata routing, searches and pipelines pass these on.
+    __metadata_request__fit = {"qid": True, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__predict = {"qid": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    def __init__(
+        self, algorithm: str = "rank_svm", *, options: Mapping[str, Any] | None = None, **parameters: Any
+    ) -> None:
         """Keep the parameters, unchecked, as scikit-learn asks for."""
         self.algorithm = algorithm
         self.options = options
+        # Attributes that end with `_`, such as `lambda_`, would look fitted.
+        self._parameters = parameters
 
-    def fit(self, X: Any, y: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None) -> LtrRanker:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters: `algorithm`, `options`, and the options that were given by name."""
+        return {**super().get_params(deep), **self._parameters}
+
+    def set_params(self, **params: Any) -> LtrRanker:
+        """Set parameters: `algorithm`, `options`, or options by name."""
+        own = {name: params.pop(name) for name in ("algorithm", "options") if name in params}
+        super().set_params(**own)
+        self._parameters = {**self._parameters, **params}
+        return self
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        group: Iterable[int] | None = None,
+        qid: Iterable[Any] | None = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_group: Any = None,
+        eval_qid: Any = None,
+    ) -> LtrRanker:
         """Train a model.
 
         Args:
@@ -57,16 +101,27 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             y: relevance of each document; higher is better.
             group: number of rows of each query, in the order of the rows.
             qid: query of each row, instead of `group`; rows may be in any order.
+            sample_weight: weight of each row, the role `doc_weight`. Some losses refuse it.
+            eval_set: held-out judgments (X, y), or a list of one such pair, on which lambda or the number of trees is
+                chosen, in place of folds of X. "auto" and "perceptron" only measure on it.
+            eval_group: their `group`, or a list of it.
+            eval_qid: their `qid`, or a list of it.
 
         Raises:
             ValueError, TypeError: X, y, group or qid cannot be used; the message says why.
-            sqlite3.OperationalError: an error of `ltr_fit`, for example if y is the same in all rows.
+            sqlite_ltr.Error: an error of the training, for example if y is the same in all rows.
         """
         texts = _text_columns(X)
         X, y = validate_data(self, X, y, ensure_min_samples=2, y_numeric=True, **self._checks(texts))
-        frame = self._frame(X, group, qid)
-        frame[_RELEVANCE] = y
-        options = as_dict("options", self.options, {"lambda": 0.1})
+        frame = {**self._frame(X, group, qid), _RELEVANCE: y}
+        if sample_weight is not None:
+            weights = column_or_1d(sample_weight, dtype="f8")
+            check_consistent_length(y, weights)
+            if not weights.any():
+                raise ValueError("sample_weight: all weights are zero")
+            if (weights != 1).any():
+                frame[_WEIGHT] = weights
+        options = self._options()
         names, given = self._names(), options.get("columns") or {}
         ignored = given.get("ignore", ())
         found = [names[column] for column in texts if names[column] not in ignored]
@@ -75,9 +130,14 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         listed = {"features": numbers, "categories": self.categories_}
         columns = {**{key: columns for key, columns in listed.items() if columns}, **given}
         _warn_without_queries(frame, group, qid)
+        held_out = None if eval_set is None else self._held_out(eval_set, eval_group, eval_qid)
+        if held_out is not None and self._can_validate():
+            options["validation"] = held_out
         self.model_ = train(
-            frame, query=_QUERY, relevance=_RELEVANCE, algorithm=self.algorithm, options={**options, "columns": columns}
+            frame, self.algorithm, query=_QUERY, relevance=_RELEVANCE, options={**options, "columns": columns}
         )
+        if held_out is not None:
+            self.evals_result_ = {"valid_0": self.model_.evaluate(held_out, options={"metric": "ndcg@10"})}
         return self
 
     def predict(self, X: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None) -> Any:
@@ -86,14 +146,13 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         Scores depend on `group` or `qid` if the algorithm or its scaling depends on the query, as for `q_svm`.
 
         Raises:
-            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite3.OperationalError: as `fit`.
+            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite_ltr.Error: as `fit`.
         """
-        frame = self._candidates(X, group, qid)
-        can = info(self.model_)["capabilities"]
+        frame, known = self._candidates(X, group, qid), self.model_.card
         # Other rows of the query change a score.
-        if can["query_dependent"] or not can["pointwise"]:
+        if not scores_rows_alone(known):
             _warn_without_queries(frame, group, qid)
-        return numpy.asarray(scores(frame, self.model_), "f8")
+        return self.model_.predict(frame)
 
     def score(
         self,
@@ -109,7 +168,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         there because pipelines of scikit-learn pass it.
 
         Raises:
-            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite3.OperationalError: as `fit`.
+            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite_ltr.Error: as `fit`.
         """
         if sample_weight is not None:
             raise ValueError("score() takes no weights of rows: queries count equally")
@@ -188,9 +247,19 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self._finite() == "allow-nan"
         return tags
 
+    def _options(self) -> dict[str, Any]:
+        """Return the options, with those by name."""
+        return with_parameters(self.options, self._parameters)
+
+    def _can_validate(self) -> bool:
+        """Return whether the algorithm chooses on rows that are given."""
+        sql = "SELECT count(*) FROM ltr_algorithms WHERE name = ? AND parameters ->> '$.validation' IS NOT NULL"
+        with database(None) as connection:
+            return bool(scalar(connection, sql, self.algorithm))
+
     def _finite(self) -> Any:
         """Return which values of X scikit-learn accepts."""
-        return "allow-nan" if "missing" in (self.options or {}) else True
+        return "allow-nan" if self.algorithm in _TREES or "missing" in self._options() else True
 
     def _checks(self, texts: list[Any]) -> dict[str, Any]:
         """Return how scikit-learn checks X. Texts stay as they are and may be missing; SQL checks numbers beside."""
@@ -205,10 +274,23 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, reset=False, **self._checks(self.categories_ or _text_columns(X)))
         return self._frame(X, group, qid)
 
+    def _held_out(self, eval_set: Any, group: Any, qid: Any) -> dict[str, Any]:
+        """Return the frame of an `eval_set`."""
+        pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+        if len(pairs) != 1:
+            raise ValueError(f"eval_set has {len(pairs)} pairs (X, y); give one: the training chooses on it")
+        ((X, y),) = pairs
+        # A list has one entry for each pair.
+        group, qid = (each[0] if isinstance(each, list) and len(each) == 1 else each for each in (group, qid))
+        X = validate_data(self, X, reset=False, **self._checks(self.categories_ or _text_columns(X)))
+        frame = self._frame(X, group, qid)
+        _warn_without_queries(frame, group, qid)
+        return {**frame, _RELEVANCE: column_or_1d(y)}
+
     def _frame(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:
         """Return the columns of X, and the query of each row."""
         names = self._names()
-        for name in (_QUERY, _RELEVANCE):
+        for name in (_QUERY, _RELEVANCE, _WEIGHT):
             if name in map(str.lower, names):
                 raise ValueError(f'a feature is named "{name}", which is the name of another column: rename it')
         if group is not None and qid is not None:

@@ -10,6 +10,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import IntegralType, StringType
 
 from sqlite_ltr._engine import BUCKET, BUCKETS, apply, begin, merge, partial
+from sqlite_ltr._model import Model
 
 
 def train(
@@ -21,7 +22,7 @@ def train(
     algorithm: str = "rank_svm",
     options: Mapping[str, Any] | None = None,
     partitions: int | None = None,
-) -> bytes:
+) -> Model:
     """Train a model on judged documents: one row for each query and document.
 
     Each round is a map over the buckets of the option `buckets` (256). Partitions, retries and lost workers do not

@@ -59,6 +59,14 @@ def test_importing_and_loading_take_at_most_20_ms():
     assert min(times) <= 20, times
 
 
+def test_importing_all_functions_takes_at_most_60_ms():
+    code = PRINT_TIME.partition("imported =")[0].replace("import sqlite_ltr, sqlite3", "from sqlite_ltr import *")
+    code += "import sys; print(1000 * (time.process_time() - start), 'pandas' in sys.modules)"
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
+    assert min(float(run.stdout.split()[0]) for run in runs) <= 60
+    assert {run.stdout.split()[1] for run in runs} == {"False"}
+
+
 def trains_and_ranks(execute):
     execute("CREATE TABLE judgments(query_id, doc_id, relevance, x, y)")
     execute(

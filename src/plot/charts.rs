@@ -68,7 +68,8 @@ impl Bars {
         let x = Axis::around(&self.axis, &values, ends).starting_at_zero();
         let names: Vec<&str> = shown.iter().map(|bar| bar.name.as_str()).collect();
         let names = short_names(&names, LONGEST_NAME);
-        let left = left_of_names(names.iter().map(String::as_str).chain(["and more"]));
+        let others = (more > 0).then(|| format!("and {} more", decimal(more as f64, 0)));
+        let left = left_of_names(names.iter().chain(&others).map(String::as_str));
         let borders = Borders { left: Some(left), right: VALUES, ..Borders::below(top) };
         let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
         let decimals = decimals(shown);
@@ -78,8 +79,7 @@ impl Bars {
         let [low, high] = plane.corners;
         let zero = plane.at(0.0, 0.0).0;
         canvas.line((zero, low.1), (zero, high.1), "axis");
-        if more > 0 {
-            let text = format!("and {} more", decimal(more as f64, 0));
+        if let Some(text) = others {
             canvas.text((left - 60, plane.at(0.0, 0.5).1 + 40), Anchor::End, "m", &text, 30);
         }
         Ok(canvas.finish(&self.title, &self.subtitle))

@@ -154,17 +154,20 @@ fn importance_is_that_of_ltr_importance() {
 #[test]
 fn of_many_features_the_largest_weights_are_drawn() {
     let connection = hotels();
-    let columns: Vec<String> = (1..=136)
-        .map(|n| {
-            format!("abs(price * {n} * 7919 % 101 + stars * {n} % 7) AS feature_number_{n}_of_the_document")
-        })
-        .collect();
-    table_with(&connection, "wide", &columns, "judgments WHERE query_id < 20");
-    text(&connection, "SELECT ltr_train('rank_svm', 'wide', '{\"lambda\": 0.01, \"name\": \"wide\"}')");
-    let svg = plot(&connection, "'weights', 'wide'");
-    let sql = "SELECT weight FROM ltr_weights('wide') ORDER BY abs(weight) DESC LIMIT 20";
-    assert_eq!(numbers(&svg, "rect", "data-value"), column(&connection, sql));
-    assert!(svg.contains(">and 116 more<"), "{svg}");
+    for (table, name) in [("wide", "feature_number_of_the_document_"), ("narrow", "f")] {
+        let column_of = |n| format!("abs(price * {n} * 7919 % 101 + stars * {n} % 7) AS {name}{n}");
+        let columns: Vec<String> = (1..=136).map(column_of).collect();
+        table_with(&connection, table, &columns, "judgments WHERE query_id < 20");
+        let options = format!("{{\"lambda\": 0.01, \"name\": \"{table}\"}}");
+        text(&connection, &format!("SELECT ltr_train('rank_svm', '{table}', '{options}')"));
+        let svg = plot(&connection, &format!("'weights', '{table}'"));
+        let sql = format!("SELECT weight FROM ltr_weights('{table}') ORDER BY abs(weight) DESC LIMIT 20");
+        assert_eq!(numbers(&svg, "rect", "data-value"), column(&connection, &sql));
+        // The text ends at x. It takes 6 units per letter, and is not cut off.
+        let before = svg.split(">and 116 more<").next().unwrap().rsplit("<text").next().unwrap();
+        let x: f64 = before.split("x=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+        assert!(x >= 72.0, "{x}");
+    }
 }
 
 #[test]
@@ -376,7 +379,7 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
     // The metric of the worst query is on the page.
     let worst = column(&connection, "SELECT min(value) FROM ltr_evaluate('rank_svm', 'candidates')")[0];
     assert!(page.contains(&format!("ndcg@10 {worst:.3}</h3>")), "{worst}");
-    for part in ["version 1 (previous)", "random order", "Warnings", "Card", "Validation of"] {
+    for part in ["version 1 (previous)", "random order", "Warnings", "Card", "Validation of", " ± "] {
         assert!(page.contains(part), "{part}");
     }
 }
@@ -469,10 +472,13 @@ fn every_kind_of_model_has_a_report() {
         let page = report(&connection, &format!("'{algorithm}', '{source}'"));
         // Only models of 'perceptron' keep no fingerprint.
         assert_eq!(page.contains(TRAINING_ROWS), algorithm != "perceptron", "{algorithm}");
+        let has_importance = ["q_svm", "indv_svm", "regression"].contains(&algorithm);
+        assert_eq!(page.contains("Importance of features"), has_importance, "{algorithm}");
     }
     // A BLOB has no stored report and no version before it.
     let sql = "SELECT ltr_report(ltr_fit('rank_svm', 'judgments', '{\"lambda\": 1}'), 'candidates', '{\"metric\": \"map\"}')";
     assert!(text(&connection, sql).contains("<h1>a model of rank_svm</h1>"));
+    assert!(text(&connection, sql).contains("Training: its warnings are in its report"));
     // No query has a value.
     report(
         &connection,

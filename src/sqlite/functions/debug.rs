@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::base::Result;
 #[cfg(feature = "search")]
 use crate::sqlite::functions::fts;
+use crate::sqlite::glue::run_limits::running;
 use crate::sqlite::glue::{Output, PURE, ScalarCall, ScalarFunction};
 
 /// The definition of `ltr_version`.
@@ -30,6 +31,7 @@ fn debug(call: &ScalarCall<'_>) -> Result<Output> {
         "threads": std::thread::available_parallelism().map_or(1, usize::from),
         "models_kept": call.state.models_kept(),
         "fits_kept": call.state.fits.len(),
+        "progress": running(),
         "last_warnings": call.state.warnings(),
     })))
 }

@@ -13,7 +13,7 @@ use super::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
 use super::plot;
 use super::plot_ranked as ranked;
 use super::ranking_call::RankingCall;
-use crate::apply::{METRIC_COST, evaluate};
+use crate::apply::{METRIC_COST, evaluate, t_quantile};
 use crate::base::{Control, Error, Result, Strict};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::Dataset;
@@ -118,14 +118,20 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
     Ok(Subject { request, measured, metrics, name, stored, previous })
 }
 
+/// Largest number of features of all documents whose importance is measured: some seconds.
+const LARGEST_IMPORTANCE: usize = 200_000;
+
 /// Plots of the model and its training; what has no plot is left out.
 fn model_plots(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     let (handle, name) = (&subject.request.handle, &subject.name);
     let can = handle.model.capabilities();
     let mut drawn =
         vec![plot::draw_validation(&handle.model, name), plot::draw_training(&handle.model, name)];
+    let data = &subject.measured.judged.data;
     if can.linear && !can.query_dependent {
         drawn.insert(0, ranked::draw_weights(subject.request.call, handle, ValueRef::Null, name));
+    } else if can.has_features && data.n_docs().saturating_mul(data.names.len()) <= LARGEST_IMPORTANCE {
+        drawn.insert(0, ranked::importance(subject.request.call));
     }
     let (mut plots, mut notes) = (Vec::new(), Vec::new());
     for plot in drawn {
@@ -287,13 +293,21 @@ fn summary(page: &mut Page, subject: &Subject<'_>) {
         counted(judged.data.n_docs(), "document", "documents"),
         counted(judged.data.n_queries(), "query", "queries")
     ));
-    let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| decimal(value, 3));
-    let mut tiles: Vec<(String, String)> =
-        metrics.iter().zip(&evaluation.means).map(|(metric, mean)| (metric.name(), value(*mean))).collect();
+    let mut tiles: Vec<(String, String)> = Vec::new();
+    for (column, metric) in metrics.iter().enumerate() {
+        let values: Vec<f64> = evaluation.values.iter().filter_map(|values| values[column]).collect();
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let error = (squares / (n - 1.0) / n).sqrt();
+        tiles.push((metric.name(), with_interval(evaluation.means[column], Some(error), n)));
+    }
     let validation = &card.summary["validation"];
     if let Some(best) = validation["best"].as_f64() {
         let metric = validation["metric"].as_str().unwrap_or("metric");
-        tiles.push((format!("{metric} in validation"), value(Some(best))));
+        let n = validation["queries"].as_f64().unwrap_or_default();
+        let shown = with_interval(Some(best), validation["error"].as_f64(), n);
+        tiles.push((format!("{metric} in validation"), shown));
     }
     page.tiles(&tiles);
     let lines = subject.stored["evidence"]["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -320,12 +334,26 @@ fn from_the_query_on(page: &mut Page, subject: &Subject<'_>, view: &Source) -> R
     Ok(())
 }
 
+/// A mean of `n` queries with half of its 95% interval, by Student's t.
+fn with_interval(mean: Option<f64>, error: Option<f64>, n: f64) -> String {
+    match (mean, error) {
+        (None, _) => "-".to_owned(),
+        (Some(mean), Some(error)) if n >= 2.0 && error.is_finite() => {
+            format!("{} ± {}", decimal(mean, 3), decimal(t_quantile(0.05, n - 1.0) * error, 3))
+        }
+        (Some(mean), _) => decimal(mean, 3),
+    }
+}
+
 /// Warnings of the training and of the scores.
 fn warnings(page: &mut Page, subject: &Subject<'_>) {
     let stored = subject.stored["warnings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let stored = stored.iter().filter_map(Value::as_str).map(|text| format!("Training: {text}"));
     let scores = subject.measured.judged.warnings.iter().map(|text| format!("This source: {text}"));
-    let all: Vec<String> = scores.chain(stored).collect();
+    let unknown =
+        "Training: its warnings are in its report, which a model that is a BLOB does not have".to_owned();
+    let unknown = subject.stored.is_null().then_some(unknown);
+    let all: Vec<String> = scores.chain(stored).chain(unknown).collect();
     if all.is_empty() {
         page.paragraph("None.");
         return;

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "rusqlite cannot interrupt the connection of a callback")]
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -102,13 +103,16 @@ impl RunLimits {
         let threads = self.threads.unwrap_or_else(cores);
         let mut progress = self.progress.then(Progress::start);
         let poll = |control: &Control| {
+            RUNNING.set(control.progress());
             progress.iter_mut().for_each(|progress| progress.show(control));
             self.check(&probe)
         };
         let control = Control::with_memory(self.memory.clone());
         #[cfg(test)]
         let control = super::probe::fault::applied_to(control);
-        on_pool(threads, &control, poll, work)
+        let found = on_pool(threads, &control, poll, work);
+        RUNNING.set((0, 0));
+        found
     }
 
     /// Runs `work`, which takes about `operations` operations of a nanosecond. Small work runs on the calling thread,
@@ -198,6 +202,16 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Seconds that all of the work must exceed for an estimate to be shown.
 const LONG: f64 = 10.0;
+
+thread_local! {
+    /// Steps done and announced of the computation that this thread waits for.
+    static RUNNING: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// Steps done and announced of the computation that this thread waits for, which a host can read while it is polled.
+pub fn running() -> (usize, usize) {
+    RUNNING.get()
+}
 
 /// Whether standard error shows progress to somebody.
 pub fn is_visible() -> bool {

@@ -1,0 +1,78 @@
+"""Trees of the format `json` of `ltr_export` as the text of a LightGBM model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlite_ltr._error import Error
+
+# Split on a number: the greater values, or NaN if the bit of the left side is not set, go right.
+_NAN, _NAN_LEFT = 8, 10
+
+
+def to_lightgbm(text: str) -> str:
+    """Return the text of a LightGBM model with the same scores.
+
+    Raises:
+        sqlite_ltr.Error: the model is no sum of trees over numbers as they are.
+    """
+    model = json.loads(text)
+    terms, names = model["terms"], model["features"]
+    if not terms or not all("trees" in term and term["scaling"]["kind"] == "none" for term in terms):
+        raise Error(f"Model.export(): a model of {model['algorithm']} is no sum of trees over features without scaling")
+    if model.get("categories") or model["missing"] not in ("branch", "error"):
+        raise Error("Model.export(): categories and filled missing values have no form in LightGBM's file here")
+    if any(set(name) & set(' ,:"[]{}') for name in names):
+        raise Error("Model.export(): LightGBM's file takes no names with spaces, quotes, brackets, commas and colons")
+    trees = [tree for term in terms for tree in _trees(term["trees"], term["weights"])]
+    head = {
+        "version": "v4",
+        "num_class": 1,
+        "num_tree_per_iteration": 1,
+        "label_index": 0,
+        "max_feature_idx": len(names) - 1,
+        "objective": "lambdarank",
+        "feature_names": " ".join(names),
+        "feature_infos": " ".join(["[-1e300:1e300]"] * len(names)),
+    }
+    blocks = [_block(f"Tree={number}", tree) for number, tree in enumerate(trees)]
+    head["tree_sizes"] = " ".join(str(len(block.encode())) for block in blocks)
+    return _block("tree", head) + "".join(blocks) + "end of trees\n"
+
+
+def _block(title: str, entries: dict[str, Any]) -> str:
+    lines = (
+        f"{key}={' '.join(map(repr, value)) if isinstance(value, list) else value}" for key, value in entries.items()
+    )
+    return "\n".join([title, *lines, "", ""]) + ("\n" if title != "tree" else "")
+
+
+def _trees(trees: dict[str, Any], values: list[float]) -> list[dict[str, Any]]:
+    """Return each oblivious tree, all nodes of a level of which have the same split."""
+    depth, splits = trees["depth"], trees["splits"]
+    leaves = 1 << depth
+    # Node i has the children 2 i + 1 and 2 i + 2. Leaves have the numbers -1, -2, ... from the left.
+    inner = leaves - 1
+    children = [at if at < inner else -(at - inner) - 1 for at in range(1, 2 * leaves - 1)]
+    # The path to a leaf has its first answer in the highest bit; the number of a leaf has it in the lowest.
+    order = [int(f"{leaf:0{depth}b}"[::-1], 2) for leaf in range(leaves)]
+    found = []
+    for tree in range(len(splits) // depth):
+        levels = [splits[tree * depth + (node + 1).bit_length() - 1] for node in range(inner)]
+        found.append(
+            {
+                "num_leaves": leaves,
+                "num_cat": 0,
+                "split_feature": [feature for feature, _, _ in levels],
+                "split_gain": [0] * inner,
+                "threshold": [border for _, border, _ in levels],
+                "decision_type": [_NAN if missing_above else _NAN_LEFT for _, _, missing_above in levels],
+                "left_child": children[::2],
+                "right_child": children[1::2],
+                "leaf_value": [values[tree * leaves + leaf] for leaf in order],
+                "is_linear": 0,
+                "shrinkage": 1,
+            }
+        )
+    return found

@@ -1,0 +1,278 @@
+"""A model: the bytes of SQL, with the functions that take it as methods."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlite_ltr
+from sqlite_ltr._call import database, scalar, select, to_json
+from sqlite_ltr._error import Error
+
+if TYPE_CHECKING:
+    from sqlite_ltr._frame import Rows
+    from sqlite_ltr._show import Plot
+
+# A file with one of these endings is a database, of which a model is a row of `ltr_models`.
+_DATABASES = (".db", ".sqlite", ".sqlite3")
+# Counts of a training, and the name of one.
+_COUNTS = {"features": "feature", "queries": "query", "users": "user", "items": "item"}
+# Rows of which a training makes the table `ltr_models` and a new version, which then gets the model.
+_ANY_ROWS = "SELECT 1 AS query_id, column1 AS relevance, column1 AS x FROM (VALUES (0), (1))"
+
+
+class Model(bytes):
+    """A trained model: `bytes`, as of `ltr_fit`, that also know their training. SQL takes it as it is.
+
+    Functions that take a model also take the `bytes` of a database or of a file. `Model(blob)` gives them the methods.
+
+    Attributes:
+        report: what the training said, as `ltr_train` returns it; None for a model from a file or from bytes.
+        card: what the model knows about itself, as `ltr_info` returns it.
+        features: the names of the columns that it reads: numbers, then categories.
+        warnings: those of the training; empty without a report.
+
+    Example:
+        >>> model = sqlite_ltr.train(judged, "rank_svm", options={"lambda": 0.1})
+        >>> model
+        <Model rank_svm: 2 features, 40 queries>
+        >>> model.features
+        ['price', 'stars']
+        >>> ranked = model.rank(candidates)
+    """
+
+    report: dict[str, Any] | None
+
+    def __new__(cls, data: bytes, report: Mapping[str, Any] | None = None) -> Model:
+        """Make a model of bytes, and of the report of the training if it is known."""
+        model = super().__new__(cls, data)
+        model.report = None if report is None else dict(report)
+        return model
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], name: str | None = None) -> Model:
+        """Read a model from a file, or from the table `ltr_models` of a database: .db, .sqlite, .sqlite3.
+
+        Args:
+            path: the file.
+            name: a stored model of the database, such as "shop" or "shop@3"; not needed if there is only one name.
+
+        Raises:
+            sqlite_ltr.Error: the database has no such model.
+            FileNotFoundError: there is no such file.
+        """
+        if Path(path).suffix not in _DATABASES:
+            return cls(Path(path).read_bytes())
+        with _opened(path, must_exist=True) as connection:
+            if name is None:
+                names = select(connection, "SELECT DISTINCT name FROM ltr_models ORDER BY name")
+                if len(names) != 1:
+                    listed = ", ".join(name for (name,) in names) or "none"
+                    raise Error(f"{path} has the models {listed}: name one, as in Model.load(path, name)")
+                ((name,),) = names
+            stored = json.loads(scalar(connection, "SELECT ltr_info(?)", name))
+            sql = "SELECT model, report FROM ltr_models WHERE name = ? AND version = ?"
+            ((data, report),) = select(connection, sql, stored["name"], stored["version"])
+        return cls(data, json.loads(report))
+
+    def save(self, path: str | os.PathLike[str], name: str | None = None) -> Model:
+        """Write the model into a file, or a database (.db, .sqlite, .sqlite3) as a new active version in `ltr_models`.
+
+        Args:
+            path: the file. A file that is no database gets the bytes alone, without the report.
+            name: of the stored model; default: the name of the training, which is that of the algorithm.
+
+        Returns:
+            The model.
+        """
+        if Path(path).suffix not in _DATABASES:
+            Path(path).write_bytes(self)
+        else:
+            with _opened(path) as connection:
+                self._store(connection, name)
+        return self
+
+    def rank(self, df: Rows, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None) -> Rows:
+        """Rank the documents of every query: `sqlite_ltr.rank`."""
+        return sqlite_ltr.rank(df, self, group=group, options=options)
+
+    def predict(self, df: Any, *, group: Iterable[int] | None = None) -> Any:
+        """Return the score of each row, in the order of the rows: an array of numpy, or a list without numpy.
+
+        Args:
+            df: a frame, as for `rank`, or an array with the columns of `features` in their order.
+            group: the number of rows of each query, if scores depend on the query and df has no column of it.
+
+        Example:
+            >>> model.predict(candidates).round(2)[:3]
+            array([ 0.5 ,  0.48, -0.63])
+        """
+        from sqlite_ltr._rank import predict
+
+        return predict(df, self, group)
+
+    def evaluate(
+        self, df: Any, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
+    ) -> dict[str, float]:
+        """Measure the model on judged documents: `sqlite_ltr.evaluate`."""
+        return sqlite_ltr.evaluate(df, self, group=group, options=options)
+
+    def explain(
+        self,
+        df: Any,
+        row: Any = None,
+        *,
+        above: int | None = None,
+        group: Iterable[int] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Explain scores: `sqlite_ltr.explain`."""
+        return sqlite_ltr.explain(df, self, row, above=above, group=group, options=options)
+
+    def importance(
+        self, df: Rows, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
+    ) -> Rows:
+        """Measure which features matter: `sqlite_ltr.importance`."""
+        return sqlite_ltr.importance(df, self, group=group, options=options)
+
+    def plot(
+        self,
+        kind: str,
+        df: Any = None,
+        *,
+        other: bytes | None = None,
+        group: Iterable[int] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Plot:
+        """Draw a plot.
+
+        Args:
+            kind: "validation", "training", "learning" (the first of these that the model has) and "weights" are about
+                the model alone. "importance", "calibration", "scores" and "comparison" need judged documents.
+            df: judged documents, as for `evaluate`.
+            other: the model to compare with, for "comparison".
+            group: the number of rows of each query, in the order of the rows.
+            options: options of `ltr_evaluate`, of `ltr_importance` for "importance".
+
+        Raises:
+            ValueError: df or other is missing.
+            sqlite_ltr.Error: the model has no such plot.
+        """
+        from sqlite_ltr._inspect import plot
+
+        return plot(self, kind, df, other, group, options)
+
+    def export(self, form: str, path: str | os.PathLike[str] | None = None) -> Any:
+        """Return the model as a text of another program, or as a graph of ONNX.
+
+        Args:
+            form: "json", "sql", "elasticsearch", "opensearch", "solr", "xgboost", "lightgbm" or "onnx".
+            path: a file to write it to.
+
+        Raises:
+            sqlite_ltr.Error: the model cannot be expressed in this form; the message names those that can.
+
+        Example:
+            >>> model.export("sql")[:9]
+            'CASE WHEN'
+        """
+        if form == "onnx":
+            graph = sqlite_ltr.to_onnx(self)
+            if path is not None:
+                Path(path).write_bytes(graph.SerializeToString())
+            return graph
+        with database(None) as connection:
+            is_lightgbm = form == "lightgbm"
+            text: str = scalar(connection, "SELECT ltr_export(?, ?)", self, "json" if is_lightgbm else form)
+        if is_lightgbm:
+            from sqlite_ltr._lightgbm import to_lightgbm
+
+            text = to_lightgbm(text)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the model knows about itself."""
+        return sqlite_ltr.info(self)
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns that the model reads."""
+        known = self.card
+        columns = known["roles"]["features"]
+        if not isinstance(columns, list):
+            return list(known["feature_names"] or [])
+        return [*columns, *known["roles"].get("categories", [])]
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of the training."""
+        return list((self.report or {}).get("warnings", []))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (bytes(self), self.report)
+
+    def __repr__(self) -> str:
+        try:
+            known = self.card
+        except sqlite_ltr.Error:
+            return f"<Model: {len(self)} bytes, which are no model>"
+        training, validation = known["training"], known["training"].get("validation") or {}
+        # An imported model knows no training.
+        known["training"].setdefault("features", len(self.features))
+        counts = [(training.get(key), key, one) for key, one in _COUNTS.items()]
+        parts = [f"{count} {one if count == 1 else key}" for count, key, one in counts if count]
+        if validation.get("best") is not None:
+            error = f" ± {validation['error']:.3f}" if validation.get("error") else ""
+            parts.append(f"{validation['metric']} {validation['best']:.3f}{error} held out")
+        return f"<Model {known['algorithm']}: {', '.join(parts)}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """Return the line of `repr`, the warnings, and the settings and results of the training."""
+        known = {"settings": {}, "training": {}} if "no model" in repr(self) else self.card
+        texts = [f"<p>⚠ {html.escape(text)}</p>" for text in self.warnings]
+        values = {**known["settings"], **known["training"], **(known["training"].get("validation") or {})}
+        rows = [
+            f"<tr><td>{html.escape(key)}</td><td>{html.escape(str(value))}</td></tr>"
+            for key, value in values.items()
+            if isinstance(value, (str, int, float))
+        ]
+        table = f"<details><summary>training</summary><table>{''.join(rows)}</table></details>"
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{''.join(texts)}{table}"
+
+    def _store(self, connection: Any, name: str | None = None) -> str:
+        """Store the model as a new active version in `ltr_models`, with the report, and return its name."""
+        report = dict(self.report or {})
+        name = name or report.get("name") or self.card["algorithm"]
+        connection.execute("SAVEPOINT sqlite_ltr_store")
+        try:
+            options = to_json({"name": name, "lambda": 1, "missing": "zero", "progress": False})
+            trained = json.loads(scalar(connection, "SELECT ltr_train('rank_svm', ?, ?)", _ANY_ROWS, options))
+            report.update(name=name, version=trained["version"])
+            sql = "UPDATE ltr_models SET algorithm = ?, report = ?, model = ? WHERE name = ? AND version = ?"
+            select(connection, sql, self.card["algorithm"], to_json(report), bytes(self), name, trained["version"])
+        except BaseException:
+            connection.execute("ROLLBACK TO sqlite_ltr_store")
+            raise
+        finally:
+            connection.execute("RELEASE sqlite_ltr_store")
+        return str(name)
+
+
+def _opened(path: str | os.PathLike[str], must_exist: bool = False) -> Any:
+    """Open a database file with the library, for a `with` statement that closes it."""
+    from contextlib import closing
+
+    from sqlite_ltr._load import connect
+
+    if must_exist and not Path(path).exists():
+        raise FileNotFoundError(f"no file {path}")
+    return closing(connect(os.fspath(path)))
