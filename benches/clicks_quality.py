@@ -1,5 +1,8 @@
 """What training on clicks reaches: benches/clicks_quality.py LIBRARY DATA [SEEDS]
 
+The first day of a search box: clicks_quality.py first LIBRARY DATABASE DRAW..., with a database of `benches/data text`;
+`clicks_quality.py first-summary COLUMN,... FILE...` makes a table from the JSON lines. See `first_day`.
+
 Simulated clicks on MQ2008 and the MSLR sample (DATA is the folder of `LTR_DATA`). A ranker trained on 1 % of the training
 queries ranks all documents; 100,000 impressions of random training queries; users look at rank r with probability r^-eta,
 and click on a document of grade y that they look at with probability .1 + .9 (2^y - 1) / (2^max - 1). The propensities are
@@ -12,6 +15,7 @@ Needs numpy and lightgbm. Prints JSON lines; `clicks_quality.py summary FILE` ma
 import json
 import random
 import sqlite3
+import struct
 import sys
 from collections import defaultdict
 
@@ -221,7 +225,166 @@ def summary(file, part):
         print(text)
 
 
+SHOWN, CANDIDATES = 10, 30
+ORDERS, LISTS, USERS = (0.0, 0.02, 0.15, 1.0), (200, 2000), ("rank", "cascade", "fold")
+COUNTERS = ("none", "same lists", "other queries", "none, and x")
+TRAININGS = {
+    "list_net": {},
+    "rank_svm": {},
+    "boosted_trees": {},
+    "list_net, baseline": {"baseline": "bm25"},
+    "true grades": {},
+}
+
+
+def candidates(db, path):
+    """The table cands: the best candidates of each query by bm25, their features and grades. Returns queries with grades,
+    and the features."""
+    db.execute("ATTACH ? AS texts", (path,))
+    db.execute("CREATE VIRTUAL TABLE docs USING fts5(title, text, id UNINDEXED, tokenize = 'porter')")
+    db.execute("INSERT INTO docs(title, text, id) SELECT title, text, doc_id FROM texts.docs")
+    found = f"""SELECT ?1, id, -rank, length(text), ltr_fts(docs) FROM docs
+                 WHERE docs MATCH ltr_fts_query(?2) ORDER BY rank LIMIT {CANDIDATES}"""
+    rows = []
+    for query in db.execute("SELECT query_id, text FROM texts.queries").fetchall():
+        rows += [row[:4] + struct.unpack(f"<{len(row[4]) // 4}f", row[4]) for row in db.execute(found, query)]
+    names = [f"text{number}" for number in range(len(rows[0]) - 4)]
+    db.execute(f"CREATE TABLE cands(query_id, doc_id, bm25, length, {', '.join(names)})")
+    db.executemany(f"INSERT INTO cands VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    db.execute("ALTER TABLE cands ADD COLUMN grade DEFAULT 0")
+    db.execute("ALTER TABLE cands ADD COLUMN x")
+    db.execute(
+        "UPDATE cands SET grade = coalesce((SELECT max(relevance) FROM texts.judgments AS j"
+        " WHERE j.query_id = cands.query_id AND j.doc_id = cands.doc_id), 0)"
+    )
+    rng = random.Random("x")
+    (most,) = db.execute("SELECT max(grade) FROM cands").fetchone()
+    rows = db.execute("SELECT grade, rowid FROM cands").fetchall()
+    db.executemany("UPDATE cands SET x = ? WHERE rowid = ?", [(grade / most + rng.gauss(0, 0.5), row) for grade, row in rows])
+    differ = "SELECT query_id FROM cands GROUP BY 1 HAVING max(grade) > min(grade) ORDER BY 1"
+    return [row[0] for row in db.execute(differ)], ", ".join(["bm25", "length", *names, "x"])
+
+
+def clicks_of(rng, users, attractive):
+    """The clicks on a list of documents by their attractiveness."""
+    clicks, goes_on = [], True
+    for place, attraction in enumerate(attractive):
+        looks = {"rank": rng.random() < 1 / (place + 1), "cascade": goes_on, "fold": place < 5}[users]
+        clicks.append(int(looks and rng.random() < attraction))
+        goes_on &= not (clicks[-1] and rng.random() < 0.7) and rng.random() < 0.9
+    return clicks
+
+
+def first_log(db, rng, queries, shuffled, lists, users):
+    """The table log of lists with the first ten by bm25, some of which are shuffled."""
+    (most,) = db.execute("SELECT max(grade) FROM cands").fetchone()
+    shown = {}
+    for query in queries:
+        rows = db.execute("SELECT doc_id, grade FROM cands WHERE query_id = ? ORDER BY bm25 DESC LIMIT ?", (query, SHOWN))
+        shown[query] = [(doc, 0.05 + 0.65 * (2**grade - 1) / (2**most - 1)) for doc, grade in rows]
+    db.execute("DROP TABLE IF EXISTS log")
+    db.execute("CREATE TABLE log(impression, query_id, doc_id, position, clicked)")
+    weights = [1 / (number + 1) ** 0.7 for number in range(len(queries))]
+    for impression, query in enumerate(rng.choices(queries, weights, k=lists)):
+        listed = list(shown[query])
+        if rng.random() < shuffled:
+            rng.shuffle(listed)
+        clicks = clicks_of(rng, users, [attraction for _, attraction in listed])
+        rows = [(impression, query, doc, at + 1, click) for at, ((doc, _), click) in enumerate(zip(listed, clicks))]
+        db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def judged(db, lists, counter):
+    """The table judged of the lists, with the feature doc_clicks. With a counter the first half of the lists counts clicks on
+    each document, of all queries or of others than the row's, and the other half is judged."""
+    half = lists // 2 if counter.startswith(("same", "other")) else 0
+    db.execute("DELETE FROM counts")
+    count = "SELECT doc_id, query_id, sum(clicked) FROM log WHERE impression < ? GROUP BY 1, 2"
+    db.execute(f"INSERT INTO counts {count}", (half,))
+    db.execute("DROP TABLE IF EXISTS judged")
+    other = "AND c.query_id <> j.query_id" if counter.startswith("other") else ""
+    db.execute(
+        f"""CREATE TABLE judged AS SELECT query_id, doc_id, relevance, doc_weight, determined,
+              (SELECT total(counted) FROM counts AS c WHERE c.doc_id = j.doc_id {other}) AS doc_clicks
+              FROM ltr_judgments('SELECT * FROM log WHERE impression >= {half}') AS j"""
+    )
+
+
+def first_day(db, path, draw):
+    """Half of the queries search, and see the ten best of bm25. Users look at rank r with probability 1 / r, or go down until
+    satisfied, or look at the first five. The other half of the queries measures by true grades: all candidates in the order of
+    the model, and only the ten that a search shows. x is a column that knows more than the text."""
+    queries, features = candidates(db, path)
+    rng = random.Random(f"split {draw}")
+    rng.shuffle(queries)
+    searched, measured = queries[::2], queries[1::2]
+    db.execute("CREATE TABLE measured AS SELECT value AS query_id FROM json_each(?)", (json.dumps(measured),))
+    db.execute("CREATE TABLE counts(doc_id, query_id, counted, PRIMARY KEY (doc_id, query_id))")
+    db.execute(
+        f"""CREATE VIEW test AS SELECT query_id, doc_id, grade, {features},
+              row_number() OVER (PARTITION BY query_id ORDER BY bm25 DESC) AS place,
+              (SELECT total(counted) FROM counts AS c WHERE c.doc_id = cands.doc_id) AS doc_clicks
+              FROM cands JOIN measured USING (query_id)"""
+    )
+    measure = f"""SELECT avg(every), avg(shown), avg(served) FROM (
+        SELECT ltr_ndcg(grade, score, 10) AS every, ltr_ndcg(grade, iif(place <= {SHOWN}, score, bm25 - 1e9), 10) AS shown,
+               ltr_ndcg(grade, bm25, 10) AS served
+          FROM ltr_rank('m', 'SELECT query_id, doc_id, doc_clicks, {features} FROM test') JOIN test USING (query_id, doc_id)
+         GROUP BY query_id)"""
+    for shuffled, lists, users in [(o, n, u) for o in ORDERS for n in LISTS for u in USERS]:
+        first_log(db, random.Random(f"{draw} {shuffled} {lists} {users}"), searched, shuffled, lists, users)
+        for counter in COUNTERS:
+            judged(db, lists, counter)
+            ignored = [] if counter.startswith(("same", "other")) else ["doc_clicks"]
+            ignored += [] if counter.endswith("x") else ["x"]
+            for name, given in TRAININGS.items():
+                grade = "grade AS relevance" if name == "true grades" else "relevance, doc_weight, determined"
+                source = f"SELECT query_id, doc_id, {grade}, doc_clicks, {features} FROM judged JOIN cands USING (query_id, doc_id)"
+                options = json.dumps({"name": "m", "threads": 1, "columns": {"ignore": ignored}} | given)
+                algorithm = "list_net" if name == "true grades" else name.split(",")[0]
+                cell = {"counter": counter, "shuffled": shuffled, "lists": lists, "users": users, "draw": draw, "training": name}
+                try:
+                    (report,) = db.execute("SELECT ltr_train(?, ?, ?)", (algorithm, source, options)).fetchone()
+                    cell |= zip(("every", "shown", "served"), db.execute(measure).fetchone())
+                    cell["warnings"] = json.loads(report)["warnings"]
+                except sqlite3.OperationalError as error:
+                    cell["error"] = str(error)
+                print(json.dumps(cell), flush=True)
+
+
+def first_summary(files, by):
+    """Mean differences to what was served with their intervals of 95 % over draws, all candidates and those that were shown; how
+    many draws, how many refused, and the share with a warning about the clicks. `by`: the columns of a cell."""
+    found = defaultdict(lambda: defaultdict(list))
+    for file in files:
+        for row in map(json.loads, open(file)):
+            found[tuple(str(row[column]) for column in ["training", *by])][file, row["draw"]].append(row)
+    for key, draws in sorted(found.items()):
+        texts, told = [], [row for rows in draws.values() for row in rows]
+        kept = [row for row in told if "served" in row]
+        for way in ("every", "shown"):
+            # Cells of a draw share its queries, so a draw is one number.
+            of_draws = [[row[way] - row["served"] for row in rows if "served" in row] for rows in draws.values()]
+            gains = [sum(gains) / len(gains) for gains in of_draws if gains]
+            mean, count = sum(gains) / len(gains), len(gains)
+            error = 1.96 * (sum((x - mean) ** 2 for x in gains) / max(count - 1, 1) / count) ** 0.5
+            mark = " WORSE" if mean + error < -0.005 else " better" if mean - error > 0 else ""
+            texts.append(f"{mean:+.3f} [{mean - error:+.3f}, {mean + error:+.3f}]{mark}")
+        warned = sum(any("clicks" in text for text in row["warnings"]) for row in kept) / len(kept)
+        print(*key, *texts, f"n={len(gains)}, {len(told) - len(kept)} refused, {warned:.0%} warn", sep="\t")
+
+
 def main():
+    if sys.argv[1] == "first":
+        for draw in sys.argv[4:]:
+            db = sqlite3.connect(":memory:")
+            db.enable_load_extension(True)
+            db.load_extension(sys.argv[2])
+            first_day(db, sys.argv[3], int(draw))
+        return
+    if sys.argv[1] == "first-summary":
+        first_summary(sys.argv[3:], sys.argv[2].split(","))
+        return
     if sys.argv[1] == "summary":
         summary(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "test")
         return

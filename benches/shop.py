@@ -3,7 +3,9 @@
 1. NDCG@10 by hidden grades on 60 searches per seed that are not in the log, mean over SEEDS (default 10) with its
    interval of 95 % (Student's t over seeds). All rankings order the same candidates: the best 100 products of FTS5.
    * bm25: the order of FTS5.
-   * clicks: the model of shop.sql.
+   * clicks: the model of shop.sql, whose log always has the order of BM25.
+   * clicks, 10 % of the lists shuffled: the same with 1,000 of the 10,000 lists in a random order.
+   * clicks, then a week: `clicks`, and again from this log and 2,000 lists that mix its order with BM25 (ltr_interleave).
    * true grades: the same algorithm with hidden grades of all candidates of the logged searches, in place of clicks.
    * LightGBM lambdarank on the rows and labels of the model of shop.sql; leaves and rate by cross-validation over the
      searches on these labels, rounds by early stopping. Left out without the module lightgbm.
@@ -18,6 +20,7 @@ import itertools
 import json
 import math
 import pathlib
+import random
 import sqlite3
 import statistics
 import subprocess
@@ -28,6 +31,7 @@ import time
 EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "shop"
 sys.path.insert(0, str(EXAMPLE))
 import generate  # noqa: E402
+import shop  # noqa: E402
 
 # Student's t, 97.5 %, for 1 to 9 degrees of freedom.
 T = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26]
@@ -41,16 +45,19 @@ ALONE = "SELECT rowid FROM docs WHERE docs MATCH ltr_fts_query(?1) ORDER BY bm25
 PAGE = """SELECT p.* FROM docs JOIN products AS p ON p.id = docs.rowid
            WHERE docs MATCH ltr_fts_query(?1) ORDER BY bm25(docs) LIMIT 10"""
 MATCHES = "SELECT count(*) FROM docs WHERE docs MATCH ltr_fts_query(?1)"
-LOGGED = """SELECT query_id, j.doc_id, relevance, doc_weight, ltr_vec(ltr_fts(docs), p.features) AS features
+BOTH = '''SELECT impression, query_id, doc_id, position, clicked FROM log
+          UNION ALL SELECT impression, query_id, doc_id, rank, clicked FROM visits'''
+WEEK = 2000
+LOGGED = """SELECT query_id, j.doc_id, relevance, doc_weight, determined, ltr_vec(ltr_fts(docs), p.features) AS features
               FROM (SELECT DISTINCT query_id FROM judgments) AS searches
               JOIN docs ON docs MATCH ltr_fts_query(query_id)
               JOIN properties AS p ON p.doc_id = docs.rowid
               JOIN judgments AS j USING (query_id, doc_id)"""
 
 
-def make(folder, library, seed):
+def make(folder, library, seed, shuffled=0.0):
     """The database of shop.sql with the hidden grades, made in the sqlite3 shell."""
-    generate.generate(folder, seed)
+    generate.generate(folder, seed, shuffled=shuffled)
     script = (EXAMPLE / "shop.sql").read_text(encoding="utf-8").replace("./libsqlite_ltr", str(library))
     script += """
 CREATE TABLE grades (query_id TEXT, doc_id INTEGER, grade INTEGER, held_back INTEGER, PRIMARY KEY (query_id, doc_id));
@@ -153,6 +160,26 @@ def lambdarank(db):
     return [(row[0], row[1], float(value)) for row, value in zip(held, values)]
 
 
+def week(folder, library, seed):
+    """Trains `week`: the model of shop.sql after lists that mix its order with BM25, on searches as frequent as in the log."""
+    store = shop.Shop(str(pathlib.Path(folder, "shop.db")), str(library))
+    grades = {row[:2]: row[2] for row in map(tuple, store.db.execute("SELECT query_id, doc_id, grade FROM grades"))}
+    texts = [row[0] for row in store.db.execute("SELECT query_id FROM log GROUP BY impression ORDER BY impression")]
+    rng = random.Random(seed)
+    with store.db:
+        store.db.execute("BEGIN")
+        for number in range(WEEK):
+            text, impression = rng.choice(texts), f"visitor {number}"
+            for row in store.serve(text, impression):
+                if rng.random() < generate.ATTRACTION[grades.get((text, row["doc_id"]), 0)] / row["rank"]:
+                    store.click(impression, row["doc_id"])
+        store.db.execute("DROP TABLE judgments")
+        store.db.execute("CREATE TABLE judgments AS SELECT * FROM ltr_judgments(?)", (BOTH,))
+    (algorithm,) = store.db.execute("SELECT report ->> 'algorithm' FROM ltr_models WHERE name = 'shop'").fetchone()
+    store.db.execute("SELECT ltr_train(?, ?, '{\"name\": \"week\"}')", (algorithm, LOGGED)).fetchall()
+    store.db.close()
+
+
 def quality(db):
     collect(db)
     source = "SELECT query_id, doc_id, relevance, features FROM truth"
@@ -226,10 +253,19 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             db = make(folder, library, seed)
             tables.append(choose(db) if options.choose else quality(db))
+            if not options.choose:
+                week(folder, library, seed)
+                tables[-1]["clicks, then a week"] = by_model(db, "week")
             print(f"seed {seed}: " + ", ".join(f"{name} {value:.3f}" for name, value in tables[-1].items()), flush=True)
             if not options.choose and seed == 1:
                 speed(db)
             db.close()
+        if not options.choose:
+            with tempfile.TemporaryDirectory() as folder:
+                db = make(folder, library, seed, shuffled=0.1)
+                collect(db)
+                tables[-1]["clicks, 10 % of the lists shuffled"] = by_model(db, "shop")
+                db.close()
     print(f"mean of {len(tables)} seeds")
     show(tables)
 

@@ -1,6 +1,6 @@
 """Makes the data of the shop: products, a log of searches with clicks, and the hidden grades.
 
-generate.py FOLDER [--seed 1] [--products 2000] [--impressions 10000]
+generate.py FOLDER [--seed 1] [--products 2000] [--impressions 10000] [--shuffled 0]
 
 Writes three files of CSV into FOLDER. The same seed gives the same bytes.
 
@@ -19,9 +19,8 @@ How the data come about (all of it is simulated):
   rating: (stars - 1) / 4; cheapness: 1 - rank of the price among products of the type; availability: 0.5 if out of
   stock, else 1; appeal: normal, standard deviation 0.05, known to no column (the picture, say).
 * grade: how many of 0.40, 0.58 and 0.74 are not above the utility. Products of another type have grade 0.
-* The shop shows the first 20 products by bm25(), of all products with at least one of the words. In each list every
-  place is exchanged with one of the places 1 to 30 with a probability of 0.15, so that products stand at several
-  places.
+* The shop shows the first 20 products by bm25(), of all products with at least one of the words, always in this order.
+  The share --shuffled of the lists shows them in a random order.
 * Users look at position r with probability 1 / r, and then click with probability 0.05, 0.20, 0.45 or 0.75 for the
   grades 0 to 3.
 """
@@ -52,7 +51,7 @@ USES = ["waterproof", "lightweight", "warm", "breathable", "compact", "padded", 
 PROPERTIES = ["color", "material", "use", "brand"]
 ATTRACTION = [0.05, 0.20, 0.45, 0.75]
 GRADES = [0.40, 0.58, 0.74]
-SHOWN, CONSIDERED, EXCHANGED = 20, 30, 0.15
+SHOWN = 20
 
 
 def make_product(rng, number):
@@ -152,21 +151,19 @@ def best_by_bm25(products, searches):
     rows = [(p["id"], p["title"], p["brand"], p["description"]) for p in products]
     db.executemany("INSERT INTO docs (rowid, title, brand, description) VALUES (?, ?, ?, ?)", rows)
     found = "SELECT rowid FROM docs WHERE docs MATCH ? ORDER BY bm25(docs), rowid LIMIT ?"
-    return {text: [row[0] for row in db.execute(found, (" OR ".join(text.split()), CONSIDERED))] for text in searches}
+    return {text: [row[0] for row in db.execute(found, (" OR ".join(text.split()), SHOWN))] for text in searches}
 
 
-def log_rows(rng, ranked, grades, impressions):
+def log_rows(rng, ranked, grades, impressions, shuffled):
     """Rows of the log. The search with number n is as frequent as 1 / n^0.7."""
     texts = list(ranked)
     weights = [1 / number**0.7 for number in range(1, len(texts) + 1)]
     for impression in range(1, impressions + 1):
         text = rng.choices(texts, weights)[0]
         shown = list(ranked[text])
-        for place in range(min(SHOWN, len(shown))):
-            if rng.random() < EXCHANGED:
-                other = rng.randrange(len(shown))
-                shown[place], shown[other] = shown[other], shown[place]
-        for position, doc in enumerate(shown[:SHOWN], 1):
+        if rng.random() < shuffled:
+            rng.shuffle(shown)
+        for position, doc in enumerate(shown, 1):
             clicked = rng.random() < 1 / position and rng.random() < ATTRACTION[grades.get((text, doc), 0)]
             yield impression, text, doc, position, int(clicked)
 
@@ -178,7 +175,7 @@ def write(path, header, rows):
         writer.writerows(rows)
 
 
-def generate(folder, seed=1, count=2000, impressions=10_000, logged=160, held_back=60):
+def generate(folder, seed=1, count=2000, impressions=10_000, shuffled=0.0, logged=160, held_back=60):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(seed)
@@ -193,7 +190,7 @@ def generate(folder, seed=1, count=2000, impressions=10_000, logged=160, held_ba
     columns = ["id", "title", "brand", "description", "price", "sold", "stars", "stock"]
     write(folder / "products.csv", columns, ([product[name] for name in columns] for product in products))
     log = ["impression", "query_id", "doc_id", "position", "clicked"]
-    write(folder / "log.csv", log, log_rows(rng, ranked, grades, impressions))
+    write(folder / "log.csv", log, log_rows(rng, ranked, grades, impressions, shuffled))
     rows = ((text, doc, value, int(text in held)) for (text, doc), value in grades.items())
     write(folder / "grades.csv", ["query_id", "doc_id", "grade", "held_back"], rows)
 
@@ -204,10 +201,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--products", type=int, default=2000)
     parser.add_argument("--impressions", type=int, default=10_000)
+    parser.add_argument("--shuffled", type=float, default=0.0)
     options = parser.parse_args()
     if options.products < 1000 or options.impressions < 1:
         parser.error("at least 1000 products and 1 impression are needed")
-    generate(options.folder, options.seed, options.products, options.impressions)
+    generate(options.folder, options.seed, options.products, options.impressions, options.shuffled)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ CREATE VIEW properties AS SELECT id AS doc_id, ltr_vec(sold, price, stars, stock
 CREATE TABLE judgments AS SELECT * FROM ltr_judgments('log');
 
 -- 10. The ranking that follows from them. The features of a product are those of the text, then its properties.
-SELECT ltr_train('list_net', 'SELECT query_id, j.doc_id, relevance, doc_weight, ltr_vec(ltr_fts(docs), p.features) AS features
+SELECT ltr_train('list_net', 'SELECT query_id, j.doc_id, relevance, doc_weight, determined, ltr_vec(ltr_fts(docs), p.features) AS features
                                 FROM (SELECT DISTINCT query_id FROM judgments) AS searches
                                 JOIN docs ON docs MATCH ltr_fts_query(query_id)
                                 JOIN properties AS p ON p.doc_id = docs.rowid
