@@ -58,7 +58,7 @@ pub fn read_judgments(
     let call = SourceCall { options: &options, ..call };
     let judged = ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false);
     let judged = ReadSpec { judgments: spec.judgments, doc_weights: spec.doc_weights, ..judged };
-    let SourceRows { data, roles, read_report } = read(call, judged)?;
+    let SourceRows { data, roles, mut read_report } = read(call, judged)?;
     if data.n_docs() == 0 {
         return Err(call.source.error("0 rows; there is no judgment"));
     }
