@@ -288,7 +288,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("loss", "grade_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, instead of the gains of measure"),
     def("loss", "sigma", Rule::Between(1e-9, 1e9), "null", TRAIN, "first width of the smoothed positions in the loss smooth_grad; default: from the scores at the start").searchable(),
     def("loss", "margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and documents of lower grades").searchable(),
-    def("loss", "label_ties", Rule::OneOf(LabelTies::NAMES), "null", TRAIN, "weights of equal grades in the losses slam and cs_list_mle: their mean, or in the order of the documents; default: average, of cs_list_mle without truncation stable").searchable(),
+    def("loss", "label_ties", Rule::OneOf(LabelTies::NAMES), "null", TRAIN, "weights of equal grades in slam and cs_list_mle: average (default, but not without truncation), or by document order").searchable(),
     def("loss", "slot_costs", Rule::Several(&Rule::Between(1e-9, 1e9)), "null", TRAIN, "cost of a wrong document at each slot in the loss matching, slots in ascending order"),
     def("solver", "penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "regularization: ridge, spectral, ball, sphere or l1").searchable(),
     def("solver", "components", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto"])]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda").searchable(),

@@ -108,6 +108,7 @@ fn sound(option: &OptionDef, algorithm: &AlgorithmDef) -> Value {
         "penalty" => json!("ridge"),
         "loss" => json!("squared"),
         "target" => json!("grade"),
+        "label_ties" => json!("average"),
         "decoder" => json!("linear"),
         "tolerance" => json!(1e-3),
         "position_weights" | "grade_weights" | "discounts" | "slot_costs" => json!([1]),
