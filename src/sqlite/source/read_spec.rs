@@ -8,7 +8,9 @@ use super::judged::JudgedDocuments;
 use super::{QUERY_PARAMETER, Source};
 use crate::apply::RowScorer;
 use crate::base::{Error, Params, Result};
-use crate::data::{Categories, ColumnSummary, Id, ListConstraint, Missing, Quantities, RowOrder};
+use crate::data::{
+    Categories, ColumnSummary, FinishOptions, Id, ListConstraint, Missing, Quantities, RowOrder, TextColumns,
+};
 use crate::model::Model;
 use crate::sqlite::glue::{Asked, RunLimits, id_value, retry_busy, sql};
 use crate::train::algorithm::DocWeights;
@@ -159,6 +161,35 @@ impl<'a> ReadSpec<'a> {
     /// The columns of numbers, dates and durations in text that are known.
     pub fn known_quantities(&self) -> Option<&'a Quantities> {
         self.model.map(|model| &model.card.quantities).or(self.quantities)
+    }
+
+    /// How the rows become a data set. `lists_features`: whether the option `columns` does.
+    ///
+    /// # Errors
+    /// Those of [`missing`](Self::missing).
+    pub(super) fn finish_options(
+        self,
+        options: &'a Params,
+        lists_features: bool,
+    ) -> Result<FinishOptions<'a>> {
+        Ok(FinishOptions {
+            missing: self.missing(options)?,
+            keep_missing: self.keep_missing,
+            text_columns: match self.model {
+                None if !lists_features => TextColumns::Ignore,
+                None => TextColumns::RefuseListed,
+                Some(_) => TextColumns::Refuse,
+            },
+            means: self.model.map(|model| &model.card.means[..]),
+            order: self.order,
+            constraint: self.constraint,
+            previous: self.previous,
+            baseline: match self.model {
+                Some(model) => model.card.settings["baseline"].as_str(),
+                None => options.text("baseline"),
+            },
+            summarized: self.learns(),
+        })
     }
 
     /// What a missing feature counts as: by the option, by default as in training (rule 3.3).

@@ -20,7 +20,7 @@ use super::judged::JudgedDocuments;
 use super::quote;
 use super::read_spec::{FeatureColumns, SourceCall, bind};
 use super::roles::Roles;
-use crate::base::{Error, Params, Result, matrix_bytes};
+use crate::base::{Error, Result, matrix_bytes};
 use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, Missing, NewRow,
     QueryValue, QueryValues, ReadReport, Readings, TextColumns, is_weight, not_a_value,
@@ -92,27 +92,6 @@ pub fn read_prepared(
     Ok((data, read_report))
 }
 
-fn finish_options<'a>(options: &'a Params, spec: ReadSpec<'a>) -> Result<FinishOptions<'a>> {
-    Ok(FinishOptions {
-        missing: spec.missing(options)?,
-        keep_missing: spec.keep_missing,
-        text_columns: match spec.model {
-            None if !Roles::lists_features(options) => TextColumns::Ignore,
-            None => TextColumns::RefuseListed,
-            Some(_) => TextColumns::Refuse,
-        },
-        means: spec.model.map(|model| &model.card.means[..]),
-        order: spec.order,
-        constraint: spec.constraint,
-        previous: spec.previous,
-        baseline: match spec.model {
-            Some(model) => model.card.settings["baseline"].as_str(),
-            None => options.text("baseline"),
-        },
-        summarized: spec.learns(),
-    })
-}
-
 /// Builds the error about a value in a column of the row that is read.
 type Refuse<'a> = dyn Fn(usize, String) -> Error + 'a;
 
@@ -147,7 +126,7 @@ impl<'a> Reader<'a> {
             let pairs = pairs.map_or("", |_| "; join columns of the documents, or train cofi_rank, which learns from ids and relevance");
             return Err(call.source.error(format!("no column is left for features{pairs}")));
         }
-        let finish = finish_options(call.options, spec)?;
+        let finish = spec.finish_options(call.options, Roles::lists_features(call.options))?;
         let weight = roles.weight.map(|column| roles.names[column].as_str());
         let weight_advice = weight.map_or_else(String::new, |name| {
             let advice = roles.advice(call.options);
