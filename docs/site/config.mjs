@@ -14,14 +14,14 @@ const groups = {
         'docs/guide/jobs.md', 'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md', 'docs/faq.md',
         'docs/compared.md', 'docs/glossary.md'],
     Guide: ['column-weights', 'text', 'rag', 'hybrid', 'features', 'categories', 'judgments', 'clicks', 'selections', 'ubi-and-trec',
-        'cold-start', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'scores', 'explaining', 'plots', 'query-dependent',
+        'cold-start', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'test-suites', 'scores', 'explaining', 'plots', 'query-dependent',
         'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
         'recommendation'].map((name) => `docs/algorithms/${name}.md`),
     Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'python', 'rules']
         .map((name) => `docs/reference/${name}.md`),
     Papers: ['docs/benchmarks.md', 'docs/experiments.md', 'docs/papers.md'],
-    Decisions: ['ARCHITECTURE.md', ...list('docs/adr'), 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/release-checklist.md'],
+    Decisions: ['ARCHITECTURE.md', ...list('docs/adr'), 'CONTRIBUTING.md', 'SECURITY.md', 'POLICIES.md', 'CHANGELOG.md', 'docs/release-checklist.md'],
 };
 const pages = Object.values(groups).flat();
 const sources = [...readdirSync(root).filter((name) => name.endsWith('.md')), ...list('docs'), 'examples/shop/README.md'];

@@ -14,26 +14,23 @@ CREATE TABLE log (impression INTEGER, query_id TEXT, doc_id INTEGER, position IN
 CREATE VIRTUAL TABLE docs USING fts5(title, brand, description, content = 'products', content_rowid = 'id', tokenize = 'porter');
 INSERT INTO docs (docs) VALUES ('rebuild');
 
--- 8. What the ranking may look at besides the text.
+-- 8 and 9. The candidates of a search: the best 100 products by bm25, with the features of the text and of the product. ltr_query
+-- has the searches of the judgments during the training, and the text of a search then.
 CREATE VIEW properties AS SELECT id AS doc_id, ltr_vec(sold, price, stars, stock > 0) AS features FROM products;
+CREATE VIEW found AS
+WITH best AS MATERIALIZED (
+  SELECT q.query AS query_id, docs.rowid AS doc_id, ltr_fts(docs) AS text
+    FROM ltr_query AS q JOIN docs ON docs MATCH ltr_fts_query(q.query) ORDER BY rank LIMIT 100)
+SELECT query_id, doc_id, ltr_vec(text, p.features) AS features FROM best JOIN properties AS p USING (doc_id);
 
--- 9. Judgments from the clicks: how attractive is a product once users look at it?
+-- 10. Judgments from the clicks: how attractive is a product once users look at it?
 CREATE TABLE judgments AS SELECT * FROM ltr_judgments('log');
 
--- 10. The ranking that follows from them. The features of a product are those of the text, then its properties.
-SELECT ltr_train('list_net', 'SELECT query_id, j.doc_id, relevance, doc_weight, determined, ltr_vec(ltr_fts(docs), p.features) AS features
-                                FROM (SELECT DISTINCT query_id FROM judgments) AS searches
-                                JOIN docs ON docs MATCH ltr_fts_query(query_id)
-                                JOIN properties AS p ON p.doc_id = docs.rowid
-                                JOIN judgments AS j USING (query_id, doc_id)',
-                 json_object('name', 'shop', 'report', 'short', 'columns', json_object('feature_names',
-                   json_insert(ltr_fts_names('docs'), '$[#]', 'sold', '$[#]', 'price', '$[#]', 'stars', '$[#]', 'in_stock'))));
+-- 11. The ranking that follows from them.
+SELECT ltr_train('list_net', 'judgments', json_object('name', 'shop', 'candidates', 'found', 'report', 'short', 'columns', json_object(
+         'feature_names', json_insert(ltr_fts_names('docs'), '$[#]', 'sold', '$[#]', 'price', '$[#]', 'stars', '$[#]', 'in_stock'))));
 
--- 11. A search. FTS5 finds the best 100 products by bm25, the ranking orders them.
+-- 12. A search.
 SELECT r.rank, p.title, p.brand, p.price, p.stars, p.sold, p.stock
-  FROM ltr_rank('shop', 'WITH found AS MATERIALIZED (
-                           SELECT rowid AS doc_id, ltr_fts(docs) AS text FROM docs WHERE docs MATCH ltr_fts_query(?1) ORDER BY rank LIMIT 100)
-                         SELECT doc_id, ltr_vec(text, p.features) AS features FROM found JOIN properties AS p USING (doc_id)',
-                '{"k": 10}', 'red running shoes') AS r
-  JOIN products AS p ON p.id = r.doc_id
+  FROM ltr_search('shop', 'red running shoes', '{"k": 10}') AS r JOIN products AS p ON p.id = r.doc_id
  ORDER BY r.rank;

@@ -201,26 +201,23 @@ fn columns_of_a_view_are_told() {
 fn features_of_training_and_search_are_the_same() {
     let connection = database();
     let mut random = Random::new(57);
+    let names: Vec<String> = (0..50).map(|column| format!("c{column}")).collect();
+    let columns = names.join(", ");
     connection
-        .execute_batch(
-            "CREATE TABLE items(id INTEGER PRIMARY KEY, kind TEXT, a REAL, b REAL, c REAL, d REAL, e REAL)",
-        )
+        .execute_batch(&format!("CREATE TABLE items(id INTEGER PRIMARY KEY, kind TEXT, {columns})"))
         .unwrap();
-    for id in 0..2000_i64 {
-        let insert = "INSERT INTO items VALUES (?1, 'k' || ?1 % 40, ?2, ?3, ?4, ?5, ?6)";
-        let mut number = |scale: i32| {
-            (random.below(1 << 30) as f64 / 7.0).exp2().recip()
-                + random.below(1 << 30) as f64 * 10_f64.powi(scale)
-        };
-        let numbers = (number(-9), number(-3), number(0), number(2), number(-15));
-        connection.execute(insert, (id, numbers.0, numbers.1, numbers.2, numbers.3, numbers.4)).unwrap();
+    for id in 0..200 {
+        let mut number = |column: i32| random.symmetric() * 10_f64.powi(column % 17 - 9) / 3.0;
+        let numbers: Vec<String> = (0..50).map(|column| format!("{:e}", number(column))).collect();
+        let insert = format!("INSERT INTO items VALUES ({id}, 'k' || {id} % 10, {})", numbers.join(", "));
+        connection.execute_batch(&insert).unwrap();
     }
     connection
-        .execute_batch(
-            "CREATE VIEW found AS SELECT q.query AS query_id, id AS doc_id, a, b / 3 AS b, c, d, e FROM ltr_query AS q JOIN items ON kind = q.query;
-             CREATE TABLE j AS SELECT kind AS query_id, id AS doc_id, id / 40 % 3 AS relevance FROM items;
-             CREATE TABLE joined AS SELECT kind AS query_id, id AS doc_id, id / 40 % 3 AS relevance, a, b / 3 AS b, c, d, e FROM items",
-        )
+        .execute_batch(&format!(
+            "CREATE VIEW found AS SELECT q.query AS query_id, id AS doc_id, {columns} FROM ltr_query AS q JOIN items ON kind = q.query;
+             CREATE TABLE j AS SELECT kind AS query_id, id AS doc_id, id / 10 % 3 AS relevance FROM items;
+             CREATE TABLE joined AS SELECT kind AS query_id, id AS doc_id, id / 10 % 3 AS relevance, {columns} FROM items"
+        ))
         .unwrap();
     // 1. The training has the rows of a join: the same means, weights and fingerprint.
     let model = |source: &str, options: Value| -> Value {
@@ -237,11 +234,14 @@ fn features_of_training_and_search_are_the_same() {
     // 2. A search has the numbers of the table.
     let options = json!({"name": "m", "candidates": "found", "lambda": 1}).to_string();
     let _: String = value(&connection, "SELECT ltr_train('rank_svm', 'j', ?1)", [options]);
-    let sql = "SELECT feature, value, CASE feature WHEN 'a' THEN a WHEN 'b' THEN b / 3 WHEN 'c' THEN c WHEN 'd' THEN d ELSE e END
-                 FROM items, ltr_explain('m', 'found', kind, id) WHERE feature <> '(base)'";
-    let mut statement = connection.prepare(sql).unwrap();
-    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    let found: Vec<(String, f64, f64)> = found.collect::<Result<_, _>>().unwrap();
-    let differ = found.iter().filter(|(_, a, b)| a.to_bits() != b.to_bits()).count();
+    let cases: Vec<String> = names.iter().map(|name| format!("WHEN '{name}' THEN {name}")).collect();
+    let in_table = cases.join(" ");
+    let sql = format!(
+        "SELECT value, CASE feature {in_table} END FROM items, ltr_explain('m', 'found', kind, id) WHERE feature <> '(base)'"
+    );
+    let mut statement = connection.prepare(&sql).unwrap();
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let found: Vec<(f64, f64)> = found.collect::<Result<_, _>>().unwrap();
+    let differ = found.iter().filter(|(a, b)| a.to_bits() != b.to_bits()).count();
     assert_eq!((found.len(), differ), (10_000, 0));
 }
