@@ -14,7 +14,7 @@ body{margin:0;background:#f3f5f8;color:#1c2430;font:15px/1.5 system-ui,-apple-sy
 main{max-width:1000px;margin:0 auto;padding:16px}h1{font-size:24px;line-height:1.25;margin:8px 0}\
 h2{font-size:18px;margin:32px 0 8px}h3{font-size:15px;margin:16px 0 4px}p{margin:4px 0 12px;max-width:70ch}\
 h1,h2,h3,p,li,td,th,dd{overflow-wrap:anywhere}.m{color:#5a6472}\
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:12px;margin:16px 0}\
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:12px;margin:16px 0}\
 .tiles div,figure,.card{background:#fff;border-radius:8px}.tiles div{padding:10px 14px}.tiles dt{color:#5a6472;font-size:13px}\
 .tiles dd{margin:0;font-size:22px;font-weight:600;font-variant-numeric:tabular-nums}dl{margin:0}\
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,380px),1fr));gap:16px;align-items:start}\

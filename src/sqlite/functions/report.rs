@@ -66,7 +66,7 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     let subject = subject(request)?;
     let mut page = Page::default();
     page.heading(1, &subject.name);
-    summary(&mut page, &subject);
+    summary(&mut page, &subject)?;
     if let Some(view) = &request.features {
         from_the_query_on(&mut page, &subject, view)?;
     }
@@ -283,7 +283,7 @@ pub fn sentence(text: &str) -> String {
 }
 
 /// The metrics and the size of the data.
-fn summary(page: &mut Page, subject: &Subject<'_>) {
+fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, metrics, .. } = subject;
     let card = &request.handle.model.card;
     page.paragraph(&format!(
@@ -293,14 +293,19 @@ fn summary(page: &mut Page, subject: &Subject<'_>) {
         counted(judged.data.n_docs(), "document", "documents"),
         counted(judged.data.n_queries(), "query", "queries")
     ));
+    let undefined: Undefined = options::choice(&request.options, "undefined")?;
     let mut tiles: Vec<(String, String)> = Vec::new();
     for (column, metric) in metrics.iter().enumerate() {
-        let values: Vec<f64> = evaluation.values.iter().filter_map(|values| values[column]).collect();
+        let value = |values: &Vec<Option<f64>>| undefined.resolve(values[column]);
+        let values: Vec<f64> = evaluation.values.iter().filter_map(value).collect();
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = (squares / (n - 1.0) / n).sqrt();
-        tiles.push((metric.name(), with_interval(evaluation.means[column], Some(error), n)));
+        // The metric `mre_pooled` is no mean over queries.
+        let shown = evaluation.means[column];
+        let is_mean = shown.is_some_and(|shown| (shown - mean).abs() < 1e-9);
+        let error = is_mean.then(|| (squares / (n - 1.0) / n).sqrt());
+        tiles.push((metric.name(), with_interval(shown, error, n)));
     }
     let validation = &card.summary["validation"];
     if let Some(best) = validation["best"].as_f64() {
@@ -315,6 +320,7 @@ fn summary(page: &mut Page, subject: &Subject<'_>) {
     if let Some(advice) = subject.stored["advice"].as_str() {
         page.paragraph(&sentence(advice));
     }
+    Ok(())
 }
 
 /// The first metric with all judged documents in the ideal order, for a model whose features come from a view.
