@@ -1,7 +1,7 @@
 # host: FastAPI
 # tried: fastapi 0.165.0, aiosqlite 0.22.1
 # install: `pip install sqlite-ltr fastapi aiosqlite`
-# load: `await sqlite_ltr.load_async(connection)`
+# load: await sqlite_ltr.load_async(connection)
 
 from contextlib import asynccontextmanager
 from pathlib import Path
