@@ -298,10 +298,13 @@ fn read_node<'a>(
     columns: &Columns,
     sets: &mut Sets,
 ) -> Result<Nested<&'a Node>, String> {
-    let (Some(split), Some(low), Some(high)) = (&node.split, &node.left, &node.right) else {
-        let value = node.value.as_ref().and_then(Value::as_f64);
-        let value = value.ok_or("a node without children that has not one value")? * scale;
-        return Ok(Nested::Leaf(value, node.weight.unwrap_or(f64::NAN)));
+    let (split, low, high) = match (&node.split, &node.left, &node.right, &node.value) {
+        (Some(split), Some(low), Some(high), None) => (split, low, high),
+        (None, None, None, Some(value)) => {
+            let value = value.as_f64().ok_or("a leaf that has not one value")? * scale;
+            return Ok(Nested::Leaf(value, node.weight.unwrap_or(f64::NAN)));
+        }
+        _ => return Err("a node has neither a 'value' alone nor 'split', 'left' and 'right'".to_owned()),
     };
     let Question { feature, test, pass_is_above, missing_above } = question(split, columns, sets)?;
     let (passes, fails) = if pass_is_above { (high, low) } else { (low, high) };

@@ -11,7 +11,7 @@ use super::names::check_width;
 use super::parse::{has_word, json, unknown_key};
 use super::{Format, Function, ImportedModel, SMALLER, Source};
 use crate::base::{Control, Error, Reservation, Result, Ticks, bytes_of, shorten};
-use crate::trees::general::{Builder, Feature, Nested, RawNode, RawSplit, Sets, Test};
+use crate::trees::general::{Builder, Feature, LIGHTGBM_ZERO, Nested, RawNode, RawSplit, Sets, Test};
 
 /// Versions of the format whose rules are known.
 const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];
@@ -90,9 +90,10 @@ impl<'a> Section<'a> {
         Ok(numbers)
     }
 
-    /// A list that older versions lack: then it is NaN throughout.
+    /// A list that no score depends on, and that older versions lack: NaN is unknown.
     fn weights(&self, key: &str, count: usize) -> Result<Vec<f64>> {
-        if self.fields.contains_key(key) { self.list(key, count) } else { Ok(vec![f64::NAN; count]) }
+        let list = if self.fields.contains_key(key) { self.list(key, count)? } else { vec![f64::NAN; count] };
+        Ok(list.into_iter().map(known).collect())
     }
 }
 
@@ -231,7 +232,8 @@ fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Featur
     let splits = leaves.checked_sub(1).ok_or_else(|| tree.wrong("no leaf"))?;
     let values: Vec<f64> = tree.list("leaf_value", leaves)?;
     let has_splits = splits > 0;
-    let leaf_covers = tree.weights("leaf_count", leaves)?;
+    // A tree of one leaf has empty lists before version 4.
+    let leaf_covers = if has_splits { tree.weights("leaf_count", leaves)? } else { vec![f64::NAN] };
     let mut nodes = Vec::with_capacity(splits + leaves);
     if has_splits {
         let split_features: Vec<usize> = tree.list("split_feature", splits)?;
@@ -259,8 +261,7 @@ fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Featur
                 let problem = || tree.wrong(&format!("node {i}: there is no set of categories {threshold}"));
                 Test::In(*set.ok_or_else(problem)?)
             } else {
-                // Infinity is the threshold between all numbers and NaN.
-                Test::AtMost(threshold.clamp(f64::MIN, f64::MAX))
+                at_most(threshold)
             };
             let (missing_left, zero_is_missing) = rule.directions(is_set, decision & 2 == 2, threshold);
             let (left, right) = (child(lefts[i]), child(rights[i]));
@@ -272,6 +273,21 @@ fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Featur
     let leaves = values.into_iter().zip(leaf_covers);
     nodes.extend(leaves.map(|(value, cover)| RawNode::Leaf { value: value * factor, cover }));
     Ok(nodes)
+}
+
+/// A number about the training. Labels of 1e30 have infinite gains.
+fn known(number: f64) -> f64 {
+    if number.is_infinite() { f64::NAN } else { number }
+}
+
+/// The test of a threshold. Numbers near 0 go where 0 goes; infinity is between all numbers and NaN.
+fn at_most(threshold: f64) -> Test {
+    let threshold = match threshold {
+        0.0.. => threshold.max(LIGHTGBM_ZERO),
+        ..0.0 => threshold.min((-LIGHTGBM_ZERO).next_down()),
+        _ => threshold,
+    };
+    Test::AtMost(threshold.clamp(f64::MIN, f64::MAX))
 }
 
 /// What LightGBM takes for missing.
@@ -420,13 +436,18 @@ fn read_node<'a>(
     if node.leaf_coeff.is_some() {
         return Err("linear functions in leaves (linear_tree) are not supported".to_owned());
     }
-    let (Some(left_child), Some(right_child)) = (&node.left_child, &node.right_child) else {
-        let value = node.leaf_value.ok_or("a node has no 'leaf_value' and no children")? * factor;
-        return Ok(Nested::Leaf(value, node.leaf_count.unwrap_or(f64::NAN)));
+    let (left_child, right_child) = match (&node.left_child, &node.right_child, node.leaf_value) {
+        (Some(left), Some(right), None) => (left, right),
+        (None, None, Some(value)) => {
+            return Ok(Nested::Leaf(value * factor, node.leaf_count.unwrap_or(f64::NAN)));
+        }
+        _ => return Err("a node has neither a 'leaf_value' alone nor two children".to_owned()),
     };
     let feature = node.split_feature.ok_or("a node has children and no 'split_feature'")?;
     let (test, threshold) = match (node.decision_type.as_str(), &node.threshold) {
-        ("<=", Some(Threshold::Number(threshold))) => (Test::AtMost(*threshold), *threshold),
+        // The JSON has 1e300 for infinity.
+        ("<=", Some(Threshold::Number(1e300..))) => (at_most(f64::INFINITY), f64::INFINITY),
+        ("<=", Some(Threshold::Number(threshold))) => (at_most(*threshold), *threshold),
         ("==", Some(Threshold::Codes(codes))) => {
             let wrong = |_| format!("the categories '{}' are no numbers", shorten(codes));
             let codes = codes.split("||").map(str::parse).collect::<Result<Vec<u32>, _>>().map_err(wrong)?;

@@ -55,7 +55,7 @@ pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
 /// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is no JSON. It becomes the
 /// smallest number: no value is below it, as none is below NaN.
 fn with_numbers(text: &str) -> Cow<'_, str> {
-    const THRESHOLDS: &str = "\"split_conditions\":[";
+    const THRESHOLDS: &str = "\"split_conditions\":";
     if !text.contains(THRESHOLDS) || !text.contains("NaN") {
         return text.into();
     }

@@ -71,8 +71,8 @@ enum Side {
     Right,
 }
 
-/// Keys without influence on scores.
-const HARMLESS: &str = "name store";
+/// Keys without influence on scores, and keys of model classes that are refused.
+const HARMLESS: &str = "name store layers resource";
 
 /// The model of a text of Solr.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
@@ -160,6 +160,9 @@ fn read_node<'a>(
         number(value, what).map(|number| number as f32).map_err(|error| error.to_string())
     };
     let Some(feature) = &node.feature else {
+        if node.left.is_some() || node.right.is_some() {
+            return Err("a split without 'feature'".to_owned());
+        }
         let value = node.value.as_ref().map_or(Ok(0.0), |value| single(value, "a value"))?;
         return Ok(Nested::Leaf(f64::from(weight * value), f64::NAN));
     };

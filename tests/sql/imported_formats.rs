@@ -264,7 +264,11 @@ fn versions_of_xgboost_agree() {
     let text = file("small/xgboost.json");
     let older = text.replacen("1E-45", "NaN", 1);
     assert!(older != text);
-    assert_eq!(scores_of(&older, &rows), scores_of(&text, &rows));
+    let indented = older.replace("\"split_conditions\":[", "\"split_conditions\": [\n");
+    assert!(indented != older);
+    for older in [older, indented] {
+        assert_eq!(scores_of(&older, &rows), scores_of(&text, &rows));
+    }
     // 2. The weights of dart are those of a model within gbtree since 3.3.
     let old: Value = serde_json::from_str(&file("small/xgboost_dart.json")).unwrap();
     let mut new = old.clone();
@@ -275,4 +279,118 @@ fn versions_of_xgboost_agree() {
     let rows = ["[1, 2, 3]", "[null, 0, -3]"];
     let scores = [&old, &new].map(|model| scores_of(&model.to_string(), &rows));
     assert_eq!(scores[0], scores[1]);
+}
+
+/// A LightGBM text: a split whose gain is infinite, and a tree of one leaf as before version 4.
+fn lightgbm_stump(threshold: &str, decision: u8) -> String {
+    format!(
+        "tree\nversion=v3\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\nobjective=lambdarank\nfeature_names=a\nfeature_infos=[0:1]\n\nTree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nsplit_gain=inf\nthreshold={threshold}\ndecision_type={decision}\nleft_child=-1\nright_child=-2\nleaf_value=-1 2\nleaf_count=3 4\ninternal_count=7\nshrinkage=1\n\n\nTree=1\nnum_leaves=1\nnum_cat=0\nsplit_feature=\nsplit_gain=\nthreshold=\ndecision_type=\nleft_child=\nright_child=\nleaf_value=10\nleaf_weight=\nleaf_count=\ninternal_count=\nshrinkage=1\n\n\nend of trees\n"
+    )
+}
+
+/// Rule 9.17: LightGBM takes numbers up to 1e-35 for 0, also beside a threshold. The sides are those of LightGBM 4.6.
+#[test]
+fn numbers_near_zero_are_zero_for_lightgbm() {
+    let rows =
+        ["[-2e-35]", "[-1.0000000180025095e-35]", "[1e-36]", "[1.0000000180025095e-35]", "[2e-35]", "[null]"];
+    let (left, right) = (9.0, 12.0);
+    let below = [left, right, right, right, right];
+    let above = [left, left, left, left, right];
+    for (threshold, sides) in [
+        ("-1.0000000180025095e-35", below),
+        ("-5e-36", below),
+        ("-0.0", above),
+        ("5e-36", above),
+        ("1.0000000180025095e-35", above),
+    ] {
+        for (decision, kind, default_left) in [(8, "NaN", false), (10, "NaN", true), (0, "None", false)] {
+            let missing = match kind {
+                "NaN" => default_left,
+                _ => sides[2] == left,
+            };
+            let expected: Vec<f64> = sides.into_iter().chain([if missing { left } else { right }]).collect();
+            let found = scores_of(&lightgbm_stump(threshold, decision), &rows);
+            assert_eq!(found, expected, "{threshold} {decision}");
+            let nodes = json!({ "split_feature": 0, "threshold": threshold.parse::<f64>().unwrap(), "decision_type": "<=", "default_left": default_left, "missing_type": kind, "left_child": { "leaf_value": left }, "right_child": { "leaf_value": right } });
+            let json = json!({ "version": "v4", "num_class": 1, "num_tree_per_iteration": 1, "feature_names": ["a"], "tree_info": [{ "tree_structure": nodes }] });
+            assert_eq!(scores_of(&json.to_string(), &rows), expected, "{json}");
+        }
+    }
+}
+
+/// Rule 9.17: a threshold of infinity is 1e300 in LightGBM's JSON.
+#[test]
+fn infinite_thresholds_are_above_all_numbers() {
+    let node = json!({ "split_feature": 0, "threshold": 1e300, "decision_type": "<=", "default_left": false, "missing_type": "NaN", "left_child": { "leaf_value": 9 }, "right_child": { "leaf_value": 12 } });
+    let json = json!({ "version": "v4", "num_class": 1, "num_tree_per_iteration": 1, "feature_names": ["a"], "tree_info": [{ "tree_structure": node }] });
+    for text in [json.to_string(), lightgbm_stump("inf", 8)] {
+        assert_eq!(scores_of(&text, &["[1.7e308]", "[null]"]), [9.0, 12.0], "{text}");
+    }
+}
+
+/// The objects of a value that have this key, by their pointers.
+fn objects_with(value: &Value, key: &str, at: &str, found: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(object) => object.iter().map(|(key, child)| (format!("{at}/{key}"), child)).collect(),
+        Value::Array(list) => {
+            list.iter().enumerate().map(|(i, child)| (format!("{at}/{i}"), child)).collect()
+        }
+        _ => Vec::new(),
+    };
+    if value.get(key).is_some() {
+        found.push(at.to_owned());
+    }
+    for (at, child) in children {
+        objects_with(child, key, &at, found);
+    }
+}
+
+/// Rule 9.21: a node is a leaf or a split. Parts of one, or of both, are errors.
+#[test]
+fn nodes_are_leaves_or_splits() {
+    let formats: [(&str, &str, &[&str]); 4] = [
+        ("lightgbm.json", "leaf_value", &["split_feature", "threshold", "left_child", "right_child"]),
+        ("xgboost_dump.json", "leaf", &["split", "yes", "no", "children"]),
+        ("catboost_lossguide.json", "value", &["split", "left", "right"]),
+        ("solr.json", "value", &["feature", "threshold", "left", "right"]),
+    ];
+    for (name, leaf, split) in formats {
+        let document: Value = serde_json::from_str(&file(&format!("small/{name}"))).unwrap();
+        let child = *split.last().unwrap();
+        let (mut splits, mut changed) = (Vec::new(), Vec::new());
+        objects_with(&document, child, "", &mut splits);
+        for at in &splits {
+            for key in split {
+                let mut without = document.clone();
+                without.pointer_mut(at).unwrap().as_object_mut().unwrap().remove(*key);
+                changed.push(without);
+            }
+            // A leaf that has children.
+            let mut both = document.clone();
+            let node = both.pointer_mut(at).unwrap().as_object_mut().unwrap();
+            node.remove(split[0]);
+            node.insert(leaf.to_owned(), json!(1));
+            changed.push(both);
+        }
+        assert!(!splits.is_empty(), "{name}");
+        for text in changed {
+            assert!(Model::import(text.to_string()).is_err(), "{name}: {text}");
+        }
+    }
+}
+
+/// Rule 9.21: Solr's other classes of models are named.
+#[test]
+fn other_models_of_solr_are_named() {
+    for (class, params) in [
+        (
+            "NeuralNetworkModel",
+            json!({ "layers": [{ "matrix": [[1.0]], "bias": [0.0], "activation": "relu" }] }),
+        ),
+        ("DefaultWrapperModel", json!({ "resource": "model.json" })),
+    ] {
+        let text = json!({ "class": format!("org.apache.solr.ltr.model.{class}"), "name": "m", "features": [{ "name": "a" }], "params": params });
+        let error = Model::import(text.to_string()).unwrap_err().to_string();
+        assert!(error.contains(class), "{error}");
+    }
 }

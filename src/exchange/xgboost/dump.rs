@@ -67,6 +67,9 @@ fn read_node<'a>(node: &'a Node, sets: &mut Sets, names: &mut Names) -> Result<N
     let wrong = |problem: &str| format!("{id}{problem}");
     let cover = node.cover.unwrap_or(f64::NAN);
     if let Some(value) = node.leaf {
+        if node.split.is_some() || !node.children.is_empty() {
+            return Err(wrong("a 'leaf' with 'split' or 'children'"));
+        }
         return Ok(Nested::Leaf(f64::from(value), cover));
     }
     let Some(split) = &node.split else {
