@@ -380,7 +380,7 @@ pub enum ReportLength {
 
 named!(ReportLength { Full = "full", Short = "short" });
 
-/// One line: name, version and algorithm of the model, whether it is not active, counts, what validation chose, its value, seconds, warnings.
+/// One line: name, version and algorithm of the model, whether it is not active, counts, what validation chose, its value, seconds, warnings, advice.
 pub fn short_report(report: &Value) -> String {
     let text = |key: &str| report[key].as_str().unwrap_or_default();
     // 1. Counts, with those of the rows of an update.
@@ -423,6 +423,7 @@ pub fn short_report(report: &Value) -> String {
             format!("{} warnings:{}", warnings.len(), numbered.collect::<String>())
         }
     });
+    parts.extend(report["advice"].as_str().map(|advice| format!("advice: {advice}")));
     let (name, version, algorithm) = (text("name"), &report["version"], text("algorithm"));
     // 4. The model. One named after its algorithm says so once.
     let model = if name == algorithm {
