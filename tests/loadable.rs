@@ -315,6 +315,41 @@ fn shell_runs_the_session() {
     assert_eq!(stdout(&output), rows, "stderr: {}", stderr(&output));
 }
 
+/// The suite of docs/guide/test-suites.md passes in silence, and ends at the line of an expectation that fails.
+#[test]
+fn a_test_suite_in_sql_ends_at_the_line_that_fails() {
+    let Some(shell) = shell() else { return };
+    let load = format!(".load {}", library().with_extension("").display());
+    let train = r#"SELECT ltr_train('q_svm', 'judgments', '{"name": "hotels", "lambda": 0.01}') IS NULL;"#;
+    let outcome = |suite: &str| {
+        let commands = ["-cmd", &load, "-cmd", ".read sql/hotels.sql", "-cmd", train];
+        let output = run(Command::new(shell).args(["-batch", "-bail"]).args(commands).arg(":memory:"), suite);
+        (output.status.code(), stdout(&output), stderr(&output))
+    };
+    let suite = std::fs::read_to_string(root().join("sql/test_suite.sql")).unwrap();
+    assert_eq!(outcome(&suite), (Some(0), "0\n".to_owned(), String::new()));
+    // 1. Each expectation, with the opposite condition.
+    let lines: Vec<&str> = suite.lines().collect();
+    let must = |line: &str| line.starts_with("INSERT INTO must") && !line.contains("failures");
+    let opposite = |line: &str| {
+        let (insert, condition) = line.trim_end_matches(';').split_once("SELECT ").unwrap();
+        format!("{insert}SELECT NOT ({condition});")
+    };
+    let numbers: Vec<usize> = (0..lines.len()).filter(|line| must(lines[*line])).collect();
+    assert!(numbers.len() >= 5, "{numbers:?}");
+    for number in numbers {
+        let changed = opposite(lines[number]);
+        let all: Vec<&str> =
+            (0..lines.len()).map(|at| if at == number { &*changed } else { lines[at] }).collect();
+        let (code, _, error) = outcome(&all.join("\n"));
+        let place = format!("near line {}: CHECK constraint failed", number + 1);
+        assert!(code == Some(1) && error.contains(&place), "{}: {error}", lines[number]);
+    }
+    // 2. A range.
+    let (code, rows, _) = outcome(&suite.replace("0.95, 1 FROM", "0.995, 1 FROM"));
+    assert!(code == Some(1) && rows.contains("FAILED: mean ndcg@10 is 0.9"), "{rows}");
+}
+
 #[test]
 fn shell_gets_the_pinned_functions_and_tables() {
     let Some(shell) = shell() else { return };
@@ -413,6 +448,14 @@ fn the_shop_works_as_a_user_tries_it() {
 fn hybrid_search_learns_what_fusion_by_ranks_cannot_know() {
     let Some(python) = python_with_fts5() else { return };
     let output = run(Command::new(python).arg("tests/hosts/hybrid.py").arg(library()).arg("1"), "");
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+}
+
+/// The tables of a paper in docs/experiments.md: the page says what its program prints.
+#[test]
+fn the_page_of_a_paper_is_what_its_program_prints() {
+    let Some(python) = python_with_fts5() else { return };
+    let output = run(Command::new(python).arg("tests/hosts/papers.py").arg(library()), "");
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
 }
 

@@ -1,0 +1,51 @@
+"""The page docs/experiments.md against the program that makes its tables, with one replication: papers.py LIBRARY
+
+A change of a default must not part the page and `benches/papers.py`: each error of table 1, scenario III, and of
+observed and novel queries is near that of the page, which is a mean of three replications. Prints what it has compared.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benches"))
+import papers  # noqa: E402
+
+# Two and a half standard deviations of one replication and of the mean of three; errors of the page are up to .023.
+NEAR = 0.06
+PAGE = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+
+
+def numbers(cells):
+    """Our numbers in cells such as ".16/.20" and ".341 (.014)"."""
+    return [float(re.search(r"(?:/|^)(\.\d+)(?: |$)", cell.strip()).group(1)) for cell in cells]
+
+
+def row(first):
+    """The cells after the beginning of a row of the page."""
+    line = next(line for line in PAGE.splitlines() if line.startswith(first))
+    return [cell for cell in line[len(first) :].split("|") if cell.strip()]
+
+
+def check(name, found, expected):
+    print(f"{name}: {found:.3f}, page {expected:.3f}")
+    assert abs(found - expected) < NEAR, name
+
+
+def main(library):
+    db = papers.connect(library)
+    for scenario, first in [("III", "| | III |")]:
+        papers.simulate(db, 1, scenario, 40, 50, 40, 0)
+        for method, expected in zip([*papers.METHODS, "default"], numbers(row(first)[:5])):
+            papers.train(db, method, papers.options(method, 1))
+            check(f"{scenario} {method}", papers.error(db), expected)
+    papers.simulate(db, 1, "III", 40, 50, 40, 0, novel=0.2)
+    for method, first in {"q_svm": "| `q_svm` |", "default": "| `q_svm`, default |"}.items():
+        papers.train(db, method, papers.options(method, 1))
+        for name, where, expected in zip(["observed", "novel"], ["query_id >= 8", "query_id < 8"], numbers(row(first)[:2])):
+            check(f"{method} {name}", papers.error(db, where), expected)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
