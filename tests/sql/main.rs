@@ -76,5 +76,7 @@ mod small_stacks;
 mod stored_table;
 mod support;
 mod trees;
+mod unjudged;
 mod unknown_values;
+mod variety;
 mod weights;
