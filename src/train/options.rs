@@ -334,6 +334,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("choosing", "split_by", Rule::Text, "null", TRAIN, "column such as a date, by which cross-validation trains on earlier queries and validates on later ones"),
     def("choosing", "group_by", Rule::Text, "null", TRAIN, "column such as a season or a user; folds and held-out parts have all queries of a value or none"),
     def("choosing", "baseline", Rule::Text, "null", TRAIN, "column of today's order, to which the training adds what the judgments show; -name: lower values are better"),
+    def("choosing", "monotone", Rule::Object, "null", TRAIN, "features with 1 if the score never falls with them, or -1 if it never rises, as in {\"price\": -1}"),
     def("choosing", "effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough"),
     def("large data", "buckets", Rule::Integer(1, 65536), "null", Calls::of(&[Use::Train, Use::Fit]), "number of buckets, a power of two, for training in rounds over ltr_pack (docs/guide/large-data.md)"),
     def("choosing", "undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest]), "value of a query without a relevant document in a mean").common(),

@@ -50,6 +50,7 @@ mod json_keys;
 mod loads;
 mod matching;
 mod monitor;
+mod monotone;
 mod names;
 mod paper_example;
 mod perceptron;
