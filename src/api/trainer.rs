@@ -348,7 +348,9 @@ fn read_columns<'a>(data: &'a Dataset, input: Input<'_>) -> Vec<ReadColumn<'a>> 
     let groups = match input.constraint {
         ListConstraint::Slots => Usage::Role("slot"),
         ListConstraint::Diversity => Usage::Role("diversify_by"),
-        ListConstraint::None => Usage::LeftOut("only matching and diverse rankings use groups"),
+        ListConstraint::None | ListConstraint::Vectors => {
+            Usage::LeftOut("only matching and diverse rankings use groups")
+        }
     };
     let open = Usage::Open { is_category: true, like_role: None };
     let has_features = input.columns == Columns::Features;

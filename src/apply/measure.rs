@@ -28,11 +28,20 @@ impl Evaluation {
         }
         self.means.extend(other.means);
     }
+
+    /// Removes metrics by their numbers.
+    #[cfg(feature = "sqlite")]
+    pub fn remove(&mut self, metrics: std::ops::Range<usize>) {
+        for values in &mut self.values {
+            values.drain(metrics.clone());
+        }
+        self.means.drain(metrics);
+    }
 }
 
 /// A warning if no document is relevant. `source`: where they come from.
 pub fn without_relevant(data: &Dataset, source: impl fmt::Display) -> Option<String> {
-    data.relevance.iter().all(|relevance| *relevance <= 0.0).then(|| {
+    (!data.relevance.iter().any(|relevance| *relevance > 0.0)).then(|| {
         format!(
             "no query of {source} has a relevant document (a grade above 0), so metrics such as ndcg and map have no value"
         )

@@ -64,6 +64,8 @@ impl PackTrees {
             )
         } else if spec.baseline.is_some() {
             "the option 'baseline' is not supported; train on rows".to_owned()
+        } else if !spec.monotone.is_empty() {
+            "the option 'monotone' is not supported; train on rows".to_owned()
         } else if spec.query_columns == Use::Always {
             "packs have no query features; leave out the option 'query_columns', or train on rows".to_owned()
         } else if spec.validation.data.source().is_some() {

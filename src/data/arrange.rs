@@ -18,7 +18,7 @@ pub fn selected(
     max_per_value: usize,
 ) -> Result<Vec<u32>, String> {
     match constraint {
-        ListConstraint::None => Ok((0..scores.len() as u32).collect()),
+        ListConstraint::None | ListConstraint::Vectors => Ok((0..scores.len() as u32).collect()),
         ListConstraint::Diversity => Ok(select_diverse(scores, row_groups, max_per_value)),
         ListConstraint::Slots => Ok(Slots::new(row_groups)?.best(scores, &mut Workspace::default()).1),
     }
@@ -187,6 +187,8 @@ pub enum ListConstraint {
     None,
     /// Few documents of each group, such as a site or topic.
     Diversity,
+    /// All orders. The groups are vectors that tell which documents are alike.
+    Vectors,
     /// One document per slot of a page.
     Slots,
 }

@@ -313,7 +313,8 @@ pub(super) fn row_groups(
         };
         documents[rows[0]..rows[1]].iter().zip(&groups[rows[0]..rows[1]]).map(row_group).collect()
     };
-    if groups.is_empty() { Vec::new() } else { offsets.windows(2).flat_map(query_values).collect() }
+    let is_numbered = !groups.is_empty() && constraint != ListConstraint::Vectors;
+    if is_numbered { offsets.windows(2).flat_map(query_values).collect() } else { Vec::new() }
 }
 
 /// The number of this id; new ids get the next number.

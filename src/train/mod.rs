@@ -13,6 +13,7 @@ pub(crate) mod column_rules;
 pub(crate) mod evidence;
 pub(crate) mod feature_checks;
 pub(crate) mod grid;
+pub mod monotone;
 pub mod options;
 pub mod perceptron;
 pub(crate) mod protocol;

@@ -154,7 +154,7 @@ impl OptionDef {
         let rule = match self.key {
             // The seed of an interleaving is the id of an impression.
             "seed" if used == Use::Interleave => Rule::Id,
-            "candidates" if TRAIN.contains(used) => Rule::Text,
+            "candidates" | "diversify_by" if TRAIN.contains(used) => Rule::Text,
             _ => self.rule,
         };
         (rule, self.searchable && TRAIN.contains(used) && !rule.takes_arrays())
@@ -334,9 +334,11 @@ pub const OPTIONS: &[OptionDef] = &[
     def("choosing", "split_by", Rule::Text, "null", TRAIN, "column such as a date, by which cross-validation trains on earlier queries and validates on later ones"),
     def("choosing", "group_by", Rule::Text, "null", TRAIN, "column such as a season or a user; folds and held-out parts have all queries of a value or none"),
     def("choosing", "baseline", Rule::Text, "null", TRAIN, "column of today's order, to which the training adds what the judgments show; -name: lower values are better"),
+    def("choosing", "monotone", Rule::Object, "null", TRAIN, "features with 1 if the score never falls with them, or -1 if it never rises, as in {\"price\": -1}"),
     def("choosing", "effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough"),
     def("large data", "buckets", Rule::Integer(1, 65536), "null", Calls::of(&[Use::Train, Use::Fit]), "number of buckets, a power of two, for training in rounds over ltr_pack (docs/guide/large-data.md)"),
     def("choosing", "undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest]), "value of a query without a relevant document in a mean").common(),
+    def("metrics", "unjudged", Rule::Or(&[Rule::OneOf(&["skip"]), Rule::Integer(0, 0)]), "\"skip\"", Calls::of(&[Use::Evaluate, Use::Compare]), "what a document without a judgment (NULL) counts: nothing, as if the list did not have it, or grade 0"),
     def("tests", "test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, bootstrap, or signed ranks"),
     def("tests", "samples", Rule::Integer(100, 1_000_000), "null", Calls::of(&[Use::Compare, Use::PairedTest, Use::Explain]), "number of random draws of a paired test (default 10000) or of an explanation (default 200)"),
     def("tests", "confidence", Rule::Between(0.5, 0.9999), "0.95", Calls::of(&[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult, Use::EvaluateClicks]), "probability that the interval covers the true difference or value"),
@@ -355,7 +357,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("ratings", "ratings", Rule::Or(&[Rule::Text, Rule::Array, Rule::Object]), "null", Calls::of(&[Use::Recommend]), "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source").common(),
     def("rows", "candidates", TEXT_OR_ARRAY, "null", TRAIN.and(&[Use::Recommend]), "training: view over ltr_query with the features of judged documents; ltr_recommend: array of item ids, or a source"),
     def("ratings", "include_seen", Rule::Flag, "false", Calls::of(&[Use::Recommend]), "whether to recommend items that the user has rated"),
-    def("lists", "diversify_by", Rule::Text, "null", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "column such as site or topic, of which a list shows few documents per value"),
+    def("lists", "diversify_by", TEXT_OR_OBJECT, "null", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "column such as site, of which a list shows few documents per value; or vectors and a weight: {\"embedding\": 0.3}"),
     def("lists", "max_per_value", Rule::Integer(1, 1_000_000_000), "1", Calls::of(&[Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "largest number of documents per value of the column diversify_by in a list"),
     def("lists", "allow_short", Rule::Flag, "false", Calls::of(&[Use::Rank, Use::Search]), "whether a list may have fewer than k documents because of diversify_by"),
     def("metrics", "ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
@@ -426,6 +428,25 @@ pub fn text<'a>(options: &'a Params, key: &str) -> &'a str {
 /// A name that the enum does not have.
 pub fn choice<T: Named>(options: &Params, key: &str) -> Result<T> {
     options.named(key, text(options, key))
+}
+
+/// The column of the option `diversify_by`.
+pub fn diversify_by(options: &Params) -> Option<&str> {
+    let given = options.get("diversify_by")?;
+    given.as_str().or_else(|| given.as_object()?.keys().next().map(String::as_str))
+}
+
+/// The weight of diversity by a column of vectors; `None` if the option `diversify_by` has no such column.
+///
+/// # Errors
+/// No weight from 0 to 1, or several columns.
+pub fn vector_weight(options: &Params) -> Result<Option<f64>> {
+    let Some(columns) = options.get("diversify_by").and_then(Value::as_object) else { return Ok(None) };
+    let weight = columns.values().next().filter(|_| columns.len() == 1).and_then(Value::as_f64);
+    let allowed =
+        "a column of values, or a column of vectors with a weight from 0 to 1, as in {\"embedding\": 0.3}";
+    let got = || Error::value("option 'diversify_by'", Value::Object(columns.clone()).to_string(), allowed);
+    weight.filter(|weight| (0.0..=1.0).contains(weight)).ok_or_else(got).map(Some)
 }
 
 fn find(key: &str, used: Use) -> Result<&'static OptionDef> {

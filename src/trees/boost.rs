@@ -8,7 +8,7 @@ use super::bins::{BinColumn, Binned, Borders};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
 use super::rows::{LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, Targets, shards};
-use super::{leaves, objective};
+use super::{leaves, monotone, objective};
 use crate::base::{Control, Error, Reservation, Result, bytes_of, grown_bytes, named, parallel};
 use crate::cost::loss::Shape;
 use crate::data::Matrix;
@@ -99,6 +99,8 @@ pub struct Boosting<'a> {
     /// Number of features that a tree may split.
     sampled: usize,
     borders: &'a Borders,
+    /// As [`Prepared::signs`].
+    signs: &'a [i8],
     histograms: Histograms<'a>,
     shards: Vec<Shard>,
     /// Features with more than one bin.
@@ -124,6 +126,8 @@ pub struct Prepared {
     pub borders: Borders,
     /// The bins.
     pub binned: Binned,
+    /// For each feature 1 or -1 if the score must not fall or rise with it, otherwise 0; those after the last are 0.
+    pub signs: Vec<i8>,
     memory: Vec<Reservation>,
 }
 
@@ -143,12 +147,12 @@ impl Prepared {
         let memory = control.reserve(bytes, what, WAY_OUT)?;
         let borders = Borders::find(features, bins, seed, control)?;
         let binned = borders.bin(features, control)?;
-        Ok(Self { borders, binned, memory: vec![memory] })
+        Ok(Self { borders, binned, signs: Vec::new(), memory: vec![memory] })
     }
 
     /// Documents in bins, with the bytes that they take.
     pub(super) fn of_bins(borders: Borders, binned: Binned, memory: Reservation) -> Self {
-        Self { borders, binned, memory: vec![memory] }
+        Self { borders, binned, signs: Vec::new(), memory: vec![memory] }
     }
 
     /// Adds the features of `other`, for the same documents, behind its own.
@@ -171,7 +175,8 @@ impl Prepared {
             let bins = values.iter().map(|value| borders.bin(*value)).collect();
             columns[*feature] = BinColumn::Memory(Arc::new(bins));
         }
-        Ok(Self::of_bins(self.borders.clone(), Binned { columns }, memory))
+        let signs = self.signs.clone();
+        Ok(Self { signs, ..Self::of_bins(self.borders.clone(), Binned { columns }, memory) })
     }
 
     /// Removes all but the first features.
@@ -215,7 +220,7 @@ impl<'a> Boosting<'a> {
         options: TreeOptions,
         control: &Control,
     ) -> Result<Self> {
-        let Prepared { borders, binned, .. } = prepared;
+        let Prepared { borders, binned, signs, .. } = prepared;
         let features = borders.varying();
         if features.is_empty() {
             return Err(Error::Data(
@@ -246,6 +251,7 @@ impl<'a> Boosting<'a> {
             learning_rate: options.learning_rate(rows),
             sampled,
             borders,
+            signs,
             histograms: Histograms::new(binned, borders, sampled, options.depth),
             features,
             ridge: RIDGE * mean,
@@ -278,6 +284,7 @@ impl<'a> Boosting<'a> {
         // 3. Values.
         let leaves = 1 << self.options.depth;
         let mut values = leaves::values(&self.shards, leaves, self.ridge, control)?;
+        self.keep_order(&cuts, &mut values);
         let step = if self.steps == Steps::Searched { self.step_along(&values, control)? } else { 1.0 };
         values.iter_mut().for_each(|value| *value *= step * self.learning_rate);
         let shards = self.shards.iter_mut().collect();
@@ -287,6 +294,21 @@ impl<'a> Boosting<'a> {
         let first = self.values.len();
         self.values.extend(values);
         Ok(Tree { cuts, values: &self.values[first..] })
+    }
+
+    /// Moves the values of leaves to the nearest ones that keep the order of the features with a sign.
+    fn keep_order(&self, cuts: &[Cut], values: &mut [f64]) {
+        let sign = |cut: &Cut| self.signs.get(cut.feature).copied().unwrap_or(0);
+        let bits: Vec<(usize, i8)> =
+            cuts.iter().map(sign).enumerate().filter(|(_, sign)| *sign != 0).collect();
+        if bits.is_empty() {
+            return;
+        }
+        // A leaf without rows has hardly a weight.
+        let mut weights = vec![1e-6 * self.ridge; values.len()];
+        let rows = self.shards.iter().flat_map(|shard| shard.leaves.iter().zip(&shard.weights));
+        rows.for_each(|(leaf, weight)| weights[usize::from(*leaf)] += weight);
+        monotone::project(values, &weights, &bits);
     }
 
     /// Reserves the bytes of another tree, twice: the mean of ensembles has a copy.
@@ -352,12 +374,12 @@ impl<'a> Boosting<'a> {
     }
 
     fn grow(&mut self, features: &[usize], packing: Packing, control: &Control) -> Result<Vec<Cut>> {
-        let Self { options, histograms, shards, ridge, .. } = self;
+        let Self { options, histograms, shards, ridge, signs, .. } = self;
         let ridge = *ridge * packing.weight_scale;
         let mut smaller_above = Vec::new();
         let mut cuts = Vec::with_capacity(options.depth);
         for number in 0..options.depth {
-            let level = Level { number, features, packing, ridge, smaller_above: &smaller_above };
+            let level = Level { number, features, packing, ridge, smaller_above: &smaller_above, signs };
             let cut = histograms.best(shards, level, control)?;
             cuts.push(cut);
             // The rows of smaller halves come next.

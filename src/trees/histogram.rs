@@ -66,6 +66,8 @@ pub struct Level<'a> {
     pub ridge: f64,
     /// For each leaf of the level before, whether the half above is the smaller one.
     pub smaller_above: &'a [bool],
+    /// Signs of features, as [`Prepared::signs`](super::Prepared::signs).
+    pub signs: &'a [i8],
 }
 
 impl<'a> Histograms<'a> {
@@ -201,8 +203,16 @@ fn best_of(feature: usize, borders: &Borders, sums: &[i64], stride: usize, level
     let of = borders.of(feature);
     let values = of.borders.len() + 1;
     let (mut below, mut above, mut running) = ([0.0; MOST], [0.0; MOST], [0; MOST]);
+    let sign = level.signs.get(feature).copied().unwrap_or(0);
     for leaf in sums[..stride << level.number].chunks_exact(stride) {
         let sums = &leaf[..=values];
+        if sign != 0 {
+            add_scores_in_order(sums, 0, level, sign, &mut below);
+            if of.has_missing {
+                add_scores_in_order(sums, leaf[0], level, sign, &mut above);
+            }
+            continue;
+        }
         add_scores(sums, 0, level.packing, level.ridge, &mut running, &mut below);
         if of.has_missing {
             add_scores(sums, leaf[0], level.packing, level.ridge, &mut running, &mut above);
@@ -216,6 +226,28 @@ fn best_of(feature: usize, borders: &Borders, sums: &[i64], stride: usize, level
     };
     let found = best(None, &below[..values], false);
     if of.has_missing { best(found, &above[..=values], true) } else { found }
+}
+
+/// As [`add_scores`] of a feature with a sign: halves whose values are against it have one value.
+fn add_scores_in_order(sums: &[i64], moved: i64, level: Level<'_>, sign: i8, scores: &mut [f64; MOST]) {
+    let Level { packing, ridge, .. } = level;
+    let total: i64 = sums.iter().sum();
+    if total == 0 {
+        return;
+    }
+    let mut below = -moved;
+    for (score, sum) in scores.iter_mut().zip(sums) {
+        below += sum;
+        let (g, w) = packing.unpack(below);
+        let (other_g, other_w) = packing.unpack(total - below);
+        let (w, other_w) = (w + ridge, other_w + ridge);
+        let rise = f64::from(sign) * (other_g / other_w - g / w);
+        *score += if rise >= 0.0 {
+            g * g / w + other_g * other_g / other_w
+        } else {
+            (g + other_g) * (g + other_g) / (w + other_w)
+        };
+    }
 }
 
 simd! {

@@ -16,6 +16,8 @@ mod histogram;
 #[cfg(feature = "trees")]
 mod leaves;
 #[cfg(feature = "trees")]
+mod monotone;
+#[cfg(feature = "trees")]
 mod objective;
 #[cfg(feature = "trees")]
 mod parts;

@@ -84,7 +84,8 @@ fn the_best_split_is_that_of_brute_force() {
         let (mut shard, packing) = packed(&set);
         let features: Vec<usize> = (0..WIDTH).collect();
         let mut histograms = Histograms::new(&prepared.binned, &prepared.borders, WIDTH, 2);
-        let level = Level { number: 0, features: &features, packing, ridge: 3.0, smaller_above: &[] };
+        let level =
+            Level { number: 0, features: &features, packing, ridge: 3.0, smaller_above: &[], signs: &[] };
         let first = histograms.best(std::slice::from_ref(&shard), level, &control).unwrap();
         let expected = brute_force(&shard, &prepared, level);
         assert_eq!(first, expected, "{seed}");

@@ -174,10 +174,6 @@ fn bad_rows_are_refused_with_their_number() {
             "ltr_ndcg: relevance in row 1 of the group: got inf, allowed is a finite number".to_owned(),
         ),
         (
-            "(1, 1), (1, 2), (1, NULL)",
-            "ltr_ndcg: score in row 3 of the group: got NULL, allowed is a finite number".to_owned(),
-        ),
-        (
             "(1, 'nan')",
             "ltr_ndcg: score in row 1 of the group: got text 'nan', allowed is a finite number".to_owned(),
         ),

@@ -156,7 +156,7 @@ fn an_evaluation_counts_from_the_query_on() {
     let dcg = |grades: &[f64]| -> f64 {
         grades.iter().take(10).zip(2..).map(|(grade, rank)| gain(*grade) / f64::from(rank).log2()).sum()
     };
-    let (mut ndcg, mut share) = (Vec::new(), Vec::new());
+    let (mut ndcg, mut zero, mut share) = (Vec::new(), Vec::new(), Vec::new());
     for query in &queries {
         let grades =
             pairs(&connection, "SELECT DISTINCT item_id, grade FROM judgments WHERE query = ?1", [query]);
@@ -167,6 +167,8 @@ fn an_evaluation_counts_from_the_query_on() {
         ideal.sort_by(|a, b| b.total_cmp(a));
         if dcg(&ideal) > 0.0 {
             ndcg.push(dcg(&list) / dcg(&ideal));
+            let all: Vec<f64> = found.iter().map(|(doc, _)| grade_of(*doc).unwrap_or(0.0)).collect();
+            zero.push(dcg(&all) / dcg(&ideal));
         }
         if !found.is_empty() {
             let first = &found[..found.len().min(10)];
@@ -175,13 +177,17 @@ fn an_evaluation_counts_from_the_query_on() {
         }
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let of = |metric: &str| -> f64 {
-        let sql = "SELECT value FROM ltr_evaluate('shop', 'SELECT DISTINCT * FROM judgments') WHERE query_id IS NULL AND metric = ?1";
-        value(&connection, sql, [metric])
+    let with = |metric: &str, options: &str| -> f64 {
+        let sql = "SELECT value FROM ltr_evaluate('shop', 'SELECT DISTINCT * FROM judgments', ?2) WHERE query_id IS NULL AND metric = ?1";
+        value(&connection, sql, [metric, options])
     };
+    let of = |metric: &str| with(metric, "{}");
     // Equal scores count with their mean over orders, so the order of a search is one of them.
     assert!((of("ndcg@10") - mean(&ndcg)).abs() < 0.01, "{} {}", of("ndcg@10"), mean(&ndcg));
     assert!((of("judged@10") - mean(&share)).abs() < 1e-12);
+    // Rule 8.17.
+    let counted = with("ndcg@10", r#"{"unjudged": 0}"#);
+    assert!((counted - mean(&zero)).abs() < 0.01 && counted < of("ndcg@10"), "{counted} {}", mean(&zero));
     assert!(of("best ndcg@10") >= of("ndcg@10"));
     assert_eq!(candidates["best"]["ndcg@10"], json!(of("best ndcg@10")));
     assert!(warnings(&connection).contains("relevant documents are no candidates"));

@@ -39,6 +39,8 @@ pub fn check(spec: &GridSpec, params: &Params) -> Result<()> {
         format!("the loss '{name}' {why}; use 'rank_svm', 'regression' or 'list_net', or train on rows")
     } else if spec.baseline.is_some() {
         "the option 'baseline' is not supported; train on rows".to_owned()
+    } else if !spec.monotone.is_empty() {
+        "the option 'monotone' is not supported; train on rows".to_owned()
     } else if spec.prior != Prior::Zero {
         format!("\"prior\": \"{}\" is not supported; use \"zero\", or train on rows", spec.prior.name())
     } else if spec.interaction != Interaction::None {

@@ -11,7 +11,7 @@ use crate::cost::loss::{self, Loss, LossDef, Shape};
 use crate::data::ListConstraint;
 use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;
-use crate::learn::solve::{SOLVERS, SolverDef};
+use crate::learn::solve::{self, SOLVERS, SolverDef};
 use crate::learn::space::Form;
 
 /// The choices of one training that can conflict.
@@ -284,6 +284,16 @@ const UNUSED: &[Unused] = &[
     unused("components", Choice::Penalty, |c| c.penalty.kind() != PenaltyKind::Spectral)
         .instead("; set \"penalty\": \"spectral\""),
     unused("radius", Choice::Penalty, |c| !c.penalty.has_radius()).instead("; set \"penalty\": \"ball\""),
+    // The sign of a weight is the order of its feature only in one linear function, and only solvers of smooth convex losses keep it.
+    unused("monotone", Choice::Smoothing, |c| c.smoothing != SmoothingKind::Uniform),
+    unused("monotone", Choice::Kernel, |c| c.kernel != kernel::NAMES[0]),
+    unused("monotone", Choice::Form, |c| c.form == Form::Ranking),
+    unused("monotone", Choice::Interaction, |c| c.interaction != Interaction::None),
+    unused("monotone", Choice::Prior, |c| c.prior != Prior::Zero),
+    unused("monotone", Choice::Penalty, |c| c.penalty != Penalty::Ridge),
+    unused("monotone", Choice::Loss, |c| !matches!(c.loss.shape(), Shape::Quadratic | Shape::Smooth))
+        .instead("; use \"loss\": \"squared_hinge\", \"logistic\", \"squared\" or \"list_net\", or train boosted_trees"),
+    unused("monotone", Choice::Solver, |c| c.solver.name != solve::NAMES[0]),
     unused("lambda", Choice::Penalty, |c| c.penalty.has_radius()).instead("; use the option 'radius'"),
 ];
 

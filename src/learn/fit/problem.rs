@@ -9,10 +9,11 @@ use crate::base::{Control, Error, Result, matrix_bytes, parallel, require};
 use crate::cost::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve::{
-    Cut, ListProblem, PairProblem, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
+    Cut, ListProblem, PairProblem, PairRisk, QueryBlock, Solution, SolveOptions, SolveReport, SolverDef, Stop,
 };
 use crate::learn::space::{Function, Scorer, Space, WeightsOf};
 use crate::learn::{kernel, solve};
+use crate::math::projected_gradient::minimize_signed_path;
 use crate::math::{LANES, are_bounded, is_positive};
 
 /// Landmarks of functions among which validation chooses. A map with fewer landmarks is the first part of one with more.
@@ -39,6 +40,9 @@ pub struct FitSpec {
     pub center: Option<Vec<f64>>,
     /// Initial weights for a loss that is not convex; the center by default.
     pub start: Option<Vec<f64>>,
+    /// Signs of weights, 1 or -1, or 0 for any; empty without. Only smooth convex losses in the features themselves take them.
+    #[serde(skip)]
+    pub signs: Vec<i8>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the serializer passes references")]
@@ -204,11 +208,26 @@ impl FitSpec {
         match &self.loss {
             Loss::Pair(loss, _) => {
                 let problem = self.pair_problem(*loss, dim, blocks)?;
+                if !self.signs.is_empty() {
+                    let risk = PairRisk::new(&problem);
+                    let _memory = reserve(risk.bytes())?;
+                    return Ok(minimize_signed_path(
+                        &risk,
+                        &self.signs,
+                        lambdas,
+                        &self.options().rule(),
+                        control,
+                    ));
+                }
                 let _memory = reserve(solve::pair_bytes(&problem, self.solver))?;
                 solve::pair_path(&problem, lambdas, &self.options(), control)
             }
             Loss::List(loss) => {
                 let problem = self.list_problem(loss, dim, blocks)?;
+                if !self.signs.is_empty() {
+                    let rule = self.options().rule();
+                    return Ok(minimize_signed_path(&problem, &self.signs, lambdas, &rule, control));
+                }
                 let _memory = reserve(match self.penalty {
                     Penalty::Threshold | Penalty::Components => solve::spectral_bytes(dim),
                     Penalty::Ridge | Penalty::Ball | Penalty::Sphere => {

@@ -43,6 +43,7 @@ impl Neighborhood {
             && solver
             && spec.penalty == Penalty::Ridge
             && spec.center.is_none()
+            && spec.signs.is_empty()
             && spec.loss == self.blocks.loss
             && self.smoothing.kind == SmoothingKind::Uniform;
         let documents: usize = self.blocks.sizes.iter().map(|size| *size as usize).sum();

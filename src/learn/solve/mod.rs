@@ -23,7 +23,7 @@ pub use list::{
 };
 pub use memory::{l1_bytes, least_squares_bytes, list_bytes, pair_bytes, plane_bytes, spectral_bytes};
 pub use pair::{
-    AskHinge, PairBlock, PairProblem, PairWeighting, RemoteProblem, certificate, hinge_origin,
+    AskHinge, PairBlock, PairProblem, PairRisk, PairWeighting, RemoteProblem, certificate, hinge_origin,
     hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, path as pair_path, solve, solve_hinge,
 };
 pub use query_block::QueryBlock;

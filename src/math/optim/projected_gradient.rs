@@ -1,10 +1,10 @@
-//! Smooth convex risks over a ball, by accelerated projected gradients (Nesterov 1983; Beck & Teboulle 2009) with
-//! restarts (O'Donoghue & Candes 2015).
+//! Smooth convex risks over a ball, or with signs of weights, by accelerated projected gradients (Nesterov 1983; Beck & Teboulle
+//! 2009) with restarts (O'Donoghue & Candes 2015).
 //!
 //! ```text
-//! min R(w) over |w| <= B
+//! min R(w) over a region, |w| <= B for a ball
 //! w' = proj(v - g(v) / L),  v = w' + (t - 1) / t' (w' - w),  t' = (1 + sqrt(1 + 4 t^2)) / 2
-//! R(w) - min R <= g.w + B |g|                   g at w: the largest decrease of the tangent (Frank & Wolfe 1956)
+//! R(w) - min R <= g.w + B |g|                   ball, g at w: the largest decrease of the tangent (Frank & Wolfe 1956)
 //! ```
 //!
 //! L doubles until R(w') <= R(v) + g(v).(w' - v) + L / 2 |w' - v|^2 or, because rounding may hide this, until
@@ -12,7 +12,7 @@
 //! previous one: (v - w').(w' - w) > 0.
 
 use super::objective::{difference, moved, norm};
-use super::{Best, Method, Objective, Point, Solution, Stop, StopRule, iterate, solve_path};
+use super::{Best, Method, Objective, Point, Ridge, Solution, Stop, StopRule, iterate, solve_path};
 use crate::base::Control;
 use crate::math::dot;
 
@@ -31,19 +31,105 @@ pub fn minimize_path(
     let zero = Point::of_risk(risk, vec![0.0; risk.dim()]);
     solve_path(radii, |radius, previous| {
         let start = previous.map_or(&zero.w, |solution| &solution.w).clone();
-        iterate(rule, control, || StepSearch::new(risk, radius, start, zero.value))
+        iterate(rule, control, || StepSearch::new(risk, Region::Ball(radius), start, zero.value))
     })
+}
+
+/// Minimizes R(w) + lambda |w|^2 over w with signs\[j\] w_j >= 0, where there is a sign, for each lambda > 0, first from 0, then
+/// from the previous solution.
+///
+/// The gap is the largest decrease of the parabola with the curvature of the penalty: the sum over j of the largest
+/// -g_j d - lambda d^2 for which w_j + d is allowed, g the gradient of R(w) + lambda |w|^2.
+pub fn minimize_signed_path(
+    risk: &dyn Objective,
+    signs: &[i8],
+    lambdas: &[f64],
+    rule: &StopRule,
+    control: &Control,
+) -> Vec<Solution> {
+    let zero = Point::of_risk(risk, vec![0.0; risk.dim()]);
+    solve_path(lambdas, |lambda, previous| {
+        let start = previous.map_or(&zero.w, |solution| &solution.w).clone();
+        let penalized = Penalized(Ridge { risk, lambda, center: None });
+        iterate(rule, control, || {
+            StepSearch::new(&penalized, Region::Signs(signs, lambda), start, zero.value)
+        })
+    })
+}
+
+/// A risk with its penalty.
+struct Penalized<'a>(Ridge<'a>);
+
+impl Objective for Penalized<'_> {
+    fn dim(&self) -> usize {
+        self.0.risk.dim()
+    }
+
+    fn value_at(&self, w: &[f64], slopes: &mut [f64]) -> f64 {
+        let point = self.0.at(w.to_vec());
+        slopes.copy_from_slice(&point.gradient);
+        point.value
+    }
+}
+
+/// Where w may be.
+#[derive(Clone, Copy)]
+enum Region<'a> {
+    /// Within this distance from 0.
+    Ball(f64),
+    /// With these signs, where they are not 0. The risk has the penalty lambda |w|^2.
+    Signs(&'a [i8], f64),
+}
+
+impl Region<'_> {
+    /// Moves w to the nearest allowed point.
+    fn project(self, w: &mut [f64]) {
+        match self {
+            Self::Ball(radius) => project(radius, w),
+            Self::Signs(signs, _) => {
+                let against = |(w, sign): &(&mut f64, &i8)| **w * f64::from(**sign) < 0.0;
+                w.iter_mut().zip(signs).filter(against).for_each(|(w, _)| *w = 0.0);
+            }
+        }
+    }
+
+    /// A lower bound of min R from a point.
+    fn bound(self, Point { w, value, gradient }: &Point) -> f64 {
+        match self {
+            Self::Ball(radius) => value - dot(gradient, w) - radius * norm(gradient),
+            Self::Signs(signs, lambda) => {
+                let decrease = |(number, (g, w)): (usize, (&f64, &f64))| {
+                    let free = -g / (2.0 * lambda);
+                    let d = match signs.get(number) {
+                        Some(sign) if *sign > 0 => free.max(-w),
+                        Some(sign) if *sign < 0 => free.min(-w),
+                        _ => free,
+                    };
+                    -g * d - lambda * d * d
+                };
+                value - gradient.iter().zip(w).enumerate().map(decrease).sum::<f64>()
+            }
+        }
+    }
+
+    /// The first curvature: the first step is no longer than a radius, or no shorter than the penalty allows.
+    fn curvature(self, gradient: &[f64]) -> f64 {
+        match self {
+            Self::Ball(radius) => (norm(gradient) / radius).max(f64::MIN_POSITIVE),
+            Self::Signs(_, lambda) => 2.0 * lambda,
+        }
+    }
 }
 
 struct StepSearch<'a> {
     risk: &'a dyn Objective,
-    radius: f64,
+    region: Region<'a>,
     /// R(0)
     scale: f64,
     /// L
     curvature: f64,
     t: f64,
-    /// w, the last point in the ball.
+    /// w, the last point in the region.
     last: Point,
     /// v, which may be outside.
     ahead: Vec<f64>,
@@ -53,23 +139,21 @@ struct StepSearch<'a> {
 }
 
 impl<'a> StepSearch<'a> {
-    fn new(risk: &'a dyn Objective, radius: f64, mut start: Vec<f64>, scale: f64) -> Self {
-        project(radius, &mut start);
+    fn new(risk: &'a dyn Objective, region: Region<'a>, mut start: Vec<f64>, scale: f64) -> Self {
+        region.project(&mut start);
         let last = Point::of_risk(risk, start);
         let (ahead, best) = (last.w.clone(), last.clone());
-        // The first step is no longer than the radius.
-        let curvature = (norm(&last.gradient) / radius).max(f64::MIN_POSITIVE);
+        let curvature = region.curvature(&last.gradient);
         let mut search =
-            Self { risk, radius, scale, curvature, t: 1.0, last, ahead, best, bound: f64::NEG_INFINITY };
+            Self { risk, region, scale, curvature, t: 1.0, last, ahead, best, bound: f64::NEG_INFINITY };
         search.record();
         search
     }
 
     /// Updates the best point and the lower bound from the last point.
     fn record(&mut self) {
-        let Point { w, value, gradient } = &self.last;
-        self.bound = self.bound.max(value - dot(gradient, w) - self.radius * norm(gradient));
-        if *value <= self.best.value {
+        self.bound = self.bound.max(self.region.bound(&self.last));
+        if self.last.value <= self.best.value {
             self.best = self.last.clone();
         }
     }
@@ -78,7 +162,7 @@ impl<'a> StepSearch<'a> {
     fn projected(&self, ahead: &Point) -> Point {
         let step = |(v, g): (&f64, &f64)| v - g / self.curvature;
         let mut w = ahead.w.iter().zip(&ahead.gradient).map(step).collect::<Vec<f64>>();
-        project(self.radius, &mut w);
+        self.region.project(&mut w);
         Point::of_risk(self.risk, w)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 8):
 //! * 8.1: `f(relevance, score [, k] [, options])`, or `ltr_metric(name, judgment, score [, options])`.
-//! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors.
+//! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors, but a NULL score.
 //! * 8.3: `k` is a whole number from 1. NULL options are no options.
 //! * 8.4: All arguments but the judgment and the score are the same in every row of a group.
 //! * 8.5: A group without rows, or for which the metric is undefined, gives NULL.
@@ -118,7 +118,11 @@ impl State {
                 queue.push_back(topics);
             }
         }
-        self.scores.push_back(number(arguments[at + 1], || in_row("score", row), "a finite number")?);
+        self.scores.push_back(match (&self.judged, arguments[at + 1]) {
+            // The document was not retrieved.
+            (Judged::Relevance(..), ValueRef::Null) => f64::NEG_INFINITY,
+            (_, score) => number(score, || in_row("score", row), "a finite number")?,
+        });
         self.entered = row;
         Ok(())
     }

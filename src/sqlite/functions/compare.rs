@@ -5,6 +5,7 @@
 //!   p_value, p_holm`. Names are NULL for models in BLOBs.
 //! * 8.12: `ltr_compare('["a", "b", "c"]', source [, options])` compares all pairs of named models. `p_holm` corrects the
 //!   p-values of all pairs by one metric.
+//! * 8.17, 8.18: Unjudged documents, and a NULL model, are as in `ltr_evaluate`.
 //! * 8.13: Values that are undefined for a query count as the option `undefined` says; with `skip` the query is left out.
 
 use std::sync::Arc;
@@ -15,9 +16,9 @@ use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
 use super::aggregate::{in_row, own};
-use super::end_to_end::end_to_end;
-use super::evaluate::{Measured, judged, measure, query_metrics};
+use super::evaluate::{measured, query_metrics};
 use super::ranking_call::RankingCall;
+use super::score;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
 use crate::base::{Error, Params, Reservation, Result, parallel};
 use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
@@ -101,50 +102,52 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
     let (models, source) = request.models(call);
     // 1. The values of each model. Only they stay: rows and scores are freed before the next model.
     let (mut evaluations, mut warnings, mut held) = (Vec::new(), Vec::new(), Vec::new());
+    let (score, options) = score::take_score(request.options.clone())?;
+    if let Some(name) = score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
+        return Err(score::unused(name));
+    }
+    let mut names: Option<Vec<String>> = None;
     let mut queries: Option<Vec<Id>> = None;
     for model in &models {
-        let ranking = RankingCall::of(
-            call,
-            *model,
-            source,
-            request.first_value,
-            request.options.clone(),
-            request.limits.clone(),
-        )?;
-        let (ids, evaluation, found, memory) = if let Some(view) = &ranking.features {
-            let found = end_to_end(&ranking, view, &request.metrics)?;
-            (found.queries, found.evaluation, found.warnings, found.memory.0)
-        } else {
-            let Measured { judged, evaluation } = measure(&ranking, judged(&ranking)?, &request.metrics)?;
-            (judged.data.query_ids, evaluation, judged.warnings, judged.memory)
+        let (first, limits) = (request.first_value, request.limits.clone());
+        let options = match (&score, model) {
+            (Some(name), ValueRef::Null) => score::with_score(options.clone(), name),
+            _ => options.clone(),
         };
+        let ranking = score::ranking_by(call, *model, source, first, options, limits)?;
+        let mut found = measured(&ranking, &request.metrics)?;
         match &queries {
             None => {
-                held.push(memory);
-                queries = Some(ids);
+                held.extend(found.memory.drain(..1));
+                queries = Some(found.queries);
             }
-            Some(first) if *first != ids => return Err(other_queries(&ranking)),
+            Some(first) if *first != found.queries => return Err(other_queries(&ranking)),
             Some(_) => {}
         }
-        evaluations.push(evaluation);
-        warnings.extend(found);
+        // The metrics, and the shares of judged documents if all models have them.
+        let best = request.metrics.len()..found.shares;
+        found.names.drain(best.clone());
+        found.evaluation.remove(best);
+        let known = names.get_or_insert_with(|| found.names.clone());
+        known.truncate(found.names.len());
+        evaluations.push(found.evaluation);
+        warnings.extend(found.warnings);
     }
     // 2. The tests.
-    let comparisons = tests(request, &evaluations)?;
+    let names = names.unwrap_or_default();
+    let comparisons = tests(request, &evaluations, names.len())?;
     call.state.set_warnings(warnings);
     // 3. The p-values of one metric are corrected together.
-    let metrics = request.metrics.len();
+    let metrics = names.len();
     let mut corrected = vec![None; comparisons.len()];
     for metric in 0..metrics {
         let p_values: Vec<Option<f64>> =
             comparisons.iter().skip(metric).step_by(metrics).map(|test| test.p_value).collect();
         corrected.iter_mut().skip(metric).step_by(metrics).zip(holm(&p_values)).for_each(|(to, p)| *to = p);
     }
-    let tested =
-        pairs(models.len()).into_iter().flat_map(|pair| request.metrics.iter().map(move |m| (pair, m)));
+    let tested = pairs(models.len()).into_iter().flat_map(|pair| names.iter().map(move |name| (pair, name)));
     let rows = tested.zip(comparisons).zip(corrected).map(|((((a, b), metric), comparison), p_holm)| {
-        let names = [name(models[a]), name(models[b])];
-        row(names, metric, &comparison, p_holm)
+        row([name(models[a]), name(models[b])], metric, &comparison, p_holm)
     });
     Ok(ready(rows.collect()))
 }
@@ -154,10 +157,10 @@ fn pairs(models: usize) -> Vec<(usize, usize)> {
     (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect()
 }
 
-/// Tests every pair of models by every metric.
-fn tests(request: &CompareRequest, evaluations: &[Evaluation]) -> Result<Vec<Comparison>> {
+/// Tests every pair of models by every metric, of which there are `metrics`.
+fn tests(request: &CompareRequest, evaluations: &[Evaluation], metrics: usize) -> Result<Vec<Comparison>> {
     let undefined: Undefined = options::choice(&request.options, "undefined")?;
-    let (pairs, metrics) = (pairs(evaluations.len()), request.metrics.len());
+    let pairs = pairs(evaluations.len());
     let (count, n) = (pairs.len() * metrics, evaluations.first().map_or(0, |first| first.values.len()));
     let test = &request.test;
     request.limits.run(|control| {
@@ -194,13 +197,13 @@ fn name(model: ValueRef<'_>) -> Output {
 
 fn row(
     [name_a, name_b]: [Output; 2],
-    metric: &Metric,
+    metric: &str,
     comparison: &Comparison,
     p_holm: Option<f64>,
 ) -> Vec<Output> {
     let Comparison { n, mean_a, mean_b, difference, interval, p_value } = *comparison;
     let (low, high) = interval.unzip();
-    row![name_a, name_b, metric.name(), n, mean_a, mean_b, difference, low, high, p_value, p_holm]
+    row![name_a, name_b, metric.to_owned(), n, mean_a, mean_b, difference, low, high, p_value, p_holm]
 }
 
 // `ltr_paired_test(value_a, value_b [, options])`: an aggregate that compares two series of values.

@@ -2,14 +2,13 @@
 //! is the one of all judged documents.
 //!
 //! Rules (docs/reference/rules.md, 8):
-//! * 8.16: A judged document that is no candidate gains nothing. A candidate that nobody judged is left out of the list, as by
-//!   trec_eval's option -J; `judged@k` is the share of the first k candidates that were judged.
+//! * 8.16: A judged document that is no candidate gains nothing. A candidate that nobody judged counts as the option `unjudged`
+//!   says (rule 8.17).
 
-use std::collections::BTreeSet;
-
-use super::ranking_call::RankingCall;
-use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, selected_rows};
-use crate::base::{Control, Error, Reservation, Result};
+use super::ranking_call::{FEWER_RANKED, RankingCall};
+use super::variety::scores_of_list;
+use crate::apply::{Depths, Evaluation, JudgedLists, METRIC_COST, evaluate};
+use crate::base::{Error, Reservation, Result};
 use crate::cost::metric::Metric;
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::sqlite::source::Source;
@@ -19,24 +18,27 @@ use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options;
 
-/// Depth of `judged@k` for metrics without a cutoff.
-const DEPTH: usize = 10;
-
 /// Values of metrics, and what the call keeps until its rows are read.
-pub(super) struct EndToEnd {
+pub(super) struct Measurement {
     pub queries: Vec<Id>,
-    /// The metrics, then `best` and `judged@k` for each of them.
+    /// The metrics first.
     pub names: Vec<String>,
+    /// The number of the first name `judged@k`, of which there may be none.
+    pub shares: usize,
     pub evaluation: Evaluation,
     pub warnings: Vec<String>,
-    pub memory: (Reservation, Reservation),
+    pub memory: Vec<Reservation>,
 }
 
 /// Ranks the candidates of judged queries and measures them.
 ///
 /// # Errors
 /// Errors of both sources and of scoring; a view that returns no judged document.
-pub(super) fn end_to_end(request: &RankingCall<'_>, view: &Source, metrics: &[Metric]) -> Result<EndToEnd> {
+pub(super) fn end_to_end(
+    request: &RankingCall<'_>,
+    view: &Source,
+    metrics: &[Metric],
+) -> Result<Measurement> {
     let RankingCall { call, options, limits, source, handle, .. } = request;
     let (connection, model) = (call.connection, &handle.model);
     // 1. The judgments.
@@ -61,20 +63,24 @@ pub(super) fn end_to_end(request: &RankingCall<'_>, view: &Source, metrics: &[Me
         judged.check_found(|problem| view.error(problem))?;
     }
     let scored = request.scored(&data)?;
-    let scores =
-        constrained_scores(&data, scored.scores, constraint, options::count(options, "max_per_value"))?;
+    let scores = scores_of_list(request, &data, scored.scores, constraint)?;
     // 3. The metrics of the judged documents, of their best order, and how many were judged.
     let undefined = options::choice(options, "undefined")?;
-    let depths: BTreeSet<usize> = metrics.iter().map(|metric| metric.cutoff().unwrap_or(DEPTH)).collect();
+    let (depths, counts_unjudged) = (Depths::of(metrics), request.counts_unjudged());
     let documents = judged.data.n_docs() + data.n_docs();
-    let operations = documents.saturating_mul((metrics.len() + depths.len()) * METRIC_COST);
+    let operations = documents.saturating_mul(metrics.len() * METRIC_COST + depths.operations());
+    let what = format_args!("a list of {documents} documents");
+    let _lists = limits.memory.reserve(JudgedLists::bytes(documents), what, FEWER_RANKED)?;
     let evaluation = limits.run_sized(operations, |control| {
         let found = judged.scores(&data, &scores, control)?;
-        let mut evaluation = evaluate(&judged.data, &found, metrics, undefined, control)?;
+        let mut evaluation = if counts_unjudged {
+            with_unjudged(&judged, &found, (&data, &scores)).evaluate(metrics, undefined, control)?
+        } else {
+            evaluate(&judged.data, &found, metrics, undefined, control)?
+        };
         evaluation.append(evaluate(&judged.data, &judged.best_scores(), metrics, undefined, control)?);
-        for depth in &depths {
-            evaluation.append(judged_share(&judged, (&data, &scores), *depth, control)?);
-        }
+        let is_judged = |query: &Id, row: usize| judged.has(query, &data.doc_ids[row]);
+        evaluation.append(depths.shares(&judged.data.query_ids, (&data, &scores), is_judged, control)?);
         Ok(evaluation)
     });
     let evaluation = evaluation.map_err(|error| match error {
@@ -84,30 +90,24 @@ pub(super) fn end_to_end(request: &RankingCall<'_>, view: &Source, metrics: &[Me
     judged.check_found(|problem| view.error(problem))?;
     let names = metrics.iter().map(Metric::name);
     let best = metrics.iter().map(|metric| format!("best {}", metric.name()));
-    let names = names.chain(best).chain(depths.iter().map(|depth| format!("judged@{depth}"))).collect();
+    let names = names.chain(best).chain(depths.names()).collect();
     let warnings = scored.warnings.into_iter().chain(view.warning.clone());
     let warnings = warnings.chain(judged.warning(view, &metrics[0])).collect();
     let (queries, kept) = judged.into_queries();
-    Ok(EndToEnd { queries, names, evaluation, warnings, memory: (kept, read_report.memory) })
+    let shares = 2 * metrics.len();
+    Ok(Measurement { queries, names, shares, evaluation, warnings, memory: vec![kept, read_report.memory] })
 }
 
-/// The share of the first `depth` candidates of each query that was judged, and the mean.
-fn judged_share(
-    judged: &JudgedDocuments,
-    (data, scores): (&Dataset, &[f64]),
-    depth: usize,
-    control: &Control,
-) -> Result<Evaluation> {
-    let share = |id: &Id| {
-        control.check()?;
-        let Ok(query) = data.query_ids.binary_search(id) else { return Ok(None) };
-        let ranked = selected_rows(data, query, scores, ListConstraint::None, 1)?;
-        let first = &ranked[..depth.min(ranked.len())];
-        let is_judged = |row: &&usize| judged.has(id, &data.doc_ids[**row]);
-        Ok(Some(first.iter().filter(is_judged).count() as f64 / first.len() as f64))
-    };
-    let values: Vec<Option<f64>> = judged.data.query_ids.iter().map(share).collect::<Result<_>>()?;
-    let known: Vec<f64> = values.iter().copied().flatten().collect();
-    let mean = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
-    Ok(Evaluation { values: values.into_iter().map(|value| vec![value]).collect(), means: vec![mean] })
+/// The judged documents with their scores, and the candidates that nobody judged with the grade 0.
+fn with_unjudged(judged: &JudgedDocuments, found: &[f64], (data, scores): (&Dataset, &[f64])) -> JudgedLists {
+    let mut lists = JudgedLists::default();
+    for (query, id) in judged.data.query_ids.iter().enumerate() {
+        let known =
+            judged.data.labels(query).iter().copied().zip(found[judged.data.rows(query)].iter().copied());
+        let candidates = data.query_ids.binary_search(id).map_or(0..0, |query| data.rows(query));
+        let others =
+            candidates.filter(|row| !judged.has(id, &data.doc_ids[*row])).map(|row| (0.0, scores[row]));
+        lists.push(id, known.chain(others));
+    }
+    lists
 }

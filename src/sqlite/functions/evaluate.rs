@@ -4,17 +4,21 @@
 //! * 8.8: Rows `query_id, metric, value` for every query and metric, then the means with `query_id` NULL. The default metric is
 //!   `ndcg@10`.
 //! * 8.9: Documents that a constraint removes from the list rank below all others.
+//! * 8.17: A NULL relevance means that nobody judged the document; the option `unjudged` says what it counts.
+//! * 8.18: A NULL model means the ranking by a column.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::end_to_end::{EndToEnd, end_to_end};
-use super::ranking_call::{PARAMETERS, RankingCall};
-use crate::apply::{Evaluation, METRIC_COST, constrained_scores, evaluate, without_relevant};
+use super::end_to_end::{Measurement, end_to_end};
+use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
+use super::score;
+use super::variety::scores_of_list;
+use crate::apply::{Depths, Evaluation, JudgedLists, METRIC_COST, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric, MetricOptions};
-use crate::data::{Dataset, Fingerprint, Id};
+use crate::data::{Dataset, Fingerprint, Id, ListConstraint, Missing};
 use crate::model::Model;
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
@@ -23,7 +27,10 @@ use crate::train::options::{self, Use};
 /// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
     TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, |call| {
-        RankingCall::run(call, Use::Evaluate, evaluate_rows)
+        let (options, limits) = call.options(2, Use::Evaluate)?;
+        let (model, source) = (call.argument(0), call.argument(1));
+        let request = score::ranking_by(call, model, source, 3, options, limits)?;
+        request.limits.run_here(|| evaluate_rows(&request))
     });
 
 /// How a model ranks the queries of a source.
@@ -50,15 +57,22 @@ pub struct ScoredDocuments {
 
 /// Reads and scores the source of a call.
 pub(super) fn judged(request: &RankingCall<'_>) -> Result<ScoredDocuments> {
-    scored_judged(request, read_judged(request)?)
+    scored_judged(request, read_judged(request, Judgments::Relevance)?)
 }
 
 /// Reads the judged rows of the source of a call.
-pub(super) fn read_judged(request: &RankingCall<'_>) -> Result<SourceRows> {
+fn read_judged(request: &RankingCall<'_>, judgments: Judgments) -> Result<SourceRows> {
     let constraint = request.constraint()?;
+    let (keep_missing, not_allowed) = match request.by_column {
+        // A document without a score was not retrieved.
+        Some(_) if judgments == Judgments::RelevanceIfJudged => (true, Missing::Zero),
+        _ => (false, Missing::Error),
+    };
     let spec = ReadSpec {
-        judgments: Judgments::Relevance,
+        judgments,
         query: true,
+        keep_missing,
+        not_allowed,
         ..ReadSpec::ranked(&request.handle.model, constraint)
     };
     let rows = request.read_source(spec)?;
@@ -76,6 +90,9 @@ pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Res
     let Some(known) = fingerprint.as_ref().filter(|known| (known.rows, known.queries) == size) else {
         return Ok(None);
     };
+    if has_unjudged(data) {
+        return Ok(None);
+    }
     let work = |control: &Control| Fingerprint::of(data, &read_report.missing, control);
     let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
     let found = request.limits.run_sized(operations, work)?;
@@ -95,10 +112,14 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
     let in_training = training.is_some();
     let SourceRows { data, roles, read_report } = rows;
     let constraint = request.constraint()?;
-    let scored = request.scored(&data)?;
-    let max_per_value = options::count(&request.options, "max_per_value");
-    let scores = constrained_scores(&data, scored.scores, constraint, max_per_value)?;
-    let mut warnings: Vec<String> = training.into_iter().chain(scored.warnings).collect();
+    let (scores, found) = if request.by_column.is_some() {
+        (column_scores(&data), data.repeated_rows().into_iter().collect())
+    } else {
+        let scored = request.scored(&data)?;
+        (scored.scores, scored.warnings)
+    };
+    let scores = scores_of_list(request, &data, scores, constraint)?;
+    let mut warnings: Vec<String> = training.into_iter().chain(found).collect();
     warnings.extend(without_relevant(&data, format_args!("source {}", request.source.shown)));
     warnings.extend(roles.queries_in_two_ways(&data));
     Ok(ScoredDocuments {
@@ -126,16 +147,95 @@ pub(super) fn measure(
 }
 
 fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
-    let metrics = metrics(&request.options)?;
+    let Measurement { queries, names, evaluation, warnings, memory, .. } =
+        measured(request, &metrics(&request.options)?)?;
+    request.call.state.set_warnings(warnings);
+    Ok(rows(queries, names, evaluation, memory))
+}
+
+/// Ranks the documents of a source, of which some may be unjudged, and measures.
+pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<Measurement> {
     if let Some(view) = &request.features {
-        let EndToEnd { queries, names, evaluation, warnings, memory } = end_to_end(request, view, &metrics)?;
-        request.call.state.set_warnings(warnings);
-        return Ok(rows(queries, names, evaluation, memory));
+        return end_to_end(request, view, metrics);
+    }
+    let rows = read_judged(request, Judgments::RelevanceIfJudged);
+    let judged = scored_judged(request, rows.map_err(|error| score::explained(request, error))?)?;
+    if has_unjudged(&judged.data) || request.options.has("unjudged") {
+        return measure_some(request, judged, metrics);
     }
     let Measured { judged: ScoredDocuments { data, warnings, memory, .. }, evaluation } =
-        measure(request, judged(request)?, &metrics)?;
-    request.call.state.set_warnings(warnings);
-    Ok(rows(data.query_ids, metrics.iter().map(Metric::name).collect(), evaluation, memory))
+        measure(request, judged, metrics)?;
+    let names = metrics.iter().map(Metric::name).collect();
+    let (queries, shares, memory) = (data.query_ids, metrics.len(), vec![memory]);
+    Ok(Measurement { queries, names, shares, evaluation, warnings, memory })
+}
+
+/// Measures documents of which some are unjudged (rule 8.17).
+fn measure_some(
+    request: &RankingCall<'_>,
+    judged: ScoredDocuments,
+    metrics: &[Metric],
+) -> Result<Measurement> {
+    let ScoredDocuments { mut data, scores, mut warnings, memory, .. } = judged;
+    drop(data.take_features());
+    check_once(request, &data)?;
+    let undefined = options::choice(&request.options, "undefined")?;
+    let (n, depths) = (data.n_docs(), Depths::of(metrics));
+    let what = format_args!("a list of {n} documents");
+    let kept = request.limits.memory.reserve(JudgedLists::bytes(n), what, FEWER_RANKED)?;
+    let lists = JudgedLists::of(&data, &scores, request.counts_unjudged());
+    match data.n_queries() - lists.queries().len() {
+        0 => {}
+        all if all == data.n_queries() && !request.options.has("unjudged") => {
+            return Err(request
+                .source
+                .error("the relevance is NULL in every row; there is nothing to evaluate"));
+        }
+        left_out => warnings.push(format!(
+            "source {}: {left_out} of {} queries have no judged document and are left out",
+            request.source.shown,
+            data.n_queries()
+        )),
+    }
+    let operations = n.saturating_mul(metrics.len() * METRIC_COST + depths.operations());
+    let evaluation = request.limits.run_sized(operations, |control| {
+        let mut evaluation = lists.evaluate(metrics, undefined, control)?;
+        let is_judged = |_: &Id, row: usize| !data.relevance[row].is_nan();
+        evaluation.append(depths.shares(lists.queries(), (&data, &scores), is_judged, control)?);
+        Ok(evaluation)
+    })?;
+    let names = metrics.iter().map(Metric::name).chain(depths.names()).collect();
+    let (queries, shares, memory) = (lists.into_queries(), metrics.len(), vec![memory, kept]);
+    Ok(Measurement { queries, names, shares, evaluation, warnings, memory })
+}
+
+/// Whether a document has no judgment.
+fn has_unjudged(data: &Dataset) -> bool {
+    data.relevance.iter().any(|grade| grade.is_nan())
+}
+
+/// The scores in the only feature; negative infinity for a document without one.
+fn column_scores(data: &Dataset) -> Vec<f64> {
+    let place = |score: f64| if score.is_nan() { f64::NEG_INFINITY } else { score };
+    data.features.rows_f64(0..data.n_docs()).into_iter().map(place).collect()
+}
+
+/// Refuses a document that a query has twice: one row may be judged and the other not.
+fn check_once(request: &RankingCall<'_>, data: &Dataset) -> Result<()> {
+    if data.duplicates == 0 || data.constraint == ListConstraint::Slots || !has_unjudged(data) {
+        return Ok(());
+    }
+    let twice = |query: usize| {
+        let ids = &data.doc_ids[data.rows(query)];
+        ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| (&data.query_ids[query], &pair[0]))
+    };
+    match (0..data.n_queries()).find_map(twice) {
+        None => Ok(()),
+        Some((query, doc)) => Err(request.source.error(format!(
+            "query {query} has the document {doc} in two rows, and some documents are unjudged; give each document once, as with \
+             PRIMARY KEY (query_id, doc_id) in the tables of judgments and of rankings"
+        ))),
+    }
 }
 
 /// The values of all queries, then the means. Rows are made one at a time.

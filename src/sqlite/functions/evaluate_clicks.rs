@@ -9,18 +9,16 @@
 
 use std::collections::HashSet;
 
-use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::evaluate::metrics;
-use super::ranking_call::{FoundModel, RankingCall};
+use super::ranking_call::RankingCall;
 use super::score;
 use crate::apply::t_quantile;
 use crate::base::{Control, Error, Params, Result, Ticks};
 use crate::cost::metric::{Metric, logarithmic};
 use crate::data::{Id, ListConstraint, UnknownValues};
 use crate::math::{compare, sort_indices};
-use crate::model::TrainingColumns;
 use crate::search::clicks::{
     self, Changes, ClickSums, Counted, Finder, GROUPS, Impression, Influence, Log, OfflineValue, Shown,
     TakesImpressions, Weights, group_of,
@@ -31,7 +29,7 @@ use crate::sqlite::source::parts::PartReader;
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::ReadSpec;
 use crate::sqlite::source::roles::Roles;
-use crate::train::options::{self, LOG_KEYS, SCORE_KEY, Use};
+use crate::train::options::{self, LOG_KEYS, Use};
 
 /// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
@@ -60,8 +58,6 @@ type Gain = Box<dyn Fn(usize) -> f64>;
 struct ClickRequest<'a> {
     /// For the log: the option `columns` has its keys.
     log_options: Params,
-    /// The column that a NULL model ranks by.
-    score: String,
     names: Vec<String>,
     gains: Vec<Gain>,
     clip: f64,
@@ -72,12 +68,7 @@ struct ClickRequest<'a> {
 fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
     let request = ClickRequest::new(call)?;
     let limits = request.ranking.limits.clone();
-    limits.run_here(|| {
-        rows(&request).map_err(|error| match call.argument(0) {
-            ValueRef::Null => score::explained(&request.ranking, &request.score, error),
-            _ => error,
-        })
-    })
+    limits.run_here(|| rows(&request).map_err(|error| score::explained(&request.ranking, error)))
 }
 
 impl<'a> ClickRequest<'a> {
@@ -89,22 +80,9 @@ impl<'a> ClickRequest<'a> {
         let clip = options::number(&options, "clip");
         let confidence = options::number(&options, "confidence");
         // 1. The model reads the log without the columns that only logs have.
-        let (score, options) = score::take_score(options)?;
         let of_model = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
         let (model, source) = (call.argument(0), call.argument(1));
-        if let Some(name) = score.as_ref().filter(|_| model != ValueRef::Null) {
-            return Err(score::unused(name));
-        }
-        let score = score.unwrap_or_else(|| SCORE_KEY.to_owned());
-        let ranking = if model == ValueRef::Null {
-            let ticket = call.statements.begin();
-            let handle = score::column_model(&score, TrainingColumns::default())?;
-            let of_model = of_model.without(&["missing"]);
-            let found = FoundModel { handle, ticket };
-            RankingCall::with_model(call, found, source, FIRST_VALUE, of_model, limits)?
-        } else {
-            RankingCall::of(call, model, source, FIRST_VALUE, of_model, limits)?
-        };
+        let ranking = score::ranking_by(call, model, source, FIRST_VALUE, of_model, limits)?;
         if ranking.handle.model.card.slots {
             let problem = "a model that assigns documents to slots has no ranking to evaluate";
             return Err(Error::Unsupported(problem.to_owned()));
@@ -124,7 +102,7 @@ impl<'a> ClickRequest<'a> {
             }
         }
         let names = metrics.iter().map(Metric::name).collect();
-        Ok(Self { log_options, score, names, gains, clip, confidence, ranking })
+        Ok(Self { log_options, names, gains, clip, confidence, ranking })
     }
 
     fn log(&self) -> Result<LogSource<'_>> {

@@ -139,20 +139,20 @@ fn by_model<'a>(request: &InterleaveRequest<'a>, model: ValueRef<'_>) -> Result<
 /// The ranking by a column.
 fn by_column(request: &InterleaveRequest<'_>, other: Option<&Model>) -> Result<Ranked> {
     let call = request.call;
-    let ticket = call.statements.begin();
-    let score = request.score.as_deref().unwrap_or(SCORE_KEY);
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
-    let found = FoundModel { handle: score::column_model(score, columns)?, ticket };
+    let score = request.score.clone().unwrap_or_else(|| SCORE_KEY.to_owned());
+    let found = FoundModel { ticket: call.statements.begin(), handle: score::column_model(&score, columns)? };
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
     let view = other.and_then(|model| model.card.candidates.as_ref());
     let is_source =
         |name: &str| matches!(source, ValueRef::Text(text) if text.eq_ignore_ascii_case(name.as_bytes()));
-    let ranking = match view.filter(|view| is_source(&view.name)) {
+    let mut ranking = match view.filter(|view| is_source(&view.name)) {
         Some(view) => RankingCall::of_view(call, found, view, options, limits)?,
         None => RankingCall::with_model(call, found, source, FIRST_VALUE, options, limits)?,
     };
-    ranked(&ranking).map_err(|error| score::explained(&ranking, score, error))
+    ranking.by_column = Some(score);
+    ranked(&ranking).map_err(|error| score::explained(&ranking, error))
 }
 
 /// Ranks the source of a call.

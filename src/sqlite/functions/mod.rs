@@ -42,6 +42,7 @@ mod tables;
 mod train;
 mod training;
 mod update;
+mod variety;
 mod vector;
 
 use super::glue::{ScalarFunction, TableFunction};

@@ -6,10 +6,12 @@
 //! * 6.3: ORDER BY rank, or query_id and rank, needs no sorter.
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
 //! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
+//! * 6.12: With vectors and a weight in `diversify_by` the order is that of maximal marginal relevance.
 
 use serde_json::{Value, json};
 
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
+use super::variety::diverse_rows;
 use crate::apply::{RowScorer, check_scores, selected_rows};
 use crate::base::{Error, Params, Reservation, Result, bytes_of, columns_text};
 use crate::data::{Dataset, Id, ListConstraint};
@@ -91,11 +93,11 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
     call.state.set_warnings(warnings);
     // Rows are made one at a time, from what is kept here. Features are not needed any more.
     drop(data.take_features());
-    let list = List::new(&request.options, constraint);
+    let list = List::new(&request.options, constraint)?;
     let bytes = bytes_of::<(Ranked, RankedRow, [f64; 2])>(scores.len());
     let what = format_args!("a ranking of {} documents", scores.len());
     let memory = request.limits.memory.reserve(bytes, what, FEWER_RANKED)?;
-    let mut ranked = list.ranked(&data, &scores)?;
+    let mut ranked = list.ranked(request, &data, &scores)?;
     if call.by_rank {
         sort_items(&mut ranked, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
     }
@@ -135,25 +137,32 @@ struct List<'a> {
     diversify_by: &'a str,
     max_per_value: usize,
     allow_short: bool,
+    /// The weight of diversity by vectors.
+    vectors: Option<f64>,
 }
 
 impl<'a> List<'a> {
-    fn new(options: &'a Params, constraint: ListConstraint) -> Self {
-        Self {
+    fn new(options: &'a Params, constraint: ListConstraint) -> Result<Self> {
+        Ok(Self {
             constraint,
             k: options.count("k"),
-            diversify_by: options.text("diversify_by").unwrap_or_default(),
+            diversify_by: options::diversify_by(options).unwrap_or_default(),
             max_per_value: options::count(options, "max_per_value"),
             allow_short: options.flag("allow_short"),
-        }
+            vectors: options::vector_weight(options)?,
+        })
     }
 
-    fn ranked(&self, data: &Dataset, scores: &[f64]) -> Result<Vec<Ranked>> {
+    fn ranked(&self, request: &RankingCall<'_>, data: &Dataset, scores: &[f64]) -> Result<Vec<Ranked>> {
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
-            let documents = selected_rows(data, query, scores, self.constraint, self.max_per_value)?;
+            let k = self.k.unwrap_or(usize::MAX);
+            let documents = match self.vectors {
+                Some(weight) => diverse_rows(request, (data, scores), query, weight, k)?,
+                None => selected_rows(data, query, scores, self.constraint, self.max_per_value)?,
+            };
             self.check_filled(data, query, documents.len())?;
-            let best = documents.into_iter().take(self.k.unwrap_or(usize::MAX)).zip(1..);
+            let best = documents.into_iter().take(k).zip(1..);
             ranked.extend(best.map(|(document, rank)| Ranked { query, document, rank }));
         }
         Ok(ranked)

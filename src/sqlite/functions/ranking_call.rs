@@ -20,7 +20,7 @@ use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};
-use crate::train::options::Use;
+use crate::train::options::{self, Use};
 
 /// Their parameters.
 pub const PARAMETERS: &str = "model, source [, options] [, value1, ...]";
@@ -78,6 +78,8 @@ pub struct RankingCall<'a> {
     params: Option<String>,
     /// Warnings about the view.
     noted: RefCell<Vec<String>>,
+    /// The column that a NULL model ranks by.
+    pub by_column: Option<String>,
     /// The source as the text names it. A function may read a changed copy, for which no statement is kept.
     named: Rc<Source>,
     /// The text of the source; `None` for the view of a model.
@@ -107,8 +109,8 @@ fn needs(spec: &ReadSpec<'_>) -> Needs {
 fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String {
     let filtered = if call.only.is_some() { "one query" } else { "" };
     let columns = options.get("columns").map(Value::to_string).unwrap_or_default();
-    let diversify_by = options.text("diversify_by").unwrap_or_default();
-    [text, filtered, &columns, diversify_by, &format!("{model:x}")].join("\0")
+    let diversify_by = options.get("diversify_by").map(Value::to_string).unwrap_or_default();
+    [text, filtered, &columns, &diversify_by, &format!("{model:x}")].join("\0")
 }
 
 /// Whether these columns have the features of a model; otherwise the missing ones.
@@ -243,6 +245,7 @@ impl<'a> RankingCall<'a> {
             is_view: false,
             params: None,
             noted: RefCell::default(),
+            by_column: None,
             named,
             text: None,
             first_value: NO_VALUES,
@@ -274,9 +277,11 @@ impl<'a> RankingCall<'a> {
     /// Options that depend on `diversify_by` without it; `diversify_by` for a model with slots.
     pub fn constraint(&self) -> Result<ListConstraint> {
         let diversity = self.options.has("diversify_by");
+        let by_vectors = self.vector_weight()?.is_some();
         let dependent = ["max_per_value", "allow_short"].into_iter().find(|key| self.options.has(key));
-        if let Some(key) = dependent.filter(|_| !diversity) {
-            return Err(Error::Unsupported(format!("option '{key}': it needs the option 'diversify_by'")));
+        if let Some(key) = dependent.filter(|_| !diversity || by_vectors) {
+            let needed = if by_vectors { "a column of values in the option" } else { "the option" };
+            return Err(Error::Unsupported(format!("option '{key}': it needs {needed} 'diversify_by'")));
         }
         match (self.handle.model.card.slots, diversity) {
             (true, true) => {
@@ -284,9 +289,23 @@ impl<'a> RankingCall<'a> {
                 Err(Error::Unsupported(reason.to_owned()))
             }
             (true, false) => Ok(ListConstraint::Slots),
+            (false, true) if by_vectors => Ok(ListConstraint::Vectors),
             (false, true) => Ok(ListConstraint::Diversity),
             (false, false) => Ok(ListConstraint::None),
         }
+    }
+
+    /// The weight of diversity by vectors, if there is one.
+    ///
+    /// # Errors
+    /// As [`options::vector_weight`].
+    pub fn vector_weight(&self) -> Result<Option<f64>> {
+        options::vector_weight(&self.options)
+    }
+
+    /// Whether an unjudged document counts as one of grade 0 (option `unjudged`).
+    pub fn counts_unjudged(&self) -> bool {
+        self.options.get("unjudged").is_some_and(Value::is_number)
     }
 
     /// The values for the statement of the source.

@@ -8,7 +8,7 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::end_to_end::{EndToEnd, end_to_end};
+use super::end_to_end::{Measurement, end_to_end};
 use super::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
 use super::plot;
 use super::plot_ranked as ranked;
@@ -332,7 +332,7 @@ fn from_the_query_on(page: &mut Page, subject: &Subject<'_>, view: &Source) -> R
     ));
     match end_to_end(subject.request, view, &subject.metrics[..1]) {
         Err(error) => page.paragraph(&sentence(&text_of(error)?)),
-        Ok(EndToEnd { names, evaluation, .. }) => {
+        Ok(Measurement { names, evaluation, .. }) => {
             let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| decimal(value, 3));
             page.tiles(&names.into_iter().zip(evaluation.means.into_iter().map(value)).collect::<Vec<_>>());
         }

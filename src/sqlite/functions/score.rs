@@ -14,14 +14,14 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use super::ranking_call::RankingCall;
+use super::ranking_call::{FoundModel, RankingCall};
 use crate::apply::{Fit, PairScorer, PointScorer, function_for};
 use crate::base::{Error, Params, Result};
 use crate::data::{Missing, QueryValue, Scaling};
 use crate::learn::space::{Form, Function, Space};
 use crate::model::{Card, Key, Linear, Model, Ranker, TrainingColumns};
 use crate::sqlite::glue::{
-    ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, query_values, run_fit, vector_argument,
+    Call, ModelHandle, Output, RunLimits, ScalarCall, ScalarFunction, query_values, run_fit, vector_argument,
 };
 use crate::sqlite::store::model;
 use crate::train::options::SCORE_KEY;
@@ -218,6 +218,41 @@ pub fn take_score(options: Params) -> Result<(Option<String>, Params)> {
     }
 }
 
+/// The options with the column that a NULL model ranks by.
+pub fn with_score(options: Params, name: &str) -> Params {
+    let mut columns = options.get("columns").and_then(Value::as_object).cloned().unwrap_or_default();
+    columns.insert(SCORE_KEY.to_owned(), json!(name));
+    options.with("columns", Value::Object(columns))
+}
+
+/// A call with this model, or with the ranking by a column if the model is NULL.
+///
+/// # Errors
+/// As [`RankingCall::of`]; the key `score` of the option `columns` for a model.
+pub fn ranking_by<'a>(
+    call: &'a Call<'a>,
+    model: ValueRef<'_>,
+    source: ValueRef<'_>,
+    first_value: usize,
+    options: Params,
+    limits: RunLimits,
+) -> Result<RankingCall<'a>> {
+    let (score, options) = take_score(options)?;
+    match (model, score) {
+        (ValueRef::Null, score) => {
+            let score = score.unwrap_or_else(|| SCORE_KEY.to_owned());
+            let handle = column_model(&score, TrainingColumns::default())?;
+            let found = FoundModel { ticket: call.statements.begin(), handle };
+            let options = options.without(&["missing"]);
+            let mut ranking = RankingCall::with_model(call, found, source, first_value, options, limits)?;
+            ranking.by_column = Some(score);
+            Ok(ranking)
+        }
+        (_, Some(name)) => Err(unused(&name)),
+        (_, None) => RankingCall::of(call, model, source, first_value, options, limits),
+    }
+}
+
 /// The error about the key `score` where no model is NULL.
 pub fn unused(name: &str) -> Error {
     let what = format!("option 'columns', key '{SCORE_KEY}'");
@@ -250,8 +285,9 @@ pub fn column_model(score: &str, columns: TrainingColumns) -> Result<ModelHandle
     })
 }
 
-/// An error of this ranking, or one that says that the column does not exist or is NULL.
-pub fn explained(ranking: &RankingCall<'_>, score: &str, error: Error) -> Error {
+/// An error of this ranking; of a ranking by a column, one that says that the column does not exist or is NULL.
+pub fn explained(ranking: &RankingCall<'_>, error: Error) -> Error {
+    let Some(score) = &ranking.by_column else { return error };
     let error = match error {
         Error::Row { source_text, row, column, problem }
             if problem.starts_with("NULL") && column.eq_ignore_ascii_case(score) =>

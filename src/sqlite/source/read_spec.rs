@@ -45,6 +45,8 @@ pub enum Judgments {
     Count,
     /// The relevance, which must exist: rankings are measured, a user is fitted.
     Relevance,
+    /// The relevance, NaN in rows that nobody judged.
+    RelevanceIfJudged,
     /// The relevance, and the weights of queries if there are any: a model is trained.
     RelevanceAndWeight,
 }

@@ -430,6 +430,7 @@ impl<'a> Reader<'a> {
             _ => "a value to diversify by (coalesce with the document's id makes it a value of its own)",
         };
         let doc = doc.filter(|_| self.spec.needs_doc_ids());
+        let group = group.filter(|_| self.spec.constraint != ListConstraint::Vectors);
         let checks = [
             (self.roles.group, group, group_advice),
             (self.roles.doc, doc, "the id of its document or item"),
@@ -448,6 +449,9 @@ impl<'a> Reader<'a> {
             return Ok((self.spec.judgments == Judgments::Count).then_some(1.0));
         };
         let found = self.value(row, column)?;
+        if found == ValueRef::Null && self.spec.judgments == Judgments::RelevanceIfJudged {
+            return Ok(Some(f64::NAN));
+        }
         let number = number_of(found).filter(|value| value.is_finite());
         number.map(Some).ok_or_else(|| {
             let advice = match found {

@@ -17,6 +17,7 @@ use crate::data::{Categories, Dataset, ListConstraint, Quantities, ReadReport, i
 use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
 use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left_out_count};
+use crate::train::options::diversify_by;
 
 /// The names of columns and of the features that are keys of JSON objects, with the column and the key of each. A column that
 /// has the name of such a feature is the feature.
@@ -139,7 +140,7 @@ impl Roles {
             )));
         }
         let (determined, query_time) = (choice.one("determined")?, choice.one("query_time")?);
-        let group = choice.group(constraint, slot, options.text("diversify_by"))?;
+        let group = choice.group(constraint, slot, diversify_by(options))?;
         let on_purpose = choice.listed("ignore")?.unwrap_or_default();
         let mut ignored = on_purpose.clone();
         // A slot is never a feature (rule 2.8).

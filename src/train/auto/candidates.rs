@@ -29,7 +29,11 @@ impl Candidate {
 /// or kernel that the caller gives is the only one. With many documents only a few kernels are tried.
 pub(super) fn candidates(spec: &AutoSpec, judged: usize, has_many_documents: bool) -> Vec<Candidate> {
     let few = || vec![alone(json!("linear")), alone(width("gaussian", 2))];
-    let kernels = || if has_many_documents { few() } else { kernels(spec, judged) };
+    let kernels = || match has_many_documents {
+        _ if !spec.monotone.is_empty() => vec![alone(json!("linear"))],
+        true => few(),
+        false => kernels(spec, judged),
+    };
     let kernels = spec.kernel.as_ref().map_or_else(kernels, |kernel| vec![alone(kernel.clone())]);
     let both = vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile];
     let scales = spec.scale.map_or(both, |scale| vec![scale]);

@@ -10,8 +10,9 @@ use super::prepared::{FEWER, Prepared, block, doc_weights};
 use crate::base::{Control, Reservation, Result, matrix_bytes, parallel};
 use crate::cost::loss::{QueryLoss, least_squares};
 use crate::data::Dataset;
-use crate::learn::solve::{Gram, ListBlock, Slabs};
+use crate::learn::solve::{Gram, ListBlock, Slabs, StopRule};
 use crate::learn::space::Scorer;
+use crate::math::projected_gradient::minimize_signed_path;
 use crate::math::{PANEL, Panels, Row, SingleSums, panels_for, rows_times, solve_last_column};
 use crate::train::averaged::weight;
 
@@ -174,6 +175,13 @@ fn in_panels(w: &[f64]) -> Vec<Row> {
     w.chunks(PANEL).map(row).collect()
 }
 
+/// The minimum of least squares with this ridge and these signs of weights; after an interruption another point.
+pub(super) fn signed_least_squares(sums: &Gram, ridge: f64, signs: &[i8], control: &Control) -> Vec<f64> {
+    let rule = StopRule { tolerance: 1e-8, max_iterations: 2000 };
+    let found = minimize_signed_path(sums, signs, &[0.5 * ridge], &rule, control).pop();
+    found.map_or_else(|| vec![0.0; sums.dim()], |solution| solution.w)
+}
+
 impl FoldSums {
     /// Adds the sums over other parts, in the same precision.
     pub fn add(&mut self, other: &Self) {
@@ -192,9 +200,15 @@ impl FoldSums {
         }
     }
 
-    /// The function with this ridge; `None` if features are so large that there is none.
-    pub fn solve(&self, ridge: f64) -> Option<Vec<f64>> {
+    /// The function with this ridge and these signs of weights, which may be empty; `None` if features are so large that there is none.
+    pub fn solve(&self, ridge: f64, signs: &[i8], control: &Control) -> Option<Vec<f64>> {
         match self {
+            Self::Single(sums) if !signs.is_empty() => {
+                Some(signed_least_squares(&Gram::of_single(sums), ridge, signs, control))
+            }
+            Self::Double(sums) if !signs.is_empty() => {
+                Some(signed_least_squares(sums, ridge, signs, control))
+            }
             Self::Single(sums) => {
                 let single = solve_last_column(sums, ridge);
                 single.or_else(|| Gram::of_single(sums).solve(0.5 * ridge, None))

@@ -115,10 +115,11 @@ impl FoldRun<'_> {
         let others = others.flat_map(|cell| &cells.queries[cell]);
         let documents: f64 = others.map(|query| weight(self.data, *query)).sum();
         // 2. A function for each lambda; 0 where there is none.
+        let signs = self.spec.monotone.signs(self.data, self.scaling)?;
         let of_lambda = |number: usize| {
             self.control.check()?;
             let ridge = self.lambdas[tried.start + number] * documents;
-            Ok(training.as_ref().and_then(|training| training.solve(ridge)))
+            Ok(training.as_ref().and_then(|training| training.solve(ridge, &signs, self.control)))
         };
         let found = parallel::try_map(tried.len(), of_lambda)?;
         let functions: Vec<Vec<f64>> =

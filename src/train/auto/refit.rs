@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::AutoSpec;
-use super::documents::{queries, query_loss, reserve_blocks};
+use super::documents::{queries, query_loss, reserve_blocks, signed_least_squares};
 use super::prepared::{Scaled, block};
 use super::trial::Trial;
 use crate::base::{Control, Error, Result, parallel};
@@ -11,6 +11,7 @@ use crate::data::{Dataset, Scaling};
 use crate::learn::kernel::SingleMap;
 use crate::learn::solve::{Gram, ListBlock, Slabs};
 use crate::learn::space::{Member, Scorer, Space, WeightsOf};
+use crate::math::Objective;
 use crate::train::averaged::{Fitted, normalizer, total_weight};
 
 /// Approximate number of documents whose kernel features are in memory at a time.
@@ -21,7 +22,17 @@ pub(super) fn fit(spec: &AutoSpec, trial: &Trial, scaled: &mut Scaled, control: 
     let prepared = scaled.prepare(spec, &trial.candidate, spec.landmarks(), control)?;
     let gram = gram(&prepared.space, prepared.single.as_ref(), &prepared.data, control)?;
     let weight = total_weight(&prepared.data);
-    solved(&gram, trial.lambda(), weight, scaled.scaling.clone(), &prepared.space)
+    let ridge = trial.lambda() * weight;
+    let signs = spec.monotone.signs(&prepared.data, &scaled.scaling)?;
+    let w = if signs.is_empty() {
+        gram.solve(0.5 * ridge, None)
+    } else {
+        Some(signed_least_squares(&gram, ridge, &signs, control)).filter(|_| !control.is_canceled())
+    };
+    control.check()?;
+    let large = || Error::Data("features are so large that least squares has no solution".to_owned());
+    let w = w.ok_or_else(large)?;
+    solved(&gram, (&w, signs.is_empty().then_some(ridge)), weight, scaled.scaling.clone(), &prepared.space)
 }
 
 /// The sums of least squares of scaled documents.
@@ -46,17 +57,23 @@ fn gram(space: &Space, single: Option<&SingleMap>, data: &Arc<Dataset>, control:
     Ok(gram)
 }
 
-/// The function for these sums over documents of this weight in all.
-fn solved(gram: &Gram, lambda: f64, documents: f64, scaling: Scaling, space: &Space) -> Result<Fitted> {
-    let ridge = lambda * documents;
-    let w = gram
-        .solve(0.5 * ridge, None)
-        .ok_or_else(|| Error::Data("features are so large that least squares has no solution".to_owned()))?;
-    // w'A w from (A + ridge I) w = b; it is the sum of squared scores less their means in the query.
-    let b_w: f64 = gram.right().iter().zip(&w).map(|(b, w)| b * w).sum();
-    let w_w: f64 = w.iter().map(|w| w * w).sum();
-    let spread = b_w - ridge * w_w;
-    let objective = (0.5 * (gram.square() - b_w)).max(0.0) / documents;
+/// The function with these weights for these sums over documents of this weight in all.
+fn solved(
+    gram: &Gram,
+    (w, ridge): (&[f64], Option<f64>),
+    documents: f64,
+    scaling: Scaling,
+    space: &Space,
+) -> Result<Fitted> {
+    // w'A w is the sum of squared scores less their means in the query. Without signs (A + ridge I) w = b.
+    let b_w: f64 = gram.right().iter().zip(w).map(|(b, w)| b * w).sum();
+    let (spread, error) = if let Some(ridge) = ridge {
+        (b_w - ridge * w.iter().map(|w| w * w).sum::<f64>(), 0.5 * (gram.square() - b_w))
+    } else {
+        let error = gram.value(w, &mut vec![0.0; w.len()]);
+        (2.0 * (error + b_w) - gram.square(), error)
+    };
+    let objective = error.max(0.0) / documents;
     let scale = normalizer(spread, documents);
     let mut weights = space.function(w.iter().map(|w| w * scale).collect())?;
     let mut space = space.fitted();

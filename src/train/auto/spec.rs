@@ -21,6 +21,7 @@ use crate::data::{Dataset, Missing, QueryFeatureKind, QueryFeatureRule, QuerySca
 use crate::learn::fit::{HeldOut, QueryDependence};
 use crate::learn::kernel;
 use crate::train::baseline::BaselineSpec;
+use crate::train::monotone::Monotone;
 use crate::train::options;
 use crate::train::select::ValidationSpec;
 use serde_json::Value;
@@ -38,6 +39,8 @@ pub struct AutoSpec {
     pub missing: Missing,
     /// The column whose order the functions are added to.
     pub baseline: Option<BaselineSpec>,
+    /// Features with an order, which only linear functions and trees keep.
+    pub monotone: Monotone,
     pub seed: u64,
 }
 
@@ -56,6 +59,12 @@ impl AutoSpec {
             let problem = "option 'landmarks' has no effect with kernel \"linear\"";
             return Err(Error::Unsupported(problem.to_owned()));
         }
+        let monotone = Monotone::parse(params)?;
+        if kernel.is_some() && !is_linear && !monotone.is_empty() {
+            let problem =
+                "option 'monotone': functions of this kernel cannot keep it; leave out the option 'kernel'";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
         Ok(Self {
             scale: params.choice("scale")?,
             kernel,
@@ -64,6 +73,7 @@ impl AutoSpec {
             validation: ValidationSpec::parse(params, HeldOut::Queries)?,
             missing: options::choice(params, "missing")?,
             baseline: BaselineSpec::parse(params),
+            monotone,
             seed: params.seed(),
         })
     }

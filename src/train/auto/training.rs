@@ -19,6 +19,7 @@ use crate::learn::kernel;
 use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
 use crate::train::baseline::{self, BASELINE_ALONE, Baseline, BaselineSpec};
+use crate::train::monotone;
 use crate::train::select::{Gain, Searched, Selection, is_below};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
@@ -50,6 +51,7 @@ const OPTIONS: &[&str] = &[
     "half_life",
     "undefined",
     baseline::KEY,
+    monotone::KEY,
 ];
 
 impl TrainingSpec for AutoSpec {
@@ -69,6 +71,7 @@ impl TrainingSpec for AutoSpec {
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
         let started = Instant::now();
         let data = set.data;
+        self.monotone.signs(&data, &Scaling::None)?;
         // 1. Every candidate; kernels on some of the rows.
         let is_judged = judged_queries(&data);
         let judged = is_judged.iter().filter(|judged| **judged).count();
@@ -152,6 +155,7 @@ impl TrainingSpec for AutoSpec {
         if let Some(baseline) = &self.baseline {
             settings.insert(baseline::KEY.to_owned(), json!(baseline.text));
         }
+        self.monotone.tell(&mut settings);
         settings.extend(self.validation.given.clone());
         settings
     }
@@ -226,6 +230,8 @@ fn takes_part(
     let rank = |rank: usize| &trials[order[rank.min(order.len() - 1)]].first;
     let trees_are_worse = is_below(&grown.values, rank(spec.effort.averaged - 1), TREES_CLEARLY);
     let kernels_are_worse = is_below(rank(0), &grown.values, CLEARLY);
+    // With monotone features the only kernels are linear.
+    let trees_may_lead = trees_may_lead || !spec.monotone.is_empty();
     (!(trees_may_lead && kernels_are_worse), !trees_are_worse)
 }
 

@@ -203,6 +203,7 @@ impl Rows<'_> {
     fn prepared(&self) -> Result<Prepared> {
         let TreeOptions { bins, seed, .. } = self.options();
         let mut prepared = Prepared::new(&self.data.features, bins, seed, self.control)?;
+        prepared.signs = self.spec.monotone.signs(self.data, self.scaling)?;
         if let Some(columns) = self.columns {
             prepared.append(columns.prepared(self.data, self.options(), self.control)?);
         }

@@ -11,6 +11,7 @@ use crate::cost::loss::{self, Loss, Shape};
 use crate::data::{Dataset, Missing, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::train::baseline::BaselineSpec;
+use crate::train::monotone::Monotone;
 use crate::train::options;
 use crate::train::select::{Validation, ValidationSpec};
 use crate::trees::{Targets, TreeOptions};
@@ -52,6 +53,8 @@ pub struct TreesSpec {
     pub missing: Missing,
     /// The column whose order gives the first scores.
     pub baseline: Option<BaselineSpec>,
+    /// Features with an order.
+    pub monotone: Monotone,
     /// The given parameters of the loss, for reports.
     pub(super) loss_settings: Map<String, Value>,
 }
@@ -136,6 +139,7 @@ impl TreesSpec {
             validation,
             missing: params.choice("missing")?.unwrap_or(Missing::Branch),
             baseline,
+            monotone: Monotone::parse(params)?,
             loss_settings: LOSS_OPTIONS
                 .iter()
                 .filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone())))

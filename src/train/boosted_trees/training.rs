@@ -16,6 +16,7 @@ use crate::learn::space::{Function, Member, Space};
 use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
 use crate::train::baseline::{self, BaselineSpec};
+use crate::train::monotone;
 use crate::train::select::{FOLD_OPTIONS, Validation};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
 use serde_json::{Map, Value};
@@ -66,6 +67,7 @@ const OPTIONS: &[&str] = &[
     "half_life",
     "undefined",
     baseline::KEY,
+    monotone::KEY,
 ];
 
 impl Boosted {
@@ -258,7 +260,8 @@ impl TreesSpec {
             None => None,
         };
         let TreeOptions { bins, seed, .. } = self.options;
-        let prepared = Prepared::new(&data.features, bins, seed, control)?;
+        let mut prepared = Prepared::new(&data.features, bins, seed, control)?;
+        prepared.signs = self.monotone.signs(data, &scaling)?;
         let held = match validation {
             Some(other) => Some(Held::new(other, of_source, &prepared, control)?),
             None => None,

@@ -80,7 +80,16 @@ impl Session<'_> {
     ) -> Result<LocalFit> {
         let GridSpec { loss, solver, penalty, .. } = self.spec;
         let (loss, penalty, center) = (loss.clone(), *penalty, self.center.clone());
-        let spec = FitSpec { lambda, tolerance, loss, penalty, solver, center, start: None };
+        let spec = FitSpec {
+            lambda,
+            tolerance,
+            loss,
+            penalty,
+            solver,
+            center,
+            start: None,
+            signs: self.signs.clone(),
+        };
         let Some(prior) = prior else { return Ok(LocalFit { spec, prior: None }) };
         if let Some(products) = &self.prior_products {
             let prior = self.prior_with_products(neighborhood, prior, products, tolerance)?;
@@ -142,7 +151,16 @@ impl Session<'_> {
         let PriorFit { lambda, .. } = *prior;
         let loss = prior.loss.clone();
         let solver = if loss == self.spec.loss { self.spec.solver } else { solve::SOLVERS[0] };
-        FitSpec { lambda, tolerance, loss, penalty: Penalty::Ridge, solver, center: None, start: None }
+        FitSpec {
+            lambda,
+            tolerance,
+            loss,
+            penalty: Penalty::Ridge,
+            solver,
+            center: None,
+            start: None,
+            signs: Vec::new(),
+        }
     }
 
     /// The weights of the prior on the judgments of a neighborhood, as a solver sees them.

@@ -30,6 +30,8 @@ pub(super) struct Session<'a> {
     /// Those of the prior. A function per query has none itself.
     pub prior_products: Option<Products>,
     pub neighborhood: Neighborhood,
+    /// Signs of weights; empty without.
+    pub signs: Vec<i8>,
     /// The weights of the stored model that the penalty shrinks to.
     pub center: Option<Vec<f64>>,
     /// The baseline, whose column is the last one of the documents.
@@ -54,6 +56,7 @@ impl<'a> Session<'a> {
         }
         // 1. Query features from documents as they are, then documents scaled.
         let (scaling, mut center) = scaling(spec, &data, control)?;
+        let signs = spec.monotone.signs(&data, &scaling)?;
         let fit = |baseline: &BaselineSpec| baseline.fit(&data, &spec.loss, control);
         let baseline = spec.baseline.as_ref().map(fit).transpose()?;
         let EncodedQueries { rule, mut distance, features, memory } = encode_queries(spec, &data, control)?;
@@ -103,6 +106,7 @@ impl<'a> Session<'a> {
             products,
             prior_products,
             neighborhood,
+            signs,
             center,
             baseline,
             learned,

@@ -20,6 +20,7 @@ use crate::learn::space::Form;
 use crate::model::LinearPrior;
 use crate::train::algorithm::Weighting;
 use crate::train::baseline::{self, BASELINE_ALONE, BaselineSpec};
+use crate::train::monotone::Monotone;
 use crate::train::options;
 use crate::train::select::{TunedValue, ValidationSpec};
 
@@ -29,7 +30,7 @@ const OPTIONS: &[&str] = &[
     "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "interaction", "solver",
     "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
     "scale", "query_features", "query_scale", "query_distance", "metric", "neutral_grade", "half_life", "validation",
-    "undefined", "baseline",
+    "undefined", "baseline", "monotone",
 ];
 
 /// The option whose values validation compares.
@@ -121,6 +122,8 @@ pub struct GridSpec {
     pub validation: ValidationSpec,
     /// The column that the penalty shrinks to.
     pub baseline: Option<BaselineSpec>,
+    /// Features with an order, which the signs of their weights keep.
+    pub monotone: Monotone,
     /// Scaling of document features.
     pub scale: ScalingKind,
     pub missing: Missing,
@@ -199,6 +202,7 @@ impl GridSpec {
             fit_at: options::choice(params, "fit_at")?,
             validation,
             baseline,
+            monotone: Monotone::of_linear(params)?,
             scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
             missing: options::choice(params, "missing")?,
             seed: params.seed(),
@@ -395,6 +399,7 @@ impl GridSpec {
         if let Some(baseline) = &self.baseline {
             set(baseline::KEY, json!(baseline.text));
         }
+        self.monotone.tell(&mut settings);
         settings
     }
 

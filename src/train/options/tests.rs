@@ -101,6 +101,7 @@ fn sound(option: &OptionDef, algorithm: &AlgorithmDef) -> Value {
         "measure" => json!("ndcg"),
         "diversify_by" => json!("site"),
         "baseline" => json!("bm25"),
+        "monotone" => json!({"price": -1}),
         "scale" => json!("standard"),
         "query_features" => json!("named"),
         "smoothing" => json!("uniform"),

@@ -40,6 +40,7 @@ mod path;
 mod problem;
 mod psi;
 mod reduce;
+mod risk;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -53,4 +54,5 @@ pub use newton::{
 pub use path::{path, solve};
 pub use problem::{PairProblem, certificate};
 pub use reduce::reduced_dim;
+pub use risk::PairRisk;
 pub use weights::PairWeighting;

@@ -253,7 +253,7 @@ impl<'a> ColumnChoice<'a> {
     ) -> Result<Option<usize>> {
         match constraint {
             ListConstraint::None => Ok(None),
-            ListConstraint::Diversity => {
+            ListConstraint::Diversity | ListConstraint::Vectors => {
                 diversify_by.map(|name| self.lookup("diversify_by", name)).transpose()
             }
             ListConstraint::Slots => slot.ok_or_else(|| self.absent("slot")).map(Some),

@@ -1,0 +1,84 @@
+//! Lists of documents that differ, by a column of vectors (option `diversify_by` with a weight).
+//!
+//! Rules (docs/reference/rules.md, 6):
+//! * 6.12: The order is that of maximal marginal relevance. Scores stay.
+
+use super::ranking_call::RankingCall;
+use crate::apply::{UnitVectors, constrained_scores, mmr};
+use crate::base::{Error, Result};
+use crate::data::{Dataset, Id, ListConstraint};
+use crate::sqlite::glue::{id_value, vector_argument};
+use crate::train::options;
+
+/// What to do about vectors that take too much memory.
+const FEWER_VECTORS: &str = "rank fewer documents of a query";
+
+/// The first `k` retrieved documents of a query in the order of maximal marginal relevance, as rows of the data set.
+///
+/// # Errors
+/// A value that is no vector, vectors of different lengths, an interruption.
+pub(super) fn diverse_rows(
+    request: &RankingCall<'_>,
+    (data, scores): (&Dataset, &[f64]),
+    query: usize,
+    weight: f64,
+    k: usize,
+) -> Result<Vec<usize>> {
+    let column = options::diversify_by(&request.options).unwrap_or_default();
+    let rows: Vec<usize> = data.rows(query).filter(|row| scores[*row] > f64::NEG_INFINITY).collect();
+    let shown = |row: usize| {
+        format!("query {}, document {}, column \"{column}\"", data.query_ids[query], data.doc_ids[row])
+    };
+    let vector = |row: usize| match &data.groups[row] {
+        Id::Null => Ok(Vec::new()),
+        id => vector_argument(&shown(row), id_value(id), None),
+    };
+    let mut vectors: Option<(UnitVectors, usize)> = None;
+    let mut held = request.limits.memory.nothing();
+    for (number, &row) in rows.iter().enumerate() {
+        let found = vector(row)?;
+        if found.is_empty() && vectors.is_none() {
+            continue;
+        }
+        if vectors.is_none() {
+            let what = format_args!("vectors of {} documents", rows.len());
+            held.resize(UnitVectors::bytes(rows.len(), found.len()), what, FEWER_VECTORS)?;
+            let mut earlier = UnitVectors::new(rows.len(), found.len());
+            (0..number).for_each(|_| earlier.push(&[]));
+            vectors = Some((earlier, found.len()));
+        }
+        let Some((vectors, width)) = &mut vectors else { continue };
+        if !found.is_empty() && found.len() != *width {
+            let allowed = format!("vectors of {width} numbers, as other documents of the query have");
+            return Err(Error::value(shown(row), format!("a vector of {} numbers", found.len()), allowed));
+        }
+        vectors.push(&found);
+    }
+    let vectors = vectors.map_or_else(|| UnitVectors::new(rows.len(), 0), |(vectors, _)| vectors);
+    let scores: Vec<f64> = rows.iter().map(|row| scores[*row]).collect();
+    let order = mmr(&scores, &vectors, weight, k);
+    Ok(order.into_iter().map(|at| rows[at]).collect())
+}
+
+/// Scores with which an evaluation sees the list: documents that a constraint removes are below all others, and documents that
+/// are diversified by vectors have the scores 0, -1, -2, ...
+///
+/// # Errors
+/// As [`diverse_rows`]; slots that cannot be filled.
+pub(super) fn scores_of_list(
+    request: &RankingCall<'_>,
+    data: &Dataset,
+    scores: Vec<f64>,
+    constraint: ListConstraint,
+) -> Result<Vec<f64>> {
+    let Some(weight) = request.vector_weight()? else {
+        let max_per_value = options::count(&request.options, "max_per_value");
+        return constrained_scores(data, scores, constraint, max_per_value);
+    };
+    let mut of_list = vec![f64::NEG_INFINITY; scores.len()];
+    for query in 0..data.n_queries() {
+        let rows = diverse_rows(request, (data, &scores), query, weight, usize::MAX)?;
+        rows.into_iter().enumerate().for_each(|(before, row)| of_list[row] = -(before as f64));
+    }
+    Ok(of_list)
+}
