@@ -156,9 +156,9 @@ def measure_frames() -> None:
     options = {"lambda": 0.1, "tolerance": 0.1}
     model = sqlite_ltr.train(frame, algorithm="rank_svm", options=options)
 
-    from sqlite_ltr._load import memory
+    from sqlite_ltr._load import connect
 
-    connection = memory()
+    connection = connect()
     frame.to_sql("frame", connection, index=False)
     fit = seconds(
         lambda: connection.execute("SELECT ltr_fit('rank_svm', 'frame', ?)", (json.dumps(options),)).fetchall()
