@@ -306,7 +306,7 @@ fn numbers_near_zero_are_zero_for_lightgbm() {
         for (decision, kind, default_left) in [(8, "NaN", false), (10, "NaN", true), (0, "None", false)] {
             let missing = match kind {
                 "NaN" => default_left,
-                _ => sides[2] == left,
+                _ => sides[2] < right,
             };
             let expected: Vec<f64> = sides.into_iter().chain([if missing { left } else { right }]).collect();
             let found = scores_of(&lightgbm_stump(threshold, decision), &rows);
