@@ -17,6 +17,8 @@ use crate::math::sort_indices;
 
 /// QL steps for one eigenvalue; it takes two or three.
 const MOST_STEPS: usize = 60;
+/// Steps after which entries of the size of rounding count as 0 also between eigenvalues near 0.
+const FEW_STEPS: usize = 20;
 /// Columns that a thread rotates at a time.
 const PART: usize = 128;
 
@@ -119,9 +121,11 @@ impl Tridiagonal {
         for l in 0..self.n {
             let mut steps = 0;
             loop {
+                // The largest entry of the matrix is 1.
+                let least = if steps < FEW_STEPS { 0.0 } else { 1.0 };
                 let small = |m: &usize| {
                     let size = self.diagonal[*m].abs() + self.diagonal[m + 1].abs();
-                    self.beside[*m].abs() <= f64::EPSILON * size
+                    self.beside[*m].abs() <= f64::EPSILON * size.max(least)
                 };
                 let m = (l..self.n - 1).find(small).unwrap_or(self.n - 1);
                 if m == l {
