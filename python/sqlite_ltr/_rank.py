@@ -235,8 +235,8 @@ def evaluate(
     """Measure a model on judged documents.
 
     Args:
-        df: as for `rank`, with the relevance in a column of the same name as in the training. It is missing where nobody
-            judged the document; `judged@10` then tells the share that was judged (option `unjudged`).
+        df: as for `rank`, with the relevance in a column of the same name as in the training. It is missing where
+            nobody judged the document; `judged@10` then tells the share that was judged (option `unjudged`).
         model: from `train` or `ltr_fit`.
         group: the number of rows of each query, in the order of the rows.
         options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}.

@@ -85,8 +85,8 @@ def evaluate(
     Args:
         df: as for `rank`, with the relevance in a column of the same name as in the training.
         model: from `train` or `ltr_fit`.
-        options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}; with {"unjudged": "skip"} every worker
-            tells the share of judged documents.
+        options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}; with {"unjudged": "skip"} every
+            worker tells the share of judged documents.
         buckets: as for `rank`.
 
     Returns:
