@@ -6,7 +6,7 @@
 
 Platforms: packaging/platforms.json.
 
-The wheel of `sqlite-ltr` is for one platform and every Python 3, and has at most 4.17 MB. The wheels of
+The wheel of `sqlite-ltr` is for one platform and every Python 3, and has at most 4.26 MB. The wheels of
 `python/plugins/` are pure Python. The source distribution has the crate; pip compiles it where no wheel fits.
 Needs Rust, and Python 3.11 with pip and build, which get the build backend (hatchling) from PyPI. Prints the path of
 each file.
