@@ -64,7 +64,6 @@ impl Mean {
     }
 
     /// Adds the queries of another mean of the same metric.
-    #[cfg(feature = "plots")]
     pub fn merge(&mut self, other: &Self) {
         self.weighted_sum += other.weighted_sum;
         self.sum_of_weights += other.sum_of_weights;

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use super::column_choice::is_default_name;
 use super::judged::{JudgedColumn, JudgedDocuments, JudgedNames};
-use super::log::each_row;
 use super::passes::read;
 use super::read_spec::SourceCall;
 use super::reader::{ReadSpec, SourceRows};
@@ -98,7 +97,7 @@ fn read_params(
     let (Some(query), Some(column)) = (roles.query, column) else { return Ok(Vec::new()) };
     let mut params: Vec<Option<Option<String>>> = vec![None; data.n_queries()];
     let select = call.source.ordered(&[&roles.names[query], column], "1");
-    each_row(call, &select, &mut |row| {
+    call.each_row(&select, &mut |row| {
         let id = row_id(call.source.value(row, 0)?);
         let refuse =
             |problem: &str| Err(call.source.error(format!("query {id}, column \"{column}\": {problem}")));

@@ -10,38 +10,14 @@ use rusqlite::{Connection, Row};
 use serde_json::Value;
 
 use super::column_choice::{interleaved_columns, log_columns};
-use super::read_spec::{SourceCall, bind};
+use super::read_spec::SourceCall;
 use super::{Source, quote};
 use crate::base::{Error, Params, Result};
 use crate::data::{Id, repeated_name};
 use crate::search::clicks::{Impression, LogRow, MOST_POSITIONS, TakesImpressions};
 use crate::search::interleave::{Tally, Team};
-use crate::sqlite::glue::{Call, RunLimits, describe, number_of, row_id, within_time};
+use crate::sqlite::glue::{Call, RunLimits, describe, number_of, row_id};
 use crate::train::options::LOG_KEYS;
-
-/// Runs a statement over a source, and passes each row to `take`.
-///
-/// # Errors
-/// Errors of SQLite and of `take`; the time limit.
-pub(super) fn each_row(
-    call: SourceCall<'_>,
-    select: &str,
-    take: &mut dyn FnMut(&Row<'_>) -> Result<()>,
-) -> Result<()> {
-    let mut statement = call.statement(select)?;
-    bind(&mut statement, &call, None)?;
-    within_time(call.limits, || {
-        let (mut rows, mut count) = (statement.raw_query(), 0_usize);
-        while let Some(row) = rows.next().map_err(|error| call.source.host_error(&error))? {
-            take(row)?;
-            count += 1;
-            if count.is_multiple_of(256) {
-                call.limits.check_time()?;
-            }
-        }
-        Ok(())
-    })
-}
 
 fn is_position(number: f64) -> bool {
     (1.0..=f64::from(MOST_POSITIONS)).contains(&number) && number.fract() <= 0.0
@@ -110,7 +86,7 @@ impl<'a> LogSource<'a> {
     pub fn read(&self, to: &mut dyn TakesImpressions) -> Result<()> {
         let select = self.source.ordered(&self.read_columns(), "1 COLLATE BINARY");
         let mut impression = Impression::default();
-        each_row(self.call(), &select, &mut |row| {
+        self.call().each_row(&select, &mut |row| {
             impression.push(self.row(row, 0)?, to).map_err(|error| self.of_source(error))
         })?;
         impression.close(to).map_err(|error| self.of_source(error))
@@ -126,7 +102,7 @@ impl<'a> LogSource<'a> {
         // Positions may be texts.
         let order = format!("{} COLLATE BINARY, CAST({} AS REAL)", first + 1, quote(names[3]));
         let select = self.source.ordered_with_all(&self.read_columns(), &order);
-        each_row(self.call(), &select, &mut |row| {
+        self.call().each_row(&select, &mut |row| {
             take(row, self.row(row, first)?).map_err(|error| self.of_source(error))
         })
     }
@@ -239,7 +215,7 @@ pub fn given_propensities(
     let mut found: Vec<(u32, f64)> = Vec::new();
     let options = Params::default();
     let call = SourceCall { connection, source: &source, options: &options, values: &[], limits };
-    each_row(call, &select, &mut |row| {
+    call.each_row(&select, &mut |row| {
         let value = |column: usize| source.value(row, column);
         let position = number_of(value(0)?).filter(|number| is_position(*number));
         let propensity = number_of(value(1)?).filter(is_propensity);
@@ -406,7 +382,7 @@ pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
         lists.push(id, row_id(value(query)?), row_id(value(position)?), team, clicked > 0.0);
         Ok(())
     };
-    each_row(call, &select, take)?;
+    call.each_row(&select, take)?;
     lists.close();
     Ok(Votes { tally: lists.tally, warnings: lists.warnings() })
 }

@@ -1,7 +1,7 @@
 //! What to read from a source.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Statement};
+use rusqlite::{Connection, Row, Statement};
 use serde_json::Value;
 
 use super::judged::JudgedDocuments;
@@ -12,7 +12,7 @@ use crate::data::{
     Categories, ColumnSummary, FinishOptions, Id, ListConstraint, Missing, Quantities, RowOrder, TextColumns,
 };
 use crate::model::Model;
-use crate::sqlite::glue::{Asked, RunLimits, id_value, retry_busy, sql};
+use crate::sqlite::glue::{Asked, RunLimits, id_value, retry_busy, sql, within_time};
 use crate::train::algorithm::DocWeights;
 
 /// Where features come from; column numbers.
@@ -255,6 +255,26 @@ pub struct SourceCall<'a> {
 }
 
 impl<'a> SourceCall<'a> {
+    /// Runs a statement over a source, and passes each row to `take`.
+    ///
+    /// # Errors
+    /// Errors of SQLite and of `take`; the time limit.
+    pub(super) fn each_row(self, select: &str, take: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+        let mut statement = self.statement(select)?;
+        bind(&mut statement, &self, None)?;
+        within_time(self.limits, || {
+            let (mut rows, mut count) = (statement.raw_query(), 0_usize);
+            while let Some(row) = rows.next().map_err(|error| self.source.host_error(&error))? {
+                take(row)?;
+                count += 1;
+                if count.is_multiple_of(256) {
+                    self.limits.check_time()?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Prepares a statement over the source.
     ///
     /// # Errors
