@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# Functions of SQL and those of Python that call them.
+# SQL functions and the Python functions that call them.
 _NAMES = {
     **dict.fromkeys(["ltr_train", "ltr_fit", "ltr_begin", "ltr_step", "ltr_finish"], "train"),
     "ltr_export": "Model.export",

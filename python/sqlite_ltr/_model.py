@@ -34,7 +34,7 @@ class Model(bytes):
         report: what the training said, as `ltr_train` returns it; None for a model from a file or from bytes.
         card: what the model knows about itself, as `ltr_info` returns it.
         features: the names of the columns that it reads: numbers, then categories.
-        warnings: those of the training; empty without a report.
+        warnings: the training's warnings; empty without a report.
 
     Example:
         >>> model = sqlite_ltr.train(judged, "rank_svm", options={"lambda": 0.1})
@@ -84,7 +84,7 @@ class Model(bytes):
 
         Args:
             path: the file. A file that is no database gets the bytes alone, without the report.
-            name: of the stored model; default: the name of the training, which is that of the algorithm.
+            name: of the stored model; default: the training's name, by default the algorithm's.
 
         Returns:
             The model.

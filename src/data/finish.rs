@@ -57,7 +57,7 @@ pub struct ReadReport {
 }
 
 impl ReadReport {
-    /// The values of the documents, given those of the rows as they were read.
+    /// The values of the documents, from the values of the rows as they were read.
     pub fn of_rows(&self, values: &[Id]) -> Vec<Id> {
         self.rows.iter().map(|row| values[*row].clone()).collect()
     }

@@ -25,7 +25,7 @@ struct Compared {
     /// Mean and 95% interval of what the model gains on held-out queries.
     gain: f64,
     interval: [f64; 2],
-    /// Whether the model is that ranking. The gain is that of the best other candidate.
+    /// Whether the model is that ranking. The gain is the best other candidate's.
     is_same: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The option `monotone`: features whose higher values never lower the score, or never raise it.
 //!
-//! The order is that of two documents that differ in one such feature and have a value each. A missing value is not compared.
-//! If features are scaled within queries, it is that of one document's score while the others stay.
+//! Two documents are compared that differ in one such feature and have a value each. A missing value is not compared.
+//! If features are scaled within queries, one document changes while the others stay.
 
 use serde_json::{Map, Value, json};
 

@@ -181,7 +181,7 @@ fn an_indefinite_kernel_is_projected_and_says_so() {
     assert!(map.negative() > 0.01, "{}", map.negative());
     let warning = map.warning().unwrap();
     assert!(warning.starts_with("the kernel tanh is not positive semidefinite"), "{warning}");
-    // Products of features are those of the positive eigenvalues.
+    // Products of features come from the positive eigenvalues alone.
     let (n, k) = (80, gram(&tanh, &features));
     let found = eigen::symmetric(k.clone(), n, &Control::default()).unwrap();
     let positive = |i: usize, j: usize| {

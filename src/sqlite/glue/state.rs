@@ -250,7 +250,7 @@ impl State {
 pub struct Asked {
     /// The texts or ids of the queries.
     pub queries: Vec<Id>,
-    /// Their parameters, JSON: the option `params` of a search, or the column `params` of judgments. Empty if there are none.
+    /// Parameters as JSON: the option `params` of a search, or the column `params` of judgments. Empty if there are none.
     pub params: Vec<Option<String>>,
     /// The number of the query that is read now; a larger one: all of them.
     now: AtomicUsize,

@@ -191,7 +191,7 @@ struct QueryCounts {
     judged: usize,
     /// In all.
     all: usize,
-    /// Their documents.
+    /// The documents of these queries.
     documents: usize,
 }
 
@@ -283,7 +283,7 @@ const FEWEST_QUERIES: usize = 10;
 
 impl AutoSpec {
     /// The selection with the best single feature of the queries that judge. `values`: of each query, negated if lower ones are
-    /// better; empty if they are those of the baseline.
+    /// better; empty if they equal the baseline's.
     fn compared(
         &self,
         mut selection: Selection,

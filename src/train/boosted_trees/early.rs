@@ -214,7 +214,7 @@ pub(super) fn of_sum(
     let at = value.map(|value| (0, value));
     let best = Best { at, values: of_queries, ..Best::default() };
     let selection = selection(spec, split, vec![(trees as f64, value)], best);
-    // The gain is that of the first ensemble.
+    // The gain of the first ensemble.
     let baseline = first.selection.baseline.map(|baseline| Baseline { gain: None, ..baseline });
     Ok((Some(Selection { baseline, ..selection }), warnings))
 }

@@ -84,7 +84,7 @@ impl CsListMle {
             },
             Some(tables) => Scheme::Tables(parse_tables(tables)?),
         };
-        // A truncation would count those of equal grades whose ids are smaller.
+        // A truncation would count the equal grades with smaller ids.
         let by_default = if truncation.is_some() { LabelTies::Average } else { LabelTies::Stable };
         Ok(Self { scheme, truncation, ties: params.choice("label_ties")?.unwrap_or(by_default) })
     }

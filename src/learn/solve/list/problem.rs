@@ -110,7 +110,7 @@ const GROUP: usize = 2048;
 pub(super) struct Group {
     /// The queries, by their position in the problem.
     pub queries: Range<usize>,
-    /// Their documents.
+    /// The documents of these queries.
     pub documents: Range<usize>,
 }
 
