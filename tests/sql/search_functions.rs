@@ -1,4 +1,4 @@
-//! Rules 5.35, 6.10, 8.16: functions that take a model with a view of candidates read its features, in training and search alike.
+//! Rules 5.13, 5.35, 6.10, 8.16: functions that take a model with a view of candidates read its features, in training and search alike.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -244,4 +244,33 @@ fn features_of_training_and_search_are_the_same() {
     let found: Vec<(f64, f64)> = found.collect::<Result<_, _>>().unwrap();
     let differ = found.iter().filter(|(a, b)| a.to_bits() != b.to_bits()).count();
     assert_eq!((found.len(), differ), (10_000, 0));
+}
+
+/// An update from judgments alone learns from the view what it learns from rows joined by hand.
+#[test]
+fn updates_take_features_from_the_view() {
+    let connection = trained_shop();
+    let options = json!({"name": "shop", "candidates": "shop_candidates", "scale": "none"});
+    train(&connection, "perceptron", &options);
+    let update = |source: &str, name: &str| -> Value {
+        let sql = "SELECT ltr_update('shop@2', ?1, json_object('name', ?2))";
+        serde_json::from_str(&value::<String>(&connection, sql, [source, name])).unwrap()
+    };
+    let judged = update("SELECT DISTINCT * FROM judgments WHERE query > 'h'", "judged");
+    let by_hand = "SELECT * FROM joined WHERE query_id > 'h' ORDER BY query_id, doc_id";
+    let joined = update(by_hand, "joined");
+    assert!(judged["view"]["missing"].is_object() && joined["view"].is_null(), "{judged}");
+    assert_eq!(judged["added"], joined["added"]);
+    let scores = |model: &str| {
+        pairs(&connection, "SELECT doc_id, score FROM ltr_search(?1, 'blue shoes') ORDER BY doc_id", [model])
+    };
+    assert_eq!(scores("judged"), scores("joined"));
+    assert_ne!(scores("judged"), scores("shop@2"));
+    // A view that changed is told, and one that is gone ends the update.
+    connection.execute_batch("ALTER TABLE products ADD COLUMN stars REAL").unwrap();
+    let judged = update("SELECT DISTINCT * FROM judgments", "judged");
+    assert!(judged["warnings"].to_string().contains("changed since the training: products"), "{judged}");
+    connection.execute_batch("DROP VIEW shop_candidates").unwrap();
+    let gone = problem(&connection, "SELECT ltr_update('shop@2', 'judgments')");
+    assert!(gone.contains("the training had: CREATE VIEW"), "{gone}");
 }

@@ -114,7 +114,7 @@ fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String
 }
 
 /// Whether these columns have the features of a model; otherwise the missing ones.
-fn has_features(model: &Model, names: &[String]) -> Result<(), String> {
+pub(super) fn has_features(model: &Model, names: &[String]) -> Result<(), String> {
     let Card { columns, .. } = &model.card;
     let features = columns.features.clone().map_or_else(|| model.card.input_names(), |vector| vec![vector]);
     let is_missing = |feature: &&String| !names.iter().any(|name| name.eq_ignore_ascii_case(feature));

@@ -139,7 +139,13 @@ pub fn read_training(
     let Some(name) = call.options.text(CANDIDATES) else {
         return Ok(TrainingRows { rows: read_judged(call, input, spec)?, candidates: None });
     };
-    let (mut rows, candidates) = read_candidates(call, state, name, input, spec)?;
+    if input.columns != Columns::Features {
+        let problem = "option 'candidates': the algorithm learns from ids and relevance, without features";
+        return Err(Error::Unsupported(problem.to_owned()));
+    }
+    let schema = call.options.text("schema").unwrap_or("main");
+    let view = Source::candidates(call.connection, schema, name, call.limits)?;
+    let (mut rows, candidates) = read_candidates(call, state, view, spec)?;
     check_rows(&mut rows.data, input).map_err(|problem| call.source.error(problem))?;
     Ok(TrainingRows { rows, candidates: Some(candidates) })
 }
@@ -154,32 +160,31 @@ pub fn read_judged(call: SourceCall<'_>, input: Input<'_>, spec: ReadSpec<'_>) -
     Ok(rows)
 }
 
-fn read_candidates(
+/// Reads judgments, and a view for their queries.
+///
+/// # Errors
+/// As [`read_judgments`] and [`read_view`]; a view that returns no judged document.
+pub fn read_candidates(
     call: SourceCall<'_>,
     state: &Arc<State>,
-    name: &str,
-    input: Input<'_>,
+    (source, mut view): (Source, CandidateView),
     spec: ReadSpec<'_>,
 ) -> Result<(SourceRows, Candidates)> {
-    let SourceCall { connection, options, limits, .. } = call;
-    if input.columns != Columns::Features {
-        let problem = "option 'candidates': the algorithm learns from ids and relevance, without features";
-        return Err(Error::Unsupported(problem.to_owned()));
-    }
     // 1. The judgments, and the view for their queries.
-    let judged = read_judgments(call, spec, None)?;
-    let schema = options.text("schema").unwrap_or("main");
-    let (source, mut view) = Source::candidates(connection, schema, name, limits)?;
+    let judged = read_judgments(call, spec, Some(&view))?;
     let rows = read_view(&judged, SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
     judged.check_found(|problem| source.error(problem))?;
     view.judged.clone_from(&judged.ids);
     // 2. What the view does not return.
-    let metric = query_metrics(options)?.remove(0);
+    let metric = query_metrics(call.options)?.remove(0);
     let mut report = judged.coverage(&metric);
     report.insert("name".to_owned(), json!(view.name));
     let undetermined = judged.determined.as_ref().and_then(|(name, mean)| undetermined(name, *mean));
-    let warnings = undetermined.into_iter().chain(judged.warning(&source, &metric));
-    let warnings = warnings.chain(judged.null_warnings(&source, &rows.data.names)).collect();
+    let warnings = source.warning.iter().cloned().chain(undetermined);
+    let warnings = warnings
+        .chain(judged.warning(&source, &metric))
+        .chain(judged.null_warnings(&source, &rows.data.names))
+        .collect();
     Ok((rows, Candidates { view, report: Value::Object(report), warnings }))
 }
 

@@ -8,17 +8,21 @@
 //!
 //! * 5.18: The version is stored only on the version that the argument still names; otherwise the option `on_conflict` decides.
 //!
-//! Features are matched by name as in `ltr_rank`. The stored scaling and means are applied. A model of an algorithm without
+//! Features are matched by name as in `ltr_rank`; if the source has judgments alone, they come from the view of the model. The
+//! stored scaling and means are applied. A model of an algorithm without
 //! updates is refused.
+
+use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 
+use super::ranking_call::has_features;
 use super::train::{Keep, Start, StoredReport, keep};
-use super::training::{About, Trained, TrainingReport};
+use super::training::{About, Trained, TrainingReport, read_candidates};
 use crate::base::{Error, Params, Result};
 use crate::data::{ListConstraint, RowOrder};
-use crate::model::{Key, Model, Ranker};
-use crate::sqlite::glue::{ModelHandle, Output, ScalarCall, ScalarFunction, text_argument};
+use crate::model::{Key, Ranker};
+use crate::sqlite::glue::{ModelHandle, Output, ScalarCall, ScalarFunction, State, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::passes::read;
 use crate::sqlite::source::read_spec::SourceCall;
@@ -71,9 +75,8 @@ fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &P
     let Store { connection, limits, .. } = *store;
     // 1. The model.
     let argument = call.argument(0).unwrap_or(ValueRef::Null);
-    let ModelHandle { model, key, .. } =
-        model(connection, argument, options.text("schema"), call.state, limits)?;
-    let base = base(store, argument, key)?;
+    let handle = model(connection, argument, options.text("schema"), call.state, limits)?;
+    let (model, base) = (&handle.model, base(store, argument, handle.key)?);
     let algorithm = algorithm::find(&model.card.algorithm)?;
     let resume = resume(algorithm, base.as_ref())?;
     // 2. The name of the new version.
@@ -84,16 +87,16 @@ fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &P
     })?;
     check_name(&name)?;
     // 3. The work.
-    let (model, training) = limits.run_here(|| {
+    let (updated, training) = limits.run_here(|| {
         let source = &Source::resolve(connection, text, limits)?;
-        let call = SourceCall { connection, source, options, values: &[], limits };
-        train_further(&model, algorithm, resume, call, text)
+        let of_source = SourceCall { connection, source, options, values: &[], limits };
+        train_further(&handle, (algorithm, resume), of_source, call.state, text)
     })?;
     let from = base
         .as_ref()
         .map_or(Start::Blob, |base| Start::Model { name: base.name.clone(), version: base.version });
     let report = StoredReport { name, version: None, active: None, from, training };
-    keep(store, report, &model, &Keep { state: call.state, options, base: base.as_ref() })
+    keep(store, report, &updated, &Keep { state: call.state, options, base: base.as_ref() })
 }
 
 /// The stored version that the argument means; none for a BLOB.
@@ -117,14 +120,15 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
 
 /// Reads, fits and encodes: the bytes of the model, and the report. `resume`: the function of the algorithm that trains further.
 fn train_further(
-    model: &Model,
-    algorithm: &'static AlgorithmDef,
-    resume: ResumeFn,
+    handle: &ModelHandle,
+    (algorithm, resume): (&'static AlgorithmDef, ResumeFn),
     call: SourceCall<'_>,
+    state: &Arc<State>,
     text: &str,
 ) -> Result<Trained> {
-    // 1. Rows, in the order of the source.
+    // 1. Rows, in the order of the source. If it has no features, they come from the view of the model.
     let SourceCall { connection, source, options, limits, .. } = call;
+    let model = &*handle.model;
     let previous = if let Ranker::Online(online) = &model.ranker { &online.state.summaries[..] } else { &[] };
     let spec = ReadSpec {
         model: Some(model),
@@ -133,7 +137,16 @@ fn train_further(
         doc_weights: DocWeights::RefusedByAlgorithm("perceptron"),
         ..ReadSpec::judged(ListConstraint::None, RowOrder::Stream, true)
     };
-    let SourceRows { data, roles, read_report } = read(call, spec)?;
+    let has_features = || Ok(has_features(model, &source.columns(connection, limits)?).is_ok());
+    let (rows, candidates) = match &model.card.candidates {
+        Some(view) if !has_features()? => {
+            let read = Source::of_model(connection, handle.schema(), view, limits)?;
+            let (rows, candidates) = read_candidates(call, state, (read, view.clone()), spec)?;
+            (rows, Some(candidates))
+        }
+        _ => (read(call, spec)?, None),
+    };
+    let SourceRows { data, roles, read_report } = rows;
     let reading = limits.seconds();
     if data.n_docs() == 0 {
         return Err(source.error("0 rows; an update needs judged documents"));
@@ -148,6 +161,10 @@ fn train_further(
         limits.run(|control| protocol::update(model, algorithm, resume, rows, options, control))?;
     // 3. The report and the model. Counts include earlier rows.
     let about = About { algorithm, source: text, roles: named, added: Some(added), reading };
-    let (model, report) = TrainingReport::new(finished, about);
+    let (model, mut report) = TrainingReport::new(finished, about);
+    if let Some(read) = candidates {
+        report.view = Some(read.report);
+        report.warnings.extend(read.warnings);
+    }
     report.encode(connection, model, limits)
 }

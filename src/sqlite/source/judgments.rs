@@ -49,7 +49,7 @@ pub fn read_judgments(
     columns.retain(|role, _| ROLES.contains(&&**role));
     for (role, name) in ["query", "doc", "relevance"].iter().zip(trained.iter().flat_map(|view| &view.judged))
     {
-        if contains(&names, name) {
+        if !name.is_empty() && contains(&names, name) {
             columns.entry(*role).or_insert(json!(name));
         }
     }
