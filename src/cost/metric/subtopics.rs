@@ -76,7 +76,7 @@ const HASH_COST: usize = 64;
 /// The declaration.
 pub const ALPHA_NDCG: MetricDef<Subtopics> = MetricDef {
     parameters: &["alpha", "ties"],
-    summary: "discounted gain in which a repeated subtopic loses value, over that of the greedy order",
+    summary: "discounted gain in which a repeated subtopic loses value, divided by the gain of the greedy order",
     formula: "sum_{i<=k} sum_{t in T_i} (1 - alpha)^#{j<i : t in T_j} / log2(1 + i), over its greedy ideal",
     source: "Clarke, Kolla, Cormack, Vechtomova, Ashkan, Buettcher, MacKinnon 2008",
     ..MetricDef::new("alpha_ndcg", alpha_ndcg)
