@@ -16,9 +16,9 @@ use crate::data::{Matrix, QueryValue, shaped};
 pub struct Contribution {
     /// Name of the feature; `"(base)"` for the score of the base.
     pub feature: String,
-    /// Its value before scaling; `None` for the base.
+    /// The value before scaling; `None` for the base.
     pub value: Option<f64>,
-    /// What it adds. The contributions, with that of the base, add up to the score.
+    /// What the feature adds. Contributions and base add up to the score.
     pub contribution: f64,
     /// Standard error of `contribution`; 0 if it is exact.
     pub standard_error: f64,
@@ -183,7 +183,7 @@ impl Model {
         Ok(Answer { rows, warnings })
     }
 
-    /// The rows of an explanation. `values`: those of the features; empty without features. A category has no number.
+    /// The rows of an explanation. `values`: the feature values; empty without features. A category has no number.
     fn contributions(&self, values: &[f64], found: &Explanation) -> Vec<Contribution> {
         let base = Contribution {
             feature: "(base)".to_owned(),

@@ -98,7 +98,7 @@ pub(super) fn value_of(id: &Id) -> Option<CategoryValue<'_>> {
 }
 
 impl CategoryValues {
-    /// Adds the value of a row as that of the category with this number.
+    /// Adds the value of a row as the category with this number.
     pub(super) fn push(&self, row: usize, number: usize, builder: &mut DatasetBuilder) {
         let value = value_of(&self.values[row]).unwrap_or(CategoryValue::Null);
         let text = value.text();

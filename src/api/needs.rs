@@ -130,7 +130,7 @@ impl Dataset {
         self.query_ids.get(row).ok_or_else(problem)
     }
 
-    /// The columns that are read: all for training, those of the model otherwise.
+    /// The columns that are read: all for training, the model's otherwise.
     fn columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
         let all = || (0..self.features()).collect();
         match (needs.model, &self.names) {

@@ -210,7 +210,7 @@ impl Trainer {
     /// ```
     ///
     /// # Errors
-    /// Errors of [`fit`](Self::fit); features of `validation` that differ from those of `data`.
+    /// Errors of [`fit`](Self::fit); `validation` with other features than `data`.
     pub fn fit_with_validation(&self, data: &Dataset, validation: &Dataset) -> Result<Model> {
         self.clone().option("validation", "the data set of the caller").run(data, Some(validation))
     }

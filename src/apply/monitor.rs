@@ -26,7 +26,7 @@
 //! * The limit of `missing` is a difference of shares in their standard errors, by the t distribution. It is at most half way
 //!   from the share in the training to 1.
 //! * `metric` has the standard error of the difference of two means over queries. The variance of later queries is at
-//!   least that of queries of the validation: equal values of few queries tell little. Only the mean of the validation
+//!   least the variance of the validation queries: equal values of few queries tell little. Only the mean of the validation
 //!   has the factor for shared training queries, because one function ranks the later ones.
 
 use super::paired::{f_quantile, t_quantile};

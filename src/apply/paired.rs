@@ -241,7 +241,7 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
 //
 // A sign pattern is the set A of pairs whose signs are flipped. It makes the sum of the differences at most -(sum) or at
 // least the sum if the sum over A, or over its complement, is at most 0. The interval has all values that the same test,
-// of differences minus the value, does not refuse. Its limits are order statistics of the means of the sets A (Hartigan
+// of differences minus the value, does not refuse. The limits are order statistics of the means of the sets A (Hartigan
 // 1969, "Using subsample values as typical values"), so that it contains 0 exactly if p > 1 - confidence.
 
 /// Largest number of pairs for which all sign patterns are counted.

@@ -25,7 +25,7 @@ impl PointScorer {
         Ok(Self { model, function })
     }
 
-    /// Its model.
+    /// The model.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -95,7 +95,7 @@ impl PairScorer {
         Ok(Self(PointScorer { model, function }))
     }
 
-    /// Its model.
+    /// The model.
     pub fn model(&self) -> &Model {
         &self.0.model
     }

@@ -24,7 +24,7 @@ pub fn candidate_items(
 /// A new user with these ratings. `what` names them.
 ///
 /// # Errors
-/// An item twice, a rating that is too large or far from those of the training, an id of another type than the items of the
+/// An item twice, a rating that is too large or far from the training's, an id of another type than the items of the
 /// model.
 pub fn user_of_ratings(
     model: &Model,
@@ -49,7 +49,7 @@ pub fn user_of_ratings(
     Ok(user)
 }
 
-/// Refuses ratings that are further from the range of those of the training than this range is wide.
+/// Refuses ratings more than one range width outside the range of the training.
 fn check_range(model: &Model, ratings: &[(Id, f64)], what: &str) -> Result<()> {
     let Some(known) = model.fingerprint.as_ref().map(|known| &known.relevance) else { return Ok(()) };
     // Stored in single precision.

@@ -70,7 +70,7 @@ impl<'a> ScoringJob<'a> {
     /// Starts to score a data set. Finishes at once if no function must be fitted.
     ///
     /// # Errors
-    /// A number of features that differs from the training; missing query features; those of [`Self::advance`].
+    /// A number of features that differs from the training; missing query features; errors of [`Self::advance`].
     pub fn start(
         model: &'a Model,
         key: Key,

@@ -1,6 +1,6 @@
 //! Cancellation and progress of long computations, across threads.
 //!
-//! Work stops in two ways. Code that has a [`Control`] asks it and returns an error. Loops that have none, such as those of
+//! Work stops in two ways. Code that has a [`Control`] asks it and returns an error. Loops that have none, such as the loops of
 //! a loss over the documents of a query, call [`checkpoint`]: if the work of their thread is canceled, it unwinds up to
 //! [`stoppable`], or to the end of the thread's pool.
 
@@ -162,7 +162,7 @@ impl Drop for Restore {
     }
 }
 
-/// Runs `work`. Its checkpoints on this thread call `check`; an error of `check` ends the work and becomes the result.
+/// Runs `work`. Checkpoints on this thread call `check`; an error of `check` ends the work and becomes the result.
 ///
 /// # Errors
 /// Errors of `work` and `check`.

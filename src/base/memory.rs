@@ -45,7 +45,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Nothing in use; without a limit that of the process.
+    /// Nothing in use; by default with the limit of the process.
     pub fn limited(allowed: Option<u64>) -> Self {
         let allowed = allowed.unwrap_or(u64::MAX).min(*CEILING);
         Self(Arc::new(Counters { allowed, used: AtomicU64::new(0) }))

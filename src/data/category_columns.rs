@@ -80,7 +80,7 @@ impl DatasetBuilder {
         self.memory.resize(needed.saturating_add(more), what, FEWER_ROWS)
     }
 
-    /// The rows of columns of codes. `documents`: those of [`Self::documents`].
+    /// The rows of columns of codes. `documents`: from [`Self::documents`].
     pub(super) fn rows_of_codes<'a>(&'a self, documents: Option<&'a [usize]>) -> RowsOfCodes<'a> {
         let Self { row_query, query_ids, relevance, .. } = self;
         RowsOfCodes { queries: row_query, query_ids, documents, relevance }
@@ -112,7 +112,7 @@ impl DatasetBuilder {
         Ok((all, all_facts))
     }
 
-    /// Names the features: these numbers, and those of categories, of which the codes for means are returned too. `ignored`:
+    /// Names the features: these numbers, and the categories, whose codes for means are returned too. `ignored`:
     /// columns that are no features.
     ///
     /// # Errors

@@ -125,7 +125,7 @@ impl Dataset {
         (self.duplicates > 0).then(repeated)
     }
 
-    /// Number of documents that another data set has in the same query. Its queries must be in canonical order.
+    /// Number of documents that another data set has in the same query. That data set's queries must be in canonical order.
     pub fn documents_also_in(&self, other: &Self) -> usize {
         let in_query = |(query, id): (usize, &Id)| {
             let Ok(same) = other.query_ids.binary_search(id) else { return 0 };

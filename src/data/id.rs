@@ -66,7 +66,7 @@ impl Id {
         }
     }
 
-    /// Its type in SQL. A REAL without a fraction equals an INTEGER, so it is one.
+    /// The type in SQL. A REAL without a fraction equals an INTEGER, so it is one.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "NULL",

@@ -304,7 +304,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The category, which is equal for equal values; that of missing values is NULL. Text stays text: '007' is not '7'.
+    /// The category, which is equal for equal values; missing values have the category NULL. Text stays text: '007' is not '7'.
     pub fn category(self) -> Id {
         match self {
             Self::Missing => Id::Null,

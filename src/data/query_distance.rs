@@ -46,11 +46,11 @@ named!(Comparison { Euclidean = "euclidean", Overlap = "overlap", Kendall = "ken
 pub struct ColumnDistance {
     /// How its values are compared.
     pub comparison: Comparison,
-    /// Its first number in an encoded row.
+    /// The first number in an encoded row.
     pub start: usize,
     /// How many numbers of an encoded row it takes: 1, or the number of items.
     pub width: usize,
-    /// Its weight w, >= 0: the factor of the squared difference of numbers, the strength of a kernel.
+    /// The weight w, >= 0: the factor of the squared difference of numbers, the strength of a kernel.
     pub weight: f64,
 }
 

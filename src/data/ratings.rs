@@ -42,7 +42,7 @@ impl Ratings {
         Self::combined(data, |sum, _| sum)
     }
 
-    /// `value`: the value for the sum and the number of those of a user and an item.
+    /// `value`: the value for the sum and the number of ratings of a user and an item.
     fn combined(data: &Dataset, value: fn(f64, usize) -> f64) -> Result<(Self, Vec<Id>)> {
         let mut ids = data.doc_ids.clone();
         let mut ticks = Ticks::default();

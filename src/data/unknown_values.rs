@@ -51,7 +51,7 @@ impl UnknownValues {
         Self { name, counted: "rows", total, unknown: missing, usual: 0.0, example }
     }
 
-    /// Adds those of further rows.
+    /// Adds the unknown values of further rows.
     pub fn add(&mut self, other: Self) {
         if self.unknown == 0 {
             self.example = other.example;

@@ -1,4 +1,4 @@
-//! CatBoost's JSON. Its trees are oblivious, or of any shape (grow_policy Lossguide and Depthwise).
+//! CatBoost's JSON. Trees are oblivious, or of any shape (grow_policy Lossguide and Depthwise).
 
 use std::collections::HashMap;
 

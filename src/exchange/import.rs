@@ -1,4 +1,4 @@
-//! Models from texts: those of `export` in the format `json`, and models of other libraries.
+//! Models from texts: the JSON that `export` writes, and models of other libraries.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ const MOST_VALUES: usize = 10_000;
 /// How a text is read.
 #[derive(Debug, Clone, Default)]
 pub struct ImportSpec {
-    /// Its format; by default the text shows it.
+    /// The format; by default the text shows it.
     pub format: Option<String>,
     /// The names of the columns of features that have other names in the text.
     pub names: Map<String, Value>,
@@ -101,7 +101,7 @@ fn own(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control: &Cont
     Ok(Imported { model: read_json(bytes, find_algorithm)?, warnings: Vec::new(), memory })
 }
 
-/// Whether a text begins as those of `ltr_export(model, 'json')` do. Then its format is not looked for, which reads all of it.
+/// Whether a text begins like the JSON of `ltr_export`. Then there is no search for the format, which would read all of the text.
 fn is_own(text: &[u8]) -> bool {
     let mark = b"sqlite-ltr model";
     text[..text.len().min(200)].windows(mark.len()).any(|part| part == mark)
@@ -144,7 +144,7 @@ fn warnings(read: &ImportedModel) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "the training stopped early: its best round is {} of {rounds}, and scores are those of all rounds; for the best one, \
+        "the training stopped early: its best round is {} of {rounds}, and scores use all rounds; for the best one, \
          save the first rounds (XGBoost: booster[:{}].save_model)",
         best + 1,
         best + 1
@@ -174,7 +174,7 @@ fn model_of(read: ImportedModel) -> Result<Model> {
 
 /// The columns of the features.
 struct Columns {
-    /// Names of the features: numbers, then those of the categories.
+    /// Names of the features: numbers, then categories.
     names: Vec<String>,
     categories: Categories,
     /// Where each feature of the library is.

@@ -40,7 +40,7 @@ const NUMBER_COST: usize = 50;
 
 /// The header or a tree.
 struct Section<'a> {
-    /// Its name in errors.
+    /// The name in errors.
     name: String,
     fields: HashMap<&'a str, &'a str>,
 }

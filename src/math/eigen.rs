@@ -106,7 +106,7 @@ impl Tridiagonal {
         for reflection in reflections.iter().rev().filter(|reflection| reflection.beta > 0.0) {
             control.check()?;
             let Reflection { start, v, beta } = reflection;
-            // Rows before `start` are still those of the identity, with zeros at these coordinates.
+            // Rows before `start` still equal the identity, with zeros at these coordinates.
             each_row(&mut columns[start * n..], n, n - start, &|_, column| {
                 let part = &mut column[*start..];
                 let factor = -beta * dot(part, v);

@@ -265,7 +265,7 @@ pub(super) mod tests {
 //
 // A sum over features or pivots runs in their order, lane by lane. The bits of a lane depend on its document alone.
 
-/// Blocks of eight in a tile. Its sums take eight AVX2 registers; seven are left for the rest.
+/// Blocks of eight in a tile. The sums take eight AVX2 registers; seven are left for the rest.
 pub const BLOCKS: usize = 4;
 
 /// Numbers per tile.

@@ -234,7 +234,7 @@ impl SingleProducts {
         bytes_of::<Row>(columns.div_ceil(PANEL).saturating_mul(2 * ROWS))
     }
 
-    /// Adds a row: number `j` of A is `left(j)`, a block of eight, that of B `right(j)`.
+    /// Adds a row: number `j` of A is `left(j)`, of B `right(j)`, a block of eight.
     #[inline(always)]
     pub fn push(&mut self, left: impl Fn(usize) -> Lanes, right: impl Fn(usize) -> Lanes, h: &mut [Lanes]) {
         for block in 0..self.width {

@@ -56,7 +56,7 @@ impl Factor {
                 let mut tile = [Row::ZERO; PANEL];
                 add_product(&u.panel(p)[..first], &u.panel(j)[..first], PANEL, &mut tile);
                 sums.subtract_from(p, j, dim, &mut tile);
-                // 2. Its factor on the diagonal, whose inverse gives the others.
+                // 2. The factor on the diagonal, whose inverse gives the others.
                 if j == p {
                     let diagonal = factor_tile(&tile, dim - first, ridge)?;
                     invert(&diagonal, &mut inverse);

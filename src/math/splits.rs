@@ -17,11 +17,11 @@ const MANY: usize = 10_000;
 /// A document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Item {
-    /// Its score.
+    /// The score of the document.
     pub score: f64,
     /// What the caller adds up for it; it begins with 0.
     pub sum: f64,
-    /// Its number.
+    /// The number of the document.
     pub document: u32,
 }
 

@@ -25,7 +25,7 @@ pub const RECORDED_ROUNDS: usize = 1000;
 /// Largest budget of support documents (option `budget`).
 pub const MAX_BUDGET: usize = 100_000;
 
-/// Sums of the rounds differ by rounding from those of the record.
+/// Sums over rounds differ from the record by rounding.
 const ROUNDED: f64 = 1.0 + 1e-9;
 
 /// The average of more rounds is not exact.

@@ -1,9 +1,9 @@
 //! Functions of documents and of the features of their query: one ensemble of trees, or a sum of trees, kernels and linear
 //! functions.
 //!
-//! The function of a query is that of documents with the query features filled in: trees have the answers to their splits, a
+//! The function of a query scores documents with the query features filled in: trees have the answers to their splits, a
 //! coefficient of a kernel is multiplied by the kernel of the query features (Gaussian and L1-Laplace kernels are products
-//! over features). Its weights are the encoded query features. Nothing is fitted at query time.
+//! over features). The weights are the encoded query features. Nothing is fitted at query time.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl QueryTrees {
         Self::Sum(QuerySum { rule, space: SumSpace::new(width, members), weights })
     }
 
-    /// Its kind in the header of a model.
+    /// The kind in the header of a model.
     pub(super) fn tag(&self) -> &'static str {
         match self {
             Self::One(_) => TAG,

@@ -41,11 +41,11 @@ pub enum Ranker {
 pub struct Capabilities {
     /// It scores one document without the other documents of the query.
     pub pointwise: bool,
-    /// Its score is a weighted sum of scaled features.
+    /// The score is a weighted sum of scaled features.
     pub linear: bool,
     /// It reads document features.
     pub has_features: bool,
-    /// Its function depends on the query.
+    /// The function depends on the query.
     pub query_dependent: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::math::random;
 
 // Team draft: mixing two rankings by coin flips.
 
-/// Seed of the first hash, as that of `ltr_bucket`.
+/// Seed of the first hash, the same as in `ltr_bucket`.
 const SEED: u64 = 42;
 
 /// The ranking that a document of a list comes from.
@@ -55,7 +55,7 @@ impl Coins {
 /// The first `k` documents of an interleaved list, with their teams. Rankings are numbers below `documents`, best first. A number
 /// that a ranking repeats counts at its first position.
 ///
-/// Radlinski, Kurup & Joachims (2008), algorithm 2: the smaller team chooses next; of equal teams that of the coin. The list ends
+/// Radlinski, Kurup & Joachims (2008), algorithm 2: the smaller team chooses next; between equal teams a coin decides. The list ends
 /// when a ranking has no document left.
 pub fn team_draft(rankings: [&[u32]; 2], documents: usize, mut coins: Coins, k: usize) -> Vec<(u32, Team)> {
     let mut list = Vec::with_capacity(documents.min(k));
@@ -115,7 +115,7 @@ pub struct Target {
 /// The result of a comparison. Undefined values are `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// Share of wins of the second ranking minus that of the first, among impressions with clicks: -1 to 1.
+    /// Share of wins of the second ranking minus the first's, among impressions with clicks: -1 to 1.
     pub difference: Option<f64>,
     /// Interval of the difference.
     pub interval: Option<(f64, f64)>,
@@ -160,7 +160,7 @@ impl Tally {
         }
     }
 
-    /// The test that the score interval inverts, at d = 0, where s(0)^2 = a + b: that of McNemar (1947), without a correction for
+    /// The test that the score interval inverts, at d = 0, where s(0)^2 = a + b: McNemar's (1947), without a correction for
     /// continuity. Fagerland, Lydersen & Laake (2013) recommend it over the exact test. Ties do not change it.
     fn p_value(&self) -> f64 {
         let (a, b) = (self.wins_a as f64, self.wins_b as f64);

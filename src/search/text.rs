@@ -22,7 +22,7 @@ pub use super::text_query::{MAX_WORDS, Tokens, Words, match_query};
 /// The features of a column, in their order. The name of a feature is the name of its column, `_`, and one of these.
 pub const COLUMN_FEATURES: [&str; 7] = ["bm25", "hits", "coverage", "first", "window", "phrase", "length"];
 
-/// The feature of all columns together, after those of the columns.
+/// The feature of all columns together, after the features of single columns.
 pub const IDF_SUM: &str = "idf_sum";
 
 /// Saturation of hits: the value of Lucene and of FTS5.
@@ -157,7 +157,7 @@ impl Statistics {
         self.sizes.len()
     }
 
-    /// Writes the features of a row, those of each column, then the sum of idf over the terms that the row has. NaN: unknown.
+    /// Writes the features of a row: for each column, then the sum of idf over the terms that the row has. NaN: unknown.
     /// `lengths`: the tokens of the row in each column, if they are known.
     pub fn features(&mut self, lengths: &[Option<u32>], found: Found<'_>, features: &mut Vec<f64>) {
         let mut ticks = Ticks::default();

@@ -2,7 +2,7 @@
 //! nothing, and the next call works. Each statement that the library prepares is among them. The sources have no subqueries:
 //! SQLite crashes in some statements with subqueries, whoever prepares them.
 //!
-//! The calls ask the host for interrupts at once, so the events have those of the statement that asks.
+//! The calls ask the host for interrupts at once, so the events include the statement that asks.
 #![allow(unsafe_code, reason = "an authorizer is a C function")]
 
 use std::cell::{Cell, RefCell};

@@ -50,7 +50,7 @@ pub fn normalizer(spread: f64, documents: f64) -> f64 {
     if deviation > 0.0 { 1.0 / deviation } else { 1.0 }
 }
 
-/// The weight of a query: the sum of those of its documents.
+/// The weight of a query: the sum of its documents' weights.
 pub fn weight(data: &Dataset, query: usize) -> f64 {
     match data.doc_weights(query) {
         [] => data.rows(query).len() as f64,

@@ -138,7 +138,7 @@ pub(super) fn baseline(
     };
     // 2. The gain of the selection over it.
     let gain = gain(judges, selection, measure, (&measured, &parts))?;
-    // 3. Its share of what is possible.
+    // 3. The share of what is possible.
     let labels = judges.iter().flat_map(|judge| judge.queries.iter().map(|query| judge.data.labels(*query)));
     let of_scores = |scores: fn(&[f64]) -> Vec<f64>| {
         let mut mean = measure.no_queries();

@@ -12,7 +12,7 @@ use crate::base::{Control, Result, TemporaryFile, bytes_of, grow, parallel, zero
 use crate::data::{Matrix, Slice};
 use crate::math::{Element, Random, sort_ascending};
 
-/// Largest number of bins of a feature, that of missing values included: a bin is a byte.
+/// Largest number of bins of a feature, including the bin of missing values: a bin is a byte.
 pub const MAX_BINS: usize = 255;
 
 /// Rows from which borders are found.
@@ -59,7 +59,7 @@ pub enum BinColumn {
 }
 
 impl BinColumn {
-    /// The bins; those of a file are copied.
+    /// The bins; bins read from a file are copied.
     ///
     /// # Errors
     /// A failure of the disk; an interruption.
@@ -146,7 +146,7 @@ impl Borders {
         (0..self.0.len()).filter(|feature| self.0[*feature].bins() > 1).collect()
     }
 
-    /// Largest number of bins of a feature, with that of missing values.
+    /// Largest number of bins of a feature, including the bin of missing values.
     pub fn stride(&self) -> usize {
         2 + self.0.iter().map(|feature| feature.borders.len()).max().unwrap_or(0)
     }
@@ -253,7 +253,7 @@ impl Sample {
         FeatureBorders { borders, has_missing }
     }
 
-    /// Its values in ascending order, with the range if they are a part of all.
+    /// Values in ascending order, with the range if they are a sample.
     fn sorted(self, is_part: bool) -> Vec<f64> {
         let Self { mut values, range: (low, high), .. } = self;
         if is_part && low <= high {

@@ -17,7 +17,7 @@ use crate::math::Random;
 /// Added to the weight of each leaf, in rows of mean weight.
 const RIDGE: f64 = 10.0;
 
-/// The same for second derivatives, in means of those of the first tree (docs/adr/0029-lambda-rank.md).
+/// The same for second derivatives, as multiples of their mean in the first tree (docs/adr/0029-lambda-rank.md).
 const NEWTON_RIDGE: f64 = 50.0;
 
 /// Smallest number of documents with which a tree may split all features by default. On real sets of about 10,000
@@ -106,7 +106,7 @@ pub struct Boosting<'a> {
     /// Features with more than one bin.
     features: Vec<usize>,
     /// Added to the weight of each leaf: `RIDGE` times the mean weight of rows; with second derivatives `NEWTON_RIDGE`
-    /// times that of the first tree.
+    /// times the first tree's mean.
     ridge: f64,
     equal_weights: bool,
     /// What finds the step along a tree.
@@ -137,7 +137,7 @@ impl Prepared {
         Borders::bytes_needed(features.rows(), features.columns())
     }
 
-    /// Puts the features of documents into at most `bins` bins, from 2 to [`super::bins::MAX_BINS`]. `seed`: that of samples.
+    /// Puts the features of documents into at most `bins` bins, from 2 to [`super::bins::MAX_BINS`]. `seed`: for samples.
     ///
     /// # Errors
     /// Too little memory; an interruption.
@@ -363,7 +363,7 @@ impl<'a> Boosting<'a> {
             self.ridge = NEWTON_RIDGE * mean;
         }
         let (largest, equal) = match row_weights {
-            // Second derivatives may have any size; a sum of weights is at most that of so many means.
+            // Second derivatives are unbounded, so they are scaled by their mean.
             _ if self.steps == Steps::Newton => (mean, false),
             RowWeights::Exponential => (table.largest(), false),
             RowWeights::Equal => (1.0, self.equal_weights),
@@ -421,7 +421,7 @@ impl<'a> Boosting<'a> {
         if weights > 0.0 { losses / weights } else { 0.0 }
     }
 
-    /// Leaves out the trees after the first `trees`. The scores of rows stay those of all trees.
+    /// Leaves out the trees after the first `trees`. The scores of rows keep all trees.
     pub fn truncate(&mut self, trees: usize) {
         self.splits.truncate(trees * self.options.depth);
         self.values.truncate(trees << self.options.depth);

@@ -138,7 +138,7 @@ impl LevelSplits {
     const NONE: Self = Self { columns: [0; BYTES], ranks: [u8::MAX; BYTES] };
 }
 
-/// The levels of the first trees, then those of the next ones. None if there are too many columns, or no valid trees.
+/// The levels of the first trees, then of the next ones. None if there are too many columns, or no valid trees.
 pub fn levels(depth: usize, columns: usize, splits: &[(u32, u8)]) -> Vec<LevelSplits> {
     if columns > MOST_COLUMNS || !(1..=MAX_DEPTH).contains(&depth) {
         return Vec::new();

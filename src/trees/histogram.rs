@@ -183,7 +183,7 @@ fn add_rows(columns: &[Cow<'_, [u8]>], shards: &[Shard], sums: &mut [Vec<i64>], 
     }
 }
 
-/// From the histograms of leaves and of their smaller halves to those of both halves.
+/// From the histograms of leaves and of their smaller halves to the histograms of both halves.
 fn halve(sums: &mut [i64], level: Level<'_>, stride: usize) {
     if level.number == 0 {
         return;

@@ -57,7 +57,7 @@ pub fn values(shards: &[Shard], leaves: usize, ridge: f64, control: &Control) ->
     for i in 0..leaves {
         *lanes::get_mut(&mut matrix[i * width..], i) += ridge;
     }
-    // 3. Its solution.
+    // 3. The solution.
     let mut solution = lanes::from_slice(&right);
     let solved = factor_and_solve(&mut matrix, leaves, &mut solution);
     let values = lanes::to_vec(&solution, leaves);

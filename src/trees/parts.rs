@@ -16,7 +16,7 @@ use crate::base::{Control, Error, Reservation, Result, TemporaryFile, Ticks, byt
 use crate::data::{Matrix, Slice, shaped};
 use crate::math::Element;
 
-/// The row numbers of a part: for each query those of its documents, which the part has one after the other.
+/// The row numbers of a part, query by query; the part stores the documents of a query one after the other.
 pub type RowNumbers = [Range<usize>];
 
 /// The rows from which borders are found.

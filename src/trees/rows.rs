@@ -267,7 +267,7 @@ impl Shard {
         sum
     }
 
-    /// The weighted sum of losses at scores of its rows, and the sum of the weights: those of queries, or for least squares
+    /// The weighted sum of losses at scores of its rows, and the sum of the weights: query weights, or for least squares
     /// half the squares of residuals less their means in the query, and the weights of rows.
     pub fn losses(&self, scores: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
@@ -296,7 +296,7 @@ impl Shard {
         sums
     }
 
-    /// Packs gradients and weights. All rows become those of leaf 0, and those with a weight are listed.
+    /// Packs gradients and weights. All rows move to leaf 0, and rows with a weight are listed.
     pub fn pack(&mut self, packing: Packing) {
         for ((packed, gradient), weight) in self.packed.iter_mut().zip(&self.gradients).zip(&self.weights) {
             *packed = packing.pack(*gradient, *weight);
@@ -392,7 +392,7 @@ impl Packing {
 pub struct RandomWeights(Vec<f64>);
 
 impl RandomWeights {
-    /// Its quantiles.
+    /// Quantiles of the exponential distribution.
     pub fn exponential() -> Self {
         Self((0..WEIGHTS).map(|k| -libm::log((k as f64 + 0.5) / WEIGHTS as f64)).collect())
     }

@@ -9,7 +9,7 @@ use crate::data::{Matrix, Slice};
 use crate::math::{BYTES, Element, PART, simd};
 
 impl Forest {
-    /// Sums of the values of the leaves of documents. `values`: those of the leaves, tree by tree.
+    /// Sums of leaf values of documents. `values`: the leaf values, tree by tree.
     ///
     /// # Errors
     /// An interruption.
@@ -63,7 +63,7 @@ impl Forest {
         Ok(scores)
     }
 
-    /// The score of one document. The sum runs in the order of the trees, as that of many documents does.
+    /// The score of one document. The sum runs in the order of the trees, as for many documents.
     pub fn score_of<T: Element>(&self, document: &[T], values: &[f64]) -> f64 {
         if self.levels.is_empty() {
             return self.score_by_splits(document, values);

@@ -184,7 +184,7 @@ fn values_of_leaves_solve_the_centered_problem() {
     }
 }
 
-/// Weights are those of queries times second derivatives, and gradients the negative ones with the weights of queries.
+/// Weights are query weights times second derivatives; gradients are negative and weighted by query.
 #[test]
 fn lambda_rank_gives_newton_steps() {
     let loss = crate::cost::loss::find("lambda_rank").unwrap().make(&Params::default()).unwrap();

@@ -51,7 +51,7 @@ impl Default for Sampling {
     }
 }
 
-/// The Shapley value of each player. They add up to the value of all players minus that of none.
+/// The Shapley value of each player. They add up to the value of all players minus the value of none.
 ///
 /// # Errors
 /// Errors of the game; an interruption; too much memory.
@@ -202,7 +202,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// `scorer`, with the weights of a function: that of the model, or the trees of a query. `rows`: the documents of a query
+    /// `scorer`, with the weights of a function: the model's, or the trees of a query. `rows`: the documents of a query
     /// and the base, before scaling. `explained`: the row of a document.
     pub(super) fn new(
         model: &Model,

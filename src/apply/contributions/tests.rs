@@ -1,4 +1,4 @@
-//! The contributions of a model with a kernel, sampled ones against exact ones, and those of trees against all sets of features.
+//! Contributions: for kernels, sampled against exact ones; for trees, against all sets of features.
 
 use super::shapley::Parts;
 use super::*;

@@ -17,7 +17,7 @@ fn values(n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|_| random.symmetric() + 0.3).collect()
 }
 
-/// The share of all 2^n sign patterns whose sum is as far from 0 as that of `d`.
+/// The share of all 2^n sign patterns whose sum is as far from 0 as the sum of `d`.
 fn brute_force(d: &[f64]) -> f64 {
     let sum = |pattern: u32| -> f64 {
         d.iter().enumerate().map(|(i, d)| if pattern >> i & 1 == 1 { -d } else { *d }).sum()

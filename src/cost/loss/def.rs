@@ -89,7 +89,7 @@ pub enum Shape {
     Difference,
     /// Not convex; the limit of smooth functions.
     Annealed,
-    /// Gradients that are those of no function, and second derivatives.
+    /// Gradients that belong to no function, and second derivatives.
     Gradients,
 }
 

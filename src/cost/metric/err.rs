@@ -63,8 +63,8 @@ fn stop_probability(y: f64, max_grade: f64) -> f64 {
     libm::exp2(y.clamp(0.0, max_grade) - max_grade) - libm::exp2(-max_grade)
 }
 
-/// Expected probabilities to read past the first 0, 1, 2, ... documents of a tie, as far as they matter. `passes` are
-/// those of the documents at which a user may stop.
+/// Expected probabilities to read past the first 0, 1, 2, ... documents of a tie, as far as they matter. `passes` has
+/// one for each document at which a user may stop.
 fn passed(passes: &[f64], group: &Range<usize>, depth: usize, reach: f64) -> Vec<f64> {
     let limit = group.end.min(depth) - group.start;
     let ones = group.len() - passes.len();

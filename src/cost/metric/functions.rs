@@ -58,7 +58,7 @@ pub fn dcg(relevance: &[f64], scores: &[f64], k: impl Into<Option<usize>>) -> Op
 }
 
 /// Expected reciprocal rank at which a user stops (Chapelle et al. 2009), from 0 to 1. The highest grade of the query
-/// is taken as that of the scale; set [`MetricOptions::max_grade`] to compare queries.
+/// is taken as the largest of the scale; set [`MetricOptions::max_grade`] to compare queries.
 ///
 /// ```
 /// use sqlite_ltr::metric::err;

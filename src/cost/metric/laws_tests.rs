@@ -190,7 +190,7 @@ proptest! {
     }
 }
 
-/// Greedy ideal of the permuted input over that of the input: 1 but for alpha-nDCG's rule for equal gains. Both are
+/// Greedy ideal of the permuted input divided by the input's: 1 but for alpha-nDCG's rule for equal gains. Both are
 /// measured by one ranking of the same documents.
 fn ideal_ratio(metric: &SubtopicMetric, topics: &[Vec<u8>], order: &[usize]) -> f64 {
     // The document with most subtopics is the first one, so that no cutoff gives 0.

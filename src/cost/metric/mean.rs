@@ -69,7 +69,7 @@ impl Mean {
         self.sum_of_weights += other.sum_of_weights;
     }
 
-    /// The sum of the weighted values, and that of the weights.
+    /// The sum of the weighted values, and the sum of the weights.
     pub fn sums(&self) -> [f64; 2] {
         [self.weighted_sum, self.sum_of_weights]
     }

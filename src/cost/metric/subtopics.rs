@@ -64,7 +64,7 @@ impl Subtopics {
 // Decisions: undefined if no document has a subtopic. Finding the true ideal is NP-hard; where the greedy order is
 // not the best one, values slightly above 1 are possible, as in every implementation of this metric.
 //
-// Ties: let a tie of m documents contain subtopic t in c of them. Its j-th position has t with probability c/m, and
+// Ties: let a tie of m documents contain subtopic t in c of them. Position j of the tie has t with probability c/m, and
 // then the other c - 1 are spread over the m - 1 other positions, so the expected decay is a mean over the orders of
 // c - 1 numbers `1 - alpha` and m - c ones (`expected_products`). Exact.
 //

@@ -109,7 +109,7 @@ fn features_have_names_that_differ() {
     );
     assert_eq!(special.feature_of(Some("A")), 4);
     assert_eq!(special.feature(6), CategoryFeature::Other);
-    // 1. What a training makes is accepted; names that differ in case only are those of values.
+    // 1. What a training makes is accepted; names that differ only in case are names of values.
     let features = |categories: &Categories| {
         std::iter::once("price".to_owned()).chain(categories.feature_names()).collect::<Vec<_>>()
     };

@@ -82,7 +82,7 @@ impl Source {
 #[derive(Debug)]
 struct CachedQuery {
     source: Source,
-    /// Its documents, prepared for a solver at the first use.
+    /// The documents, prepared for a solver at the first use.
     prepared: OnceLock<Arc<QueryBlock>>,
 }
 

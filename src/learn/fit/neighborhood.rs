@@ -19,7 +19,7 @@ pub struct Neighbor {
     pub query: usize,
     /// Distance between the query features of the two; see [`QueryDistance::combined`].
     pub distance: f64,
-    /// Its weight pi.
+    /// The weight pi.
     pub weight: f64,
 }
 

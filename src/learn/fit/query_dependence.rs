@@ -10,7 +10,7 @@
 //! t      = mean over i of (e_i - e_i(K)) / its standard error
 //! ```
 //!
-//! This is leave-one-out validation of nearest-neighbor regression (Stone 1977). R2 and t are those of the K with the least
+//! This is leave-one-out validation of nearest-neighbor regression (Stone 1977). R2 and t belong to the K with the least
 //! error. Of the K whose errors are within one standard error of the least, the largest is proposed to local fits: they fit
 //! a weight for each feature, so they need more queries than a mean does.
 //!
@@ -138,7 +138,7 @@ impl QueryDependence {
         Ok(found.map(|found| Self { by_numbers, ..found }))
     }
 
-    /// `errors`: for each query the error by the mean of all, followed by those of each number of neighbors.
+    /// `errors`: for each query the error of the mean of all, followed by the error for each number of neighbors.
     fn from_errors(errors: &[Vec<f64>]) -> Option<Self> {
         let sum = |column: usize| errors.iter().map(|of_query| of_query[column]).sum::<f64>();
         let numbers = errors.first()?.len();
@@ -166,7 +166,7 @@ impl QueryDependence {
         })
     }
 
-    /// Its key in reports.
+    /// The key in reports.
     pub const KEY: &str = "query_dependence";
 
     /// What a report says.

@@ -101,8 +101,8 @@ pub const LAPLACE_L1: KernelDef = KernelDef {
 
 // Laplace kernel of the Euclidean distance.
 //
-// The default makes the exponent 1/4 at the root mean square distance of two documents, as that of the
-// Gaussian does.
+// The default makes the exponent 1/4 at the root mean square distance of two documents, as the Gaussian
+// does.
 
 /// The declaration.
 pub const LAPLACE: KernelDef = KernelDef {

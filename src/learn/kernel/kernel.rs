@@ -12,7 +12,7 @@ use crate::data::Matrix;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Kernel {
-    /// Its declaration.
+    /// The declaration.
     pub def: &'static KernelDef,
     /// The numbers of its parameters, in the order of the table.
     pub parameters: Vec<f64>,
@@ -232,7 +232,7 @@ impl KernelSpec {
     }
 }
 
-/// A scale of 0, that of documents that are all equal, counts as 1.
+/// A scale of 0, which equal documents have, counts as 1.
 fn scale(value: f64) -> f64 {
     if value > 0.0 { value } else { 1.0 }
 }

@@ -255,7 +255,7 @@ impl PairMap {
         let sums: Vec<f64> = if self.kernel().def.factorizes {
             rows.chunks_exact(width).map(|row| dot(row, &query.values)).collect()
         } else {
-            // Each document in turn is the last one, after those of the query.
+            // Each document in turn is the last one, after the query's documents.
             let mut columns = query.values.clone();
             columns.resize((count + 1) * width, 0.0);
             let (mut values, mut other) = (vec![0.0; self.dim()], vec![0.0; self.dim()]);

@@ -41,7 +41,7 @@ impl Deref for QueryRows {
 /// What a training query is for the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryRole {
-    /// Its distance counts for the bandwidth.
+    /// The distance counts for the bandwidth.
     Counted,
     /// It counts, and can be a neighbor.
     Candidate,
@@ -294,7 +294,7 @@ impl Panels {
         (fits && squares <= LONGEST).then_some(error)
     }
 
-    /// How many squares there are for each target: those of the queries, then infinite ones up to a whole panel.
+    /// Number of squares for each target: one per query, then infinite ones up to a whole panel.
     pub(super) fn stride(&self) -> usize {
         self.rows.len() / (self.weights.len() + 2) * PANEL
     }

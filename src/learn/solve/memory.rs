@@ -32,7 +32,7 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
         both.saturating_mul(2)
     };
     let vectors = vectors_bytes(documents, dim);
-    // 2. Its method.
+    // 2. The method.
     let method = solver.pair.map_or(0, |method| (method.bytes)(problem, dim));
     copied.saturating_add(vectors).saturating_add(method)
 }

@@ -123,7 +123,7 @@ impl Solution {
     fn or(mut self, other: Self) -> Self {
         let iterations = self.report.iterations + other.report.iterations;
         let interrupted = other.report.stop == Stop::Interrupted;
-        // 1. The steps of the other continue those of this one.
+        // 1. The other run's steps continue this one's.
         let mut steps = std::mem::take(&mut self.report.steps);
         let (least, began) = (self.report.objective, steps.last().map_or(0.0, |step| step.seconds));
         steps.extend(other.report.steps.iter().map(|step| Step {

@@ -51,7 +51,7 @@ impl Method for Lbfgs<'_> {
             self.point = next;
             return true;
         }
-        // The remembered curvature is not that of this point: the next iteration starts from the gradient.
+        // The remembered curvature belongs to another point: the next iteration starts from the gradient.
         let retry = !self.memory.is_empty();
         self.memory.clear();
         retry

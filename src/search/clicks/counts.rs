@@ -107,7 +107,7 @@ pub trait TakesImpressions {
 /// The impression of a log that is read.
 #[derive(Debug, Default)]
 pub struct Impression {
-    /// Its id and its query.
+    /// The id of the impression, and the query.
     ids: Option<(Id, Id)>,
     is_taken: bool,
     rows: Vec<Shown>,

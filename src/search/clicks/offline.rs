@@ -74,7 +74,7 @@ pub type Changes = Vec<Vec<(u32, f64)>>;
 pub struct OfflineValue {
     /// The value; `None` without clicks.
     pub value: Option<f64>,
-    /// Its standard error; `None` with fewer than two groups of impressions.
+    /// The standard error; `None` with fewer than two groups of impressions.
     pub error: Option<f64>,
 }
 

@@ -127,7 +127,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses settings that differ from those of the first row (rule 8.4).
+    /// Refuses settings that differ from the first row's (rule 8.4).
     fn check_settings(&self, layout: Layout, arguments: &[ValueRef<'_>], row: usize) -> Result<()> {
         for ((first, &here), name) in self.first.iter().zip(arguments).zip(layout.names(arguments)) {
             let first = ValueRef::from(first);

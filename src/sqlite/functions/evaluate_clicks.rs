@@ -45,7 +45,7 @@ const FIRST_VALUE: usize = 3;
 /// The metric if none is given.
 const DEFAULT_METRIC: &str = "dcg@10";
 
-/// Rows that are scored together, or those of one impression.
+/// Rows that are scored together, or the rows of one impression.
 const ROWS_OF_PART: usize = 4096;
 
 /// What to do about propensities that are not known.
@@ -200,7 +200,7 @@ struct Estimated {
     influence: Influence,
 }
 
-/// The propensities of the option, or those of the log.
+/// The propensities of the option, or estimated from the log.
 fn propensities(request: &ClickRequest<'_>, log: &LogSource<'_>) -> Result<Propensities> {
     let RankingCall { call, options, limits, .. } = &request.ranking;
     if let Some(given) = options.get("propensities") {

@@ -126,7 +126,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     Ok(Explained { names: Explanation::names(model), values: vec![shown(model, &features)], found })
 }
 
-/// Explains the score of a document of a source, or its difference to that of a second one. `parameters`: the names of the
+/// Explains the score of a document of a source, or the difference between two documents' scores. `parameters`: the names of the
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let after_documents = 3 + parameters.len();

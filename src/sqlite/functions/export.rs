@@ -90,7 +90,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// The report of an imported version: that of the training as far as the text has it.
+/// The report of an imported version: as much of the training's report as the text has.
 fn stored_report(name: &str, card: &Card) -> Value {
     let mut report = card.summary.clone();
     let own = [

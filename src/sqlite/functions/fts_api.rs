@@ -128,7 +128,7 @@ pub unsafe fn answer(row: Match<'_>, count: c_int, values: *mut *mut ffi::sqlite
     if count != 1 {
         return false;
     }
-    // SAFETY: as above; a pointer of this type is that of `tokens`, which waits for the answer.
+    // SAFETY: as above; a pointer of this type comes from `tokens`, which waits for the answer.
     let wanted =
         unsafe { ffi::sqlite3_value_pointer(*values, WANTED.as_ptr()).cast::<Wanted<'_>>().as_mut() };
     let Some(wanted) = wanted else { return false };

@@ -154,7 +154,7 @@ fn new_columns(model: &Model, fingerprint: &Fingerprint, rows: &SourceRows) -> V
     new.map(|name| Finding::column("new_column", name.clone(), Status::Warning)).collect()
 }
 
-/// Findings of the features of documents, then of those of queries.
+/// Findings about document features, then about query features.
 fn feature_rows(
     request: &RankingCall<'_>,
     model: &Model,
@@ -171,7 +171,7 @@ fn feature_rows(
         .enumerate()
         .flat_map(|(number, (name, (profile, later)))| {
             let mut found = feature_findings(name, profile, fingerprint.queries, later, may_miss);
-            // The features of a category are 0 or 1 and never missing. Its unknown values are told of the column.
+            // The features of a category are 0 or 1 and never missing. Unknown values are reported for the column.
             found.retain(|finding| number < numbers || finding.kind == "drift");
             found
         })
@@ -203,7 +203,7 @@ fn new_ids(model: &Factored, data: &Dataset) -> [Finding; 2] {
 fn metric(request: &RankingCall<'_>, model: &Model, rows: Option<SourceRows>) -> Result<Finding> {
     let validation = &model.card.summary["validation"];
     let name = validation["metric"].as_str();
-    // Without an error the values are not those of whole queries.
+    // Without an error the values don't cover whole queries.
     let reference = SelectionReport::reference(validation)?.filter(|_| name.is_some());
     let arguments = METRIC_ARGUMENTS.iter().filter_map(|key| Some((*key, model.card.settings.get(key)?)));
     let arguments = arguments.map(|(key, value)| (key, value.clone())).collect::<serde_json::Value>();

@@ -1,4 +1,4 @@
-//! The arguments (model, source, options) of `ltr_rank` and `ltr_evaluate`; those of `ltr_compare` for each model.
+//! The arguments (model, source, options) of `ltr_rank` and `ltr_evaluate`, and of `ltr_compare` for each model.
 
 use std::cell::RefCell;
 use std::rc::Rc;

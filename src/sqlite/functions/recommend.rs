@@ -104,7 +104,7 @@ const LONGEST_USERS: usize = 4_000_000;
 /// Bytes of an id in a list, for each byte of its JSON text: a short number takes 2 bytes of text.
 const ID_BYTES: u64 = 48;
 
-/// The user, or those of a JSON array (rule 11.6). A text that is a user of the model is this user.
+/// The user, or the users of a JSON array (rule 11.6). A text that is a user of the model is this user.
 fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Result<(Vec<Id>, Reservation)> {
     let whole = id_of(argument);
     let text = match argument {
@@ -164,7 +164,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// The rows of a source, which must be those of one user; `problem` tells what they are otherwise.
+    /// The rows of a source, which must belong to one user; `problem` tells what they are otherwise.
     fn read(
         &self,
         text: &str,
@@ -213,7 +213,7 @@ impl Lists<'_> {
             Some(Value::String(text)) => {
                 let is_implicit = self.factored.implicit.is_some();
                 let judgments = if is_implicit { Judgments::Count } else { Judgments::Relevance };
-                let problem = |users| format!("ratings of {users} users; allowed are those of one user");
+                let problem = |users| format!("ratings of {users} users; one user is allowed");
                 let data = self.read(text, judgments, problem, warnings)?;
                 Ok(data.doc_ids.iter().cloned().zip(data.relevance.iter().copied()).collect())
             }

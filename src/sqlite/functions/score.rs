@@ -259,7 +259,7 @@ pub fn unused(name: &str) -> Error {
     Error::value(what, format!("\"{name}\""), "no such key here: only a NULL model ranks by a column")
 }
 
-/// The model that ranks by this column. `columns`: those of query and document, as a training stored them.
+/// The model that ranks by this column. `columns`: the query and document columns, as a training stored them.
 ///
 /// # Errors
 /// [`Error::Internal`] if the columns cannot be written as JSON.

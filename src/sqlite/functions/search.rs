@@ -55,7 +55,7 @@ fn search(call: &Call<'_>) -> Result<OutputRows> {
         // An empty search box finds nothing.
         return Ok(ready(Vec::new()));
     }
-    // 2. Its candidates, ranked.
+    // 2. The candidates, ranked.
     let request = request.for_query(Some(query));
     let Ranking { rows, memory, .. } = request.limits.run_here(|| ranking(&request))?;
     Ok(Box::new(rows.into_iter().map(move |row| {

@@ -1,7 +1,7 @@
 //! Lists of documents that differ, by a column of vectors (option `diversify_by` with a weight).
 //!
 //! Rules (docs/reference/rules.md, 6):
-//! * 6.12: The order is that of maximal marginal relevance. Scores stay.
+//! * 6.12: Documents are ordered by maximal marginal relevance. Scores stay.
 
 use super::ranking_call::RankingCall;
 use crate::apply::{UnitVectors, constrained_scores, mmr};

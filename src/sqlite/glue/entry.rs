@@ -1,7 +1,7 @@
 //! The entry points of the loadable extension.
 //!
 //! Rule 13.8: the version of the host is checked first, because rusqlite would abort an older host. Then its function table is
-//! compared with that of the first host: rusqlite keeps one table for the process, and calling the functions of one SQLite
+//! compared with the first host's: rusqlite keeps one table for the process, and calling the functions of one SQLite
 //! with the objects of another corrupts memory.
 #![allow(unsafe_code, reason = "the entry points of a shared library are C functions")]
 
@@ -123,7 +123,7 @@ unsafe fn register_into(db: *mut ffi::sqlite3, api: Api, files: Files) -> Result
     })
 }
 
-/// Keeps this library in memory until the process ends. Its functions may stay registered although a load fails, and its
+/// Keeps this library in memory until the process ends. Functions may stay registered although a load fails, and their
 /// threads may still be ending when the last connection closes. Returns false if the system refuses.
 #[cfg(unix)]
 fn pin() -> bool {

@@ -16,13 +16,13 @@ use crate::train::options::Use;
 
 /// One scalar function.
 pub struct ScalarFunction {
-    /// Its name in SQL.
+    /// The name in SQL.
     pub name: &'static str,
-    /// Its parameters: [`Parameters::of`].
+    /// The parameters: [`Parameters::of`].
     pub signature: &'static str,
-    /// The accepted numbers of arguments, if they are not those of the signature; -1 for any.
+    /// The accepted numbers of arguments, if they differ from the signature; -1 for any.
     arities: &'static [i32],
-    /// Its flags beside UTF8.
+    /// The flags besides UTF8.
     flags: FunctionFlags,
     /// What it does.
     execute: fn(&ScalarCall<'_>) -> Result<Output>,
@@ -71,7 +71,7 @@ pub struct ScalarCall<'a> {
 }
 
 impl ScalarCall<'_> {
-    /// Runs `body` with the connection that makes the call. Its checkpoints check for interrupts.
+    /// Runs `body` with the connection that makes the call. Checkpoints inside check for interrupts.
     ///
     /// # Errors
     /// Errors of `body`; an interruption.

@@ -21,7 +21,7 @@ use super::sql;
 use crate::base::{Error, POLL_INTERVAL, Result, stoppable};
 
 /// Steps of the virtual machine in a check. Progress handlers, which hosts use as time-outs, are called after a number of
-/// steps; those of a prepared statement add up over its runs.
+/// steps; a prepared statement adds them up over its runs.
 const STEPS: c_int = 10_000;
 
 /// Constants in the statement: a step each. A host that limits statements gets one with a single constant.
@@ -41,7 +41,7 @@ impl Database {
         Self(connection.map_or(ptr::null_mut(), |connection| unsafe { connection.handle() }))
     }
 
-    /// Its address, unique while it is open.
+    /// The address of the connection, unique while it is open.
     pub fn address(self) -> usize {
         self.0 as usize
     }
@@ -59,7 +59,7 @@ impl Database {
     }
 }
 
-/// Runs `work` of a callback. Its checkpoints check for interrupts.
+/// Runs `work` of a callback. Checkpoints inside check for interrupts.
 ///
 /// # Errors
 /// Errors of the work; an interruption.

@@ -134,7 +134,7 @@ impl RunLimits {
         self.run_here(|| work(&control))
     }
 
-    /// Runs `work` on the calling thread. Its checkpoints check for interrupts and the time limit.
+    /// Runs `work` on the calling thread. Checkpoints inside check for interrupts and the time limit.
     ///
     /// # Errors
     /// Errors of the work; an interruption; the time limit.

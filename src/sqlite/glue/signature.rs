@@ -4,7 +4,7 @@
 const VALUES: &str = " [, value1, ...]";
 const MOST_VALUES: usize = 8;
 
-/// The parameters of an SQL function; those of a table-valued one are hidden columns.
+/// The parameters of an SQL function; a table-valued function has them as hidden columns.
 #[derive(Debug, Clone)]
 pub struct Parameters {
     /// Their names; the required ones come first.

@@ -31,7 +31,7 @@ const MAX_ROUND_BYTES: usize = 16 << 20;
 pub struct ModelHandle {
     /// The model.
     pub model: Arc<Model>,
-    /// Its key.
+    /// The key of the model.
     pub key: Key,
     /// The stored model whose blocks are read on demand; `None` for a model from a BLOB argument, which has all.
     pub location: Option<BlobLocation>,
@@ -180,7 +180,7 @@ impl State {
         self.models.len()
     }
 
-    /// Stores the warnings of the last training, ranking, evaluation or recommendation; those of two models can be the same.
+    /// Stores the warnings of the last training, ranking, evaluation or recommendation; two models can have the same ones.
     pub fn set_warnings(&self, mut warnings: Vec<String>) {
         let mut known = HashSet::new();
         warnings.retain(|warning| known.insert(warning.clone()));

@@ -26,7 +26,7 @@ use crate::base::{Error, Result};
 /// Largest number of statements.
 const MOST_STATEMENTS: usize = 16;
 
-/// Compares the schema in memory with that of the file, and returns no row.
+/// Compares the schema in memory with the file's, and returns no row.
 const GUARD: &str = "SELECT 1 FROM main.sqlite_master LIMIT 0";
 
 /// A statement and what is known about it.

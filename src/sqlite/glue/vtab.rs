@@ -91,13 +91,13 @@ fn row_id(query: &Output, rank: &Output) -> Option<i64> {
 
 /// A table-valued function.
 pub struct TableFunction {
-    /// Its name in SQL.
+    /// The name in SQL.
     pub name: &'static str,
-    /// Its columns, with commas between them.
+    /// The columns, separated by commas.
     pub columns: &'static str,
-    /// Its parameters: [`Parameters::of`].
+    /// The parameters: [`Parameters::of`].
     pub signature: &'static str,
-    /// Its calls, for messages, if there are several forms.
+    /// The calls, for messages, if there are several forms.
     pub forms: Option<&'static str>,
     /// Whether views and triggers must not use it (rule 13.2).
     pub direct_only: bool,
@@ -291,7 +291,7 @@ impl Aux {
     }
 }
 
-/// True if a constraint compares like identifiers (rule 3.5). SQLite checks those of other collations itself.
+/// True if a constraint compares like identifiers (rule 3.5). SQLite checks other collations itself.
 fn is_binary(info: &IndexInfo, constraint: usize) -> bool {
     info.collation(constraint).is_ok_and(|name| name.eq_ignore_ascii_case("BINARY"))
 }

@@ -146,7 +146,7 @@ impl Roles {
         // A slot is never a feature (rule 2.8).
         let unused_slot = slot.filter(|_| constraint != ListConstraint::Slots);
         ignored.extend(unused_slot);
-        // 2. Query features and features: those of the model, or columns without another role (rules 2.5, 2.6).
+        // 2. Query features and features: the model's, or columns without another role (rules 2.5, 2.6).
         let mut taken: Vec<usize> =
             [query, doc, relevance, weight, doc_weight, determined, query_time, group]
                 .into_iter()

@@ -33,7 +33,7 @@ pub struct NewVersion<'a> {
     pub name: &'a str,
     /// The algorithm.
     pub algorithm: &'a str,
-    /// The report, an object. Its key "version" gets the number of the version.
+    /// The report, an object. The key "version" gets the number of the version.
     pub report: &'a Value,
     /// The bytes of the model.
     pub model: &'a [u8],

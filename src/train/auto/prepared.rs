@@ -42,7 +42,7 @@ pub struct Scaled {
     pub data: Arc<Dataset>,
     /// Landmarks by their number and the kernel that chose them.
     landmarks: Vec<(usize, Value, Arc<Matrix>)>,
-    /// Number of query features after those of documents.
+    /// Number of query features, which follow the document features.
     joined: usize,
     /// Whether its grades are what the baseline leaves.
     has_residuals: bool,

@@ -155,7 +155,7 @@ pub(super) fn skips_width(candidate: &Candidate, before: &[Trial]) -> bool {
     first.zip(best).is_some_and(|(first, best)| is_below(&first.first, &best.first, WIDTHS_BELOW))
 }
 
-/// Whether the values of a candidate are clearly worse than those of the last one that would be averaged.
+/// Whether a candidate is clearly worse than the last one that would be averaged.
 fn is_clearly_worse(spec: &AutoSpec, values: &[Option<f64>], before: &[Trial]) -> bool {
     let mut rivals: Vec<(f64, &Trial)> = before
         .iter()

@@ -35,7 +35,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether the mean of its values is better than that of another search on the same queries, by more than one standard
+    /// Whether the mean of the values is better than in another search on the same queries, by more than one standard
     /// error of the difference. `sign`: -1 if lower values are better.
     pub fn is_better_than(&self, other: &Self, sign: f64) -> bool {
         let pairs = || self.values.iter().zip(&other.values).map(|((a, w), (b, _))| (sign * (a - b), *w));
@@ -59,7 +59,7 @@ pub struct ScaledRows<'a> {
 }
 
 impl ScaledRows<'_> {
-    /// The bins of a training that leaves queries out: means of categories are those of the other queries. None if there are no
+    /// The bins of a training that leaves queries out: means of categories come from the other queries. None if there are no
     /// such means. `held_out`: true for held-out queries (`n_queries`).
     ///
     /// # Errors

@@ -87,7 +87,7 @@ impl Biases {
         sums.iter().zip(counts).map(|(sum, count)| sum / (count + SHRINKAGE)).collect()
     }
 
-    /// q, and that of an item without ratings.
+    /// q, and the bias of an item without ratings.
     fn fit_items(
         &mut self,
         ratings: &Ratings,

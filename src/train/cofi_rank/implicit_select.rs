@@ -1,4 +1,4 @@
-//! Choosing lambda on held-out pairs: of all items that a user has no other pair with, those of held-out pairs should be first.
+//! Choosing lambda on held-out pairs: among all items that a user has no other pair with, items of held-out pairs should come first.
 
 use super::factors::{Fit, Purpose};
 use super::implicit::ImplicitSpec;
@@ -17,7 +17,7 @@ use crate::train::select::{Selection, SelectionRule, Split, TunedValue, Values};
 const MOST_USERS: usize = 2000;
 /// Lambda if nothing can be held out, as an index of the candidates: one that serves most data.
 const FALLBACK: usize = 3;
-/// Operations, for [`Ticks`], of finding an item among those of a user.
+/// Operations, for [`Ticks`], of finding an item among a user's items.
 const SEARCH_COST: usize = 32;
 
 /// Pairs to judge by, which no fit of the candidates knows.

@@ -21,7 +21,7 @@ type ListValues = Vec<Vec<Option<f64>>>;
 
 /// Folds of which each is held out once.
 const FOLDS: usize = 5;
-/// Lambda if nothing can be held out. Its factors are almost 0.
+/// Lambda if nothing can be held out. The factors are almost 0.
 const FALLBACK_LAMBDA: f64 = 10.0;
 /// Approximate number of held-out ratings in a list.
 const LIST: usize = 100;
@@ -112,7 +112,7 @@ impl ValidationLists {
         self.lists.iter().map(of_list).collect()
     }
 
-    /// Adds the values of each list. `values`: those of all lists at each lambda, smallest first.
+    /// Adds the values of each list. `values`: for each lambda, smallest first, the values of all lists.
     fn add(&self, values: &[Vec<Option<f64>>], table: &mut Values<'_>) {
         for (index, list) in self.lists.iter().enumerate() {
             checkpoint();
@@ -187,7 +187,7 @@ impl Session<'_> {
         // 2. The best. With the largest lambda the biases alone rank; factors need a clear advantage.
         let chosen = table.best(SelectionRule::FirstUnlessClearlyWorse);
         let lambda = chosen.map_or(FALLBACK_LAMBDA, |chosen| lambdas[chosen]);
-        // 3. The report. Lists of held-out ratings are not those of one user.
+        // 3. The report. A list of held-out ratings isn't one user's.
         let nothing = trials.iter().all(|(own, _)| judged.unwrap_or(own).is_empty());
         let split = match (judged, trials.len()) {
             _ if nothing => Split::Nothing,
@@ -197,7 +197,7 @@ impl Session<'_> {
         };
         let mut selection = table.selection(split, chosen);
         selection.curve.extend(lambdas[tried.len()..].iter().map(|lambda| (*lambda, None)));
-        // 4. The path of the model begins where those of the folds do.
+        // 4. The path of the model begins where the folds' paths do.
         let begins = tried.iter().rev().copied();
         let path = begins.filter(|other| *other < lambda).chain([lambda]).collect();
         Ok(Selected { lambda, path, selection: Some(selection) })

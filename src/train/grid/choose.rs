@@ -136,7 +136,7 @@ impl GridSpec {
         let better = self.validation.metric.def().better;
         let (mut best, mut curve): (Option<Chosen>, Curve) = (None, Curve::new());
         for (power, mut spec) in self.candidates() {
-            // First the lambda of the prior, then that of the functions which shrink to it.
+            // First the prior's lambda, then the lambda of the functions that shrink to it.
             let mut warnings = spec.choose_prior(held_out, control)?;
             let lambdas = spec.lambdas(held_out, &mut warnings, control)?;
             let next = Chosen { spec, power: power.clone(), powers: None, lambdas, warnings };
@@ -242,7 +242,7 @@ impl GridSpec {
         choose(held_out, &candidates, &self.validation, control)
     }
 
-    /// The lambda of each training query: the largest of the best, or that of all without a value.
+    /// The lambda of each training query: the largest of the best, or the lambda of all queries without a value.
     fn of_each_query(
         &self,
         data: &Dataset,

@@ -6,7 +6,7 @@
 //! | 2 sum f_t(u) + 4 \|u - a w_1\|^2 m R_X^2 v_max, Theorem 5 (17) | with `update_on` misorder |
 //! | the same at u = s u_* with f_t(u) = 0, Corollary 6 | as Theorem 5, if u_* has a margin above 0 |
 //!
-//! w_1 = 0 in a training, and the last weights of the model in an update. Theorem 5 has w_1 = 0. Its proof is for the
+//! w_1 = 0 in a training, and the last weights of the model in an update. Theorem 5 has w_1 = 0. The proof is for the
 //! rate 1 / (4 m R_X^2 v_max), a eta in this table. With misorder the ranking does not change if eta and w_1 are multiplied
 //! by the same number, so the bound holds for every eta; with margin the ranking does change, and the value has no proof.
 //! m is the largest number of documents with a positive weight, which is k for NDCG@k (Corollary 7). m and v_max of the rounds
@@ -15,7 +15,7 @@
 //! f_t counts the documents that were active in round t, so it is convex and f_t(w_t) >= RML.
 //!
 //! The first two are evaluated at u = c times the averaged weights, c >= 0 the best: with g_i the score of document i
-//! minus that of its rival under the averaged weights, a sum of f_t is sum n_i v_i max(0, 1 - c g_i), n_i the number of
+//! minus its rival's score under the averaged weights, a sum of f_t is sum n_i v_i max(0, 1 - c g_i), n_i the number of
 //! rounds that counted i. Corollary 6 is evaluated at the best known separator u (below). With gamma its margin, any s
 //! >= 1 / gamma gives f_t(s u / |u|) = 0; the best s is used.
 

@@ -18,7 +18,7 @@ use crate::learn::kernel::{Basis, SpanFactor};
 use crate::math::{Element, TILE, dot};
 use crate::model::{OnlineRules, OnlineState, RoundRecord};
 
-/// Operations, for [`Ticks`], of a row beside those of its features.
+/// Operations, for [`Ticks`], of a row besides its features.
 pub(super) const ROW_COST: usize = 16;
 
 /// What to do about support documents that take too much memory.

@@ -1,6 +1,6 @@
 //! The choices of a training of the perceptron.
 //!
-//! The default measure is ndcg@10, as in validation and reports. Its bound has k = 10; the bound of ndcg has the number of
+//! The default measure is ndcg@10, as in validation and reports. The bound has k = 10; the bound of ndcg has the number of
 //! documents of a query in its place (Corollary 7).
 
 use super::super::algorithm::entries;

@@ -75,7 +75,7 @@ pub fn one_standard_error(values: &[Vec<f64>], best: usize, better: Better) -> u
     (0..best).find(near).unwrap_or(best)
 }
 
-/// Whether the mean of `values` is more than `standard_errors` standard errors of the paired difference below that of `others`.
+/// Whether the mean of `values` is more than `standard_errors` standard errors of the paired difference below the mean of `others`.
 /// Higher values are better; pairs without a value are left out.
 pub fn is_below(values: &[Option<f64>], others: &[Option<f64>], standard_errors: f64) -> bool {
     let pairs = values.iter().zip(others);

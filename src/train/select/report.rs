@@ -131,7 +131,7 @@ pub struct Selection {
     pub screened: Vec<bool>,
     /// The option whose values the candidates are; `None` for lambda and what takes its place.
     pub option: Option<&'static str>,
-    /// The standard error of its value; `None` if the value is not that of whole queries, so that later ones cannot be
+    /// The standard error of the value; `None` if the value doesn't cover whole queries, so that later ones cannot be
     /// compared with it.
     pub error: Option<StandardError>,
     /// The standard error of the paired difference to the next candidate, if the chosen one is at an end and the values of

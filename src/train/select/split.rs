@@ -15,7 +15,7 @@ const FEW_QUERIES: usize = 200;
 const FEW_NUMBERS: f64 = 8e6;
 
 /// Whether one part of the queries is enough to choose on. `numbers`: documents times weights of a function, times the passes
-/// over them of the fits of a part, relative to those of one convex function.
+/// over them of the fits of a part, relative to one convex function.
 pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
     judged > FEW_QUERIES && numbers > FEW_NUMBERS
 }

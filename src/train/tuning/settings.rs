@@ -18,7 +18,7 @@ pub(super) const PATHS: &[&str] = &["lambda", "components", "radius"];
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// The options that the search varies, with their values in this setting; null for an option without effect in it. As a
-    /// merge patch (RFC 7396) it makes the options of the search those of the setting.
+    /// merge patch (RFC 7396) it turns the options of the search into the options of the setting.
     pub values: Map<String, Value>,
     /// The options of a training with this setting.
     pub params: Params,

@@ -120,7 +120,7 @@ impl Walk<'_> {
     /// Visits a node; its children then wait, the one of the document in front.
     fn visit(&mut self, Visit { node, start, length, above }: Visit, waiting: &mut Vec<Visit>) {
         self.ticks.add(STEP_COST * (length + 1));
-        // 1. Its own path: that above it, and the split above it.
+        // 1. The node's path: its parent's path and the split above it.
         let own = start + length;
         self.paths.truncate(own);
         self.paths.extend_from_within(start..own);

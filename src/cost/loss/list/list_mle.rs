@@ -7,7 +7,7 @@
 //! mu_i     = sum_{j >= i} exp(s_(j) - E_i) d_(j)
 //! ```
 //!
-//! E, mu, B and C are recursive sums, so a pass costs O(N). All exponents are at most 0, except those of E, of which
+//! E, mu, B and C are recursive sums, so a pass costs O(N). All exponents are at most 0, except in E, of which
 //! the largest is factored out: nothing overflows. Olinto & Fokoue (2018) print the inner sum from j = 1, which is not
 //! a probability.
 //!

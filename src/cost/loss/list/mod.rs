@@ -1,6 +1,6 @@
 //! Listwise losses: functions of all scores of a query.
 //!
-//! A [`ListwiseLoss`] holds the parameters. Its `prepare` takes the labels of one query and returns a [`QueryLoss`],
+//! A [`ListwiseLoss`] holds the parameters. `prepare` takes the labels of one query and returns a [`QueryLoss`],
 //! which gives value and subgradient at any scores. Objectives are means over queries plus lambda / 2 |f|^2. A constant
 //! added to all scores of a query does not change its loss, unless a file states otherwise.
 

@@ -121,7 +121,7 @@ named!(LabelTies { Average = "average", Stable = "stable" });
 pub struct SlamQuery {
     /// v (m), in the order of the documents.
     weights: Vec<f64>,
-    /// Documents from the lowest grade to the highest, those of equal grades in their order.
+    /// Documents from the lowest grade to the highest; equal grades keep their order.
     ascending: Vec<usize>,
     /// Positions in `ascending` behind each group of equal grades.
     ends: Vec<usize>,

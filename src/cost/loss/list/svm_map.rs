@@ -85,7 +85,7 @@ impl QueryLoss for SvmMapQuery {
         });
         let at = |documents: &[usize]| documents.iter().map(|&document| scores[document]).collect();
         let above = WorstRanking::new(at(&relevant), at(&others)).relevant_above();
-        // 2. Its linear function: each misordered pair moves F by -2 (s_k - s_j) / (r m).
+        // 2. The linear function: each misordered pair moves F by -2 (s_k - s_j) / (r m).
         let (r, m) = (relevant.len(), others.len());
         let slope = 2.0 / (r as f64 * m as f64);
         for (&document, &above) in others.iter().zip(&above) {

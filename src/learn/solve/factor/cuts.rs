@@ -134,7 +134,7 @@ impl Cuts {
         axpy(part, &slopes, &mut merged.slopes);
         merged.offset = rest * merged.offset + part * offset;
         self.weights[other] = sum;
-        // 3. Its products.
+        // 3. The products of the cut.
         for i in 0..self.planes.len() {
             let product = dot(&self.planes[i].slopes, &self.planes[other].slopes);
             (self.gram[i][other], self.gram[other][i]) = (product, product);

@@ -209,7 +209,7 @@ impl From<Descent> for Solution {
 // Annealing, for limits of smooth losses (Le, Smola, Chapelle & Teo, algorithm 4).
 //
 // A round replaces each loss by its smooth form of width sigma, solves the problem by L-BFGS and halves sigma. The
-// first sigma is that of the loss or, without one, twice the standard deviation of the scores within queries. The rounds end if the smooth risk and the
+// first sigma is the loss's or, without one, twice the standard deviation of the scores within queries. The rounds end if the smooth risk and the
 // risk differ by less than 0.001. The solution is the point with the least original objective of all rounds, from each
 // start.
 //
@@ -260,7 +260,7 @@ fn rounds(
 ) -> Solution {
     let began = Instant::now();
     let weight: f64 = problem.blocks.iter().map(|(_, weight)| weight).sum();
-    // A large sigma of the caller takes more rounds until it is that of the scores.
+    // A large sigma of the caller takes more rounds until it matches the scores.
     let by_scores = first_sigma(problem, &start.w);
     let (mut w, mut sigma) = (start.w.clone(), problem.loss.first_sigma().unwrap_or(by_scores));
     let more = libm::log2(sigma / by_scores).clamp(0.0, MOST_ROUNDS as f64) as usize;

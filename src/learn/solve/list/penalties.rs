@@ -136,7 +136,7 @@ pub fn eigenpairs(problem: &ListProblem<'_>, control: &Control) -> Result<Eigen>
 const MOST_SWEEPS: usize = 20;
 /// The visits end at a change of the scores of this size, relative to the first.
 const SMALL_CHANGE: f64 = 1e-3;
-/// Most weights of a Newton step. Its cost is their third power.
+/// Most weights of a Newton step, whose cost is their third power.
 const MOST_NEWTON_WEIGHTS: usize = 500;
 
 /// Solves the problem with the penalty lambda |w|_1 for each of `lambdas`, best ordered from large to small. An

@@ -140,7 +140,7 @@ impl<'p, 'a> Run<'p, 'a> {
         let value = self.problem.loss_of(query).value_and_subgradient(&scores, &mut slope);
         slope.iter_mut().for_each(|slope| *slope *= weight);
         add_columns_times(block.slice(), &slope, &mut g);
-        // 2. Its plane.
+        // 2. The plane of the query.
         plane.offset += weight * value - dot(&g, &self.u);
         axpy(1.0, &g, &mut plane.normal);
         // 3. The step, for u, w and the average.

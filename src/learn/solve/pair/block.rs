@@ -5,7 +5,7 @@
 //! are shifted to mean zero within the query; a constant feature becomes exactly zero.
 //!
 //! Sums over all pairs z = `x_a - x_b` need no loop over pairs. Let `k_a` be the number of documents below a minus the
-//! number above, `d_a` the number of documents with another label, M the sum of all rows and `M_y` that of label y:
+//! number above, `d_a` the number of documents with another label, M the sum of all rows and `M_y` the sum of the rows of label y:
 //!
 //! ```text
 //! m = sum of z    = sum_a k_a x_a

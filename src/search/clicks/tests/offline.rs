@@ -61,7 +61,7 @@ impl TakesImpressions for Reader<'_> {
     }
 }
 
-/// IPS and SNIPS with propensities from the log or with those of the users.
+/// IPS and SNIPS with propensities from the log or the users' own.
 fn values(rows: &[LogRow], is_estimated: bool, clip: f64) -> [OfflineValue; 2] {
     let influence = is_estimated.then(|| {
         let mut log = Log::new(vec![find("pbm").unwrap()], &Memory::limited(None));

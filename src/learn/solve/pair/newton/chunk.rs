@@ -223,7 +223,7 @@ simd! {
             step_scores(&accepted[part.range()], step, direction_scores, scores);
             let scaled = &mut scaled[..part.blocks];
             scale(scores, inverse, scaled);
-            // 2. Its pairs, around the stored centers if there are any.
+            // 2. The pairs of the query, around the stored centers if there are any.
             g.fill(Lanes::ZERO);
             let query = ScaledQuery { start: &part.block.start, scores: scaled, one: inverse };
             let centers = centers.get(part.pairs..).unwrap_or_default();
@@ -235,7 +235,7 @@ simd! {
                 None => pass_query(query, centers, Equal, rows, g),
                 Some(weights) => pass_query(query, centers, weights, rows, g),
             };
-            // 3. Its sums with their weight.
+            // 3. The sums of the query with their weight.
             sums.loss += part.weight * (hinge * delta);
             sums.alpha += part.weight * alpha;
             finish(part.weight, scores, direction_scores, g, &mut sums);

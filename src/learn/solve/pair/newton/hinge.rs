@@ -1,7 +1,7 @@
 //! Newton's method on the smoothed hinge; the quadratic zone shrinks with the gap.
 //!
 //! For a zone of width delta the smoothed loss has the gradient r = 2 lambda w - X'g - t and the Hessian
-//! H = 2 lambda I + sum over the zone of (c / delta) z z'. Its derivative p of a pair gives alpha = c p and the gap
+//! H = 2 lambda I + sum over the zone of (c / delta) z z'. The derivative p of a pair gives alpha = c p and the gap
 //!
 //! ```text
 //! P(w) - D(alpha) = smoothing gap + gradient gap
