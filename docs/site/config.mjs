@@ -10,7 +10,7 @@ const list = (folder) => readdirSync(join(root, folder), { recursive: true }).ma
 
 // The navigation. Every page is in it once; the build fails otherwise.
 const groups = {
-    Start: ['README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'docs/guide/which-algorithm.md', 'examples/shop/README.md',
+    Start: ['README.md', 'examples/shop/README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'docs/guide/which-algorithm.md',
         'docs/guide/jobs.md', 'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md', 'docs/faq.md',
         'docs/compared.md', 'docs/glossary.md'],
     Guide: ['column-weights', 'text', 'rag', 'agent-memory', 'hybrid', 'hybrid-weights', 'features', 'categories', 'judgments', 'clicks',
