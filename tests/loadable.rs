@@ -443,6 +443,19 @@ fn the_shop_works_as_a_user_tries_it() {
     std::io::stderr().write_all(&output.stdout).unwrap();
 }
 
+/// The memory of docs/guide/agent-memory.md recalls better notes after training.
+#[test]
+fn an_agent_memory_learns_from_outcomes() {
+    let Some(python) = python_with_fts5() else { return };
+    let output = run(Command::new(python).arg("examples/agent_memory.py").arg(library()), "");
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    let text = stdout(&output);
+    let lasts =
+        text.lines().filter_map(|line| line.strip_suffix(" of the last")?.rsplit(' ').next()?.parse().ok());
+    let [fused, learned] = lasts.collect::<Vec<f64>>()[..] else { panic!("{text}") };
+    assert!(learned > fused + 0.04, "{text}");
+}
+
 /// Fusion of text, vectors and columns: what is learned against reciprocal rank fusion (docs/guide/hybrid.md).
 #[test]
 fn hybrid_search_learns_what_fusion_by_ranks_cannot_know() {

@@ -10,12 +10,12 @@ const list = (folder) => readdirSync(join(root, folder), { recursive: true }).ma
 
 // The navigation. Every page is in it once; the build fails otherwise.
 const groups = {
-    Start: ['README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'docs/guide/which-algorithm.md', 'examples/shop/README.md',
+    Start: ['README.md', 'examples/shop/README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'docs/guide/which-algorithm.md',
         'docs/guide/jobs.md', 'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md', 'docs/faq.md',
         'docs/compared.md', 'docs/glossary.md'],
-    Guide: ['column-weights', 'text', 'rag', 'hybrid', 'features', 'categories', 'judgments', 'clicks', 'selections', 'ubi-and-trec',
-        'cold-start', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'test-suites', 'scores', 'explaining', 'plots', 'query-dependent',
-        'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
+    Guide: ['column-weights', 'text', 'rag', 'agent-memory', 'hybrid', 'hybrid-weights', 'features', 'categories', 'judgments', 'clicks',
+        'selections', 'ubi-and-trec', 'cold-start', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'test-suites', 'scores', 'objectives',
+        'explaining', 'plots', 'query-dependent', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
         'recommendation'].map((name) => `docs/algorithms/${name}.md`),
     Reference: ['functions', 'sources', 'options', 'algorithms', 'losses', 'metrics', 'report', 'python', 'rules']
@@ -124,7 +124,7 @@ const icon = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="
 
 export default {
     title: 'sqlite-ltr',
-    description: 'Learning to rank inside SQLite',
+    description: 'Learning to rank for SQLite: train ranking models from clicks or relevance judgments, and rank results in SQL',
     // Tables are wide: small type, room beside the text. Output needs no label.
     head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }], ['style', {}, `.vp-doc table { font-size: 14px; line-height: 20px }
 .vp-doc th, .vp-doc td { padding: 6px 10px; vertical-align: top; text-align: left }

@@ -1,9 +1,9 @@
 # host: Datasette
 # tried: Datasette 0.65.5
 # install: `pip install datasette datasette-sqlite-ltr`
-# note: `ltr_letor`, which reads files, is left out.
+# note: `ltr_letor`, which reads files, is not included.
 # note: Datasette opens the database read-only. Train in Python or with sqlite-utils.
-# note: Parameters of a URL are texts: write `CAST(:q AS INTEGER)`.
+# note: URL parameters are text: write `CAST(:q AS INTEGER)`.
 
 # Train in Python.
 python3 - << 'PYTHON'

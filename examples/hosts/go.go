@@ -2,7 +2,7 @@
 // tried: Go 1.19.8, mattn/go-sqlite3 1.14.16
 // install: download the library; `go get github.com/mattn/go-sqlite3`
 // load: sql.Register("sqlite3_ltr", &sqlite3.SQLiteDriver{Extensions: []string{"./libsqlite_ltr"}})
-// note: Tried with the driver of Debian.
+// note: Tested with Debian's driver.
 
 package main
 

@@ -2,7 +2,7 @@
 # tried: apsw 3.54.1.0
 # install: `pip install sqlite-ltr apsw`
 # load: sqlite_ltr.load(connection)
-# note: Contains its own SQLite, so any build of Python can load extensions.
+# note: Has its own SQLite, so any Python build can load extensions.
 # note: Does not wait for locks: call `set_busy_timeout(5000)`.
 
 from pathlib import Path

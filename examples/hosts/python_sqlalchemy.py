@@ -2,7 +2,7 @@
 # tried: SQLAlchemy 2.1.9
 # install: `pip install sqlite-ltr sqlalchemy`
 # load: event.listen(engine, "connect", lambda connection, record: sqlite_ltr.load(connection))
-# note: `text()` takes `:q` inside texts of SQL as a parameter of its own: write `\:q`, or call `exec_driver_sql`. In JSON `"k":1` is one too: write a space after the colon.
+# note: `text()` treats `:q` inside SQL strings as a parameter: write `\:q`, or call `exec_driver_sql`. In JSON, so is `"k":1`: write a space after the colon.
 # note: If Python cannot load extensions: `pip install pysqlite3-binary` and `create_engine(url, module=pysqlite3)`.
 
 from pathlib import Path

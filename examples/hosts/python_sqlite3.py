@@ -2,7 +2,7 @@
 # tried: Python 3.11.2, SQLite 3.40.1
 # install: `pip install sqlite-ltr`
 # load: sqlite_ltr.load(connection)
-# note: Some builds of Python, such as those of pyenv, cannot load extensions: use apsw there.
+# note: Some Python builds, such as pyenv's, cannot load extensions: use apsw there.
 
 import sqlite3
 from pathlib import Path

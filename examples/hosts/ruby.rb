@@ -3,7 +3,7 @@
 # install: download the library; `gem install sqlite3`
 # load: db.load_extension("./libsqlite_ltr")
 # note: Does not wait for locks: set `busy_timeout = 5000`.
-# note: Tried with the gem of Debian.
+# note: Tested with Debian's gem.
 
 require "sqlite3"
 

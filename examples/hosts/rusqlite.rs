@@ -2,7 +2,7 @@
 //! tried: rusqlite 0.40.2
 //! install: download the library; `cargo add rusqlite --features bundled,load_extension`
 //! load: connection.load_extension("./libsqlite_ltr", None::<&str>)?;
-//! note: Tried as an example of this project.
+//! note: Tested as an example in this project.
 //! note: The crate `sqlite-ltr` needs no library and no unsafe code: `sqlite_ltr::register(&connection)?` ([Rust guide](guide/rust.md)).
 
 #![allow(unsafe_code, reason = "loading a library is unsafe")]

@@ -3,7 +3,7 @@
 -- install: download the library
 -- load: .load ./libsqlite_ltr
 -- note: Does not wait for locks: set `.timeout 5000`.
--- note: `.parameter set` evaluates its value as SQL. Put a text in two kinds of quotes: `.parameter set :q "'red shoes'"`.
+-- note: `.parameter set` evaluates the value as SQL. Quote text twice: `.parameter set :q "'red shoes'"`.
 
 .load ./libsqlite_ltr
 .timeout 5000

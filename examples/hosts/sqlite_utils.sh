@@ -1,7 +1,7 @@
 # host: sqlite-utils
 # tried: sqlite-utils 4.2.1
 # install: `pip install sqlite-utils sqlite-utils-sqlite-ltr`
-# note: Parameters of the command line are texts: write `CAST(:q AS INTEGER)`.
+# note: Command-line parameters are text: write `CAST(:q AS INTEGER)`.
 
 sqlite3 shop.db < hotels.sql
 

@@ -189,6 +189,19 @@ def check_lists(address, db):
     print("lists, marks and reasons are those of the database")
 
 
+def check_run(folder, quality):
+    """`examples/shop/run` makes the same shop from nothing, and serves it."""
+    environ = {**os.environ, "SHOP": str(folder / "run"), "PORT": "0"}
+    process = subprocess.Popen([EXAMPLE / "run", LIBRARY], env=environ, stdout=subprocess.PIPE, text=True)
+    try:
+        check_home(next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:")), quality)
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+    print("examples/shop/run serves the shop")
+
+
 def check_home(address, quality):
     """The shop opens with an example before and after, and with what it has gained."""
     _, page = get(address, "")
@@ -359,6 +372,7 @@ def main():
         check_picture(folder)
         with server(folder) as address:
             check_home(address, quality)
+            check_run(folder, quality)
             check_lists(address, db)
             check_hostile(address)
             check_clicks(address, db)
