@@ -154,7 +154,7 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
         raise ValueError("the list of rows is empty")
     kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
     if kind.endswith(".LazyFrame"):
-        raise TypeError(f"not a data frame yet: {kind} has no rows; pass those of its method collect()")
+        raise TypeError(f"not a data frame yet: {kind} has no rows; pass the result of its method collect()")
     if kind.startswith(("numpy.", "scipy.sparse.")):
         raise TypeError(
             f"not a data frame: {kind} has no names of columns; LtrRanker of sqlite_ltr.sklearn takes dense arrays, "

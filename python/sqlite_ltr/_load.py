@@ -37,7 +37,7 @@ this Python cannot load SQLite extensions: its module sqlite3 was built without 
        pip install apsw
        import apsw; connection = apsw.Connection("shop.db"); connection.set_busy_timeout(5000)
        sqlite_ltr.load(connection)
-2. another Python: that of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions
+2. another Python: the one of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions
 3. the package pysqlite3, which can load extensions: pip install pysqlite3-binary
    Datasette and sqlite-utils use it if it is there; SQLAlchemy takes it as create_engine(url, module=pysqlite3)"""
 
@@ -79,7 +79,7 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
     Raises:
         sqlite3.NotSupportedError: this Python cannot load extensions. The message has the ways out.
         TypeError: `connection` is no connection of sqlite3 or apsw; the message has the line for what it is.
-        sqlite3.Error, apsw.Error: those of the host come through as they are, for example of a closed connection.
+        sqlite3.Error, apsw.Error: errors of the host pass through, for example of a closed connection.
 
     Example:
         >>> import sqlite3, sqlite_ltr

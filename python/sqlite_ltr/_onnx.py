@@ -16,15 +16,15 @@ def to_onnx(model: str | bytes) -> Any:
     """Make an ONNX model of an exported model.
 
     The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
-    floats. Higher is better. With a scaling within queries and with the form "ranking", the documents of one run are
-    those of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add up
+    floats. Higher is better. With a scaling within queries and with the form "ranking", one run takes the
+    documents of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add up
     their values in 32-bit floats.
 
     Args:
         model: the bytes of a model, as `train` returns them, or the text of `SELECT ltr_export(model, 'json')`.
 
     Returns:
-        An `onnx.ModelProto`: `onnx.save(to_onnx(text), "model.onnx")` writes it. Its metadata has the names of the
+        An `onnx.ModelProto`: `onnx.save(to_onnx(text), "model.onnx")` writes it. The metadata has the names of the
         features.
 
     Raises:

@@ -49,7 +49,7 @@ def train(
     """Train a model on judged documents: one row for each query and document.
 
     Columns get their roles by name, as in SQL: `query_id`, `relevance`, `doc_id` and others. The remaining columns of
-    numbers are features, those of texts with few values are categories. NaN, None and NA are missing values.
+    numbers are features, text columns with few values are categories. NaN, None and NA are missing values.
 
     Args:
         df: a data frame of pandas, polars or pyarrow, a mapping of columns, or a list of rows that are mappings.
@@ -154,8 +154,8 @@ def rank(
 
     Returns:
         A frame of the same kind with two more columns, `score` and `rank` (1 is best). Rows keep their order. Equal
-        scores are ranked in the order of the rows. Rows that are in no list, because of `k`, are left out. Other
-        Arrow objects than those of pyarrow and polars become a table of pyarrow.
+        scores are ranked in the order of the rows. Rows that are in no list, because of `k`, are left out.
+        Arrow objects of other libraries than pyarrow and polars become a pyarrow table.
 
     Raises:
         ValueError, TypeError, sqlite_ltr.Error: as `train`.

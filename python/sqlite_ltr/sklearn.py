@@ -203,7 +203,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         features = card["feature_names"]
         columns = [names.index(number) for number in card["roles"]["features"]]
         for category in sorted(card["roles"].get("categories", [])):
-            # The last features of a category are those of NULL and of the mean.
+            # The last features of a category are NULL and the mean.
             last = features.index(f"{category}=(NULL)", len(columns))
             if features[last + 1 : last + 2] == [f"{category}=(mean)"]:
                 last += 1
