@@ -17,8 +17,8 @@ def to_onnx(model: str | bytes) -> Any:
 
     The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
     floats. Higher is better. With a scaling within queries and with the form "ranking", one run takes the
-    documents of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add up
-    their values in 32-bit floats.
+    documents of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add
+    up their values in 32-bit floats.
 
     Args:
         model: the bytes of a model, as `train` returns them, or the text of `SELECT ltr_export(model, 'json')`.

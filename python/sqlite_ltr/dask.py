@@ -21,7 +21,7 @@ def train(
     algorithm: str = "rank_svm",
     options: Mapping[str, Any] | None = None,
 ) -> Model:
-    """Train a model on a data frame of judged documents. Arguments, result and errors are the same as for `spark.train`."""
+    """Train a model on a data frame of judged documents. Arguments, result and errors: as for `spark.train`."""
     training = begin(_table(df._meta).schema, algorithm, options, query=query, relevance=relevance, doc=doc)
     rows = _by_bucket(df[training.columns], training.query, training.buckets)
     pack, ask_part, join = map(dask.delayed, (lambda part: training.packs(_table(part)), answer, merge))
@@ -35,7 +35,7 @@ def train(
 
 
 def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS) -> Any:
-    """Rank the documents of every query. Arguments, result and errors are the same as for `spark.rank`."""
+    """Rank the documents of every query. Arguments, result and errors: as for `spark.rank`."""
     applied = apply(df.columns, model, options)
     return _by_bucket(df, applied.query, buckets).map_partitions(applied.rank, meta=df._meta.assign(score=0.0, rank=0))
 
@@ -43,7 +43,7 @@ def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
 def evaluate(
     df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS
 ) -> dict[str, float]:
-    """Measure a model on judged documents. Arguments, result and errors are the same as for `spark.evaluate`."""
+    """Measure a model on judged documents. Arguments, result and errors: as for `spark.evaluate`."""
     applied = apply(df.columns, model, options)
     measure = dask.delayed(lambda part: applied.measure(_table(part)).to_pylist())
     measured = dask.compute(*[measure(part) for part in _by_bucket(df, applied.query, buckets).to_delayed()])

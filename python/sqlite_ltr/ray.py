@@ -21,7 +21,7 @@ def train(
     algorithm: str = "rank_svm",
     options: Mapping[str, Any] | None = None,
 ) -> Model:
-    """Train a model on a dataset of judged documents. Arguments, result and errors are the same as for `spark.train`."""
+    """Train a model on a dataset of judged documents. Arguments, result and errors: as for `spark.train`."""
     schema = pyarrow.schema(list(zip(ds.schema().names, ds.schema().types)))
     training = begin(schema, algorithm, options, query=query, relevance=relevance, doc=doc)
     rows = _by_bucket(ds.select_columns(training.columns), training.query, training.buckets)
@@ -36,7 +36,7 @@ def train(
 
 
 def rank(ds: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS) -> Any:
-    """Rank the documents of every query. Arguments, result and errors are the same as for `spark.rank`."""
+    """Rank the documents of every query. Arguments, result and errors: as for `spark.rank`."""
     applied = apply(ds.columns(), model, options)
     return _by_bucket(ds, applied.query, buckets).map_groups(applied.rank, batch_format="pyarrow")
 
@@ -44,7 +44,7 @@ def rank(ds: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
 def evaluate(
     ds: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS
 ) -> dict[str, float]:
-    """Measure a model on judged documents. Arguments, result and errors are the same as for `spark.evaluate`."""
+    """Measure a model on judged documents. Arguments, result and errors: as for `spark.evaluate`."""
     applied = apply(ds.columns(), model, options)
     rows = _by_bucket(ds, applied.query, buckets).map_groups(applied.measure, batch_format="pyarrow")
     return applied.means(rows.iter_rows())
