@@ -1,11 +1,11 @@
-"""The pages of the shop as HTML. Every text that comes from a user or from the database goes through `e`."""
+"""The pages of the shop as HTML. All text from users or from the database goes through `e`."""
 
 import html
 import pathlib
 import urllib.parse
 
 STYLE = pathlib.Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-# Smaller reasons are not told.
+# Smaller reasons are not shown.
 LEAST = 0.1
 
 
@@ -17,7 +17,7 @@ def page(title, body, query=""):
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{e(title)}</title><link rel="icon" href="data:,"><style>{STYLE}</style></head>
-<body><header><div><a href="/">A shop to look at</a>
+<body><header><div><a href="/">Demo shop</a>
 <form action="/" role="search">
 <input name="q" value="{e(query)}" maxlength="200" aria-label="Search" placeholder="What are you looking for?">
 <button>Search</button></form></div></header><main>{body}</main></body></html>
@@ -42,7 +42,7 @@ def facts(product):
 
 
 def move(before, now):
-    """The direction in which a product has moved, and a mark with the number of places."""
+    """The direction in which a product moved, and a mark with the number of places."""
     if now == before:
         return "soft", "="
     return ("up", f"▲ {before - now}") if now < before else ("down", f"▼ {now - before}")
@@ -64,7 +64,7 @@ def reasons(found, doc):
     told = [(reason, points) for reason, points in found["reasons"][doc] if abs(points) >= LEAST][:3]
     product = found["products"][doc]
     texts = [f"{'+' if points > 0 else '−'}\u00a0{words(reason, points, product)}" for reason, points in told]
-    return ", ".join(texts) or "like the ten of BM25"
+    return ", ".join(texts) or "similar to BM25's first ten"
 
 
 def item(place, doc, product, title, note=""):
@@ -90,21 +90,21 @@ def ranking(found, name):
 
 
 def both(found):
-    """BM25 and the learned ranking beside each other."""
+    """BM25 and the learned ranking, side by side."""
     before = "The order of full-text search."
-    after = "The best 100 products of BM25 in the order of the model. Reasons compare with the first ten of BM25."
+    after = "BM25's best 100 products in the order of the model. Reasons are relative to BM25's first ten."
     today = card("today", "Before: BM25", before, ranking(found, "today"))
     return today + card("learned", "After: learned from clicks", after, ranking(found, "learned"))
 
 
 def home(query, found, searches, visitors, result):
-    """The page that opens the shop: an example, what has been gained, and who is preferred."""
+    """The start page: an example, the gain, and which ranking customers prefer."""
     links = "".join(f'<a href="{link(text)}">{e(text)}</a>' for text in searches)
     body = f'<div class="lists two">{gain(visitors) if visitors else ""}{verdict(result, visitors)}</div>'
     body += f"""<h1>“{e(query)}”, before and after</h1>
-<p>The same search in the order of full-text search, and in the order learned from what customers have clicked.</p>
+<p>The same search ordered by full-text search, and by the ranking learned from clicks.</p>
 <p class="chips">Other searches: {links}</p>"""
-    return page("A shop to look at", f'{body}<div class="lists two">{both(found) if found else ""}</div>')
+    return page("Demo shop", f'{body}<div class="lists two">{both(found) if found else ""}</div>')
 
 
 def results(query, found, impression, mixed, result):
@@ -117,7 +117,7 @@ def results(query, found, impression, mixed, result):
 <input type="hidden" name="doc" value="{doc}"><button>{e(product["title"])}</button>
 <span class="mark {team}">{"BM25" if team == "today" else "learned"}</span></form>"""
         items += item(row["rank"], doc, product, form)
-    note = "Both rankings choose in turn. Clicks on this list are counted. A real shop hides the labels."
+    note = "The two rankings take turns choosing. Clicks on this list are counted. A real shop hides the labels."
     lists = both(found) + card("mixed", "What the customer sees", note, f"<ol>{items}</ol>")
     return page(f"{query} - search", f'<div class="lists">{lists}</div>{verdict(result)}', query)
 
@@ -154,7 +154,7 @@ def verdict(result, visitors=None):
     preferred = "Customers prefer the learned ranking." if result["ci_low"] > 0 else "Customers prefer BM25."
     if result["ci_low"] <= 0 <= result["ci_high"]:
         more = result["more_impressions"]
-        preferred = "Not decided yet" + (f": ask again after about {more} more lists." if more else ".")
+        preferred = "No clear winner yet" + (f": check again after about {more} more lists." if more else ".")
     interval = "{difference:+.2f}, 95 % interval {ci_low:+.2f} to {ci_high:+.2f}".format(**result)
-    text = f"<p><b>{preferred}</b> Difference of the shares of wins: {interval}.</p>"
+    text = f"<p><b>{preferred}</b> Difference in win shares: {interval}.</p>"
     return card("result", head, note, f'<div class="wins">{bar}</div>{text}{button}')

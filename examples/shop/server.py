@@ -48,7 +48,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
         except Exception:  # noqa: BLE001
             traceback.print_exc()
-            self.send(500, pages.message("This did not work", "The terminal of the server says why."))
+            self.send(500, pages.message("Something went wrong", "The server's terminal has the error."))
 
     def get(self):
         url = urllib.parse.urlsplit(self.path)
@@ -73,7 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def post(self):
         size = number(self.headers.get("Content-Length", ""))
         if not 0 <= size <= LIMIT:
-            return self.send(400, pages.message("This did not work", f"A click has at most {LIMIT} bytes."))
+            return self.send(400, pages.message("Something went wrong", f"A click has at most {LIMIT} bytes."))
         values = urllib.parse.parse_qs(self.rfile.read(size).decode("utf-8", "replace"), errors="replace")
         path, doc, query = urllib.parse.urlsplit(self.path).path, whole(values, "doc"), None
         if path == "/simulate" and self.server.visitors:
