@@ -8,13 +8,26 @@ use super::paired::{Comparison, PairedTest};
 use super::score::ScoringJob;
 use crate::base::{Control, Error, Result, bytes_of, matrix_bytes, parallel};
 use crate::cost::metric::{Metric, Undefined};
-use crate::data::{Dataset, Documents, InputColumn, ListConstraint, Matrix, RowGroup, push_down_unselected};
+use crate::data::{
+    Dataset, Documents, InputColumn, ListConstraint, Matrix, RowGroup, Shuffle, push_down_unselected,
+};
 use crate::learn::space::{Function, Scorer};
 use crate::math::Random;
 use crate::model::Model;
 
 /// Permutations of a feature in a query. The loss of the query is their mean.
 const PERMUTATIONS: usize = 10;
+
+/// Scores of a query that are in memory together.
+const SCORES: usize = 1 << 20;
+
+/// Numbers of a document that products of kernels take.
+const KERNEL_NUMBERS: usize = 400;
+
+/// Columns of a query that are permuted together.
+fn inputs_at_once(documents: usize) -> usize {
+    (SCORES / (PERMUTATIONS * documents).max(1)).max(1)
+}
 
 /// What is measured.
 pub struct ImportanceSpec<'a> {
@@ -96,7 +109,8 @@ fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 
     let values = bytes_of::<Option<f64>>((n + 1).saturating_mul(spec.metrics.len() + 2));
     let threads = parallel::threads() as u64;
     let scaled = data.features.bytes().saturating_mul(1 + (width / n.max(1)) as u64);
-    let of_threads = matrix_bytes(longest, columns + 4).saturating_mul(threads);
+    let shuffled = 3 * PERMUTATIONS * n.min(inputs_at_once(longest)) + KERNEL_NUMBERS;
+    let of_threads = matrix_bytes(longest, columns + shuffled).saturating_mul(threads);
     scaled.saturating_add(values.saturating_mul(data.n_queries() as u64)).saturating_add(of_threads)
 }
 
@@ -129,31 +143,47 @@ impl Query<'_> {
         mut random: Random,
         control: &Control,
     ) -> Result<Losses> {
-        let before = self.values(&self.rows, control)?;
+        let documents = Documents { features: &self.rows, start: 0, end: self.rows.rows() };
+        let before = self.values(self.scorer.scores(&documents, self.weights, control)?)?;
         let is_undefined = before.iter().all(Option::is_none);
-        let in_order: Vec<usize> = (0..self.rows.rows()).collect();
-        let mut rows = self.rows.select_rows(&in_order);
         let mut after = Vec::with_capacity(inputs.len());
-        for input in inputs {
-            let scaled = |feature: usize| (feature..self.rows.columns()).step_by(n);
-            let columns: Vec<usize> = input.features().flat_map(scaled).collect();
-            if is_undefined || columns.iter().all(|column| self.is_constant(*column)) {
-                after.push(before.clone());
-                continue;
+        for inputs in inputs.chunks(inputs_at_once(documents.len())) {
+            let mut shuffles = Vec::with_capacity(inputs.len());
+            let mut places = Vec::with_capacity(inputs.len());
+            for input in inputs {
+                let scaled = |feature: usize| (feature..self.rows.columns()).step_by(n);
+                let columns: Vec<usize> = input.features().flat_map(scaled).collect();
+                let same = is_undefined || columns.iter().all(|column| self.is_constant(*column));
+                places.push((!same).then_some(shuffles.len()));
+                if !same {
+                    let mut order: Vec<usize> = documents.range().collect();
+                    let mut next = || {
+                        random.shuffle(&mut order);
+                        order.clone()
+                    };
+                    shuffles.push(Shuffle { columns, orders: (0..PERMUTATIONS).map(|_| next()).collect() });
+                }
             }
-            // The mean over permutations.
-            let mut sums = vec![Some(0.0); self.spec.metrics.len()];
-            let mut order = in_order.clone();
-            for _ in 0..PERMUTATIONS {
-                random.shuffle(&mut order);
-                rows.copy_columns(&self.rows, &columns, &order);
-                let found = self.values(&rows, control)?;
-                sums.iter_mut().zip(found).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
+            let scores = self.scorer.shuffled(&documents, self.weights, &shuffles, control)?;
+            for place in places {
+                after.push(match place {
+                    Some(place) => self.mean_values(&scores[place], control)?,
+                    None => before.clone(),
+                });
             }
-            rows.copy_columns(&self.rows, &columns, &in_order);
-            after.push(sums.into_iter().map(|sum| sum.map(|sum| sum / PERMUTATIONS as f64)).collect());
         }
         Ok(Losses { before, after })
+    }
+
+    /// The means of the metrics over permutations, from the scores of one after the other.
+    fn mean_values(&self, scores: &[f64], control: &Control) -> Result<Vec<Option<f64>>> {
+        let mut sums = vec![Some(0.0); self.spec.metrics.len()];
+        for scores in scores.chunks_exact(self.rows.rows()) {
+            control.check()?;
+            let found = self.values(scores.to_vec())?;
+            sums.iter_mut().zip(found).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
+        }
+        Ok(sums.into_iter().map(|sum| sum.map(|sum| sum / PERMUTATIONS as f64)).collect())
     }
 
     fn is_constant(&self, column: usize) -> bool {
@@ -161,11 +191,8 @@ impl Query<'_> {
         (1..self.rows.rows()).all(|row| bits(row) == bits(0))
     }
 
-    /// The metrics of the query with these scaled features.
-    fn values(&self, rows: &Matrix, control: &Control) -> Result<Vec<Option<f64>>> {
-        control.check()?;
-        let documents = Documents { features: rows, start: 0, end: rows.rows() };
-        let scores = self.scorer.scores(&documents, self.weights, control)?;
+    /// The metrics of the query with these scores.
+    fn values(&self, scores: Vec<f64>) -> Result<Vec<Option<f64>>> {
         let (constraint, groups) = self.groups;
         let scores = push_down_unselected(constraint, groups, scores).map_err(Error::Data)?;
         self.spec.metrics.iter().map(|metric| metric.finite_value(self.labels, &scores)).collect()

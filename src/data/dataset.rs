@@ -8,11 +8,11 @@ use ndarray::Array2;
 use super::categories::Categories;
 use super::fold_keys::FoldKeys;
 use super::id::Id;
-use super::matrix::Matrix;
+use super::matrix::{Matrix, Shuffle};
 use super::missing::Missing;
 use super::quantity::Quantities;
 use super::query_columns::QueryValue;
-use crate::base::{Ticks, bytes_of, matrix_bytes};
+use crate::base::{Result, Ticks, bytes_of, matrix_bytes, parallel};
 use crate::data::{CategoryRows, ListConstraint, RowGroup};
 use crate::math::sort_items;
 
@@ -90,6 +90,28 @@ impl Documents<'_> {
     /// True without documents.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
+    }
+
+    /// Scores with features of some other documents: of each shuffle, the scores of its orders one after the other.
+    ///
+    /// # Errors
+    /// Errors of `scores`.
+    pub fn shuffled(
+        &self,
+        shuffles: &[Shuffle],
+        scores: &(dyn Fn(&Documents<'_>) -> Result<Vec<f64>> + Sync),
+    ) -> Result<Vec<Vec<f64>>> {
+        let original = self.features.select_rows(&self.range().collect::<Vec<usize>>());
+        let of = |number: usize| {
+            let Shuffle { columns, orders } = &shuffles[number];
+            let (mut rows, mut found) = (original.clone(), Vec::new());
+            for order in orders {
+                rows.copy_columns(&original, columns, order);
+                found.extend(scores(&Documents { features: &rows, start: 0, end: rows.rows() })?);
+            }
+            Ok(found)
+        };
+        parallel::try_map(shuffles.len(), of)
     }
 }
 

@@ -42,6 +42,15 @@ pub struct ColumnGroup<'a> {
     pub last: &'a [f64],
 }
 
+/// Columns whose values come from other rows, together, in several orders of the rows.
+#[derive(Debug, Clone)]
+pub struct Shuffle {
+    /// Numbers of the columns.
+    pub columns: Vec<usize>,
+    /// Of each order, the rows that the values come from.
+    pub orders: Vec<Vec<usize>>,
+}
+
 /// What to do about BLOBs of numbers of 64 bits.
 pub const ADVICE_ON_64_BITS: &str = "the vectors look like 64-bit floats, but each feature takes 4 bytes: make them with ltr_vec, \
                                      struct.pack('<3f', ...) or numpy.asarray(x, 'float32').tobytes()";

@@ -46,7 +46,7 @@ pub use finish::{ReadReport, position_names};
 pub use fold_keys::FoldKeys;
 pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
-pub use matrix::{ADVICE_ON_64_BITS, Matrix, Slice, are_64_bits};
+pub use matrix::{ADVICE_ON_64_BITS, Matrix, Shuffle, Slice, are_64_bits};
 pub use missing::{
     ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, names_column,
 };

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::Card;
 use super::codec::decode_header;
 use crate::base::{Control, Result, parallel, require};
-use crate::data::{Categories, Documents, Slice};
+use crate::data::{Categories, Documents, Shuffle, Slice};
 use crate::learn::space::{Function, Scorer};
 use crate::math::Element;
+use crate::trees::Keyed;
 use crate::trees::general::{Feature, GeneralForest, Node};
 
 pub(super) const TAG: &str = "general_trees";
@@ -83,11 +84,14 @@ impl GeneralTrees {
 
     /// The score of a document.
     pub fn score<T: Element>(&self, document: &[T]) -> f64 {
+        if self.is_same_row() {
+            return self.forest.score_row(document);
+        }
         self.forest.score_row(&self.row(document))
     }
 
     /// Appends the scores of documents, row-major.
-    pub fn add_scores<T: Element>(&self, documents: &[T], scores: &mut Vec<f64>) {
+    pub fn add_scores<T: Keyed + Default>(&self, documents: &[T], scores: &mut Vec<f64>) {
         let first = scores.len();
         scores.resize(first + documents.len() / self.width.max(1), 0.0);
         self.score_rows(documents, &mut scores[first..]);
@@ -183,13 +187,13 @@ impl GeneralTrees {
         self.inputs.iter().map(|input| input.read(document)).collect()
     }
 
-    fn score_rows<T: Element>(&self, documents: &[T], scores: &mut [f64]) {
-        let mut rows = Vec::with_capacity(scores.len() * self.inputs.len());
-        let documents = documents.chunks_exact(self.width.max(1));
+    fn score_rows<T: Keyed + Default>(&self, documents: &[T], scores: &mut [f64]) {
         if self.is_same_row() {
-            documents.for_each(|document| rows.extend(document.iter().map(|value| value.to_f64())));
-        } else {
-            documents.for_each(|document| rows.extend(self.inputs.iter().map(|input| input.read(document))));
+            return self.forest.score_rows(documents, self.width, scores);
+        }
+        let mut rows = Vec::with_capacity(scores.len() * self.inputs.len());
+        for document in documents.chunks_exact(self.width.max(1)) {
+            rows.extend(self.inputs.iter().map(|input| input.read(document)));
         }
         self.forest.score_rows(&rows, self.inputs.len(), scores);
     }
@@ -217,6 +221,27 @@ impl Scorer for GeneralTrees {
             "trees of another library",
             &[(self.forest.width() == self.inputs.len(), "an input for each feature of the trees")],
         )
+    }
+
+    fn shuffled(
+        &self,
+        documents: &Documents<'_>,
+        _: &[f64],
+        shuffles: &[Shuffle],
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        let mut rows = Vec::with_capacity(documents.len() * self.inputs.len());
+        for row in documents.range() {
+            rows.extend(self.row(&documents.features.row_f64(row)));
+        }
+        // A feature of the library is one column here, or all features of a category.
+        let of_library = |Shuffle { columns, orders }: &Shuffle| {
+            let inputs = self.inputs.iter().enumerate();
+            let changes = inputs.filter(|(_, input)| columns.contains(&input.first()));
+            Shuffle { columns: changes.map(|(number, _)| number).collect(), orders: orders.clone() }
+        };
+        let shuffles: Vec<Shuffle> = shuffles.iter().map(of_library).collect();
+        self.forest.shuffled(&rows, &shuffles, control)
     }
 
     fn scores(&self, documents: &Documents<'_>, _: &[f64], control: &Control) -> Result<Vec<f64>> {

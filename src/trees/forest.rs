@@ -144,17 +144,21 @@ impl Forest {
         features
     }
 
+    /// Whether each column has borders, few enough for their numbers.
+    pub(super) fn has_valid_borders(&self) -> bool {
+        self.columns.iter().all(|Column { borders, .. }| {
+            (1..=MOST_BORDERS).contains(&borders.len())
+                && borders.iter().all(|border| border.is_finite())
+                && borders.windows(2).all(|pair| pair[0] < pair[1])
+        })
+    }
+
     /// Checks trees of documents with `width` features.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::base::error::Error::Corrupt) for what [`Self::new`] does not make.
     pub fn validate(&self, width: usize) -> Result<()> {
         let ordered = self.columns.windows(2).all(|pair| pair[0].column() < pair[1].column());
-        let borders = |column: &Column| {
-            (1..=MOST_BORDERS).contains(&column.borders.len())
-                && column.borders.iter().all(|border| border.is_finite())
-                && column.borders.windows(2).all(|pair| pair[0] < pair[1])
-        };
         let known = |&(column, rank): &(u32, u8)| {
             let column = self.columns.get(column as usize);
             column.is_some_and(|column| usize::from(rank) < column.borders.len())
@@ -167,7 +171,7 @@ impl Forest {
                 (self.depth > 0 && self.splits.len().is_multiple_of(self.depth), "full trees"),
                 (self.columns.iter().all(|column| column.feature < width), "splits of its features"),
                 (ordered, "features in ascending order"),
-                (self.columns.iter().all(borders), "finite borders in ascending order"),
+                (self.has_valid_borders(), "finite borders in ascending order"),
                 (self.splits.iter().all(known), "borders of its features"),
             ],
         )

@@ -28,6 +28,7 @@ mod scores;
 #[cfg(test)]
 mod tests;
 
+pub use columns::Keyed;
 pub use forest::{Forest, Split};
 #[cfg(feature = "trees")]
 pub use {

@@ -186,7 +186,7 @@ impl Points {
         dispatch(Inners { tiles: self.tiles_of(&documents), dim, inner, x, groups, width, out });
     }
 
-    fn tiles_of(&self, documents: &Range<usize>) -> &[Tile] {
+    pub(super) fn tiles_of(&self, documents: &Range<usize>) -> &[Tile] {
         &self.tiles[documents.start / TILE * self.dim..documents.end.div_ceil(TILE) * self.dim]
     }
 }

@@ -21,6 +21,7 @@ mod landmarks;
 mod map;
 mod map_options;
 mod pair_map;
+mod shuffled;
 mod single_map;
 #[cfg(test)]
 mod tests;

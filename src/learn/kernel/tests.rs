@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::base::{Control, Error};
-use crate::data::{Matrix, shaped};
+use crate::data::{Matrix, Shuffle, shaped};
 use crate::math::{dot, eigen};
 
 /// `n` documents with `dim` features that look random.
@@ -300,5 +300,52 @@ fn replaced_features_have_the_scores_of_whole_documents() {
             }
         }
         assert!(replacements(&[1e6, 0.0, 0.0]).is_none(), "values that are 0");
+    }
+}
+
+#[test]
+fn shuffled_documents_have_their_values_and_equal_ones_have_equal_values() {
+    let (dim, control) = (9, Control::default());
+    for (name, n, r) in
+        [("gaussian", 1, 5), ("gaussian", 70, 40), ("laplace_l1", 33, 65), ("gaussian", 4200, 3)]
+    {
+        // Every third document is the one before it, but for a feature.
+        let mut rows = documents(n, dim).rows_f64(0..n);
+        for document in (2..n).step_by(3) {
+            rows.copy_within((document - 1) * dim..document * dim - 1, document * dim);
+        }
+        let features = Matrix::F64(shaped(n, dim, rows.clone()));
+        let points = documents(r, dim).rows_f64(0..r);
+        let kernels = [0.3, 0.05].map(|gamma| Kernel::new(name, vec![gamma]).unwrap());
+        let basis = Basis::new(kernels[0].clone(), &points, r, dim);
+        let betas = [0.5, 1.5].map(|phase| (0..r).map(|l| (l as f64 + phase).cos()).collect::<Vec<f64>>());
+        let functions: Vec<(&Kernel, &[f64])> = kernels.iter().zip(betas.iter().map(Vec::as_slice)).collect();
+        // The last feature gets the value of one document; others are reversed or moved.
+        let shuffle = |columns: Vec<usize>| {
+            let moved = |by: usize| (0..n).map(|row| (row + by) % n).collect();
+            Shuffle { columns, orders: vec![vec![n / 2; n], (0..n).rev().collect(), moved(1)] }
+        };
+        let shuffles: Vec<Shuffle> =
+            (0..dim).map(|j| shuffle(vec![j])).chain([shuffle(vec![8, 0, 3])]).collect();
+        // Sets that overlap are computed apart.
+        let mut found = basis.shuffled(&rows, n, &shuffles[..dim], &functions, &control).unwrap();
+        found.extend(basis.shuffled(&rows, n, &shuffles[dim..], &functions, &control).unwrap());
+        for (Shuffle { columns, orders }, found) in shuffles.iter().zip(&found) {
+            for (order, found) in orders.iter().zip(found.chunks_exact(n)) {
+                let mut copy = features.clone();
+                copy.copy_columns(&features, columns, order);
+                let exact = basis.scores_by(&copy, 0..n, &functions, &control).unwrap();
+                for (row, found) in found.iter().enumerate() {
+                    let exact = exact[0][row] + exact[1][row];
+                    assert!(
+                        (found - exact).abs() < 1e-12 * r as f64,
+                        "{name}, {columns:?}: {found}, {exact}"
+                    );
+                }
+            }
+        }
+        // The last feature, the only one in which they differ, is that of one document.
+        let same = &found[8][..n];
+        assert!((2..n).step_by(3).all(|row| same[row].to_bits() == same[row - 1].to_bits()), "{name}");
     }
 }

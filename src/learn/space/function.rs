@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::named;
 use crate::base::param::list;
+use crate::data::Matrix;
 use crate::learn::kernel::Basis;
 use crate::math::are_bounded;
 use crate::trees::Forest;
@@ -54,4 +55,23 @@ pub enum WeightsOf<'a> {
     Pairs,
     /// The leaves of trees.
     Leaves(&'a Forest),
+}
+
+/// The weighted sum of the features of a row. Features without weight may be missing.
+pub(super) fn linear_score(features: &Matrix, row: usize, w: &[f64]) -> f64 {
+    let score = features.row_dot(row, w);
+    if !score.is_nan() {
+        return score;
+    }
+    let used = w.iter().enumerate().filter(|(_, w)| w.abs() > 0.0);
+    used.map(|(column, w)| w * features.at(row, column)).sum()
+}
+
+/// Scores minus their mean.
+pub(super) fn centered(mut scores: Vec<f64>) -> Vec<f64> {
+    let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+    for score in &mut scores {
+        *score -= mean;
+    }
+    scores
 }

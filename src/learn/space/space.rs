@@ -9,7 +9,7 @@
 //! function with 2 lambda, and its scores are centered. Other kernels become linear by a map of documents or of pairs
 //! (`kernel`). The weights of a function are then coefficients of the map's pivots.
 
-use super::function::{Form, WeightsOf};
+use super::function::{Form, WeightsOf, centered, linear_score};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes, require};
 use crate::cost::loss::PairWeights;
-use crate::data::{Dataset, Documents, Matrix, Scaling, VALUE_COST, shaped};
+use crate::data::{Dataset, Documents, Matrix, Scaling, Shuffle, VALUE_COST, shaped};
 use crate::learn::kernel::{self, Basis, FeatureMap, Kernel, MapOptions, PairMap, PairQuery, SingleMap};
 use crate::learn::solve::{PairBlock, PairWeighting};
 use crate::math::{TILE, dot, sort_indices};
@@ -68,6 +68,21 @@ pub trait Scorer: Sync {
     /// # Errors
     /// A kernel that is not finite on the documents; an interruption.
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
+
+    /// [`Self::scores`] with features of some other documents of the query: of each shuffle, the scores of its orders one
+    /// after the other. A kernel can differ from [`Self::scores`] by rounding; equal documents have equal scores.
+    ///
+    /// # Errors
+    /// As [`Self::scores`].
+    fn shuffled(
+        &self,
+        documents: &Documents<'_>,
+        weights: &[f64],
+        shuffles: &[Shuffle],
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        documents.shuffled(shuffles, &|documents| self.scores(documents, weights, control))
+    }
 
     /// The functions of single spaces that a function is the sum of.
     fn summands<'a>(&'a self, _weights: &'a [f64]) -> Vec<Summand<'a>> {
@@ -481,25 +496,6 @@ impl Space {
     }
 }
 
-/// The weighted sum of the features of a row. Features without weight may be missing.
-fn linear_score(features: &Matrix, row: usize, w: &[f64]) -> f64 {
-    let score = features.row_dot(row, w);
-    if !score.is_nan() {
-        return score;
-    }
-    let used = w.iter().enumerate().filter(|(_, w)| w.abs() > 0.0);
-    used.map(|(column, w)| w * features.at(row, column)).sum()
-}
-
-/// Scores minus their mean.
-fn centered(mut scores: Vec<f64>) -> Vec<f64> {
-    let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
-    for score in &mut scores {
-        *score -= mean;
-    }
-    scores
-}
-
 /// Features whose distances to a landmark take an operation, with AVX-512.
 const FEATURES_AT_ONCE: usize = 16;
 /// Operations for a value of a kernel beside the distance.
@@ -577,6 +573,22 @@ impl Scorer for Space {
 
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>> {
         Ok(self.scores_by(documents, std::iter::once(weights), control)?.concat())
+    }
+
+    fn shuffled(
+        &self,
+        documents: &Documents<'_>,
+        weights: &[f64],
+        shuffles: &[Shuffle],
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        match &self.map {
+            Map::Fitted(basis) if basis.kernel.def.factorizes => {
+                let (x, n) = (documents.features.rows_f64(documents.range()), documents.len());
+                basis.shuffled(&x, n, shuffles, &[(&basis.kernel, weights)], control)
+            }
+            _ => documents.shuffled(shuffles, &|documents| self.scores(documents, weights, control)),
+        }
     }
 
     fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {

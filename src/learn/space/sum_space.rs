@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::function::WeightsOf;
 use super::space::{KERNEL_COST, Map, Scorer, Space, Summand};
 use crate::base::{Control, Result, require};
-use crate::data::{Documents, Matrix, Scaling};
+use crate::data::{Documents, Matrix, Scaling, Shuffle};
 use crate::learn::kernel::Basis;
 
 /// A space or a sum of spaces.
@@ -198,6 +198,49 @@ impl Scorer for SumSpace {
             member.space.scores(documents, weights, control)
         };
         self.add_scores(documents, &[], weights, control, of_member)
+    }
+
+    fn shuffled(
+        &self,
+        documents: &Documents<'_>,
+        weights: &[f64],
+        shuffles: &[Shuffle],
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        let (n, columns) = (documents.len(), documents.features.columns());
+        let features = documents.features.select_rows(&documents.range().collect::<Vec<usize>>());
+        let summands = self.summands(weights);
+        let mut sums: Vec<Vec<f64>> =
+            shuffles.iter().map(|shuffle| vec![0.0; n * shuffle.orders.len()]).collect();
+        for (index, Member { scaling, space }) in self.members.iter().enumerate() {
+            // Kernels at the same documents are computed with the first of them.
+            let alike = (index..summands.len()).filter(|other| self.landmarks[*other] == index);
+            let functions: Vec<_> = alike
+                .filter_map(|other| Some((self.members[other].space.kernel()?, summands[other].weights)))
+                .collect();
+            let scaled = scaling.matrix(features.clone(), &[0, n], control)?;
+            // The columns i, i + n, ... are scalings of feature i.
+            let scalings = |column: &usize| (*column..scaled.columns()).step_by(columns);
+            let widened = |Shuffle { columns, orders }: &Shuffle| Shuffle {
+                columns: columns.iter().flat_map(scalings).collect(),
+                orders: orders.clone(),
+            };
+            let shuffles: Vec<Shuffle> = shuffles.iter().map(widened).collect();
+            let found = match &space.map {
+                Map::Fitted(_) if self.landmarks[index] < index => continue,
+                Map::Fitted(basis) if basis.kernel.def.factorizes => {
+                    basis.shuffled(&scaled.rows_f64(0..n), n, &shuffles, &functions, control)?
+                }
+                _ => {
+                    let documents = Documents { features: &scaled, start: 0, end: n };
+                    space.shuffled(&documents, summands[index].weights, &shuffles, control)?
+                }
+            };
+            for (sums, found) in sums.iter_mut().zip(found) {
+                sums.iter_mut().zip(found).for_each(|(sum, score)| *sum += score);
+            }
+        }
+        Ok(sums)
     }
 
     fn summands<'a>(&'a self, weights: &'a [f64]) -> Vec<Summand<'a>> {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::forest::{Column, GeneralForest, Kind, MAX_DEPTH, Root, Step, ZERO};
+use super::oblivious;
 use crate::base::{Error, Result, Ticks, checkpoint};
 
 /// Nanoseconds or so that a node takes, for [`Ticks`].
@@ -277,7 +278,8 @@ impl Builder {
         if forest.roots.is_empty() {
             return Err(Error::Corrupt("the model has no tree".to_owned()));
         }
-        Ok(forest)
+        let oblivious = oblivious::of(&forest).map(Arc::new);
+        Ok(GeneralForest { oblivious, ..forest })
     }
 }
 

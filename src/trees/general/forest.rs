@@ -1,6 +1,9 @@
 //! The structure of trees of any shape.
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use super::oblivious::Oblivious;
 
 /// Longest path from the root of a tree to a leaf.
 pub const MAX_DEPTH: usize = 512;
@@ -50,6 +53,8 @@ pub struct GeneralForest {
     pub(super) start: f64,
     /// Whether scores are summed in 32-bit floats, in the order of the trees.
     pub(super) single: bool,
+    /// The trees again, if all are oblivious.
+    pub(super) oblivious: Option<Arc<Oblivious>>,
 }
 
 /// A node, to look at.

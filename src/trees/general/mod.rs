@@ -14,7 +14,11 @@
 mod build;
 mod feature;
 mod forest;
+mod oblivious;
+mod shuffled;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod traverse;
 mod treeshap;
 

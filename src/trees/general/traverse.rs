@@ -5,7 +5,10 @@
 //! Walking one document after the other, with a branch at each split, takes 2 to 4 times as long (see the bench).
 
 use super::forest::{GeneralForest, Root, Step};
-use crate::base::checkpoint;
+use super::oblivious::Oblivious;
+use crate::base::{Control, checkpoint};
+use crate::math::Element;
+use crate::trees::Keyed;
 
 /// Documents of a block. Their values stay in the first two caches while all trees pass.
 const BLOCK: usize = 64;
@@ -18,7 +21,7 @@ const STRIDE: usize = 4;
 
 /// A 32-bit sum with one more value. RankLib's values have more digits; other libraries' values are 32-bit floats, whose sum
 /// is the same.
-fn add(sum: f32, value: f64) -> f32 {
+pub(super) fn add(sum: f32, value: f64) -> f32 {
     (f64::from(sum) + value) as f32
 }
 
@@ -28,8 +31,14 @@ impl GeneralForest {
     ///
     /// # Panics
     /// If `rows` is not `scores.len()` rows of `width` values.
-    pub fn score_rows(&self, rows: &[f64], width: usize, scores: &mut [f64]) {
+    pub fn score_rows<T: Keyed + Default>(&self, rows: &[T], width: usize, scores: &mut [f64]) {
         assert!(width >= self.width && rows.len() == width * scores.len(), "rows of the forest's width");
+        let fast =
+            |(forest, values): &Oblivious| forest.scores_of(rows, width, values, &Control::default()).ok();
+        if let Some(found) = self.oblivious.as_deref().and_then(fast) {
+            scores.copy_from_slice(&found);
+            return;
+        }
         let stride = self.columns.len().max(1);
         let mut values = vec![0.0; BLOCK * stride];
         for (rows, scores) in rows.chunks(BLOCK * width.max(1)).zip(scores.chunks_mut(BLOCK)) {
@@ -56,33 +65,44 @@ impl GeneralForest {
     ///
     /// # Panics
     /// If the row has fewer values than [`Self::width`].
-    pub fn score_row(&self, row: &[f64]) -> f64 {
+    pub fn score_row<T: Element>(&self, row: &[T]) -> f64 {
+        if let Some((forest, values)) = self.oblivious.as_deref() {
+            return forest.score_of(row, values);
+        }
         let mut values = vec![0.0; self.columns.len()];
         self.read_row(row, &mut values);
-        let leaf = |root: &Root| {
-            let mut node = root.node as usize;
-            while !self.is_leaf(node) {
-                let step = &self.steps[node];
-                node = self.next(step, values[step.column as usize]);
+        let (mut single, mut double) = (self.start as f32, self.start);
+        for roots in self.roots.chunks(LANES) {
+            // Trees of the document walk side by side, as documents of a tree do.
+            let side_by_side = roots.len() == LANES && roots.iter().all(|root| !root.has_sets);
+            let leaves = if side_by_side {
+                let depth = roots.iter().map(|root| root.depth).max().unwrap_or(0);
+                self.walk(std::array::from_fn(|lane| roots[lane].node), depth, &values, 0)
+            } else {
+                let leaf =
+                    |lane: usize| roots.get(lane).map(|root| self.leaf_below(root.node as usize, &values));
+                std::array::from_fn(|lane| leaf(lane).unwrap_or(0))
+            };
+            for leaf in &leaves[..roots.len()] {
+                let value = self.values[*leaf];
+                (single, double) = (add(single, value), double + value);
             }
-            self.values[node]
-        };
-        if self.single {
-            let sum = self.roots.iter().fold(self.start as f32, |sum, root| add(sum, leaf(root)));
-            return f64::from(sum);
         }
-        self.roots.iter().fold(self.start, |sum, root| sum + leaf(root))
+        if self.single { f64::from(single) } else { double }
     }
 
     /// Operations of about a nanosecond that the score of a document takes.
     pub fn operations(&self) -> usize {
+        if let Some((forest, _)) = self.oblivious.as_deref() {
+            return forest.operations();
+        }
         self.roots.iter().fold(2 * self.columns.len(), |sum, root| sum.saturating_add(root.depth as usize))
     }
 
     /// The values of the columns for a document.
-    pub(super) fn read_row(&self, row: &[f64], values: &mut [f64]) {
+    pub(super) fn read_row<T: Element>(&self, row: &[T], values: &mut [f64]) {
         for (value, column) in values.iter_mut().zip(&self.columns) {
-            *value = column.read(row[column.feature as usize]);
+            *value = column.read(row[column.feature as usize].to_f64());
         }
     }
 
@@ -93,7 +113,7 @@ impl GeneralForest {
                 let leaves = if root.has_sets {
                     self.walk_sets(root, values, stride)
                 } else {
-                    self.walk(root, values, stride)
+                    self.walk([root.node; LANES], root.depth, values, stride)
                 };
                 for (lane, leaf) in leaves.into_iter().enumerate() {
                     add(LANES * group + lane, self.values[leaf]);
@@ -102,16 +122,16 @@ impl GeneralForest {
         }
     }
 
-    /// The leaves of some documents in a tree of numeric splits.
-    fn walk(&self, root: &Root, values: &[f64], stride: usize) -> [usize; LANES] {
-        let mut nodes = [root.node; LANES];
-        let mut left = root.depth as usize;
+    /// The leaves below nodes of numeric splits. The values of a lane follow those of the lane before at this distance; at 0
+    /// all lanes have the same.
+    fn walk(&self, mut nodes: [u32; LANES], depth: u32, values: &[f64], distance: usize) -> [usize; LANES] {
+        let mut left = depth as usize;
         while left > 0 {
             let before = nodes;
             for _ in 0..left.min(STRIDE) {
-                for (node, values) in nodes.iter_mut().zip(values.chunks_exact(stride)) {
+                for (lane, node) in nodes.iter_mut().enumerate() {
                     let Step { threshold, column, left } = self.steps[*node as usize];
-                    *node = left + u32::from(values[column as usize] > threshold);
+                    *node = left + u32::from(values[lane * distance + column as usize] > threshold);
                 }
             }
             if nodes == before {
@@ -126,10 +146,7 @@ impl GeneralForest {
     fn walk_sets(&self, root: &Root, values: &[f64], stride: usize) -> [usize; LANES] {
         let mut leaves = [root.node as usize; LANES];
         for (node, values) in leaves.iter_mut().zip(values.chunks_exact(stride)) {
-            while !self.is_leaf(*node) {
-                let step = &self.steps[*node];
-                *node = self.next(step, values[step.column as usize]);
-            }
+            *node = self.leaf_below(*node, values);
         }
         leaves
     }
