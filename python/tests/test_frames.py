@@ -536,6 +536,16 @@ def test_control_c_stops_a_training(monkeypatch, request, version):
     assert time.monotonic() - start < 3
 
 
+def test_folds_have_whole_groups():
+    columns = judgments()
+    frame = {**columns, "season": [query // 4 for query in columns["query_id"]]}
+    report = train(frame, algorithm="rank_svm", options={"group_by": "season"}).report
+    assert report["validation"]["held_out"].endswith("of whole groups")
+    assert report["roles"]["features"] == ["x", "y"]
+    with pytest.raises(sqlite_ltr.Error, match="nothing to choose"):
+        train(frame, algorithm="boosted_trees", options={"group_by": "season", "trees": 20})
+
+
 def test_apsw_takes_the_place_of_an_old_sqlite(monkeypatch):
     model = fit(judgments())
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 0))

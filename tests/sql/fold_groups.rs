@@ -112,6 +112,11 @@ fn groups_that_have_no_meaning_are_refused() {
         ),
         ("cofi_rank", json!({ "group_by": "season" }), "'cofi_rank' holds out ratings of every user"),
         ("perceptron", json!({ "group_by": "season" }), "option 'group_by': there is nothing to choose"),
+        (
+            "boosted_trees",
+            json!({ "group_by": "season", "trees": 20 }),
+            "option 'group_by': there is nothing to choose with \"trees\": 20 and no query features",
+        ),
         ("auto", json!({ "folds": 3 }), "option 'folds': there is nothing to choose"),
         (
             "regression",

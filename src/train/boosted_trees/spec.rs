@@ -13,7 +13,7 @@ use crate::learn::fit::HeldOut;
 use crate::train::baseline::BaselineSpec;
 use crate::train::monotone::Monotone;
 use crate::train::options;
-use crate::train::select::{Validation, ValidationSpec};
+use crate::train::select::{FOLD_OPTIONS, Validation, ValidationSpec};
 use crate::trees::{Targets, TreeOptions};
 use serde_json::{Map, Value};
 
@@ -46,6 +46,8 @@ pub struct TreesSpec {
     /// Number of ensembles that are averaged, at least 1.
     pub seeds: usize,
     pub query_columns: Use,
+    /// A given option of folds, which has no effect if there is nothing to choose.
+    pub(super) fold_option: Option<&'static str>,
     pub scale: ScalingKind,
     /// Whether there is an ensemble for this scale and one for [`ScalingKind::QuantileMinmax`], averaged.
     pub both_scales: bool,
@@ -130,6 +132,7 @@ impl TreesSpec {
             loss: smooth_loss(params)?,
             seeds: options::count(params, "seeds"),
             query_columns,
+            fold_option: FOLD_OPTIONS.iter().copied().find(|option| params.has(option)),
             scale: if both_scales {
                 ScalingKind::None
             } else {

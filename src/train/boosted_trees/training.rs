@@ -9,7 +9,7 @@ use super::early::{Found, Held, ScaledRows};
 use super::query_columns::{QueryColumns, Use};
 use super::settings::{details, details_of_both, trees_of};
 use super::spec::{DEFAULT_TREES, Joined, LOSS_OPTIONS, TreeCount, TreesSpec};
-use crate::base::{Control, Result, parallel};
+use crate::base::{Control, Error, Result, parallel};
 use crate::cost::loss;
 use crate::data::{Dataset, ListConstraint, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::learn::space::{Function, Member, Space};
@@ -181,6 +181,12 @@ impl TreesSpec {
         };
         let is_auto = self.trees == TreeCount::Auto;
         let Some(columns) = QueryColumns::fit(self.query_columns, data)? else {
+            if let (Some(option), TreeCount::Fixed(trees)) = (self.fold_option, self.trees) {
+                return Err(Error::Unsupported(format!(
+                    "option '{option}': there is nothing to choose with \"trees\": {trees} and no query features; leave out one \
+                     of the two options"
+                )));
+            }
             return Ok((find(prepared, held, is_auto)?, None));
         };
         // 1. Without query features.
