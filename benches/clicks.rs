@@ -28,10 +28,8 @@ const CASES: &[(&str, &str)] = &[
     ("cascade", "log"),
     ("sdbn", "log"),
     ("ubm", "log"),
-    ("dbn", "log"),
     ("auto", "log"),
     ("sdbn", "indexed"),
-    ("dbn", "indexed"),
 ];
 
 fn open(path: &Path) -> Connection {

@@ -135,7 +135,6 @@ pub fn constrained_scores(
 // and the interval has the quantile of Student's t with m - 1 degrees of freedom. Documents must be judged independently
 // of the scores.
 
-/// Number of bins.
 const BINS: usize = 10;
 
 /// Scores closer than this part of their range to the smallest score of a bin stay in the bin.

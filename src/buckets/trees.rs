@@ -28,7 +28,6 @@ use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;
 use crate::trees::{BinnedParts, BorderSample};
 
-/// Numbers of tasks.
 const FACTS_TASK: usize = 0;
 const BORDERS_TASK: usize = 1;
 const BINS_TASK: usize = 2;

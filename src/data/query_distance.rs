@@ -236,7 +236,6 @@ pub(super) struct Clusters {
     current: Vec<u64>,
 }
 
-/// A design effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct DesignEffect {
     /// The factor, at least 1.

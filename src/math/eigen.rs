@@ -22,7 +22,6 @@ const FEW_STEPS: usize = 20;
 /// Columns that a thread rotates at a time.
 const PART: usize = 128;
 
-/// Rows of a task.
 const TASK_ROWS: usize = 16;
 
 /// Most numbers that the calling thread reads alone: starting tasks would take longer.

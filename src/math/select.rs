@@ -13,7 +13,6 @@
 
 use super::simd::{KEYS, Keys, Registers, simd};
 
-/// Numbers in the sample.
 const SAMPLE: usize = 512;
 
 /// Standard deviations of a rank in the sample between the rank that is expected and a bound.

@@ -1,15 +1,9 @@
 //! The drawing in SVG. Colors are classes of a style sheet, so that one file serves light and dark.
 //!
-//! `plotters` draws axes on it; marks carry a `<title>` and their numbers as `data-` attributes. Coordinates are tenths of
-//! a unit, since those of `plotters` are whole numbers.
+//! Marks carry a `<title>` and their numbers as `data-` attributes. Coordinates are whole tenths of a unit.
 
 use std::cell::RefCell;
-use std::convert::Infallible;
 use std::fmt::{Arguments, Display, Formatter, Write};
-use std::rc::Rc;
-
-use plotters_backend::text_anchor::{HPos, VPos};
-use plotters_backend::{BackendColor, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind};
 
 /// Units between the borders of a plot.
 pub const WIDTH: i32 = 4400;
@@ -57,10 +51,9 @@ pub struct Mark<'a> {
     pub data: &'a [(&'a str, f64)],
 }
 
-/// A drawing that grows. Clones share it.
-#[derive(Clone)]
+/// A drawing that grows.
 pub struct Canvas {
-    out: Rc<RefCell<String>>,
+    out: RefCell<String>,
     /// Its height.
     pub height: i32,
 }
@@ -79,7 +72,7 @@ impl Display for Units {
 impl Canvas {
     /// An empty drawing.
     pub fn new(height: i32) -> Self {
-        Self { out: Rc::default(), height }
+        Self { out: RefCell::default(), height }
     }
 
     /// The whole SVG, with a name for those who cannot see it.
@@ -166,75 +159,9 @@ impl Canvas {
     }
 }
 
-type Drawn<T = ()> = Result<T, DrawingErrorKind<Infallible>>;
-
-/// What `plotters` draws: axes, grids and their labels. The red part of a color is a number of [`CLASSES`].
-impl DrawingBackend for Canvas {
-    type ErrorType = Infallible;
-
-    fn get_size(&self) -> (u32, u32) {
-        (WIDTH as u32, self.height as u32)
-    }
-
-    fn ensure_prepared(&mut self) -> Drawn {
-        Ok(())
-    }
-
-    fn present(&mut self) -> Drawn {
-        Ok(())
-    }
-
-    fn draw_pixel(&mut self, _: Spot, _: BackendColor) -> Drawn {
-        Ok(())
-    }
-
-    fn draw_line<S: BackendStyle>(&mut self, from: Spot, to: Spot, style: &S) -> Drawn {
-        if style.color().alpha > 0.0 {
-            self.line(from, to, class_of(style.color()));
-        }
-        Ok(())
-    }
-
-    fn draw_path<S: BackendStyle, I: IntoIterator<Item = Spot>>(&mut self, path: I, style: &S) -> Drawn {
-        let mut last = None;
-        for spot in path {
-            if let Some(last) = last.replace(spot).filter(|_| style.color().alpha > 0.0) {
-                self.line(last, spot, class_of(style.color()));
-            }
-        }
-        Ok(())
-    }
-
-    fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, (x, y): Spot) -> Drawn {
-        let anchor = match style.anchor().h_pos {
-            HPos::Left => Anchor::Start,
-            HPos::Center => Anchor::Middle,
-            HPos::Right => Anchor::End,
-        };
-        let down = match style.anchor().v_pos {
-            VPos::Top => 90,
-            VPos::Center => 40,
-            VPos::Bottom => 0,
-        };
-        self.text((x, y + down), anchor, class_of(style.color()), text, usize::MAX);
-        Ok(())
-    }
-
-    fn estimate_text_size<S: BackendTextStyle>(&self, text: &str, _: &S) -> Drawn<(u32, u32)> {
-        Ok((text_width(text) as u32, 120))
-    }
-}
-
 /// The width of a text in 12 units of height, estimated.
 pub fn text_width(text: &str) -> i32 {
     (text.chars().map(width).sum::<usize>() * 66 / MEDIUM) as i32
-}
-
-/// Classes of what `plotters` draws.
-const CLASSES: [&str; 3] = ["axis", "grid", "m"];
-
-fn class_of(color: BackendColor) -> &'static str {
-    CLASSES.get(usize::from(color.rgb.0)).copied().unwrap_or_default()
 }
 
 // Text of plots and pages: escaping, shortening, numbers.

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 
 use super::canvas::{Anchor, Mark, WIDTH, counted, decimal, number, short_names, text_width};
 use super::frame::{Axis, Borders, Plane, Scale, headed};
-use crate::base::Result;
 use crate::math::{sort_ascending, sort_indices};
 
 // Bar charts: a horizontal bar for each name. They show weights, importance and baselines.
@@ -55,10 +54,7 @@ impl Bars {
     }
 
     /// The SVG.
-    ///
-    /// # Errors
-    /// As [`Plane::new`].
-    pub fn draw(&self) -> Result<String> {
+    pub fn draw(&self) -> String {
         let shown = &self.rows[..self.rows.len().min(MOST_BARS)];
         let more = self.rows.len() - shown.len();
         let rows = shown.len() + usize::from(more > 0);
@@ -71,7 +67,7 @@ impl Bars {
         let others = (more > 0).then(|| format!("and {} more", decimal(more as f64, 0)));
         let left = left_of_names(names.iter().chain(&others).map(String::as_str));
         let borders = Borders { left: Some(left), right: VALUES, ..Borders::below(top) };
-        let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
+        let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows));
         let decimals = decimals(shown);
         for ((row, bar), name) in shown.iter().enumerate().zip(&names) {
             self.draw_bar(&plane, (rows - row) as f64 - 0.5, bar, name, decimals);
@@ -82,10 +78,10 @@ impl Bars {
         if let Some(text) = others {
             canvas.text((left - 60, plane.at(0.0, 0.5).1 + 40), Anchor::End, "m", &text, 30);
         }
-        Ok(canvas.finish(&self.title, &self.subtitle))
+        canvas.finish(&self.title, &self.subtitle)
     }
 
-    fn draw_bar(&self, plane: &Plane, row: f64, bar: &Bar, name: &str, decimals: Option<usize>) {
+    fn draw_bar(&self, plane: &Plane<'_>, row: f64, bar: &Bar, name: &str, decimals: Option<usize>) {
         let (start, end) = (plane.at(0.0, row), plane.at(bar.value, row));
         let half = ROW * 3 / 10;
         let value = number(bar.value);
@@ -179,10 +175,7 @@ pub struct Curve {
 
 impl Curve {
     /// The SVG.
-    ///
-    /// # Errors
-    /// As [`Plane::new`].
-    pub fn draw(&self) -> Result<String> {
+    pub fn draw(&self) -> String {
         let (canvas, top) = headed(&self.title, &self.subtitle, 2600);
         let points = |from| self.series.iter().skip(from).flat_map(|series| &series.points);
         let x = Axis::of(&self.axes[0], self.scale, points(0).map(|point| point.0));
@@ -193,7 +186,7 @@ impl Curve {
         let y = Axis::around(&self.axes[1], &first, points(1).map(|point| point.1).chain(ends));
         // The label of the chosen point has a line of its own.
         let above = if self.chosen.is_some() { 150 } else { 0 };
-        let plane = Plane::new(&canvas, &Borders { above, ..Borders::below(top) }, x, y)?;
+        let plane = Plane::new(&canvas, &Borders { above, ..Borders::below(top) }, x, y);
         if let Some((point, label)) = &self.chosen {
             draw_chosen(&plane, *point, label);
         }
@@ -206,10 +199,10 @@ impl Curve {
                 right -= text_width(&series.name) + 200;
             }
         }
-        Ok(canvas.finish(&self.title, &self.subtitle))
+        canvas.finish(&self.title, &self.subtitle)
     }
 
-    fn draw_series(&self, plane: &Plane, series: &Series, class: &str) {
+    fn draw_series(&self, plane: &Plane<'_>, series: &Series, class: &str) {
         let range = plane.heights();
         if series.joined == Joined::Line && series.points.len() > 1 {
             let lines = series.points.windows(2).filter_map(|pair| cut(pair[0], pair[1], &range));
@@ -248,7 +241,7 @@ fn cut(a: (f64, f64), b: (f64, f64), range: &RangeInclusive<f64>) -> Option<[(f6
 }
 
 /// A vertical line through the point, with its label above the area.
-fn draw_chosen(plane: &Plane, (x, y): (f64, f64), label: &str) {
+fn draw_chosen(plane: &Plane<'_>, (x, y): (f64, f64), label: &str) {
     let spot = plane.at(x, y);
     let [low, high] = plane.corners;
     plane.canvas.line((spot.0, low.1), (spot.0, high.1), "guide");
@@ -297,10 +290,7 @@ pub struct Ridges {
 
 impl Ridges {
     /// The SVG. Heights are shares of each group; a line marks its median.
-    ///
-    /// # Errors
-    /// As [`Plane::new`].
-    pub fn draw(&self) -> Result<String> {
+    pub fn draw(&self) -> String {
         let rows = self.groups.len();
         let (canvas, top) = headed(&self.title, &self.subtitle, 520 + RIDGE_HEIGHT * rows as i32);
         let values = || self.groups.iter().flat_map(|group| group.values.iter().copied());
@@ -310,14 +300,14 @@ impl Ridges {
         let names = self.groups.iter().map(|group| group.name.as_str());
         let left = left_of_names(names.chain(["1,234,567 documents"]));
         let borders = Borders { left: Some(left), ..Borders::below(top) };
-        let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows))?;
+        let plane = Plane::new(&canvas, &borders, x, Axis::rows(rows));
         for (row, group) in self.groups.iter().enumerate() {
             self.draw_group(&plane, (rows - row - 1) as f64, group, low, high);
         }
-        Ok(canvas.finish(&self.title, &self.subtitle))
+        canvas.finish(&self.title, &self.subtitle)
     }
 
-    fn draw_group(&self, plane: &Plane, base: f64, group: &Group, low: f64, high: f64) {
+    fn draw_group(&self, plane: &Plane<'_>, base: f64, group: &Group, low: f64, high: f64) {
         // 1. Counts of the bins; all values are in the first one if they are equal.
         let width = (high / BINS as f64 - low / BINS as f64).max(0.0);
         let mut counts = [0_usize; BINS];
@@ -382,16 +372,13 @@ pub struct Scatter {
 
 impl Scatter {
     /// The SVG. The area of a circle is proportional to its number of points.
-    ///
-    /// # Errors
-    /// As [`Plane::new`].
-    pub fn draw(&self) -> Result<String> {
+    pub fn draw(&self) -> String {
         let (canvas, top) = headed(&self.title, &self.subtitle, 3900);
         let values = || self.points.iter().flat_map(|(x, y, _)| [*x, *y]);
         let [x, y] = [0, 1].map(|axis| Axis::of(&self.axes[axis], Scale::Linear, values()));
         let (low, high) =
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-        let plane = Plane::new(&canvas, &Borders::below(top), x, y)?;
+        let plane = Plane::new(&canvas, &Borders::below(top), x, y);
         canvas.line(plane.at(low, low), plane.at(high, high), "guide");
         // 1. Points at one spot, or in one cell, are one circle.
         let cell = if self.points.len() > MOST_POINTS { CELL } else { 1 };
@@ -419,6 +406,6 @@ impl Scatter {
             let mark = Mark { class: "f", title: &title, data: &[("x", *x), ("y", *y), ("count", count)] };
             canvas.circle(plane.at(*x, *y), radius, &mark);
         }
-        Ok(canvas.finish(&self.title, &self.subtitle))
+        canvas.finish(&self.title, &self.subtitle)
     }
 }

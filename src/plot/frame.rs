@@ -1,21 +1,8 @@
-//! Title, axes and coordinates of a plot, by `plotters`.
+//! Title, axes and coordinates of a plot.
 
 use std::ops::RangeInclusive;
 
-use plotters::chart::ChartBuilder;
-use plotters::coord::cartesian::Cartesian2d;
-use plotters::coord::ranged1d::Ranged;
-use plotters::coord::types::RangedCoordf64;
-use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::style::{IntoTextStyle, RGBColor, TRANSPARENT};
-
 use super::canvas::{Anchor, Canvas, Spot, WIDTH, decimal, number, shortened, text_width};
-use crate::base::{Error, Result};
-
-/// Colors by their number among the classes of the canvas.
-const AXIS: RGBColor = RGBColor(0, 0, 0);
-const GRID: RGBColor = RGBColor(1, 0, 0);
-const LABEL: RGBColor = RGBColor(2, 0, 0);
 
 /// Characters of a line of the title, and of a line below it.
 const TITLE: usize = 46;
@@ -150,17 +137,17 @@ impl Axis {
     /// The ticks of an axis of this length, with their labels: the largest number that fits.
     fn ticks(&self, length: i32) -> Ticks {
         let ticks = |most: usize| {
-            let positions = RangedCoordf64::from(self.from..self.to).key_points(most);
+            let positions = round_positions(self.from, self.to, most);
             let decimals = self.decimals(&positions);
-            let label = |position: &f64| text_width(&self.label(*position, decimals));
-            let widest = positions.iter().map(label).max().unwrap_or(0);
+            let labels: Vec<String> = positions.iter().map(|at| self.label(*at, decimals)).collect();
+            let widest = labels.iter().map(|label| text_width(label)).max().unwrap_or(0);
             let fits = (widest + 150).saturating_mul(positions.len() as i32) <= length;
             let is_round = match self.scale {
                 Scale::Linear => !self.whole || decimals.is_none_or(|decimals| decimals == 0),
                 // Whole powers of ten are easier to read than others.
                 Scale::Logarithmic => positions.iter().all(|tick| tick.fract() == 0.0) && positions.len() > 1,
             };
-            (Ticks { most, decimals, widest }, fits, is_round)
+            (Ticks { labels: positions.into_iter().zip(labels).collect(), widest }, fits, is_round)
         };
         let most = if self.is_hidden() { 0 } else { 6 };
         let mut fitting: Vec<_> =
@@ -172,65 +159,70 @@ impl Axis {
 
 /// Ticks of an axis.
 struct Ticks {
-    most: usize,
-    decimals: Option<usize>,
+    /// Positions and their labels.
+    labels: Vec<(f64, String)>,
     /// Width of the widest label.
     widest: i32,
 }
 
+/// At most `most` positions: the multiples of 1, 2 or 5 times a power of ten that lie between two positions.
+fn round_positions(from: f64, to: f64, most: usize) -> Vec<f64> {
+    let largest = 10f64.powi((to - from).log10().floor() as i32 + 1);
+    let steps = (0..60).map(|number| largest / 10f64.powi(number / 3) / [1.0, 2.0, 5.0][number as usize % 3]);
+    let multiples = |step: f64| (from / step).ceil() as i64..=(to / step).floor() as i64;
+    let step = steps.take_while(|step| multiples(*step).count() <= most).last();
+    step.map_or_else(Vec::new, |step| multiples(step).map(|multiple| multiple as f64 * step).collect())
+}
+
 /// The area between the axes.
-pub struct Plane {
+pub struct Plane<'a> {
     /// The drawing.
-    pub canvas: Canvas,
-    area: DrawingArea<Canvas, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
+    pub canvas: &'a Canvas,
     axes: [Axis; 2],
     /// Spots of the lower left and the upper right corner.
     pub corners: [Spot; 2],
 }
 
-impl Plane {
+impl<'a> Plane<'a> {
     /// Draws axes below `top`. An axis whose name is empty has no labels.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] of the drawing.
-    pub fn new(canvas: &Canvas, borders: &Borders, x: Axis, y: Axis) -> Result<Self> {
-        let root = canvas.clone().into_drawing_area();
+    pub fn new(canvas: &'a Canvas, borders: &Borders, x: Axis, y: Axis) -> Self {
         let y_ticks = y.ticks(i32::MAX);
         let left = borders.left.unwrap_or(y_ticks.widest + 160);
         let x_ticks = x.ticks(WIDTH - left - borders.right);
-        let bottom = if x.is_hidden() { 60 } else { 440 };
-        let top = borders.top + borders.above + if y.name.is_empty() { 0 } else { 240 };
-        let mut chart = ChartBuilder::on(&root)
-            .margin_top(top)
-            .margin_right(borders.right)
-            .x_label_area_size(bottom)
-            .y_label_area_size(left)
-            .build_cartesian_2d(x.from..x.to, y.from..y.to)
-            .map_err(internal)?;
-        let (x_label, y_label) =
-            (|at: &f64| x.label(*at, x_ticks.decimals), |at: &f64| y.label(*at, y_ticks.decimals));
-        let mut mesh = chart.configure_mesh();
-        mesh.x_labels(x_ticks.most)
-            .y_labels(y_ticks.most)
-            .x_label_formatter(&x_label)
-            .y_label_formatter(&y_label)
-            .label_style(("sans-serif", 120, &LABEL).into_text_style(&root))
-            .axis_style(AXIS)
-            .bold_line_style(GRID)
-            .light_line_style(TRANSPARENT)
-            .set_all_tick_mark_size(30);
+        let low = canvas.height - if x.is_hidden() { 60 } else { 440 };
+        let high = borders.top + borders.above + if y.name.is_empty() { 0 } else { 240 };
+        let right = WIDTH - borders.right;
+        let plane = Self { canvas, axes: [x, y], corners: [(left, low), (right, high)] };
+        let [x, y] = &plane.axes;
+        let of_x = |at: f64| plane.spot(at, y.from).0;
+        let of_y = |at: f64| plane.spot(x.from, at).1;
+        // 1. A grid for one of the axes.
         if y.is_hidden() {
-            mesh.disable_y_mesh().disable_y_axis();
+            let grid = x_ticks.labels.iter().map(|(at, _)| of_x(*at));
+            grid.for_each(|x| canvas.line((x, low), (x, high), "grid"));
         } else {
-            mesh.disable_x_mesh();
+            let grid = y_ticks.labels.iter().map(|(at, _)| of_y(*at));
+            grid.for_each(|y| canvas.line((left, y), (right, y), "grid"));
         }
-        mesh.draw().map_err(internal)?;
-        let area = chart.plotting_area().clone();
-        let corners = [(left, canvas.height - bottom), (WIDTH - borders.right, top)];
+        // 2. The axes with their ticks.
+        canvas.line((left, low), (right, low), "axis");
+        for (at, label) in &x_ticks.labels {
+            let x = of_x(*at);
+            canvas.text((x, low + 150), Anchor::Middle, "m", label, usize::MAX);
+            canvas.line((x, low), (x, low + 30), "axis");
+        }
+        if !y.is_hidden() {
+            canvas.line((left, low), (left, high), "axis");
+        }
+        for (at, label) in &y_ticks.labels {
+            let y = of_y(*at);
+            canvas.text((left - 60, y + 40), Anchor::End, "m", label, usize::MAX);
+            canvas.line((left - 30, y), (left, y), "axis");
+        }
         canvas.text((120, borders.top + 130), Anchor::Start, "m", &y.name, 64);
-        let middle = i32::midpoint(corners[0].0, corners[1].0);
+        let middle = i32::midpoint(left, right);
         canvas.text((middle, canvas.height - 110), Anchor::Middle, "m", &x.name, 60);
-        Ok(Self { canvas: canvas.clone(), area, axes: [x, y], corners })
+        plane
     }
 
     /// The values of a linear y axis.
@@ -241,12 +233,18 @@ impl Plane {
 
     /// The spot of values, or of the nearest ones on the axes.
     pub fn at(&self, x: f64, y: f64) -> Spot {
-        self.area.map_coordinate(&(self.axes[0].position(x), self.axes[1].position(y)))
+        self.spot(self.axes[0].position(x), self.axes[1].position(y))
     }
-}
 
-fn internal(problem: impl std::fmt::Display) -> Error {
-    Error::Internal(format!("a plot could not be drawn: {problem}"))
+    /// The spot of positions on the axes.
+    fn spot(&self, x: f64, y: f64) -> Spot {
+        let ([x_axis, y_axis], [low, high]) = (&self.axes, self.corners);
+        let place = |axis: &Axis, at: f64, from: i32, to: i32| {
+            let share = (at - axis.from) / (axis.to - axis.from);
+            from + (f64::from(to - from) * share).round() as i32
+        };
+        (place(x_axis, x, low.0, high.0), place(y_axis, y, low.1, high.1))
+    }
 }
 
 /// A drawing with a title, lines below it, and then space of this height; and where the lines end.

@@ -366,7 +366,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("metrics", "threshold", Rule::Between(-1e9, 1e9), "1", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric]), "lowest relevance that counts as relevant; in training for the loss svm_map"),
     def("metrics", "alpha", Rule::Between(0.0, 1.0), "0.5", Calls::of(&[Use::Metric]), "loss of value of a repeated subtopic, for alpha_ndcg"),
     #[cfg(feature = "search")]
-    def("clicks", "model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", Calls::of(&[Use::Judgments]), "click model; auto: the one that predicts held-out impressions best, of those that read the log once"),
+    def("clicks", "model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", Calls::of(&[Use::Judgments]), "click model; auto: the one that predicts held-out impressions best"),
     #[cfg(feature = "search")]
     def("clicks", "thresholds", Rule::Several(&Rule::Between(0.0, 1.0)), "null", Calls::of(&[Use::Judgments]), "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
     #[cfg(feature = "search")]

@@ -283,14 +283,14 @@ fn the_order_of_the_rows_does_not_matter() {
     let connection = log();
     let rows =
         "SELECT json_group_array(json_array(query_id, doc_id, attractiveness, ci_low)) FROM ltr_judgments(";
-    for model in ["ubm", "dbn"] {
+    for model in ["ubm", "sdbn"] {
         let [table, reversed]: [String; 2] = ["'log'", "'SELECT * FROM log ORDER BY random()'"]
             .map(|source| value(&connection, &format!("{rows}{source}, '{{\"model\": \"{model}\"}}')")));
         assert_eq!(table, reversed);
     }
 }
 
-/// Rules 16.5, 16.6, 16.7: `dbn` takes up to 62 passes, and `auto` does not try it.
+/// Rules 16.5, 16.6, 16.7.
 #[test]
 fn passes_are_counted() {
     let connection = log();
@@ -298,14 +298,11 @@ fn passes_are_counted() {
     // One to count, one to compare.
     assert_eq!(passes("ltr_judgments('log')"), 2);
     assert_eq!(passes("ltr_judgments('log', '{\"model\": \"ubm\"}')"), 1);
-    assert_eq!(passes("ltr_click_models('log') WHERE name = 'ubm'"), 1);
-    let of_network = passes("ltr_judgments('log', '{\"model\": \"dbn\"}')");
-    assert!((4..=62).contains(&of_network), "{of_network}");
-    let alike =
-        "ltr_click_models('log') WHERE name = 'dbn' AND log_likelihood < 0 AND perplexity BETWEEN 1 AND 2";
-    assert!((4..=62).contains(&passes(alike)));
-    let unknown = "SELECT count(*) FROM ltr_click_models WHERE passes IS NULL AND log_likelihood IS NULL";
-    assert_eq!(number(&connection, unknown) as u32, 6);
+    let alike = "ltr_click_models('log') WHERE log_likelihood < 0 AND perplexity BETWEEN 1 AND 2";
+    let unknown = "ltr_click_models WHERE perplexity IS NULL AND log_likelihood IS NULL";
+    for models in [alike, unknown] {
+        assert_eq!(number(&connection, &format!("SELECT count(*) FROM {models}")) as u32, 5);
+    }
 }
 
 /// Rule 16.1: roles of columns.
@@ -352,7 +349,7 @@ fn logs_that_cannot_be_used_are_refused() {
             "more than the 1000 of the option 'max_memory'; read fewer queries at a time, or raise max_memory",
         ),
         (
-            "ltr_judgments('log', '{\"model\": \"dbn\", \"max_memory\": 90000}')",
+            "ltr_judgments('log', '{\"model\": \"ubm\", \"max_memory\": 90000}')",
             "estimating 158 pairs of query and document needs",
         ),
         ("ltr_propensities('log', '{\"model\": \"pbm\"}')", "option 'model': it belongs to ltr_judgments"),

@@ -10,7 +10,7 @@ use rusqlite::functions::FunctionFlags;
 
 use crate::support::database;
 
-const MODELS: [&str; 7] = ["auto", "ctr", "pbm", "cascade", "sdbn", "dbn", "ubm"];
+const MODELS: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"];
 
 fn log() -> Connection {
     let connection = database();
@@ -55,7 +55,7 @@ fn values_that_are_no_positions_or_clicks_are_refused() {
         ("NULL", "NULL"),
     ] {
         let log = rows(&format!("(7, 1, 1, {position}, 0)"));
-        for model in ["auto", "dbn"] {
+        for model in ["auto", "ubm"] {
             let problem = error(&connection, &format!("SELECT * FROM {}", judgments(&log, model)));
             let expected = "impression 7, column \"position\": ";
             assert!(problem.contains(expected) && problem.contains(found), "{position}: {problem}");
@@ -85,7 +85,7 @@ fn impressions_that_are_no_lists_are_refused() {
         (rows("(1, 5, 1, 2, 0), (1, 5, 2, 1, 0), (1, 5, 3, 2, 0)"), "impression 1: two rows have position 2"),
         (thousand.to_owned(), "impression 'a': more than 1000 rows; each position is allowed once"),
     ] {
-        for function in [judgments(&source, "auto"), judgments(&source, "dbn")] {
+        for function in [judgments(&source, "auto"), judgments(&source, "ubm")] {
             let problem = error(&connection, &format!("SELECT * FROM {function}"));
             assert!(problem.contains(message), "{function}: {problem}");
         }
@@ -105,7 +105,7 @@ fn assert_judged(connection: &Connection, source: &str) {
                 "SELECT count(*) || ' ' || count(*) FILTER (WHERE attractiveness > 0 AND attractiveness < 1
                    AND ci_low >= 0 AND ci_low <= attractiveness AND ci_high >= attractiveness AND ci_high <= 1
                    AND doc_weight >= 0 AND doc_weight < 1 AND impressions >= clicks AND relevance BETWEEN 0 AND 3
-                   AND passes BETWEEN 1 AND 62) FROM {}",
+                   AND passes BETWEEN 1 AND 2) FROM {}",
                 judgments(source, model)
             ),
         );
@@ -115,7 +115,7 @@ fn assert_judged(connection: &Connection, source: &str) {
     let sql = format!(
         "SELECT count(*) || ' ' || count(*) FILTER (WHERE log_likelihood <= 0 AND perplexity >= 1) FROM ltr_click_models('{source}')"
     );
-    assert_eq!(text(connection, &sql), "6 6", "{source}");
+    assert_eq!(text(connection, &sql), "5 5", "{source}");
     let sql = format!(
         "SELECT min(propensity > 0) AND min(coalesce(standard_error >= 0, 1)) FROM ltr_propensities('{source}')"
     );
@@ -218,7 +218,7 @@ fn an_interrupt_ends_each_pass() {
     for model in MODELS {
         let passes = text(&connection, &format!("SELECT '' || max(passes) FROM {}", judgments("log", model)));
         let passes: usize = passes.parse().unwrap();
-        assert_eq!(passes, if model == "dbn" { passes.max(4) } else { 1 + usize::from(model == "auto") });
+        assert_eq!(passes, 1 + usize::from(model == "auto"));
         let sql = format!("SELECT count(*) FROM {}", judgments(source, model));
         for pass in 0..passes {
             at.store(pass * rows + rows / 2, Ordering::Relaxed);

@@ -298,7 +298,6 @@ fn minus(number: f64) -> String {
 
 // Trees as cases of SQL: `CASE WHEN x > border THEN ... ELSE ... END`, level by level.
 
-/// A tree.
 pub(super) struct Tree<'a> {
     scaling: &'a Scaling,
     /// One per level. Borders of quantiles are values before scaling.

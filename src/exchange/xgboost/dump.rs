@@ -10,7 +10,6 @@ use super::super::{Format, Function, ImportedModel, Source};
 use crate::base::{Control, Result, shorten};
 use crate::trees::general::{Builder, Nested, RawSplit, Sets, Test, below_single};
 
-/// A node.
 #[derive(Deserialize)]
 pub(in super::super) struct Node {
     nodeid: Option<i64>,

@@ -136,7 +136,6 @@ fn categories(features: &[Feature]) -> serde_json::Value {
     json!({ "enc": all, "feature_segments": segments, "sorted_idx": sorted })
 }
 
-/// A tree.
 fn tree(trees: &Trees<'_>, id: usize) -> Result<Tree> {
     let nodes = trees.forest.nodes_of(id);
     let mut tree = Tree {

@@ -131,7 +131,6 @@ struct Comparisons {
     own: usize,
     /// The bandwidth of numbers.
     h: f64,
-    /// The distances of numbers.
     distances: Vec<f64>,
     /// For each column the costs of all queries with the weight 1.
     costs: Vec<Vec<f64>>,

@@ -222,7 +222,6 @@ const SMALLEST: f64 = 1e-28;
 /// The numbers of all training queries in panels, with their squared lengths.
 #[derive(Debug)]
 pub(super) struct Panels {
-    /// Weights of the numbers.
     weights: Vec<f64>,
     means: Vec<f64>,
     /// Largest absolute value of each number.

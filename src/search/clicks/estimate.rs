@@ -14,8 +14,6 @@
 //! sum with the given gamma, the sum of w in place of c, and m times the mean weight in place of m: a click of weight w is the
 //! part w of a click. More or heavier clicks never lower it.
 
-use std::convert::Infallible;
-
 use super::cells::{Cell, Numbers, number_of};
 use crate::base::Ticks;
 use crate::math::{Factor, sort_items};
@@ -41,12 +39,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The product of two estimates with this covariance, to first order.
+    /// The product of two independent estimates, to first order.
     #[must_use]
-    pub fn times(self, other: Self, covariance: f64) -> Self {
+    pub fn times(self, other: Self) -> Self {
         let (a, b) = (other.value * self.error, self.value * other.error);
-        let variance = a * a + b * b + 2.0 * self.value * other.value * covariance;
-        Self { value: self.value * other.value, error: libm::sqrt(variance.max(0.0)) }
+        Self { value: self.value * other.value, error: libm::sqrt(a * a + b * b) }
     }
 }
 
@@ -70,8 +67,6 @@ pub struct Fitted {
     pub relevance: Vec<Estimate>,
     /// By pair: the same with clicks by their weights; empty for fits without the held-out impressions.
     pub weighted: Vec<f64>,
-    /// The probability that a user who is not satisfied continues with the next row, for models with satisfaction.
-    pub perseverance: f64,
     /// The mean m, for pairs without rows.
     pub mean: f64,
     /// Mean examination, for contexts without rows.
@@ -142,7 +137,7 @@ impl Fitted {
         // Whether a click is the last one does not depend on the rows that were examined before it.
         let of = |((alpha, s), [all, _]): ((&Estimate, &f64), &[f64; 2])| {
             let information = all / (s * (1.0 - s)) + prior_information(PRIOR, mean, *s);
-            alpha.times(Estimate { value: *s, error: 1.0 / libm::sqrt(information) }, 0.0)
+            alpha.times(Estimate { value: *s, error: 1.0 / libm::sqrt(information) })
         };
         self.relevance = self.alpha.iter().zip(&self.satisfaction).zip(clicks).map(of).collect();
         self.weighted.iter_mut().zip(&self.satisfaction).for_each(|(value, s)| *value *= s);
@@ -185,8 +180,7 @@ pub(super) fn solved(cells: &[Cell], pairs: usize, prior: f64) -> (Problem<'_>, 
     if let Some(first) = start.get_mut(pairs) {
         *first = 1.0;
     }
-    let passes = Passes { most: MOST_PASSES, tolerance: TOLERANCE, fixed: Some(pairs) };
-    let Ok((point, _)) = passes.maximum(start, &mut |point| Ok::<_, Infallible>(problem.pass(point)));
+    let point = problem.maximum(start);
     (problem, known, point)
 }
 
@@ -210,7 +204,6 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
         relevance: alpha.clone(),
         weighted: Vec::new(),
         alpha,
-        perseverance: 1.0,
         gamma: known.into_iter().zip(gamma.iter().zip(gamma_errors).map(estimate)).collect(),
         examined,
         satisfaction: Vec::new(),
@@ -399,13 +392,13 @@ impl Problem<'_> {
     }
 }
 
-// Accelerated expectation maximization by passes over counts or over a log: SQUAREM, scheme S3.
+// Accelerated expectation maximization by passes over the cells: SQUAREM, scheme S3.
 //
 // Source: Varadhan & Roland, "Simple and globally convergent methods for accelerating the convergence of any EM algorithm",
 // Scandinavian Journal of Statistics, 2008.
 
 /// Estimates stay this far from 0 and 1.
-pub(super) const MARGIN: f64 = 1e-9;
+const MARGIN: f64 = 1e-9;
 
 /// Probabilities to estimate.
 pub(super) type Point = Vec<f64>;
@@ -415,41 +408,24 @@ pub(super) fn within(probability: f64) -> f64 {
     probability.clamp(MARGIN, 1.0 - MARGIN)
 }
 
-/// A pass: the next point, and the log-likelihood of this one.
-pub(super) type PassOver<'a, E> = dyn FnMut(&Point) -> Result<(Point, f64), E> + 'a;
-
-/// When the passes end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Passes {
-    /// Largest number of passes, from 3.
-    pub most: usize,
-    /// Largest change of an estimate in the last pass.
-    pub tolerance: f64,
-    /// The number of an estimate that is 1.
-    pub fixed: Option<usize>,
-}
-
-impl Passes {
-    /// The maximum, from a start, and the number of passes.
-    ///
-    /// # Errors
-    /// Errors of `pass`.
-    pub fn maximum<E>(&self, start: Point, pass: &mut PassOver<'_, E>) -> Result<(Point, usize), E> {
+impl Problem<'_> {
+    /// The maximum, from a start.
+    fn maximum(&self, start: Point) -> Point {
         let (mut point, mut passes) = (start, 0);
-        while passes + 3 <= self.most {
+        while passes + 3 <= MOST_PASSES {
             // 1. Two passes.
-            let (once, _) = pass(&point)?;
-            let (twice, before) = pass(&once)?;
+            let (once, _) = self.pass(&point);
+            let (twice, before) = self.pass(&once);
             let change = once.iter().zip(&twice).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            if change <= self.tolerance {
-                return Ok((twice, passes + 2));
+            if change <= TOLERANCE {
+                return twice;
             }
             // 2. A step along their change, if it does not lower the likelihood.
-            let (next, value) = pass(&self.further(&point, &once, &twice))?;
+            let (next, value) = self.pass(&self.further(&point, &once, &twice));
             point = if value >= before { next } else { twice };
             passes += 3;
         }
-        Ok((point, passes))
+        point
     }
 
     /// The point that two passes from `point` lead to, extrapolated.
@@ -459,6 +435,6 @@ impl Passes {
         let length = |x: &[f64]| libm::sqrt(x.iter().map(|x| x * x).sum());
         let step = (length(&r) / length(&v).max(f64::MIN_POSITIVE)).max(1.0);
         let at = |i: usize| within(point[i] + step * (2.0 * r[i] + step * v[i]));
-        (0..point.len()).map(|i| if self.fixed == Some(i) { 1.0 } else { at(i) }).collect()
+        (0..point.len()).map(|i| if i == self.pairs { 1.0 } else { at(i) }).collect()
     }
 }

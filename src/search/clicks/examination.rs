@@ -25,7 +25,7 @@ use super::Cell;
 use super::estimate::{
     Estimate, Fitted, MOST_CONTEXTS, PRIOR, Problem, no_click, prior_information, solved, within,
 };
-use super::information::WEAK_PRIOR;
+use super::influence::WEAK_PRIOR;
 use crate::base::Ticks;
 use crate::math::{Factor, sort_items};
 
@@ -154,7 +154,6 @@ impl Examination {
             satisfaction: Vec::new(),
             relevance: Vec::new(),
             weighted: Vec::new(),
-            perseverance: 1.0,
             mean,
             mean_gamma: 0.0,
         };

@@ -108,8 +108,7 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
     }
 }
 
-/// Fits model number `number` to its counts. `all`: to all impressions, otherwise without those that are held out. A model
-/// that takes passes begins with these estimates.
+/// Fits model number `number` to its counts. `all`: to all impressions, otherwise without those that are held out.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     let (cells, pairs) = (counted.cells(number, all), counted.pairs.len());
     // Fits to be compared have the prior alone, which predicts well whatever it says about positions.

@@ -6,15 +6,13 @@
 //! * alpha_i: attractiveness, the probability of a click on a document that is examined
 //! * gamma_r: examination, the probability that a user examines a document in this context
 //!
-//! A model of the table `models` decides what a context is. One model, `dbn`, needs more than counts: it begins with them, and
-//! reads the log again.
+//! A model of the table `models` decides what a context is.
 
 mod cells;
 mod counts;
-mod dbn;
 mod estimate;
 mod examination;
-mod information;
+mod influence;
 mod judge;
 mod models;
 mod offline;
@@ -23,10 +21,9 @@ mod tests;
 
 pub use cells::Cell;
 pub use counts::{Counted, Finder, Impression, Log, LogRow, Seen, TakesImpressions};
-pub use dbn::Network;
 pub use estimate::{Fitted, fit};
 pub use examination::Examination;
-pub use information::Influence;
+pub use influence::Influence;
 pub use judge::{
     DETERMINED, Grading, HeldOut, Judgment, Method, Prediction, Propensity, by_likelihood, fitted, fitted_by,
     grade, harvested, judgments, qualified,

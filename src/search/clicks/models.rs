@@ -34,8 +34,6 @@ pub struct ClickModel {
     pub source: &'static str,
     /// Whether a click may satisfy, so that satisfaction is estimated from last clicks.
     pub has_satisfaction: bool,
-    /// Whether counts are not enough, so that fits read the log again ([`Network`](super::Network)).
-    pub takes_passes: bool,
     /// The contexts of rows.
     pub contexts: fn(&[Shown]) -> Contexts,
     /// The probability of a click on each row, given the clicks above it.
@@ -45,10 +43,10 @@ pub struct ClickModel {
 }
 
 /// All models, the simplest first.
-pub static CLICK_MODELS: [&ClickModel; 6] = [&CTR, &PBM, &CASCADE, &SDBN, &DBN, &UBM];
+pub static CLICK_MODELS: [&ClickModel; 5] = [&CTR, &PBM, &CASCADE, &SDBN, &UBM];
 
 /// What the option `model` takes: the choice among all models, or one of them.
-pub const CLICK_MODEL_NAMES: [&str; 7] = ["auto", "ctr", "pbm", "cascade", "sdbn", "dbn", "ubm"];
+pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"];
 
 /// The model of a name.
 ///
@@ -75,20 +73,19 @@ fn by_context(fitted: &Fitted, rows: &[Shown], contexts: Contexts) -> Vec<f64> {
     rows.iter().zip(contexts).map(click).collect()
 }
 
-/// Probabilities of a user who examines documents from the top, stops when satisfied, and otherwise goes on with the
-/// perseverance p: e = 1 for the first row. After a click e = p (1 - s), with the satisfaction s. After a row without one,
-/// e = p e (1 - alpha) / (1 - e alpha) if that row is known to have no click, otherwise p e (1 - alpha s).
+/// Probabilities of a user who examines documents from the top and stops when satisfied: e = 1 for the first row. After a click
+/// e = 1 - s, with the satisfaction s. After a row without one, e (1 - alpha) / (1 - e alpha) if that row is known to have no
+/// click, otherwise e (1 - alpha s).
 fn chain(fitted: &Fitted, rows: &[Shown], satisfaction: impl Fn(u32) -> f64, is_given: bool) -> Vec<f64> {
     let mut examined = 1.0;
     let next = |row: &Shown| {
         let (alpha, s) = (fitted.attractiveness(row.pair), satisfaction(row.pair));
         let click = examined * alpha;
-        let unsatisfied = match (is_given, row.clicked) {
+        examined = match (is_given, row.clicked) {
             (false, _) => examined * (1.0 - alpha * s),
             (true, true) => 1.0 - s,
             (true, false) => examined * (1.0 - alpha) / (1.0 - click).max(f64::MIN_POSITIVE),
         };
-        examined = fitted.perseverance * unsatisfied;
         click
     };
     rows.iter().map(next).collect()
@@ -106,7 +103,6 @@ pub const SDBN: ClickModel = ClickModel {
     formula: "P(click) = alpha(query, doc) down to the row that satisfies; P(satisfied | click) = s(query, doc)",
     source: "Chapelle & Zhang, WWW 2009",
     has_satisfaction: true,
-    takes_passes: false,
     contexts: |rows| down_to(rows.iter().rposition(|row| row.clicked), rows),
     given_above: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), true),
     overall: |fitted, rows| chain(fitted, rows, |pair| fitted.satisfaction(pair), false),
@@ -124,7 +120,6 @@ pub const CTR: ClickModel = ClickModel {
     formula: "P(click) = alpha(query, doc)",
     source: "Craswell, Zoeter, Taylor & Ramsey, WSDM 2008",
     has_satisfaction: false,
-    takes_passes: false,
     contexts: |rows| down_to(None, rows),
     given_above: |fitted, rows| by_context(fitted, rows, down_to(None, rows)),
     overall: |fitted, rows| by_context(fitted, rows, down_to(None, rows)),
@@ -143,21 +138,6 @@ pub const CASCADE: ClickModel = ClickModel {
     given_above: |fitted, rows| chain(fitted, rows, |_| 1.0, true),
     overall: |fitted, rows| chain(fitted, rows, |_| 1.0, false),
     ..CTR
-};
-
-// Dynamic Bayesian network: a user examines rows from the top, a click satisfies with the probability s of the
-// document, and a user who is not satisfied continues with the next row with the perseverance p. `dbn` has the
-// estimates.
-//
-// Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, section 3.
-
-/// The model.
-pub const DBN: ClickModel = ClickModel {
-    name: "dbn",
-    summary: "rows are examined from the top until a click satisfies or the user gives up; relevance is alpha s",
-    formula: "P(click) = alpha(query, doc) if examined; P(satisfied | click) = s(query, doc); P(continues | not satisfied) = p",
-    takes_passes: true,
-    ..SDBN
 };
 
 // Position-based model: whether a row is examined depends on its position. P(click) = gamma(position) alpha.

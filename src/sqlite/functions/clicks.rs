@@ -5,14 +5,14 @@
 //!   error, which is NULL where the log does not determine it.
 //! * 16.4: `ltr_judgments` has a row per query and document of the log, in the order of their ids.
 //! * 16.5: With `"model": "auto"` each model is fitted to seven of eight impressions, and the one with the largest likelihood of
-//!   the others is fitted to all. Ties: the first in `ltr_click_models`. Models that take several passes take part only if
-//!   they are named. A log that does not determine most judgments has the position-based model.
+//!   the others is fitted to all. Ties: the first in `ltr_click_models`. A log that does not determine most judgments has the
+//!   position-based model.
 //! * 16.10: The option `propensities` gives them, as in `ltr_evaluate_clicks`.
 
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::search::clicks::{
     self, CLICK_MODELS, ClickModel, Counted, DETERMINED, Examination, Fitted, Grading, HeldOut, Judgment,
-    Log, Method, Network, Prediction, Propensity, Seen,
+    Log, Method, Prediction, Propensity, Seen,
 };
 use crate::sqlite::glue::{Call, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
 use crate::sqlite::source::log::{LogSource, given_propensities};
@@ -23,7 +23,7 @@ const PARAMETERS: &str = "log [, options] [, value1, ...]";
 /// The definition of `ltr_click_models`.
 pub const CLICK_MODEL_TABLE: TableFunction = TableFunction::new(
     "ltr_click_models",
-    "name, summary, formula, source, log_likelihood, perplexity, passes",
+    "name, summary, formula, source, log_likelihood, perplexity",
     "[log] [, options] [, value1, ...]",
     click_models,
 );
@@ -54,12 +54,11 @@ fn click_models(call: &Call<'_>) -> Result<OutputRows> {
     } else {
         vec![None; CLICK_MODELS.len()]
     };
-    let row = |(model, measured): (&&ClickModel, Option<(Prediction, usize)>)| {
-        let (prediction, passes) = measured.unzip();
+    let row = |(model, prediction): (&&ClickModel, Option<Prediction>)| {
         let likelihood = prediction.map(|prediction| prediction.log_likelihood);
         let perplexity = prediction.map(|prediction| prediction.perplexity());
         let ClickModel { name, summary, formula, source, .. } = **model;
-        row![name, summary, formula, source, likelihood, perplexity, passes]
+        row![name, summary, formula, source, likelihood, perplexity]
     };
     Ok(ready(CLICK_MODELS.iter().zip(measured).map(row).collect()))
 }
@@ -100,34 +99,19 @@ impl Arguments {
         self.limits.memory.reserve(counted.bytes_of_fit(model), what, "read fewer queries at a time")
     }
 
-    /// Fits a model of the log, and how many times the log was read for it. `all`: to all impressions, otherwise without those
-    /// that are held out.
-    fn fitted(
-        &self,
-        log: &LogSource<'_>,
-        counted: &Counted,
-        model: usize,
-        all: bool,
-    ) -> Result<(Fitted, usize)> {
-        let memory = self.memory_of_fit(counted, model)?;
-        let fitted = self.limits.run(|_| Ok(clicks::fitted(counted, model, all)))?;
-        drop(memory);
-        if !counted.models[model].takes_passes {
-            return Ok((fitted, 1));
-        }
-        let mut network = Network::new(counted, fitted, all, &self.limits.memory)?;
-        let passes = self.limits.run_here(|| network.read(&mut |to| log.read(to)))?;
-        Ok((self.limits.run(|_| Ok(network.finish()))?, 1 + passes))
+    /// Fits a model of the log. `all`: to all impressions, otherwise without those that are held out.
+    fn fitted(&self, counted: &Counted, model: usize, all: bool) -> Result<Fitted> {
+        let _memory = self.memory_of_fit(counted, model)?;
+        self.limits.run(|_| Ok(clicks::fitted(counted, model, all)))
     }
 
-    /// How well each model of the log predicts held-out impressions, by one more pass; and the passes of its fit.
-    fn predictions(&self, log: &LogSource<'_>, counted: &Counted) -> Result<Vec<(Prediction, usize)>> {
-        let fit = |model| self.fitted(log, counted, model, false);
-        let fits = (0..counted.models.len()).map(fit).collect::<Result<Vec<_>>>()?;
-        let (fitted, passes): (Vec<Fitted>, Vec<usize>) = fits.into_iter().unzip();
-        let mut held_out = HeldOut::new(counted, fitted);
+    /// How well each model of the log predicts held-out impressions, by one more pass.
+    fn predictions(&self, log: &LogSource<'_>, counted: &Counted) -> Result<Vec<Prediction>> {
+        let fit = |model| self.fitted(counted, model, false);
+        let fits = (0..counted.models.len()).map(fit).collect::<Result<_>>()?;
+        let mut held_out = HeldOut::new(counted, fits);
         log.read(&mut held_out)?;
-        Ok(held_out.predictions.iter().copied().zip(passes).collect())
+        Ok(held_out.predictions)
     }
 }
 
@@ -214,7 +198,7 @@ impl Positions {
 fn models(name: &str, is_given: bool) -> Result<(Vec<&'static ClickModel>, usize)> {
     let mut models = match name {
         "auto" if is_given => Vec::new(),
-        "auto" => CLICK_MODELS.into_iter().filter(|model| !model.takes_passes).collect(),
+        "auto" => CLICK_MODELS.to_vec(),
         name if is_given && name != "pbm" => {
             return Err(Error::Unsupported(format!(
                 "the model '{name}' has no propensities of positions; use the model 'pbm', or leave out the option 'propensities'"
@@ -240,17 +224,17 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let log = arguments.log(call)?;
     let counted = arguments.counted(&log, models)?;
     let positions = Positions::new(&arguments, &counted, given.as_deref())?;
-    let (chosen, compared) = match choices {
-        1 => (0, 0),
-        _ if !positions.is_determined => (positions.model, 0),
-        _ => (best(&arguments.predictions(&log, &counted)?), 1),
+    let (chosen, passes) = match choices {
+        1 => (0, 1_usize),
+        _ if !positions.is_determined => (positions.model, 1),
+        _ => (best(&arguments.predictions(&log, &counted)?), 2),
     };
     // 2. The chosen one is fitted to all impressions.
-    let (fitted, passes) = if chosen == positions.model {
+    let fitted = if chosen == positions.model {
         let Positions { cells, examination, .. } = &positions;
-        (limits.run(|_| Ok(clicks::fitted_by(&counted, cells, examination)))?, 1)
+        limits.run(|_| Ok(clicks::fitted_by(&counted, cells, examination)))?
     } else {
-        arguments.fitted(&log, &counted, chosen, true)?
+        arguments.fitted(&counted, chosen, true)?
     };
     let judge = |_: &Control| {
         let judgments = clicks::qualified(&fitted, &positions.determined, &counted.seen);
@@ -274,7 +258,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
         let (seen, judgment) = (counted.seen[pair], judgments[pair]);
         let (query, doc) = (&counted.queries[query as usize], &counted.docs[doc as usize]);
         let Judgment { attractiveness, interval: [low, high], doc_weight, determined, .. } = judgment;
-        let (grade, passes) = (grades[pair], passes + compared);
+        let grade = grades[pair];
         Ok(row![
             query,
             doc,
@@ -321,8 +305,8 @@ fn warnings_of(counted: &Counted) -> Vec<String> {
 const FEWEST_UNIQUE: u64 = 50;
 
 /// The number of the model with the largest likelihood, the first of equal ones.
-fn best(predictions: &[(Prediction, usize)]) -> usize {
-    let value = |number: &usize| predictions[*number].0.log_likelihood;
+fn best(predictions: &[Prediction]) -> usize {
+    let value = |number: &usize| predictions[*number].log_likelihood;
     (0..predictions.len()).rev().max_by(|a, b| value(a).total_cmp(&value(b))).unwrap_or_default()
 }
 

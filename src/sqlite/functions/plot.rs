@@ -112,7 +112,7 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
             ((value, best), format!("chosen: {option} {}, {metric} {}", number(value), number(best)))
         }),
     };
-    curve.draw()
+    Ok(curve.draw())
 }
 
 /// `ltr_plot('training', model)`: the steps of `ltr_training_log`.
@@ -142,7 +142,7 @@ pub fn draw_training(model: &Model, name: &str) -> Result<String> {
         series,
         chosen: None,
     };
-    curve.draw()
+    Ok(curve.draw())
 }
 
 /// Number, objective and gap of each step.

@@ -43,7 +43,7 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
         }
         call.state.set_warnings(warnings);
         let models = [0, 1].map(|index| (&*names[index], &evaluations[index]));
-        draw_pair(&metric, &ids, models)?.ok_or_else(|| {
+        draw_pair(&metric, &ids, models).ok_or_else(|| {
             let metric = metric.name();
             Error::Data(format!(
                 "{metric} has no value for any query of the source: no query has a relevant document"
@@ -54,13 +54,13 @@ pub fn queries(call: &Call<'_>) -> Result<String> {
 
 /// Draws the first metric of two models, a and b, for each query: b on the x axis, a on the y axis. `None` if no query has a
 /// value for both.
-pub fn draw_pair(metric: &Metric, ids: &[Id], models: [(&str, &Evaluation); 2]) -> Result<Option<String>> {
+pub fn draw_pair(metric: &Metric, ids: &[Id], models: [(&str, &Evaluation); 2]) -> Option<String> {
     let [a, b] = models.map(|(_, evaluation)| &evaluation.values);
     let pairs = a.iter().zip(b).zip(ids);
     let points: Vec<(f64, f64, String)> =
         pairs.filter_map(|((a, b), id)| Some((b[0]?, a[0]?, label(id)))).collect();
     if points.is_empty() {
-        return Ok(None);
+        return None;
     }
     let better = metric.def().better.sign();
     let count = |sign: f64| points.iter().filter(|(x, y, _)| sign * better * (y - x) > 0.0).count();
@@ -85,7 +85,7 @@ pub fn draw_pair(metric: &Metric, ids: &[Id], models: [(&str, &Evaluation); 2]) 
         points,
         noun: ["query", "queries"],
     };
-    scatter.draw().map(Some)
+    Some(scatter.draw())
 }
 
 /// An id in a title.
@@ -99,14 +99,11 @@ fn name_of(call: &Call<'_>, request: &RankingCall<'_>) -> Result<String> {
 }
 
 /// Reads and scores the source of `ltr_plot(kind, model, source [, options])`, and draws.
-fn with_judged(
-    call: &Call<'_>,
-    draw: impl FnOnce(&ScoredDocuments, &str) -> Result<String>,
-) -> Result<String> {
+fn with_judged(call: &Call<'_>, draw: impl FnOnce(&ScoredDocuments, &str) -> String) -> Result<String> {
     RankingCall::run(call, Use::Evaluate, |request| {
         let judged = judged(request)?;
         call.state.set_warnings(judged.warnings.clone());
-        draw(&judged, &name_of(call, request)?)
+        Ok(draw(&judged, &name_of(call, request)?))
     })
 }
 
@@ -116,7 +113,7 @@ pub fn calibration(call: &Call<'_>) -> Result<String> {
 }
 
 /// Draws the mean grade of bins of scores.
-pub fn draw_calibration(judged: &ScoredDocuments, name: &str) -> Result<String> {
+pub fn draw_calibration(judged: &ScoredDocuments, name: &str) -> String {
     let ScoredDocuments { data, scores, .. } = judged;
     let bins = bins_of(&data.offsets, scores, &data.relevance);
     let interval = |bin: &CalibrationBin| {
@@ -159,7 +156,7 @@ pub fn scores(call: &Call<'_>) -> Result<String> {
 }
 
 /// Draws the scores of each grade.
-pub fn draw_scores(judged: &ScoredDocuments, name: &str) -> Result<String> {
+pub fn draw_scores(judged: &ScoredDocuments, name: &str) -> String {
     let group = |(name, values): (String, Vec<f64>)| Group { name, values };
     let ridges = Ridges {
         title: format!("Scores of {name}"),
@@ -245,7 +242,7 @@ pub fn draw_weights(
         rows: bars,
     };
     plot.sort(f64::abs);
-    plot.draw()
+    Ok(plot.draw())
 }
 
 /// `ltr_plot('importance', model, source [, options])`: the losses of `ltr_importance` by its first metric.
@@ -280,5 +277,5 @@ pub fn importance(call: &Call<'_>) -> Result<String> {
         rows: bars,
     };
     plot.sort(std::convert::identity);
-    plot.draw()
+    Ok(plot.draw())
 }

@@ -27,7 +27,6 @@ use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
 use crate::train::options::Use;
 
-/// The default of k.
 const DEFAULT_K: usize = 10;
 
 fn factored(model: &Model) -> Result<&Factored> {

@@ -76,8 +76,8 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     comparison(&subject, &mut page)?;
     page.heading(2, "What the scores mean");
     let plots = [
-        ranked::draw_calibration(&subject.measured.judged, &subject.name)?,
-        ranked::draw_scores(&subject.measured.judged, &subject.name)?,
+        ranked::draw_calibration(&subject.measured.judged, &subject.name),
+        ranked::draw_scores(&subject.measured.judged, &subject.name),
     ];
     page.figures(&plots);
     page.heading(2, "Model and training");
@@ -85,7 +85,7 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     page.heading(2, "Worst queries");
     worst_queries(&mut page, &subject);
     page.heading(2, "Data");
-    data(&mut page, &subject)?;
+    data(&mut page, &subject);
     page.heading(2, "Card");
     card(&mut page, &subject);
     request.call.state.set_warnings(subject.measured.judged.warnings);
@@ -179,7 +179,7 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
                 bars.push(bar(format!("version {version} (previous)"), found.evaluation.means[0]));
                 let previous = format!("{name} (version {version})");
                 let models = [(&*subject.name, evaluation), (&*previous, &found.evaluation)];
-                plots.extend(draw_pair(metric, &judged.data.query_ids, models)?);
+                plots.extend(draw_pair(metric, &judged.data.query_ids, models));
                 if found.judged.in_training {
                     notes.push(format!(
                         "Version {version} was trained on these rows, so its value is too good."
@@ -224,7 +224,7 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
         axis: metric.name(),
         rows: bars,
     };
-    plots.insert(0, bars.draw()?);
+    plots.insert(0, bars.draw());
     page.figures(&plots);
     notes.iter().for_each(|note| page.paragraph(note));
     Ok(())
@@ -426,7 +426,7 @@ fn worst_list(page: &mut Page, data: &Dataset, scores: &[f64], query: usize) {
 }
 
 /// Sizes of the queries and grades.
-fn data(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
+fn data(page: &mut Page, subject: &Subject<'_>) {
     let Measured { judged, evaluation, .. } = &subject.measured;
     let data = &judged.data;
     let mut sizes: Vec<usize> = (0..data.n_queries()).map(|query| data.rows(query).len()).collect();
@@ -455,9 +455,8 @@ fn data(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
         rows: grade_groups(judged).into_iter().map(bar).collect(),
     };
     let mut bars = Page::default();
-    bars.figure(&grades.draw()?);
+    bars.figure(&grades.draw());
     page.beside(&[sizes, bars]);
-    Ok(())
 }
 
 /// Settings, results and columns of the training.

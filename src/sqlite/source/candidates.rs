@@ -21,7 +21,6 @@ const MOST_NAMES: usize = 10;
 /// Longest statement in a message, in characters.
 const LONGEST_SQL: usize = 4000;
 
-/// A view of candidates.
 const EXAMPLE: &str = "CREATE VIEW candidates AS SELECT q.query AS query_id, docs.rowid AS doc_id, ... FROM ltr_query AS q JOIN docs ON \
      docs MATCH ltr_fts_query(q.query)";
 

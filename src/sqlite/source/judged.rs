@@ -17,7 +17,6 @@ use crate::cost::metric::{Mean, Metric, Undefined};
 use crate::data::{Dataset, Id, ReadReport};
 use crate::sqlite::glue::id_value;
 
-/// A judged column.
 pub(super) enum JudgedColumn {
     Relevance,
     Weight,

@@ -207,7 +207,6 @@ fn columns_of_view(judged: &JudgedDocuments, options: &Params, names: &[String])
     columns
 }
 
-/// The option `columns`.
 fn given_columns(options: &Params) -> Map<String, Value> {
     options.get("columns").and_then(Value::as_object).cloned().unwrap_or_default()
 }

@@ -27,7 +27,6 @@ struct Stored {
     trees: Vec<Vec<StoredNode>>,
 }
 
-/// A node.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum StoredNode {

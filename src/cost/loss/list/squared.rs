@@ -48,7 +48,6 @@ pub enum Centering {
 
 named!(Centering { Query = "query", None = "none" });
 
-/// The loss.
 pub(in crate::cost::loss) struct Squared {
     /// True if means are subtracted.
     centered: bool,

@@ -21,7 +21,6 @@ const SLAB: usize = 128;
 /// Approximate number of documents that are centered at a time.
 const CHUNK: usize = 2048;
 
-/// Tiles of a task.
 const TASK_TILES: usize = 8;
 
 /// Eight rows and columns of a matrix.
@@ -210,7 +209,6 @@ impl Gram {
         rest.next().is_none().then_some(gram)
     }
 
-    /// A v.
     fn times_vector(&self, v: &[f64]) -> Vec<f64> {
         (0..self.dim).map(|i| v.iter().enumerate().map(|(j, v)| self.outer.get(i, j) * v).sum()).collect()
     }

@@ -151,7 +151,6 @@ impl<'p> Progress<'p> {
         }
     }
 
-    /// The solution.
     pub(super) fn finish(self, stop: Stop) -> Solution {
         let (objective, gap) = (self.primal, self.gap());
         let iterations = self.steps.len() as u32;

@@ -1,7 +1,7 @@
 //! Judgments of simulated logs of each model: errors, and how often intervals cover the truth. With `LTR_LONG=1` five times as
 //! many logs; `--nocapture` prints the figures.
 
-use super::users::{PERSEVERANCE, Users, counted, fit_rows};
+use super::users::Users;
 use crate::search::clicks::*;
 
 /// What was found about the pairs of some logs.
@@ -10,19 +10,12 @@ struct Findings {
     pairs: f64,
     covered: f64,
     largest_error: f64,
-    passes: usize,
 }
 
 impl Findings {
     fn add(&mut self, users: &mut Users, model: &str, impressions: usize) {
-        let rows = users.rows(model, impressions);
-        let counted = counted(model, &rows);
-        let (fitted, passes) = fit_rows(&counted, 0, &rows, true);
-        self.passes = self.passes.max(passes);
-        if model == "dbn" {
-            assert!((fitted.perseverance - PERSEVERANCE).abs() < 0.02, "{}", fitted.perseverance);
-        }
-        for (pair, judgment) in judgments(&fitted).iter().enumerate() {
+        let counted = users.log(model, impressions);
+        for (pair, judgment) in judgments(&fitted(&counted, 0, true)).iter().enumerate() {
             // Documents are numbered within their query.
             let (query, doc) = counted.pairs[pair];
             let number = query as usize * users.docs + doc as usize;
@@ -46,9 +39,9 @@ fn users(model: &str, seed: u64) -> Users {
 
 #[expect(clippy::print_stdout, reason = "figures")]
 fn print(what: &str, found: &Findings) {
-    let Findings { pairs, covered, largest_error, passes } = found;
+    let Findings { pairs, covered, largest_error } = found;
     println!(
-        "{what}: {pairs} pairs, {:.1} % covered, largest error {largest_error:.3}, passes {passes}",
+        "{what}: {pairs} pairs, {:.1} % covered, largest error {largest_error:.3}",
         100.0 * covered / pairs
     );
 }
@@ -86,18 +79,4 @@ fn long_logs_have_small_errors() {
         print(&format!("{}, long", model.name), &found);
         assert!(found.largest_error <= 0.03, "{}: {}", model.name, found.largest_error);
     }
-}
-
-/// The errors of `dbn` for a query with more than 50 documents leave out what estimates owe to other documents.
-#[test]
-fn intervals_of_queries_with_many_documents_cover_nearly_as_often() {
-    let seeds = if crate::is_long() { 20 } else { 3 };
-    let mut found = Findings::default();
-    for seed in 0..seeds {
-        let mut users = Users { shown: 10, noise: 1.0, ..Users::of(seed, 1, 60) };
-        found.add(&mut users, "dbn", 24_000);
-    }
-    print("dbn, 60 documents", &found);
-    let share = found.covered / found.pairs;
-    assert!((0.90..=0.98).contains(&share), "{share}");
 }

@@ -71,14 +71,14 @@ fn examination_comes_from_lists_in_other_orders() {
 
 #[test]
 fn held_out_impressions_prefer_the_model_of_the_log() {
-    // The model sdbn contains cascade, and dbn contains sdbn.
-    for model in ["pbm", "dbn", "ubm"] {
+    // The model sdbn contains cascade.
+    for model in ["pbm", "sdbn", "ubm"] {
         let mut users = Users::new(2);
         let rows = users.rows(model, 20_000);
         let mut log = Log::new(CLICK_MODELS.to_vec(), &Memory::limited(None));
         read(&rows, &mut log);
         let counted = log.finish();
-        let mut held_out = HeldOut::new(&counted, fits(&counted, &rows, false));
+        let mut held_out = HeldOut::new(&counted, fits(&counted, false));
         read(&rows, &mut held_out);
         let found = held_out.predictions;
         let best =

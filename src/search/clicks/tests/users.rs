@@ -5,9 +5,6 @@ use crate::data::Id;
 use crate::math::Random;
 use crate::search::clicks::*;
 
-/// Of users of the model dbn.
-pub(super) const PERSEVERANCE: f64 = 0.85;
-
 /// Users of a simulation.
 pub(super) struct Users {
     pub queries: usize,
@@ -72,7 +69,6 @@ impl Users {
                 last = index + 1;
                 goes_on = model != "cascade" && !self.happens(self.satisfaction[pair]);
             }
-            goes_on &= model != "dbn" || self.happens(PERSEVERANCE);
             clicks.push(click);
         }
         clicks
@@ -119,22 +115,7 @@ pub(super) fn counted(model: &str, rows: &[LogRow]) -> Counted {
     log.finish()
 }
 
-/// Fits a model of a log, and the number of passes over these rows.
-pub(super) fn fit_rows(counted: &Counted, model: usize, rows: &[LogRow], all: bool) -> (Fitted, usize) {
-    let start = fitted(counted, model, all);
-    if !counted.models[model].takes_passes {
-        return (start, 1);
-    }
-    let mut network = Network::new(counted, start, all, &Memory::limited(None)).unwrap();
-    let reading = &mut |to: &mut dyn TakesImpressions| {
-        read(rows, to);
-        Ok(())
-    };
-    let passes = network.read(reading).unwrap();
-    (network.finish(), passes)
-}
-
 /// Fits all models of a log.
-pub(super) fn fits(counted: &Counted, rows: &[LogRow], all: bool) -> Vec<Fitted> {
-    (0..counted.models.len()).map(|model| fit_rows(counted, model, rows, all).0).collect()
+pub(super) fn fits(counted: &Counted, all: bool) -> Vec<Fitted> {
+    (0..counted.models.len()).map(|model| fitted(counted, model, all)).collect()
 }

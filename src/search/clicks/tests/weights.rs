@@ -1,6 +1,6 @@
 //! Laws of weighted clicks, for each model.
 
-use super::users::{Users, fit_rows};
+use super::users::Users;
 use crate::base::Memory;
 use crate::data::Id;
 use crate::search::clicks::*;
@@ -28,11 +28,10 @@ fn judged(model: &str, rows: &[LogRow]) -> Vec<((Id, Id), Judgment)> {
     let mut log = Log::new(vec![find(model).unwrap()], &Memory::limited(None));
     super::users::read(rows, &mut log);
     let counted = log.finish();
-    let (fitted, _) = fit_rows(&counted, 0, rows, true);
     let ids = |(query, doc): &(u32, u32)| {
         (counted.queries[*query as usize].clone(), counted.docs[*doc as usize].clone())
     };
-    counted.pairs.iter().map(ids).zip(judgments(&fitted)).collect()
+    counted.pairs.iter().map(ids).zip(judgments(&fitted(&counted, 0, true))).collect()
 }
 
 fn attractiveness(judged: &[((Id, Id), Judgment)], doc: i64) -> f64 {
@@ -94,11 +93,10 @@ fn a_constant_factor_of_all_weights_changes_nothing() {
         let mut log = Log::new(vec![model], &Memory::limited(None));
         super::users::read(&clicks, &mut log);
         let counted = log.finish();
-        let (fitted, _) = fit_rows(&counted, 0, &clicks, true);
-        let tolerance = if model.takes_passes { 2e-4 } else { 1e-6 };
+        let fitted = fitted(&counted, 0, true);
         for (judgment, relevance) in judgments(&fitted).iter().zip(&fitted.relevance) {
             let difference = (judgment.attractiveness - relevance.value).abs();
-            assert!(difference <= tolerance, "{}: {judgment:?} {relevance:?}", model.name);
+            assert!(difference <= 1e-6, "{}: {judgment:?} {relevance:?}", model.name);
         }
     }
 }

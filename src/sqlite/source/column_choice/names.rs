@@ -47,7 +47,6 @@ pub(super) const FEATURE_NAMES: &str = "feature_names";
 /// The key that names columns which have another role as well.
 pub(super) const QUANTITIES: &str = "quantities";
 
-/// The option `columns`.
 pub(super) type OptionColumns<'a> = Option<&'a Map<String, Value>>;
 
 /// The keys of the option `columns` that give columns a role, with their values.

@@ -19,7 +19,6 @@ impl Quadratic {
         Self { p: vec![vec![0.0; variables]; variables], q: vec![0.0; variables], constraints: Vec::new() }
     }
 
-    /// The minimum.
     fn minimum(&self) -> f64 {
         let upper = |i: usize, j: usize| if i <= j { self.p[i][j] } else { 0.0 };
         let n = self.q.len();
