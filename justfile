@@ -34,6 +34,10 @@ ext:
 packages *steps:
     packaging/run {{ steps }}
 
+# What the release workflow does, in a fresh clone, as far as this machine can: packaging/rehearse.
+release-rehearsal version *platforms:
+    packaging/rehearse {{ version }} {{ platforms }}
+
 # API documentation without warnings, and its examples.
 docs:
     .ci/run docs

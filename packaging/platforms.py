@@ -4,6 +4,7 @@
     packaging/platforms.py shell [NAME]   assignments for a shell: PLATFORM, target, glibc, wheel, library.
                                           Without a NAME or with an empty one: of this machine.
     packaging/platforms.py matrix         the matrix of .github/workflows/release.yml, as JSON
+    packaging/platforms.py sqlpkg         the file of the package manager sqlpkg, for its archives in the current folder
     packaging/platforms.py check          compares deny.toml: it must name the targets of all platforms
 
 A platform has the names that npm gives to its system, processor and C library (`os`, `cpu`, `libc`), the file name of
@@ -13,6 +14,7 @@ Needs Python 3.11.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import shlex
@@ -48,6 +50,25 @@ def matrix() -> str:
     return json.dumps({"include": rows})
 
 
+def sqlpkg() -> str:
+    """Return the package of sqlpkg. It names systems and processors as Go does, and knows no musl."""
+    crate = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+    files, checksums = {}, {}
+    for name, row in PLATFORMS.items():
+        archive = Path(f"sqlpkg-{name}-{crate['version']}.zip")
+        if row.get("libc") != "musl" and archive.exists():
+            system, cpu = row["os"].replace("win32", "windows"), row["cpu"].replace("x64", "amd64")
+            files[f"{system}-{cpu}"] = archive.name
+            checksums[archive.name] = f"sha256-{hashlib.sha256(archive.read_bytes()).hexdigest()}"
+    package = {
+        "owner": crate["repository"].split("/")[-2],
+        "name": crate["name"],
+        **{field: crate[field] for field in ("version", "repository", "license", "description", "keywords")},
+        "assets": {"path": "{repository}/releases/download/v{version}", "files": files, "checksums": checksums},
+    }
+    return json.dumps(package, indent=2)
+
+
 def check() -> str:
     """Compare the targets in deny.toml, whose format allows no reading of other files."""
     wanted = sorted(row["target"] for row in PLATFORMS.values())
@@ -61,4 +82,4 @@ if __name__ == "__main__":
     # A shell on Windows keeps `\r`.
     sys.stdout.reconfigure(newline="\n")
     command, *arguments = sys.argv[1:]
-    print({"shell": shell, "matrix": matrix, "check": check}[command](*arguments))
+    print({"shell": shell, "matrix": matrix, "sqlpkg": sqlpkg, "check": check}[command](*arguments))

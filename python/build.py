@@ -6,7 +6,7 @@
 
 Platforms: packaging/platforms.json.
 
-The wheel of `sqlite-ltr` is for one platform and every Python 3, and has at most 4.26 MB. The wheels of
+The wheel of `sqlite-ltr` is for one platform and every Python 3, and has at most 4.26 MB on Linux x86-64. The wheels of
 `python/plugins/` are pure Python. The source distribution has the crate; pip compiles it where no wheel fits.
 Needs Rust, and Python 3.11 with pip and build, which get the build backend (hatchling) from PyPI. Prints the path of
 each file.
@@ -57,7 +57,7 @@ def compress(wheel: Path, out: Path) -> Path:
         for entry in source.infolist():
             target.writestr(entry, source.read(entry), zipfile.ZIP_DEFLATED, compresslevel=9)
     size = path.stat().st_size
-    if size > LARGEST_WHEEL:
+    if size > LARGEST_WHEEL and wheel.name.endswith("linux_2_28_x86_64.whl"):
         raise SystemExit(f"{path}: {size} bytes are more than {LARGEST_WHEEL}")
     return path
 
