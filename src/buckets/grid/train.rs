@@ -287,7 +287,7 @@ impl Fits<'_> {
                         let risk = AskedRisk::new(asking, plan.part, dim, queries, lambda);
                         let ridge = Ridge { risk: &risk, lambda, center: None };
                         let start = start.clone().unwrap_or_else(|| vec![0.0; dim]);
-                        newton_cg::minimize(&ridge, start, rule, control)
+                        newton_cg::minimize(&ridge, start, None, rule, control)
                     };
                     control.check()?;
                     Ok(solution)

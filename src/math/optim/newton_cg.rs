@@ -1,7 +1,7 @@
 //! Newton's method with conjugate gradients (Hestenes & Stiefel 1952; Nocedal & Wright 2006, algorithm 7.1).
 //!
 //! ```text
-//! H d = -g          by products of the Hessian H of P with vectors, up to a residual
+//! H d = -g          by products of the Hessian H of P with vectors, up to a residual; perhaps preconditioned
 //! w' = w + t d      by halving t (`objective`)
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
@@ -9,18 +9,24 @@
 use super::objective::{axpy, backtrack, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::Control;
-use crate::math::dot;
+use crate::math::{Factor, dot};
 
 /// Most Hessian products of one step.
 const MOST_PRODUCTS: usize = 250;
 /// Steps of [`minimize_roughly`].
 const ROUGH_STEPS: usize = 10;
 
-/// Minimizes P from w to a certified gap.
-pub fn minimize(objective: &Ridge<'_>, w: Vec<f64>, rule: &StopRule, control: &Control) -> Solution {
+/// Minimizes P from w to a certified gap. `like`: the factor of a matrix that is like the Hessian, the preconditioner.
+pub fn minimize(
+    objective: &Ridge<'_>,
+    w: Vec<f64>,
+    like: Option<&Factor>,
+    rule: &StopRule,
+    control: &Control,
+) -> Solution {
     iterate(rule, control, || {
         let point = objective.at(w);
-        NewtonCg { objective, first_gradient: norm(&point.gradient), point }
+        NewtonCg { objective, like, first_gradient: norm(&point.gradient), point }
     })
 }
 
@@ -37,7 +43,7 @@ pub fn minimize_roughly(
     let square = tolerance * tolerance;
     for _ in 0..ROUGH_STEPS {
         let allowed = square * dot(&point.gradient, &point.gradient);
-        let d = direction(objective, &point, products, |residual| residual <= allowed, control);
+        let d = direction(objective, &point, None, products, |residual| residual <= allowed, control);
         let promised = -dot(&point.gradient, &d);
         if promised <= square * point.value || control.is_canceled() {
             break;
@@ -50,6 +56,7 @@ pub fn minimize_roughly(
 
 struct NewtonCg<'a> {
     objective: &'a Ridge<'a>,
+    like: Option<&'a Factor>,
     point: Point,
     /// |g| at the start.
     first_gradient: f64,
@@ -65,7 +72,7 @@ impl Method for NewtonCg<'_> {
         let size = norm(&self.point.gradient);
         let allowed = size * (size / self.first_gradient).sqrt().min(0.1);
         let enough = |residual: f64| residual.sqrt() <= allowed;
-        let d = direction(self.objective, &self.point, MOST_PRODUCTS, enough, control);
+        let d = direction(self.objective, &self.point, self.like, MOST_PRODUCTS, enough, control);
         if control.is_canceled() {
             return false;
         }
@@ -78,6 +85,7 @@ impl Method for NewtonCg<'_> {
 fn direction(
     objective: &Ridge<'_>,
     point: &Point,
+    like: Option<&Factor>,
     products: usize,
     enough: impl Fn(f64) -> bool,
     control: &Control,
@@ -85,19 +93,22 @@ fn direction(
     let image = objective.risk.image(&point.w);
     let mut d = vec![0.0; point.w.len()];
     let mut residual: Vec<f64> = point.gradient.iter().map(|g| -g).collect();
-    let mut p = residual.clone();
-    let mut square = dot(&residual, &residual);
+    let preconditioned =
+        |residual: &[f64]| like.map_or_else(|| residual.to_vec(), |like| like.solve(residual));
+    let mut p = preconditioned(&residual);
+    let mut square = dot(&residual, &p);
     for _ in 0..products {
-        if enough(square) || control.is_canceled() {
+        if enough(dot(&residual, &residual)) || control.is_canceled() {
             break;
         }
         let product = objective.hessian_times(&image, &p);
         let alpha = square / dot(&p, &product);
         axpy(alpha, &p, &mut d);
         axpy(-alpha, &product, &mut residual);
-        let next = dot(&residual, &residual);
+        let scaled = preconditioned(&residual);
+        let next = dot(&residual, &scaled);
         let beta = next / square;
-        p.iter_mut().zip(&residual).for_each(|(p, r)| *p = r + beta * *p);
+        p.iter_mut().zip(&scaled).for_each(|(p, r)| *p = r + beta * *p);
         square = next;
     }
     d

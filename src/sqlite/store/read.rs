@@ -387,10 +387,10 @@ impl ModelHandle {
     }
 }
 
-/// Largest BLOB of which SQLite is asked for its first bytes. It would read a larger one whole.
+/// Largest BLOB of which SQLite is asked for its first bytes. It would read a larger one whole, which is opened instead.
 const SMALL_BLOB: usize = 1 << 16;
 
-/// The active version of a name in `main`, if it is small and cached. The statement that finds it is kept. `None` says nothing
+/// The active version of a name in `main`, if it is cached. The statement that finds it is kept. `None` says nothing
 /// about the model: [`model`] finds it, or the error.
 pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<ModelHandle> {
     const KEY: &str = "model";
@@ -407,14 +407,17 @@ pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<Model
         Some((sql::prepare(&call.statements.connection, &sql).ok()?, Rc::new(())))
     })?;
     let found = statement.query_row([name], |row| {
-        let (length, start) = (row.get::<_, u32>(1)?, row.get_ref(2)?.as_blob()?);
-        let is_whole = header_end(start, length.into()).is_ok();
-        Ok((row.get(0)?, read_key(start).ok().filter(|_| is_whole)))
+        Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get::<_, Option<[u8; KEY_END]>>(2)?))
     });
     call.statements.keep(ticket, KEY.to_owned(), statement, facts);
-    let (row, key) = found.ok()?;
-    let key = key?;
+    let (row, length, start) = found.ok()?;
     let location = BlobLocation { schema: "main".to_owned(), row };
+    let start = start.or_else(|| {
+        let (blob, mut start) = (open_blob(&call.statements.connection, &location).ok()?, [0; KEY_END]);
+        read_at(&blob, 0, &mut start).ok().map(|()| start)
+    })?;
+    header_end(&start, length.into()).ok()?;
+    let key = read_key(&start).ok()?;
     let model = call.state.cached_model(key)?;
     Some(ModelHandle { model, key, location: Some(location), memory: Arc::default() })
 }

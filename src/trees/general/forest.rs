@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::oblivious::Oblivious;
+use crate::trees::Forest;
 
 /// Longest path from the root of a tree to a leaf.
 pub const MAX_DEPTH: usize = 512;
@@ -29,6 +29,9 @@ pub(super) struct Root {
     /// Whether a split has a set of categories.
     pub has_sets: bool,
 }
+
+/// Oblivious trees with the values of their leaves.
+pub type Oblivious = (Forest, Vec<f64>);
 
 /// Trees of any shape: see the [module](super). Made and checked by [`Builder`](super::Builder).
 #[derive(Debug, Clone, Default)]

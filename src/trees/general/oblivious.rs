@@ -1,12 +1,9 @@
 //! Trees of other libraries whose nodes of a level all ask the same, as CatBoost's, in the form of the trees of this library:
 //! a [`Forest`] scores them several times as fast.
 
-use super::forest::{GeneralForest, Kind};
+use super::forest::{GeneralForest, Kind, Oblivious};
 use crate::trees::columns::MAX_DEPTH;
 use crate::trees::{Forest, Split};
-
-/// Trees with the values of their leaves.
-pub type Oblivious = (Forest, Vec<f64>);
 
 /// The same trees, if all are oblivious. The first tree is the start of the sums, so that scores have the same bits.
 pub fn of(forest: &GeneralForest) -> Option<Oblivious> {

@@ -38,7 +38,7 @@ impl GeneralForest {
         // 2. Scores, document by document.
         let of_document = |document: usize| {
             control.check()?;
-            self.shuffled_document(rows, document, shuffles, &shuffle_of, &columns)
+            Ok(self.shuffled_document(rows, document, shuffles, &shuffle_of, &columns))
         };
         let found: Vec<Vec<f64>> = parallel::try_map(n, of_document)?;
         let mut first = 0;
@@ -58,7 +58,7 @@ impl GeneralForest {
         shuffles: &[Shuffle],
         shuffle_of: &[usize],
         columns: &[Vec<usize>],
-    ) -> Result<Vec<f64>> {
+    ) -> Vec<f64> {
         let row = |document: usize| &rows[document * self.width..(document + 1) * self.width];
         let mut values = vec![0.0; self.columns.len()];
         self.read_row(row(document), &mut values);
@@ -107,7 +107,7 @@ impl GeneralForest {
                 values[*column] = read.read(own[read.feature as usize]);
             }
         }
-        Ok(scores)
+        scores
     }
 
     /// The leaf that a document reaches from a node.

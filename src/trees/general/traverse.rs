@@ -4,8 +4,7 @@
 //! addition without a branch, so the processor works on all of them at once. A document that has arrived at a leaf stays.
 //! Walking one document after the other, with a branch at each split, takes 2 to 4 times as long (see the bench).
 
-use super::forest::{GeneralForest, Root, Step};
-use super::oblivious::Oblivious;
+use super::forest::{GeneralForest, Oblivious, Root, Step};
 use crate::base::{Control, checkpoint};
 use crate::math::Element;
 use crate::trees::Keyed;

@@ -11,7 +11,8 @@
 //! added and subtracted: the sums without a fold are the sums of all folds minus the sums of the fold.
 
 use super::block::ListBlock;
-use crate::base::{Error, Result, checkpoint, parallel};
+use super::problem::ListProblem;
+use crate::base::{Error, Result, checkpoint, matrix_bytes, parallel};
 use crate::cost::loss::{Quadratic, QueryLoss};
 use crate::data::Slice;
 use crate::math::{Element, Factor, LANES, Lanes, Objective, SingleSums, difference, dot, gram, lanes};
@@ -122,7 +123,42 @@ impl Gram {
     /// # Errors
     /// Another number of features; a loss that is not quadratic.
     pub fn of(dim: usize, queries: &[(&ListBlock, f64)]) -> Result<Self> {
-        let rows = |query: &(&ListBlock, f64)| scaled_rows(query.0, query.0.loss(), query.1, dim);
+        Self::of_rows(dim, queries, |_, (block, weight)| scaled_rows(block, block.loss(), *weight, dim))
+    }
+
+    /// About the Hessian of a smooth risk at 0: documents less their means, times the curvature of the loss.
+    ///
+    /// # Errors
+    /// Another number of features.
+    pub fn of_hessian_at_0(problem: &ListProblem<'_>) -> Result<Self> {
+        let dim = problem.dim();
+        Self::of_rows(dim, &problem.blocks, |query, (block, weight)| {
+            // Where all documents are alike, the Hessian is a (I - 1 1' / n); a by one product with a vector.
+            let n = block.n_docs();
+            let direction: Vec<f64> = (0..n).map(|document| 1.0 - 2.0 * (document % 2) as f64).collect();
+            let (zeros, mut product) = (vec![0.0; n], vec![0.0; n]);
+            problem.loss_of(query).hessian_times(&zeros, &direction, &mut product);
+            let odd = (n % 2) as f64;
+            let curvature = dot(&direction, &product) / (n as f64 - odd / n as f64).max(1.0);
+            let factor = curvature.max(0.0);
+            let quadratic = Quadratic { targets: &zeros, weights: &[], centered: true, factor };
+            centered_rows(block, &quadratic, *weight, dim)
+        })
+    }
+
+    /// Bytes of the sums of a problem, of a factor, and of the rows that are added together.
+    pub(super) fn bytes(problem: &ListProblem<'_>) -> u64 {
+        let longest = problem.blocks.iter().map(|(block, _)| block.n_docs()).max().unwrap_or(0);
+        let columns = problem.dim() + LANES;
+        matrix_bytes(2 * (columns + CHUNK.min(problem.documents()) + longest), columns)
+    }
+
+    /// The sums of the rows of queries.
+    fn of_rows(
+        dim: usize,
+        queries: &[(&ListBlock, f64)],
+        rows: impl Fn(usize, &(&ListBlock, f64)) -> Result<Vec<f64>> + Sync,
+    ) -> Result<Self> {
         let mut gram = Self::zero(dim);
         let mut rest = queries;
         while !rest.is_empty() {
@@ -135,7 +171,9 @@ impl Gram {
             };
             let chunk;
             (chunk, rest) = rest.split_at(rest.iter().take_while(fits).count());
-            let rows: Vec<Vec<f64>> = parallel::try_map(chunk.len(), |number| rows(&chunk[number]))?;
+            let first = queries.len() - rest.len() - chunk.len();
+            let rows: Vec<Vec<f64>> =
+                parallel::try_map(chunk.len(), |number| rows(first + number, &chunk[number]))?;
             gram.outer.add_rows(&rows.concat());
         }
         Ok(gram)
@@ -222,6 +260,12 @@ impl Gram {
         self.inverse_times(lambda, &right)
     }
 
+    /// The factor of A + 2 lambda I; `None` as for [`Self::solve`].
+    pub(super) fn factor(&self, lambda: f64) -> Option<Factor> {
+        let entry = |i, j| self.outer.get(i, j) + if i == j { 2.0 * lambda } else { 0.0 };
+        Factor::of(self.dim, entry)
+    }
+
     /// (A + 2 lambda I)^-1 g; `None` as for [`Self::solve`].
     pub(super) fn inverse_times(&self, lambda: f64, g: &[f64]) -> Option<Vec<f64>> {
         self.outer.solve(2.0 * lambda, g)
@@ -252,13 +296,17 @@ pub(super) fn scaled_rows(
     weight: f64,
     dim: usize,
 ) -> Result<Vec<f64>> {
-    block.check_dim(dim)?;
     let Some(quadratic) = loss.quadratic() else {
         return Err(Error::Unsupported("least squares for a loss that is not quadratic".to_owned()));
     };
+    centered_rows(block, &quadratic, weight, dim)
+}
+
+fn centered_rows(block: &ListBlock, quadratic: &Quadratic<'_>, weight: f64, dim: usize) -> Result<Vec<f64>> {
+    block.check_dim(dim)?;
     let mut rows = match block.slice() {
-        Slice::F32(x) => with_targets(x, &quadratic, dim),
-        Slice::F64(x) => with_targets(x, &quadratic, dim),
+        Slice::F32(x) => with_targets(x, quadratic, dim),
+        Slice::F64(x) => with_targets(x, quadratic, dim),
     };
     let columns = dim + 1;
     let mut means = vec![0.0; columns];

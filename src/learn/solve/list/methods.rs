@@ -1,6 +1,7 @@
 //! The methods for losses of lists, and the choice between them by the shape of the loss.
 
 use super::super::{Solution, plane_bytes};
+use super::gram::Gram;
 use super::least_squares;
 use super::problem::ListProblem;
 use crate::cost::loss::Shape;
@@ -38,6 +39,7 @@ fn choose(problem: &ListProblem<'_>) -> &'static ListMethod {
         Shape::Quadratic if problem.dim().min(problem.documents()) <= LARGEST_SYSTEM => {
             &least_squares::METHOD
         }
+        Shape::Smooth if problem.dim() <= LARGEST_SYSTEM => &NEWTON_ON_LISTS,
         Shape::Quadratic | Shape::Smooth | Shape::Annealed => &LBFGS_METHOD,
         // Options with losses that only have gradients are refused before.
         Shape::Convex | Shape::Difference | Shape::Gradients => &BUNDLE_METHOD,
@@ -68,9 +70,18 @@ pub const LBFGS: SolverDef = SolverDef {
 pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
     shapes: &[Shape::Quadratic, Shape::Smooth],
     path: |problem, lambdas, rule, control| {
-        warm_path(problem, lambdas, |p, w| newton_cg::minimize(&p, w, rule, control))
+        // The Hessian at 0 preconditions all lambdas.
+        let is_small = problem.dim() <= LARGEST_SYSTEM;
+        let hessian = is_small.then(|| Gram::of_hessian_at_0(problem).ok()).flatten();
+        warm_path(problem, lambdas, |p, w| {
+            let like = hessian.as_ref().and_then(|hessian| hessian.factor(p.lambda));
+            newton_cg::minimize(&p, w, like.as_ref(), rule, control)
+        })
     },
-    bytes: |_| 0,
+    bytes: |problem| match problem.dim() {
+        dim if dim <= LARGEST_SYSTEM => Gram::bytes(problem),
+        _ => 0,
+    },
 };
 
 // Solver by cutting planes.
