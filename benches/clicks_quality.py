@@ -233,6 +233,7 @@ TRAININGS = {
     "rank_svm": {},
     "boosted_trees": {},
     "list_net, baseline": {"baseline": "bm25"},
+    "boosted_trees, baseline": {"baseline": "bm25"},
     "true grades": {},
 }
 

@@ -1,10 +1,12 @@
 """Thumbs on top of reciprocal rank fusion, simulated: what trainings with the fusion as the baseline gain or lose.
 
-thumbs.py LIBRARY [DRAWS [ALGORITHM ...]]   prints mean differences of NDCG@10 to the fusion; without a baseline for "ALGORITHM-"
+thumbs.py LIBRARY [DRAWS [ALGORITHM ...]]   prints differences of NDCG@10 to the fusion; without a baseline for "ALGORITHM-"
 
 A search has 60 candidates with a hidden utility; the best two have grade 2, the next four grade 1. bm25 and distance are noisy views
-of it, x is a better one, recency is noise. People give thumbs to 3 or 5 of the first ten of the fusion, up for a grade above 0, and a
-part of them is wrong. All candidates of 200 other searches measure. Errors are standard errors over draws.
+of it, x is a better one, recency is noise. People give 1, 3 or 5 thumbs to the first ten of the fusion, up for a grade above 0, and a
+part of them is wrong. All candidates of 200 other searches measure. A cell has the mean over draws, its interval of 95 % and the
+worst draw. Trainings without a pair of thumbs are refused without a baseline. Then how many trainings that end below -.02, and above
++.02, say that they are not shown to be better.
 """
 
 import json
@@ -68,25 +70,44 @@ def main():
     print(f"fusion {fused:.3f}")
     measure = "SELECT value FROM ltr_evaluate('thumbs', 'test', '{\"metric\": \"ndcg@10\"}') WHERE query_id IS NULL"
     for algorithm in ALGORITHMS:
-        for ignored in (["x"], []):
-            for wrong in (0.0, 0.2):
-                cells = []
-                for searches in (10, 20, 40, 60):
-                    gains = []
-                    for number in range(DRAWS):
-                        for each in (3, 5):
-                            draw = random.Random(f"{searches} {each} {wrong} {number}")
-                            fill(connection, "judged", thumbs(draw, searches, each, wrong))
-                            options = {"name": "thumbs", "columns": {"ignore": ignored}}
-                            if not algorithm.endswith("-"):
-                                options["baseline"] = "fused"
-                            arguments = (algorithm.rstrip("-"), "judged", json.dumps(options))
-                            connection.execute("SELECT ltr_train(?, ?, ?)", arguments).fetchone()
-                            gains.append(connection.execute(measure).fetchone()[0] - fused)
-                    error = statistics.stdev(gains) / len(gains) ** 0.5
-                    cells.append(f"{searches}: {statistics.mean(gains):+.3f} ({error:.3f}), worst {min(gains):+.3f}")
-                columns = "text and vectors" if ignored else "and x"
-                print(f"{algorithm}, {columns}, {wrong:.0%} wrong", *cells, sep="  ", flush=True)
+        of_all = []
+        for ignored, wrong, each in [(i, w, e) for i in (["x"], []) for w in (0.0, 0.2) for e in (1, 3, 5)]:
+            cells = []
+            for searches in (10, 20, 40, 60):
+                gains = []
+                for number in range(DRAWS):
+                    draw = random.Random(f"{searches} {each} {wrong} {number}")
+                    fill(connection, "judged", thumbs(draw, searches, each, wrong))
+                    options = {"name": "thumbs", "columns": {"ignore": ignored}}
+                    if not algorithm.endswith("-"):
+                        options["baseline"] = "fused"
+                    arguments = (algorithm.rstrip("-"), "judged", json.dumps(options))
+                    try:
+                        (report,) = connection.execute("SELECT ltr_train(?, ?, ?)", arguments).fetchone()
+                    except sqlite3.OperationalError:
+                        continue
+                    gains.append(connection.execute(measure).fetchone()[0] - fused)
+                    of_all.append((gains[-1], tells(json.loads(report))))
+                if len(gains) < 2:
+                    cells.append(f"{searches}: refused")
+                    continue
+                mean, half = statistics.mean(gains), 1.96 * statistics.stdev(gains) / len(gains) ** 0.5
+                mark = " WORSE" if mean + half < -0.005 else ""
+                cells.append(
+                    f"{searches}: {mean:+.3f} [{mean - half:+.3f}, {mean + half:+.3f}]{mark}, worst {min(gains):+.3f}"
+                )
+            columns = "text and vectors" if ignored else "and x"
+            print(f"{algorithm}, {columns}, {wrong:.0%} wrong, {each} each", *cells, sep="  ", flush=True)
+        for what, kept in {"below -.02": lambda gain: gain < -0.02, "above +.02": lambda gain: gain > 0.02}.items():
+            told = [told for gain, told in of_all if kept(gain)]
+            print(f"{algorithm}, {what}: {sum(told)} of {len(told)} warn")
+        print(f"{algorithm}, mean of all {statistics.mean(gain for gain, _ in of_all):+.4f}", flush=True)
+
+
+def tells(report):
+    """Whether a report has a doubt about the model."""
+    evidence = report.get("evidence") or {}
+    return evidence.get("is_shown") is not True or any("nothing is shown" in text for text in report["warnings"])
 
 
 main()

@@ -71,6 +71,16 @@ impl Evidence {
         Self { queries: [informative as u64, queries as u64], compared: Compared::of(trained) }
     }
 
+    /// A warning if the model of clicks is not shown to be better. Clicks favor the order that was shown, so nothing else tells.
+    pub fn doubt(&self) -> Option<String> {
+        let compared = self.compared.as_ref().filter(|compared| !compared.is_shown())?;
+        Some(format!(
+            "{}; name the column that ordered the documents which users saw with the option 'baseline', so that the model departs from \
+             it only where their clicks show a gain",
+            compared.text()
+        ))
+    }
+
     /// The part of the report. `validation`: what held-out data tell about the model.
     pub fn report(&self, validation: Option<&SelectionReport>) -> Value {
         let [informative, queries] = self.queries;

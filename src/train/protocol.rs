@@ -15,6 +15,7 @@ use crate::train::algorithm::{
 };
 use crate::train::baseline;
 use crate::train::column_report::ColumnReport;
+use crate::train::counters;
 use crate::train::evidence::Evidence;
 use crate::train::feature_checks::FeatureChecks;
 use crate::train::report::{
@@ -171,6 +172,7 @@ impl Training {
             None
         };
         let (informative, queries) = (informative_queries(&data), data.n_queries());
+        let from_clicks = read_report.determined.is_some();
         let set = TrainingSet { data, validation, summaries: read_report.summaries, dependence };
         let mut trained = spec.fit(set, control)?;
         let evidence =
@@ -184,8 +186,13 @@ impl Training {
         let baseline = self.options.text(baseline::KEY);
         let warning = |selection| single_feature::warning(selection, baseline, advice);
         let single_feature = trained.selection.as_ref().and_then(warning);
+        let doubt = if from_clicks && baseline.is_none() {
+            evidence.as_ref().and_then(Evidence::doubt)
+        } else {
+            None
+        };
         let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained);
-        finished.warnings.extend(single_feature);
+        finished.warnings.extend(doubt.or(single_feature));
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;
         (finished.dependence, finished.evidence) = (dependence, evidence);
@@ -263,6 +270,9 @@ impl Signs {
             warnings.push(format!(
                 "{repeated} documents of the validation source are in the training too, so the validation value is too good"
             ));
+        }
+        if rows.read_report.determined.is_some() {
+            warnings.extend(counters::warning(&rows.data, rows.advice, control)?);
         }
         let features = FeatureChecks::of(&rows.data, &rows.read_report.rows, counts_spread, control)?;
         Ok(Self { features, warnings })

@@ -16,6 +16,7 @@ mod click_training;
 mod clicks;
 mod clicks_hostile;
 mod conformance;
+mod counters;
 mod cross_validation;
 mod direct;
 mod doc_weight;
