@@ -126,6 +126,21 @@ def test_contributions_of_imported_trees_are_those_of_lightgbm():
     assert model.predict(FRAME[["x", "y"]].to_numpy()) == pytest.approx(ranker.predict(FRAME[["x", "y"]]), abs=1e-12)
 
 
+def test_documents_that_nobody_judged():
+    is_judged = OTHERS["doc_id"] % 3 > 0
+    partly = OTHERS.assign(relevance=OTHERS["relevance"].where(is_judged))
+    skipped, zeros = MODEL.evaluate(partly), MODEL.evaluate(partly, options={"unjudged": 0})
+    assert skipped["judged@10"] == zeros["judged@10"] == pytest.approx(0.6)
+    # A score does not depend on the other documents.
+    assert skipped["ndcg@10"] == pytest.approx(MODEL.evaluate(OTHERS[is_judged])["ndcg@10"], abs=1e-12)
+    assert zeros["ndcg@10"] == pytest.approx(MODEL.evaluate(partly.fillna({"relevance": 0}))["ndcg@10"], abs=1e-12)
+    assert skipped["ndcg@10"] != zeros["ndcg@10"]
+    compared = sqlite_ltr.compare(partly, MODEL, train(FRAME, "regression"), options={"unjudged": "skip"})
+    assert "judged@10" in list(compared["metric"])
+    with pytest.raises(sqlite_ltr.Error, match="relevance"):
+        sqlite_ltr.train(partly, "rank_svm")
+
+
 @pytest.mark.parametrize("kind", ["validation", "training", "learning", "weights"])
 def test_plots_of_the_model(kind, tmp_path):
     plot = MODEL.plot(kind)

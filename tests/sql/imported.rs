@@ -210,6 +210,8 @@ fn imported_models_are_measured_and_not_trained() {
         let page: String = value(&connection, "SELECT ltr_report(?1, 'shop')", [model]);
         assert!(page.contains("<svg"), "{page}");
     }
+    let picture: String = value(&connection, "SELECT ltr_plot('effect', 'ours', 'shop', 'price')", ());
+    assert!(picture.starts_with("<svg"), "{picture}");
     let picture: String = value(&connection, "SELECT ltr_plot('queries', 'ours', 'theirs', 'shop')", ());
     assert!(picture.starts_with("<svg"), "{picture}");
     let cases = [

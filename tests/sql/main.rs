@@ -57,6 +57,8 @@ mod paper_example;
 mod perceptron;
 mod perceptron_theory;
 #[cfg(feature = "plots")]
+mod plot_effect;
+#[cfg(feature = "plots")]
 mod plots;
 mod prior;
 mod quantities;

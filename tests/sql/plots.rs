@@ -57,7 +57,7 @@ fn keep(arguments: &str, svg: &str) {
 }
 
 /// The exact numbers of all marks of a kind, in their order.
-fn numbers(svg: &str, mark: &str, key: &str) -> Vec<f64> {
+pub(crate) fn numbers(svg: &str, mark: &str, key: &str) -> Vec<f64> {
     let document = Document::parse(svg).unwrap();
     let marks = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", mark)));
     marks.filter_map(|node| node.attribute(key)).map(|value| value.parse().unwrap()).collect()
@@ -71,7 +71,7 @@ fn table_with(connection: &Connection, name: &str, columns: &[String], from: &st
 }
 
 /// The first column of a query.
-fn column(connection: &Connection, sql: &str) -> Vec<f64> {
+pub(crate) fn column(connection: &Connection, sql: &str) -> Vec<f64> {
     let mut statement = connection.prepare(sql).unwrap();
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
@@ -123,7 +123,7 @@ fn the_training_curve_is_that_of_the_log() {
 }
 
 /// One linear and one query-dependent model, trained without validation.
-fn two_models() -> Connection {
+pub(crate) fn two_models() -> Connection {
     let connection = hotels();
     text(&connection, "SELECT ltr_train('rank_svm', 'judgments', '{\"lambda\": 0.01}')");
     text(&connection, "SELECT ltr_train('q_svm', 'judgments', '{\"lambda\": 0.01}')");
@@ -314,6 +314,7 @@ fn hostile_names_stay_texts() {
         ("queries", ", '<b onload=\"x\">&regression', 'hostile'"),
         ("calibration", ", 'hostile'"),
         ("scores", ", 'hostile'"),
+        ("effect", ", 'hostile', '<script>alert(1)</script>'"),
     ] {
         let svg = plot(&connection, &format!("'{kind}', '{name}rank_svm'{arguments}"));
         assert!(svg.len() < 50_000, "{kind}: {} bytes", svg.len());
@@ -407,6 +408,7 @@ fn models_of_another_schema_give_the_same_pages() {
             format!("SELECT ltr_plot('queries', 'rank_svm', 'rank_svm@1', 'candidates', '{options}')"),
             format!("SELECT ltr_plot('calibration', 'rank_svm', 'candidates', '{options}')"),
             format!("SELECT ltr_plot('scores', 'q_svm', 'candidates', '{options}')"),
+            format!("SELECT ltr_plot('effect', 'q_svm', 'candidates', 'price', '{options}')"),
         ]
         .map(|sql| text(&connection, &sql))
     };

@@ -5,6 +5,7 @@
 //!   and attributes `data-` with the exact numbers of that function. Far bounds and intervals are cut off.
 //! * 14.2: Texts from data are escaped. The same model and rows give the same bytes.
 //! * 14.6: Intervals of calibration take the queries as the sample.
+//! * 14.7: The effect of a feature is the mean score if all documents had a value of it.
 
 use rusqlite::types::ValueRef;
 use serde_json::Value;
@@ -47,6 +48,11 @@ const KINDS: &[Kind] = &[
         draw: super::plot_ranked::calibration,
     },
     Kind { name: "scores", signature: "model, source [, options]", draw: super::plot_ranked::scores },
+    Kind {
+        name: "effect",
+        signature: "model, source, feature [, options]",
+        draw: super::plot_ranked::effect,
+    },
 ];
 
 fn plot(call: &ScalarCall<'_>) -> Result<Output> {

@@ -1,12 +1,14 @@
-//! Plots of a model on judged documents: metrics of two models per query, mean grades by score, scores by grade.
+//! Plots of a model on documents: metrics of two models per query, mean grades by score, scores by grade, and the importance
+//! and effect of features.
 
 use rusqlite::types::ValueRef;
 
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
 use crate::base::{Error, Result, shorten};
 use crate::cost::metric::Metric;
-use crate::data::Id;
-use crate::math::{compare, sort_indices};
+use crate::data::{Id, InputColumn};
+use crate::math::{compare, sort_ascending, sort_indices};
+use crate::model::Model;
 use crate::plot::{
     Bar, Bars, Curve, Group, Joined, Ridges, Scale, Scatter, Series, counted, number, shortened,
 };
@@ -15,11 +17,15 @@ use crate::sqlite::functions::evaluate::{Measured, ScoredDocuments, judged, meas
 use crate::sqlite::functions::explain::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, model_name, open_model};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
-use crate::sqlite::glue::{Call, ModelHandle, Output};
+use crate::sqlite::glue::{Call, ModelHandle, Output, text_argument};
+use crate::sqlite::source::reader::ReadSpec;
 use crate::train::options::Use;
 
 /// Most grades that are drawn one by one.
 const MOST_GRADES: usize = 8;
+
+/// Most values of a feature whose effect is drawn.
+const MOST_VALUES: usize = 21;
 
 /// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
 pub fn queries(call: &Call<'_>) -> Result<String> {
@@ -278,4 +284,77 @@ pub fn importance(call: &Call<'_>) -> Result<String> {
     };
     plot.sort(std::convert::identity);
     Ok(plot.draw())
+}
+
+/// `ltr_plot('effect', model, source, feature [, options])`: the mean score if all documents had a value (rule 14.7).
+pub fn effect(call: &Call<'_>) -> Result<String> {
+    let feature = text_argument("argument 'feature'", call.argument(2))?;
+    let (options, limits) = call.options(3, Use::Evaluate)?;
+    let request =
+        RankingCall::of(call, call.argument(0), call.argument(1), NO_VALUES, options, limits.clone())?;
+    limits.run_here(|| {
+        let model = &request.handle.model;
+        let column = column_of(model, &feature)?;
+        let spec = ReadSpec { query: true, ..ReadSpec::ranked(model, request.constraint()?) };
+        let mut data = request.read_source(spec)?.data;
+        let values = spread((0..data.n_docs()).map(|row| data.features.at(row, column)));
+        if values.is_empty() {
+            return Err(request.source.error(format!("column '{feature}' has no value in any row")));
+        }
+        let (mut points, mut warnings) = (Vec::with_capacity(values.len()), Vec::new());
+        for value in values {
+            data.features.set_column(column, std::iter::repeat(value));
+            let scored = request.scored(&data)?;
+            points.push((value, scored.scores.iter().sum::<f64>() / data.n_docs() as f64));
+            warnings = scored.warnings;
+        }
+        call.state.set_warnings(warnings);
+        let documents = counted(data.n_docs(), "document", "documents");
+        let queries = counted(data.n_queries(), "query", "queries");
+        let curve = Curve {
+            title: format!("Effect of {} in {}", shortened(&feature, 48), name_of(call, &request)?),
+            subtitle: format!(
+                "Mean score of {documents} of {queries} if all had this value; points: quantiles"
+            ),
+            axes: [feature, "mean score".to_owned()],
+            scale: Scale::Linear,
+            series: vec![Series::new("", points, Joined::Line)],
+            chosen: None,
+        };
+        curve.draw()
+    })
+}
+
+/// The number of a feature that can have the same value in all documents.
+fn column_of(model: &Model, feature: &str) -> Result<usize> {
+    let names = model.card.input_names();
+    let found = names.iter().position(|name| name.eq_ignore_ascii_case(feature));
+    let found = found.ok_or_else(|| Error::unknown("feature", feature, names.iter().map(String::as_str)))?;
+    let inputs = model.card.categories.inputs(model.card.features.len());
+    let InputColumn::Number(column) = inputs[found] else {
+        return Err(Error::Unsupported(format!(
+            "'{feature}' is a category, whose values have no order to draw"
+        )));
+    };
+    if !model.scaling.pointwise() || !model.scorer()?.pointwise() {
+        return Err(Error::Unsupported(
+            "a score of this model compares the documents of a query: a value that all have has no effect; draw 'importance'"
+                .to_owned(),
+        ));
+    }
+    Ok(column)
+}
+
+/// The finite values at evenly spaced ranks, each once, in ascending order.
+fn spread(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    sort_ascending(&mut values);
+    let mut distinct = values.clone();
+    distinct.dedup();
+    if distinct.len() > MOST_VALUES {
+        let rank = |number| number * (values.len() - 1) / (MOST_VALUES - 1);
+        distinct = (0..MOST_VALUES).map(|number| values[rank(number)]).collect();
+        distinct.dedup();
+    }
+    distinct
 }
