@@ -1,4 +1,5 @@
 //! Bytes from outside are hostile: models, packs, answers and states that are damaged or forged give errors or finite numbers.
+#![allow(clippy::print_stdout, reason = "figures are shown")]
 #![allow(unsafe_code, reason = "the allocator that counts bytes")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

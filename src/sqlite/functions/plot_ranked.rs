@@ -321,7 +321,7 @@ pub fn effect(call: &Call<'_>) -> Result<String> {
             series: vec![Series::new("", points, Joined::Line)],
             chosen: None,
         };
-        curve.draw()
+        Ok(curve.draw())
     })
 }
 

@@ -60,7 +60,7 @@ fn forest(random: &mut Random, is_oblivious: bool) -> GeneralForest {
     let (start, single, numeric) = (random.symmetric(), random.below(3) == 0, random.below(2) > 0);
     let mut builder = Builder::new(WIDTH, start, single);
     let depth = 1 + random.below(4);
-    for tree in 0..1 + random.below(40) {
+    for tree in 0..=random.below(40) {
         let nodes = if is_oblivious {
             // Some trees are less deep.
             oblivious(random, &mut builder, depth - usize::from(tree % 7 == 3), numeric)
