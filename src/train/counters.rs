@@ -7,10 +7,11 @@
 //! * E: sum of the mean of e = 10 w / (1 - w) in the queries where its relevance is above 0
 //! * x: mean of the feature in these queries
 //!
-//! The signs of a counter are
+//! A counter has all of these signs:
 //!
 //! * atanh(r) sqrt(n - 3) > 3.5, where r is Spearman's rank correlation of x and E over the n documents (about standard normal if they
 //!   are independent: Fisher 1921)
+//! * at least a tenth of the rows have the smallest value, as documents without a click have
 //! * in queries with both, the mean of documents with relevance above 0 is larger than that of the others, by 2 standard errors.
 
 use crate::base::{ColumnAdvice, Control, Result, parallel};
@@ -20,10 +21,12 @@ use crate::train::select::Gain;
 
 /// Least standardized rank correlation with how often documents were seen.
 const CORRELATED: f64 = 3.5;
+/// Least share of the rows that have the smallest value.
+const SMALLEST: f64 = 0.1;
 /// Least difference to documents without a click, in standard errors.
 const LARGER: f64 = 2.0;
 
-/// A warning that names the features with both signs. `data`: judgments from clicks.
+/// A warning that names the features with these signs. `data`: judgments from clicks.
 ///
 /// # Errors
 /// An interruption.
@@ -48,9 +51,15 @@ pub fn warning(data: &Dataset, advice: ColumnAdvice<'_>, control: &Control) -> R
     // 2. The features.
     let is_counter = |feature: usize| {
         control.check()?;
+        let value = |row: usize| data.features.at(row, feature);
+        let smallest = (0..data.n_docs()).map(value).fold(f64::INFINITY, f64::min);
+        let without = (0..data.n_docs()).filter(|row| value(*row) <= smallest).count();
+        if (without as f64) < SMALLEST * data.n_docs() as f64 {
+            return Ok(false);
+        }
         let mean = |rows: &mut dyn Iterator<Item = usize>| {
             let (mut sum, mut count) = (0.0, 0.0);
-            rows.for_each(|row| (sum, count) = (sum + data.features.at(row, feature), count + 1.0));
+            rows.for_each(|row| (sum, count) = (sum + value(row), count + 1.0));
             sum / count
         };
         let values: Vec<f64> =
