@@ -349,7 +349,7 @@ fn logs_that_cannot_be_used_are_refused() {
             "more than the 1000 of the option 'max_memory'; read fewer queries at a time, or raise max_memory",
         ),
         (
-            "ltr_judgments('log', '{\"model\": \"ubm\", \"max_memory\": 90000}')",
+            "ltr_judgments('log', '{\"model\": \"sdbn\", \"max_memory\": 90000}')",
             "estimating 158 pairs of query and document needs",
         ),
         ("ltr_propensities('log', '{\"model\": \"pbm\"}')", "option 'model': it belongs to ltr_judgments"),
