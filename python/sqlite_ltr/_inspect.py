@@ -208,6 +208,7 @@ def plot(
     kind: str,
     df: Any,
     other: bytes | None,
+    feature: str | None,
     group: Iterable[int] | None,
     options: Mapping[str, Any] | None,
 ) -> Plot:
@@ -219,10 +220,14 @@ def plot(
         with database(None) as connection:
             return Plot(scalar(connection, "SELECT ltr_plot(?, ?)", name, model))
     if df is None:
-        raise ValueError(f'plot("{kind}") needs judged documents: model.plot("{kind}", held_out)')
+        raise ValueError(f'plot("{kind}") needs documents: model.plot("{kind}", held_out)')
+    if name == "effect" and feature is None:
+        named = f'model.plot("effect", df, feature="{Model(model).features[0]}")'
+        raise ValueError(f'plot("effect") needs a feature: {named}')
     models = [model, other] if name == "queries" else [model]
     if None in models:
         raise ValueError(f'plot("{kind}") needs another model: model.plot("{kind}", held_out, other=model_b)')
     with applied(read(df), model, group, options) as (connection, settings):
-        marks = ", ".join("?" * len(models))
-        return Plot(scalar(connection, f"SELECT ltr_plot(?, {marks}, 'frame', ?)", name, *models, to_json(settings)))
+        last = [feature, to_json(settings)] if name == "effect" else [to_json(settings)]
+        marks = ", ".join("?" * len(models)), ", ".join("?" * len(last))
+        return Plot(scalar(connection, f"SELECT ltr_plot(?, {marks[0]}, 'frame', {marks[1]})", name, *models, *last))

@@ -145,6 +145,7 @@ class Model(bytes):
         df: Any = None,
         *,
         other: bytes | None = None,
+        feature: str | None = None,
         group: Iterable[int] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Plot:
@@ -152,19 +153,25 @@ class Model(bytes):
 
         Args:
             kind: "validation", "training", "learning" (the first of these that the model has) and "weights" are about
-                the model alone. "importance", "calibration", "scores" and "comparison" need judged documents.
-            df: judged documents, as for `evaluate`.
+                the model alone. "importance", "calibration", "scores" and "comparison" need judged documents, "effect"
+                any documents.
+            df: documents, as for `evaluate`.
             other: the model to compare with, for "comparison".
+            feature: the name of a feature, for "effect".
             group: the number of rows of each query, in the order of the rows.
             options: options of `ltr_evaluate`, of `ltr_importance` for "importance".
 
         Raises:
-            ValueError: df or other is missing.
+            ValueError: df, other or feature is missing.
             sqlite_ltr.Error: the model has no such plot.
+
+        Example:
+            >>> model.plot("effect", held_out, feature="price").startswith("<svg")
+            True
         """
         from sqlite_ltr._inspect import plot
 
-        return plot(self, kind, df, other, group, options)
+        return plot(self, kind, df, other, feature, group, options)
 
     def export(self, form: str, path: str | os.PathLike[str] | None = None) -> Any:
         """Return the model as a text of another program, or as a graph of ONNX.

@@ -158,6 +158,18 @@ def test_plots_of_judged_documents(kind):
         MODEL.plot(kind)
 
 
+def test_a_plot_of_the_effect_of_a_feature():
+    plot = MODEL.plot("effect", OTHERS, feature="x")
+    assert plot.startswith("<svg")
+    # Documents without grades, and another feature.
+    assert MODEL.plot("effect", OTHERS.drop(columns="relevance"), feature="x") == plot
+    assert MODEL.plot("effect", OTHERS, feature="y") != plot
+    with pytest.raises(ValueError, match=r'model\.plot\("effect", df, feature="x"\)'):
+        MODEL.plot("effect", OTHERS)
+    with pytest.raises(sqlite_ltr.Error, match="unknown feature 'z'"):
+        MODEL.plot("effect", OTHERS, feature="z")
+
+
 def test_a_report_has_the_warnings_of_the_training(monkeypatch):
     frame = FRAME.assign(number=range(200))
     with warnings.catch_warnings(record=True) as caught:
