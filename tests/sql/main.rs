@@ -58,6 +58,7 @@ mod perceptron_theory;
 #[cfg(feature = "plots")]
 mod plots;
 mod prior;
+mod probability;
 mod quantities;
 mod query_columns;
 mod query_time;
