@@ -117,6 +117,10 @@ def begin(schema: pyarrow.Schema, algorithm: str, options: Mapping[str, Any] | N
     return Training(algorithm, settings, buckets, known)
 
 
+def _names(rows: Any) -> list[str]:
+    return list(rows.column_names if isinstance(rows, pyarrow.Table) else rows.columns)
+
+
 @dataclass(frozen=True)
 class Applied:
     """A model and its options, which travel to the workers, and the columns of the query and of the document."""
@@ -135,7 +139,10 @@ class Applied:
         if self.doc is not None:
             sort = rows.sort_by if isinstance(rows, pyarrow.Table) else rows.sort_values
             rows = sort(self.doc)
-        return rank(rows, self.model, options=self.options)
+        ranked = rank(rows, self.model, options=self.options)
+        # Engines know the columns before a row is ranked: score and rank.
+        added = set(_names(ranked)) - set(_names(rows)) - {"score", "rank"}
+        return ranked.drop(columns=list(added)) if added else ranked
 
     def measure(self, rows: pyarrow.Table) -> pyarrow.Table:
         """Return the metrics of complete queries: the columns `query`, `metric` and `value`."""

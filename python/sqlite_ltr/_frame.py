@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 # A data frame: functions return the kind that they get.
 Rows = TypeVar("Rows")
 # Returns the frame with two more columns. Arguments: the rows to keep, or None for all of them; scores; ranks.
-Extend = Callable[["list[int] | None", "list[float]", "list[int]"], Any]
+Extend = Callable[["list[int] | None", "dict[str, list[Any]]"], Any]
 # Returns a frame of the same kind with these columns.
 Make = Callable[["dict[str, list[Any]]"], Any]
 
@@ -170,12 +170,16 @@ def _categorical(frame: Any, names: list[str]) -> list[str]:
     return [name for name, kind in zip(names, kinds) if kind == "category" or kind.startswith("dictionary<")]
 
 
+# The types of the columns that `rank` adds.
+_NUMPY = {"score": "f8", "rank": "i8", "probability": "f8"}
+
+
 def _pandas_extend(frame: Any) -> Extend:
     import numpy
 
-    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+    def extend(rows: list[int] | None, added: dict[str, list[Any]]) -> Any:
         kept = frame if rows is None else frame.iloc[rows]
-        return kept.assign(score=numpy.array(scores, "f8"), rank=numpy.array(ranks, "i8"))
+        return kept.assign(**{name: numpy.array(values, _NUMPY[name]) for name, values in added.items()})
 
     return extend
 
@@ -183,9 +187,10 @@ def _pandas_extend(frame: Any) -> Extend:
 def _polars_extend(frame: Any) -> Extend:
     from polars import Float64, Int64, Series
 
-    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+    def extend(rows: list[int] | None, added: dict[str, list[Any]]) -> Any:
         kept = frame if rows is None else frame[rows]
-        return kept.with_columns(Series("score", scores, Float64), Series("rank", ranks, Int64))
+        types = {"f8": Float64, "i8": Int64}
+        return kept.with_columns([Series(name, values, types[_NUMPY[name]]) for name, values in added.items()])
 
     return extend
 
@@ -193,27 +198,29 @@ def _polars_extend(frame: Any) -> Extend:
 def _arrow_extend(frame: Any) -> Extend:
     import pyarrow
 
-    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+    def extend(rows: list[int] | None, added: dict[str, list[Any]]) -> Any:
+        types = {"f8": pyarrow.float64(), "i8": pyarrow.int64()}
         table = frame if isinstance(frame, pyarrow.Table) else pyarrow.Table.from_batches([frame])
         kept = table if rows is None else table.take(rows)
-        kept = kept.append_column("score", pyarrow.array(scores, pyarrow.float64()))
-        return kept.append_column("rank", pyarrow.array(ranks, pyarrow.int64()))
+        for name, values in added.items():
+            kept = kept.append_column(name, pyarrow.array(values, types[_NUMPY[name]]))
+        return kept
 
     return extend
 
 
 def _dict_extend(columns: dict[Any, list[Any]]) -> Extend:
-    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+    def extend(rows: list[int] | None, added: dict[str, list[Any]]) -> Any:
         kept = columns if rows is None else {name: [column[row] for row in rows] for name, column in columns.items()}
-        return {**kept, "score": scores, "rank": ranks}
+        return {**kept, **added}
 
     return extend
 
 
 def _rows_extend(frame: Sequence[Mapping[Any, Any]]) -> Extend:
-    def extend(rows: list[int] | None, scores: list[float], ranks: list[int]) -> Any:
+    def extend(rows: list[int] | None, added: dict[str, list[Any]]) -> Any:
         kept = frame if rows is None else [frame[row] for row in rows]
-        return [{**row, "score": score, "rank": rank} for row, score, rank in zip(kept, scores, ranks)]
+        return [{**row, **dict(zip(added, values))} for row, values in zip(kept, zip(*added.values()))]
 
     return extend
 

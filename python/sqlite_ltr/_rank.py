@@ -31,8 +31,8 @@ from sqlite_ltr._progress import take_progress
 
 # The table of the rows to validate on.
 _HELD_OUT = "held_out"
-# The columns that `rank` adds.
-_ADDED = ("score", "rank")
+# The columns that `rank` adds; the last one for models with probabilities.
+_ADDED = ("score", "rank", "probability")
 
 
 def train(
@@ -153,9 +153,10 @@ def rank(
         options: options of `ltr_rank`, such as {"k": 10}.
 
     Returns:
-        A frame of the same kind with two more columns, `score` and `rank` (1 is best). Rows keep their order. Equal
-        scores are ranked in the order of the rows. Rows that are in no list, because of `k`, are left out.
-        Arrow objects of other libraries than pyarrow and polars become a pyarrow table.
+        A frame of the same kind with two more columns, `score` and `rank` (1 is best), and `probability` if the model
+        was trained with that option and has learned it. Rows keep their order. Equal scores are ranked in the order of
+        the rows. Rows that are in no list, because of `k` or `min_probability`, are left out. Arrow objects of other
+        libraries than pyarrow and polars become a pyarrow table.
 
     Raises:
         ValueError, TypeError, sqlite_ltr.Error: as `train`.
@@ -166,15 +167,18 @@ def rank(
         [3, 0, 2, 5]
     """
     frame = read(df)
-    for name in _ADDED:
+    ranking = _ranking(frame, model, group, options)
+    has_probability = any(probability is not None for *_, probability in ranking)
+    names = _ADDED if has_probability else _ADDED[:2]
+    for name in names:
         if frame.position(name) is not None:
             raise ValueError(
                 f'the data frame has a column "{name}", which rank() adds: rename it, for a feature in the training '
                 "too, or drop it"
             )
-    ranking = _ranking(frame, model, group, options)
-    kept = None if len(ranking) == frame.rows else [row for row, _, _ in ranking]
-    ranked: Rows = frame.extend(kept, [score for _, score, _ in ranking], [rank for _, _, rank in ranking])
+    kept = None if len(ranking) == frame.rows else [row for row, *_ in ranking]
+    added = {name: [row[index] for row in ranking] for index, name in enumerate(names, 1)}
+    ranked: Rows = frame.extend(kept, added)
     return ranked
 
 
@@ -194,7 +198,7 @@ def predict(df: Any, model: bytes, group: Iterable[int] | None = None) -> Any:
     if group is None and scores_rows_alone(known) and query_column(frame, known, {}) is None:
         # The query does not matter.
         group = [frame.rows]
-    scores = [score for _, score, _ in _ranking(frame, model, group, None)]
+    scores = [score for _, score, *_ in _ranking(frame, model, group, None)]
     try:
         import numpy
     except ImportError:
@@ -337,13 +341,14 @@ def _judged(
 
 def _ranking(
     frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None
-) -> list[tuple[int, float, int]]:
-    """Return row, score and rank of the ranked rows, in their order in the frame."""
-    sql = "SELECT query_id, doc_id, slot, score, rank FROM ltr_rank(?, 'frame', ?)"
+) -> list[tuple[int, float, int, float | None]]:
+    """Return row, score, rank and probability of the ranked rows, in their order in the frame."""
+    sql = "SELECT query_id, doc_id, slot, score, rank, probability FROM ltr_rank(?, 'frame', ?)"
     with applied(frame, model, group, options) as (connection, settings):
         results = select(connection, sql, model, to_json(settings))
     rows = _find_rows(frame, settings["columns"], results)
-    return sorted((row, score, rank) for row, (*_, score, rank) in zip(rows, results))
+    ranked = zip(rows, results)
+    return sorted((row, score, rank, probability) for row, (*_, score, rank, probability) in ranked)
 
 
 def _find_rows(frame: Frame, columns: Mapping[str, str], results: Sequence[tuple[Any, ...]]) -> list[int]:

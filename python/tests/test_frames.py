@@ -6,6 +6,7 @@ import datetime
 import decimal
 import json
 import pickle
+import random
 import re
 import signal
 import sqlite3
@@ -94,6 +95,22 @@ def test_every_kind_gives_the_model_and_the_ranking_of_sql(kind):
     assert list(zip(values(ranked, "score"), values(ranked, "rank"))) == rows
     sql = "SELECT value FROM ltr_evaluate(?, 'frame') WHERE query_id IS NULL"
     assert evaluate(frame, model) == {"ndcg@10": in_sql(columns, sql, (model,))[0][0]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_are_a_third_column(kind):
+    chance = random.Random(3)
+    queries = [row // 10 for row in range(600)]
+    x = [query * 7 % 60 / 15 + chance.random() for query in queries]
+    grades = [int(value / 2 + chance.random()) for value in x]
+    columns = {"query_id": queries, "doc_id": list(range(600)), "relevance": grades, "x": x}
+    frame = KINDS[kind](columns)
+    model = train(frame, "regression", options=OPTIONS | {"probability": True})
+    rows = in_sql(columns, "SELECT probability FROM ltr_rank(?, 'frame') ORDER BY query_id, doc_id", (model,))
+    probabilities = [probability for (probability,) in rows]
+    assert values(rank(frame, model), "probability") == probabilities
+    kept = rank(frame, model, options={"min_probability": 0.5})
+    assert values(kept, "probability") == [probability for probability in probabilities if probability >= 0.5]
 
 
 @pytest.mark.parametrize("kind", KINDS)

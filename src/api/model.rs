@@ -62,6 +62,8 @@ pub struct Ranked {
     pub rank: usize,
     /// The slot, for models that match documents to slots.
     pub slot: Option<Id>,
+    /// The probability of a relevant document, for models that were trained with the option `probability`.
+    pub probability: Option<f64>,
 }
 
 /// How a ranking is made.
@@ -334,6 +336,7 @@ impl Model {
             return Ok(Answer { rows: Vec::new(), warnings: Vec::new() });
         }
         let Scored { scores, warnings, .. } = self.scored(&data, options)?;
+        let probability = self.inner.card.probability.as_ref();
         let mut ranked = Vec::with_capacity(scores.len());
         for query in 0..data.n_queries() {
             let max_per_value = options.max_per_value.unwrap_or(1);
@@ -348,6 +351,7 @@ impl Model {
                     score: scores[document],
                     rank: index + 1,
                     slot: slot.cloned(),
+                    probability: probability.map(|map| map.at(scores[document])),
                 });
             }
         }

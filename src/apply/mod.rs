@@ -10,6 +10,8 @@ mod mmr;
 mod monitor;
 pub mod paired;
 mod point;
+#[cfg(feature = "sqlite")]
+mod probability;
 mod recommend;
 mod score;
 #[cfg(feature = "sqlite")]
@@ -28,6 +30,8 @@ pub use mmr::{UnitVectors, mmr};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
+#[cfg(feature = "sqlite")]
+pub use probability::Reliability;
 pub use recommend::{candidate_items, new_users, user_of_ratings};
 pub use score::{RowScorer, Scored, ScoringJob, Step, check_scores, unknown_values};
 #[cfg(feature = "sqlite")]

@@ -9,6 +9,7 @@ use crate::train::algorithm::{AlgorithmDef, InBuckets};
 #[cfg(feature = "trees")]
 use crate::train::boosted_trees::TreesSpec;
 use crate::train::grid::GridSpec;
+use crate::train::probability;
 
 /// The training of an algorithm in buckets.
 ///
@@ -21,6 +22,10 @@ pub fn training(algorithm: &AlgorithmDef, options: &Params) -> Result<Box<dyn Bu
              train on rows"
         );
         return Err(Error::Unsupported(problem));
+    }
+    if options.flag(probability::KEY) {
+        let problem = "training in buckets: the option 'probability' is not supported, because no step holds out scores; train on rows";
+        return Err(Error::Unsupported(problem.to_owned()));
     }
     let params = algorithm.params(options)?;
     match algorithm.in_buckets {

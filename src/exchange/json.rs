@@ -12,7 +12,7 @@ use crate::base::{Error, Memory, Result, Strict, bytes_of, checkpoint, json_prob
 use crate::data::{Categories, Fingerprint, Missing, Quantiles, Quantities, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
-use crate::model::{CandidateView, Card, GeneralTrees, Linear, Model, Ranker, TrainingColumns};
+use crate::model::{CandidateView, Card, GeneralTrees, Linear, Model, Probability, Ranker, TrainingColumns};
 use crate::trees::{Forest, Split};
 
 /// The value of the key `format`.
@@ -49,6 +49,9 @@ struct Document {
     /// The view that candidates come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     candidates: Option<CandidateView>,
+    /// What scores say about grades.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    probability: Option<Probability>,
     /// What replaces a missing feature.
     missing: String,
     /// Mean of each feature over the training documents.
@@ -174,6 +177,7 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result
         categories: Some(card.categories.clone()).filter(|categories| !categories.is_empty()),
         quantities: card.quantities.clone(),
         candidates: card.candidates.clone(),
+        probability: card.probability.clone(),
         missing: card.missing.name().to_owned(),
         means: card.means.clone(),
         slots: card.slots,
@@ -372,6 +376,7 @@ impl Document {
             categories: self.categories.unwrap_or_default(),
             quantities: self.quantities,
             candidates: self.candidates,
+            probability: self.probability,
             columns: self.columns,
             missing,
             means: self.means,

@@ -1,7 +1,7 @@
 //! What a model tells about itself.
 
-use super::CandidateView;
 use super::codec::TrainingColumns;
+use super::{CandidateView, Probability};
 use crate::data::{Categories, Missing, Quantities};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,6 +25,9 @@ pub struct Card {
     /// The view that candidates come from, a section of the bytes.
     #[serde(skip)]
     pub candidates: Option<CandidateView>,
+    /// What scores say about grades, a section of the bytes.
+    #[serde(skip)]
+    pub probability: Option<Probability>,
     /// The columns that the training read.
     pub columns: TrainingColumns,
     /// How a missing feature is filled by default.

@@ -35,6 +35,7 @@ mod linear_prior;
 #[allow(clippy::module_inception, reason = "the file of the type Model")]
 mod model;
 mod online;
+mod probability;
 mod query_aware;
 mod query_dependent;
 mod query_trees;
@@ -52,6 +53,7 @@ pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use linear_prior::LinearPrior;
 pub use model::{ENCODING, Model, SMALLER_MODEL, no_features};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};
+pub use probability::{MOST_KNOTS, Probability};
 pub use query_aware::QueryAware;
 pub use query_dependent::{LocalFit, QueryDependent, TrainingQueries};
 pub use query_trees::{Ensemble, QuerySum, QueryTrees, fill};

@@ -1,5 +1,6 @@
 //! A model: its card, its scaling and its ranker, in memory and as bytes.
 
+use super::Probability;
 use super::card::Card;
 use super::codec::{Encoded, decode_header, encode_header};
 use super::envelope::{BlobSpan, header_end};
@@ -253,6 +254,7 @@ impl Model {
         };
         scaling.validate(n)?;
         card.categories.validate(&card.features)?;
+        card.probability.as_ref().map_or(Ok(()), Probability::validate)?;
         let fits = |fingerprint: &Fingerprint| fingerprint.validate(n, ranker.named_query_features());
         self.fingerprint.as_ref().map_or(Ok(()), fits)?;
         ranker.query_rule().map_or(Ok(()), |rule| rule.validate(n))?;

@@ -58,7 +58,7 @@ macro_rules! sections {
     };
 }
 
-sections!(candidates, categories, quantities);
+sections!(candidates, categories, probability, quantities);
 
 fn from_later_version(section: &str) -> Error {
     let name = shorten(section);

@@ -221,6 +221,23 @@ pub struct TrainingSet {
     pub dependence: Option<QueryDependence>,
 }
 
+/// Where scores of documents by functions come from that were fitted without their queries.
+pub enum OutOfFold {
+    /// The choice of the training has them.
+    Scores(Vec<Held>),
+    /// Trainings of this kind on folds, with the numbers that the choice found.
+    Folds(Box<dyn TrainingSpec>),
+}
+
+/// The documents of a query whose function did not see them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// The score of each document.
+    pub scores: Vec<f64>,
+    /// Its grade.
+    pub grades: Vec<f64>,
+}
+
 /// The result of a training.
 pub struct Trained {
     /// The fitted ranker.
@@ -245,6 +262,8 @@ pub struct Trained {
     pub details: Map<String, Value>,
     /// More entries of the report that the model does not keep.
     pub volatile: Map<String, Value>,
+    /// What a map of probabilities is learned from; `None` if no function scores documents of all queries.
+    pub out_of_fold: Option<OutOfFold>,
 }
 
 impl Trained {
@@ -262,6 +281,7 @@ impl Trained {
             warnings: Vec::new(),
             details: Map::new(),
             volatile: Map::new(),
+            out_of_fold: None,
         }
     }
 }

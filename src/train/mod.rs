@@ -17,6 +17,7 @@ pub(crate) mod grid;
 pub mod monotone;
 pub mod options;
 pub mod perceptron;
+pub mod probability;
 pub(crate) mod protocol;
 pub(crate) mod report;
 mod role_checks;

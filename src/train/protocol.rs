@@ -18,6 +18,7 @@ use crate::train::column_report::ColumnReport;
 use crate::train::counters;
 use crate::train::evidence::Evidence;
 use crate::train::feature_checks::FeatureChecks;
+use crate::train::probability;
 use crate::train::report::{
     DataFacts, FeatureColumns, Finished, baseline_advice, informative_queries, rating_of_documents,
     signs_of_leakage,
@@ -173,8 +174,19 @@ impl Training {
         };
         let (informative, queries) = (informative_queries(&data), data.n_queries());
         let from_clicks = read_report.determined.is_some();
+        let is_wanted = self.options.flag(probability::KEY);
+        let kept = is_wanted.then(|| {
+            let (data, is_source) = validation.as_ref().map_or((&data, false), |source| (source, true));
+            let memory =
+                control.reserve(data.bytes(), "a copy of the rows for probabilities", "use fewer rows")?;
+            let rows =
+                probability::Rows { data: data.clone(), is_source, summaries: read_report.summaries.clone() };
+            Ok((rows, memory))
+        });
+        let kept: Option<(probability::Rows, Reservation)> = kept.transpose()?;
         let set = TrainingSet { data, validation, summaries: read_report.summaries, dependence };
         let mut trained = spec.fit(set, control)?;
+        let out_of_fold = trained.out_of_fold.take();
         let evidence =
             (spec.input().columns == Columns::Features).then(|| Evidence::of(informative, queries, &trained));
         if has_query_features {
@@ -193,6 +205,10 @@ impl Training {
         };
         let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained);
         finished.warnings.extend(doubt.or(single_feature));
+        if let Some(((rows, _memory), found)) = kept.zip(out_of_fold) {
+            let held = rows.held(&finished.model, found, (self.algorithm, &self.options), control)?;
+            probability::learn(&held, &self.options).add_to(&mut finished);
+        }
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;
         (finished.dependence, finished.evidence) = (dependence, evidence);

@@ -199,6 +199,7 @@ impl Finished {
             categories: columns.categories,
             quantities: columns.quantities,
             candidates: None,
+            probability: None,
             columns: columns.roles,
             means: columns.means,
             summary: Value::Null,
@@ -219,6 +220,12 @@ impl Finished {
         self.summary.validation = Some(validation);
         self.model.card.summary = json!(self.summary);
         self
+    }
+
+    /// Adds an entry to the results.
+    pub fn add_detail(&mut self, key: &str, value: Value) {
+        self.summary.details.insert(key.to_owned(), value);
+        self.model.card.summary = json!(self.summary);
     }
 
     fn with_card(card: Card, facts: DataFacts, trained: Trained) -> Self {

@@ -61,6 +61,7 @@ mod plot_effect;
 #[cfg(feature = "plots")]
 mod plots;
 mod prior;
+mod probability;
 mod quantities;
 mod query_columns;
 mod query_time;

@@ -294,6 +294,10 @@ const UNUSED: &[Unused] = &[
     unused("monotone", Choice::Loss, |c| !matches!(c.loss.shape(), Shape::Quadratic | Shape::Smooth))
         .instead("; use \"loss\": \"squared_hinge\", \"logistic\", \"squared\" or \"list_net\", or train boosted_trees"),
     unused("monotone", Choice::Solver, |c| c.solver.name != solve::NAMES[0]),
+    // A probability belongs to one function that scores each document alone.
+    unused("probability", Choice::Smoothing, |c| c.smoothing != SmoothingKind::Uniform),
+    unused("probability", Choice::Form, |c| c.form == Form::Ranking),
+    unused("probability", Choice::Loss, |c| c.loss.constraint() == ListConstraint::Slots),
     unused("lambda", Choice::Penalty, |c| c.penalty.has_radius()).instead("; use the option 'radius'"),
 ];
 

@@ -28,6 +28,8 @@ pub(super) struct Measurement {
     pub evaluation: Evaluation,
     pub warnings: Vec<String>,
     pub memory: Vec<Reservation>,
+    /// More means, of the probabilities of documents.
+    pub of_probability: Vec<(String, Option<f64>)>,
 }
 
 /// Ranks the candidates of judged queries and measures them.
@@ -95,7 +97,8 @@ pub(super) fn end_to_end(
     let warnings = warnings.chain(judged.warning(view, &metrics[0])).collect();
     let (queries, kept) = judged.into_queries();
     let shares = 2 * metrics.len();
-    Ok(Measurement { queries, names, shares, evaluation, warnings, memory: vec![kept, read_report.memory] })
+    let memory = vec![kept, read_report.memory];
+    Ok(Measurement { queries, names, shares, evaluation, warnings, memory, of_probability: Vec::new() })
 }
 
 /// The judged documents with their scores, and the candidates that nobody judged with the grade 0.

@@ -6,20 +6,22 @@
 //! * 8.9: Documents that a constraint removes from the list rank below all others.
 //! * 8.17: A NULL relevance means that nobody judged the document; the option `unjudged` says what it counts.
 //! * 8.18: A NULL model means the ranking by a column.
+//! * 8.19: With `min_probability` more means tell how good the probabilities are.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::end_to_end::{Measurement, end_to_end};
+use super::rank::min_probability;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use super::score;
 use super::variety::scores_of_list;
-use crate::apply::{Depths, Evaluation, JudgedLists, METRIC_COST, evaluate, without_relevant};
+use crate::apply::{Depths, Evaluation, JudgedLists, METRIC_COST, Reliability, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
 use crate::cost::metric::{DEFAULT_METRIC, Metric, MetricOptions};
 use crate::data::{Dataset, Fingerprint, Id, ListConstraint, Missing};
-use crate::model::Model;
+use crate::model::{Model, Probability};
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::{self, Use};
@@ -49,6 +51,8 @@ pub struct ScoredDocuments {
     /// Whether the fingerprint says that the rows are the training data.
     #[cfg(feature = "plots")]
     pub(super) in_training: bool,
+    /// What the scores say about grades; none for lists with a constraint.
+    pub(super) probability: Option<Probability>,
     /// Messages about the scores.
     pub(super) warnings: Vec<String>,
     /// The bytes of the documents.
@@ -127,6 +131,13 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
         scores,
         #[cfg(feature = "plots")]
         in_training,
+        probability: request
+            .handle
+            .model
+            .card
+            .probability
+            .clone()
+            .filter(|_| constraint == ListConstraint::None),
         warnings,
         memory: read_report.memory,
     })
@@ -147,27 +158,70 @@ pub(super) fn measure(
 }
 
 fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
-    let Measurement { queries, names, evaluation, warnings, memory, .. } =
+    let Measurement { queries, names, evaluation, warnings, memory, of_probability, .. } =
         measured(request, &metrics(&request.options)?)?;
     request.call.state.set_warnings(warnings);
-    Ok(rows(queries, names, evaluation, memory))
+    let more = of_probability.into_iter().map(|(name, value)| Ok(row![Output::Null, name, value]));
+    Ok(Box::new(rows(queries, names, evaluation, memory).chain(more)))
+}
+
+/// What judged documents tell about probabilities, with the option `min_probability`.
+fn reliability(request: &RankingCall<'_>, judged: &ScoredDocuments) -> Result<Vec<(String, Option<f64>)>> {
+    let Some(least) = min_probability(request)? else { return Ok(Vec::new()) };
+    let Some(map) = &judged.probability else {
+        let problem =
+            "option 'min_probability': it measures all documents; leave out the option 'diversify_by'";
+        return Err(Error::Unsupported(problem.to_owned()));
+    };
+    let ScoredDocuments { data, scores, .. } = judged;
+    let (mut offsets, mut probabilities, mut relevant) = (vec![0], Vec::new(), Vec::new());
+    for query in 0..data.n_queries() {
+        for row in data.rows(query) {
+            let grade = data.relevance[row];
+            if !grade.is_nan() || request.counts_unjudged() {
+                probabilities.push(map.at(scores[row]));
+                relevant.push(f64::from(u8::from(grade >= map.threshold)));
+            }
+        }
+        offsets.push(probabilities.len());
+    }
+    if probabilities.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = Reliability::of(&offsets, &probabilities, &relevant, least);
+    let named = [
+        ("brier", Some(found.brier)),
+        ("calibration_error", Some(found.calibration_error)),
+        ("kept", Some(found.kept)),
+        ("promised_precision", found.precision.map(|[promised, _]| promised)),
+        ("precision", found.precision.map(|[_, share]| share)),
+        ("precision_low", found.interval.map(|[low, _]| low)),
+        ("precision_high", found.interval.map(|[_, high]| high)),
+    ];
+    Ok(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// Ranks the documents of a source, of which some may be unjudged, and measures.
 pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<Measurement> {
     if let Some(view) = &request.features {
+        if request.options.has("min_probability") {
+            let problem =
+                "option 'min_probability': it measures judged rows that have the features of the model";
+            return Err(Error::Unsupported(problem.to_owned()));
+        }
         return end_to_end(request, view, metrics);
     }
     let rows = read_judged(request, Judgments::RelevanceIfJudged);
     let judged = scored_judged(request, rows.map_err(|error| score::explained(request, error))?)?;
+    let of_probability = reliability(request, &judged)?;
     if has_unjudged(&judged.data) || request.options.has("unjudged") {
-        return measure_some(request, judged, metrics);
+        return Ok(Measurement { of_probability, ..measure_some(request, judged, metrics)? });
     }
     let Measured { judged: ScoredDocuments { data, warnings, memory, .. }, evaluation } =
         measure(request, judged, metrics)?;
     let names = metrics.iter().map(Metric::name).collect();
     let (queries, shares, memory) = (data.query_ids, metrics.len(), vec![memory]);
-    Ok(Measurement { queries, names, shares, evaluation, warnings, memory })
+    Ok(Measurement { queries, names, shares, evaluation, warnings, memory, of_probability })
 }
 
 /// Measures documents of which some are unjudged (rule 8.17).
@@ -206,7 +260,7 @@ fn measure_some(
     })?;
     let names = metrics.iter().map(Metric::name).chain(depths.names()).collect();
     let (queries, shares, memory) = (lists.into_queries(), metrics.len(), vec![memory, kept]);
-    Ok(Measurement { queries, names, shares, evaluation, warnings, memory })
+    Ok(Measurement { queries, names, shares, evaluation, warnings, memory, of_probability: Vec::new() })
 }
 
 /// Whether a document has no judgment.

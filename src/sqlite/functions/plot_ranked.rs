@@ -1,6 +1,8 @@
 //! Plots of a model on documents: metrics of two models per query, mean grades by score, scores by grade, and the importance
 //! and effect of features.
 
+use std::iter;
+
 use rusqlite::types::ValueRef;
 
 use crate::apply::{CalibrationBin, Evaluation, FeatureWeight, calibration as bins_of, function_weights};
@@ -120,37 +122,57 @@ pub fn calibration(call: &Call<'_>) -> Result<String> {
 
 /// Draws the mean grade of bins of scores.
 pub fn draw_calibration(judged: &ScoredDocuments, name: &str) -> String {
-    let ScoredDocuments { data, scores, .. } = judged;
-    let bins = bins_of(&data.offsets, scores, &data.relevance);
+    let ScoredDocuments { data, scores, probability, .. } = judged;
+    let (at, of, what) = match probability {
+        Some(map) => {
+            let at: Vec<f64> = scores.iter().map(|score| map.at(*score)).collect();
+            let is_relevant = |grade: &f64| f64::from(u8::from(*grade >= map.threshold));
+            let threshold = number(map.threshold);
+            let names =
+                ["probability", "probabilities", &format!("share with a grade of at least {threshold}")]
+                    .map(str::to_owned);
+            (at, data.relevance.iter().map(is_relevant).collect(), names)
+        }
+        None => {
+            (scores.clone(), data.relevance.clone(), ["score", "scores", "mean grade"].map(str::to_owned))
+        }
+    };
+    let [one, several, value] = what;
+    let bins = bins_of(&data.offsets, &at, &of);
     let interval = |bin: &CalibrationBin| {
         let (low, high) = bin.range;
         let documents = counted(bin.documents, "document", "documents");
         let queries = counted(bin.queries, "query", "queries");
-        let note = format!("{documents} of {queries}, scores {} to {}", number(low), number(high));
+        let note = format!("{documents} of {queries}, {several} {} to {}", number(low), number(high));
         (bin.interval, note)
     };
+    let points: Vec<(f64, f64)> = bins.iter().map(|bin| (bin.score, bin.grade)).collect();
+    let promised =
+        probability.as_ref().map(|_| points.iter().map(|(promised, _)| (*promised, *promised)).collect());
     let series = Series {
-        name: String::new(),
-        points: bins.iter().map(|bin| (bin.score, bin.grade)).collect(),
+        name: if promised.is_some() { "measured".to_owned() } else { String::new() },
+        points,
         joined: Joined::Line,
         intervals: bins.iter().map(interval).collect(),
     };
     let lines = if bins.iter().any(|bin| bin.interval.is_some()) {
-        "Lines: 95% intervals of the mean grade, with the queries as the sample."
+        &format!("Lines: 95% intervals of the {value}, with the queries as the sample.")
     } else {
         "One query has no interval."
     };
     let curve = Curve {
-        title: format!("Grades by score of {name}"),
+        title: format!("Grades by {one} of {name}"),
         subtitle: format!(
-            "{} of {} in {} by score. {lines}",
+            "{} of {} in {} by {one}. {lines}",
             counted(scores.len(), "document", "documents"),
             counted(data.n_queries(), "query", "queries"),
             counted(bins.len(), "bin", "bins")
         ),
-        axes: ["mean score of the bin".to_owned(), "mean grade".to_owned()],
+        axes: [format!("mean {one} of the bin"), value],
         scale: Scale::Linear,
-        series: vec![series],
+        series: iter::once(series)
+            .chain(promised.map(|points| Series::new("promised", points, Joined::Line)))
+            .collect(),
         chosen: None,
     };
     curve.draw()

@@ -7,15 +7,17 @@
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
 //! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
 //! * 6.12: With vectors and a weight in `diversify_by` the order is that of maximal marginal relevance.
+//! * 6.13: `probability` comes from the map of the training; `min_probability` leaves out documents below it.
 
 use serde_json::{Value, json};
 
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use super::variety::diverse_rows;
 use crate::apply::{RowScorer, check_scores, selected_rows};
-use crate::base::{Error, Params, Reservation, Result, bytes_of, columns_text};
+use crate::base::{Error, Params, Reservation, Result, bytes_of, columns_text, shorten};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
+use crate::model::IMPORTED;
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::{self, Use};
@@ -24,7 +26,7 @@ use crate::train::options::{self, Use};
 pub const RANK: TableFunction = TableFunction {
     rank_column: Some(3),
     plan: c"may fit functions of new queries",
-    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot", PARAMETERS, |call| {
+    ..TableFunction::new("ltr_rank", "query_id, doc_id, score, rank, slot, probability", PARAMETERS, |call| {
         RankingCall::run(call, Use::Rank, rank_rows)
     })
 };
@@ -33,8 +35,8 @@ fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let Ranking { queries, rows, memory } = ranking(request)?;
     Ok(Box::new(rows.into_iter().map(move |row| {
         let _counted = &memory;
-        let RankedRow { query, doc, score, rank, slot } = row;
-        Ok(row![&queries[query], doc, score, rank, slot])
+        let RankedRow { query, doc, score, rank, slot, probability } = row;
+        Ok(row![&queries[query], doc, score, rank, slot, probability])
     })))
 }
 
@@ -54,6 +56,8 @@ pub(super) struct Ranking {
 /// Errors of the source and of scoring; lists that cannot be filled.
 pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
     let constraint = request.constraint()?;
+    let least = min_probability(request)?;
+    let probability = request.handle.model.card.probability.as_ref();
     let call = request.call;
     let scorer = RowScorer::of(&request.handle.model);
     let spec = ReadSpec { scorer: scorer.as_ref(), ..ReadSpec::ranked(&request.handle.model, constraint) };
@@ -94,10 +98,15 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
     // Rows are made one at a time, from what is kept here. Features are not needed any more.
     drop(data.take_features());
     let list = List::new(&request.options, constraint)?;
-    let bytes = bytes_of::<(Ranked, RankedRow, [f64; 2])>(scores.len());
+    let bytes = bytes_of::<(Ranked, RankedRow, [f64; 3])>(scores.len());
     let what = format_args!("a ranking of {} documents", scores.len());
     let memory = request.limits.memory.reserve(bytes, what, FEWER_RANKED)?;
-    let mut ranked = list.ranked(request, &data, &scores)?;
+    let at = |score: f64| probability.map(|map| map.at(score));
+    // Documents with a score of negative infinity are in no list.
+    let is_kept = |score: f64| least.is_none_or(|least| at(score).is_some_and(|found| found >= least));
+    let listed = |score: &f64| if is_kept(*score) { *score } else { f64::NEG_INFINITY };
+    let listed: Option<Vec<f64>> = least.map(|_| scores.iter().map(listed).collect());
+    let mut ranked = list.ranked(request, &data, listed.as_deref().unwrap_or(&scores))?;
     if call.by_rank {
         sort_items(&mut ranked, |a, b| (a.rank, a.query).cmp(&(b.rank, b.query)));
     }
@@ -106,7 +115,8 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
         let slot = data.groups.get(row.document).filter(|_| constraint == ListConstraint::Slots);
         let slot = Output::from(slot);
         let doc = std::mem::take(&mut data.doc_ids[row.document]);
-        RankedRow { query: row.query, doc, score: scores[row.document], rank: row.rank as i64, slot }
+        let score = scores[row.document];
+        RankedRow { query: row.query, doc, score, rank: row.rank as i64, slot, probability: at(score) }
     };
     // Collect now: it is faster than making rows lazily.
     let rows = ranked.into_iter().map(row).collect();
@@ -127,6 +137,31 @@ pub(super) struct RankedRow {
     pub score: f64,
     pub rank: i64,
     pub slot: Output,
+    pub probability: Option<f64>,
+}
+
+/// The option `min_probability`.
+///
+/// # Errors
+/// A model without probabilities, with the reason.
+pub(super) fn min_probability(request: &RankingCall<'_>) -> Result<Option<f64>> {
+    let Some(least) = request.options.number("min_probability") else { return Ok(None) };
+    let card = &request.handle.model.card;
+    if card.probability.is_some() {
+        return Ok(Some(least));
+    }
+    let told = &card.summary["probability"]["problem"];
+    let reason = match told.as_str() {
+        Some(problem) => shorten(problem),
+        None if request.handle.model.ranker.as_query_dependent().is_some() => {
+            "a function for each query gives scores that cannot be compared across queries".to_owned()
+        }
+        None if card.algorithm == IMPORTED => {
+            "another library trained the model; train it here with \"probability\": true".to_owned()
+        }
+        None => "train it with \"probability\": true".to_owned(),
+    };
+    Err(Error::Unsupported(format!("option 'min_probability': the model has no probabilities: {reason}")))
 }
 
 /// What the list of a query holds.
@@ -162,7 +197,8 @@ impl<'a> List<'a> {
                 None => selected_rows(data, query, scores, self.constraint, self.max_per_value)?,
             };
             self.check_filled(data, query, documents.len())?;
-            let best = documents.into_iter().take(k).zip(1..);
+            let is_listed = |document: &usize| scores[*document] > f64::NEG_INFINITY;
+            let best = documents.into_iter().filter(is_listed).take(k).zip(1..);
             ranked.extend(best.map(|(document, rank)| Ranked { query, document, rank }));
         }
         Ok(ranked)

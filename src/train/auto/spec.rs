@@ -23,6 +23,7 @@ use crate::learn::kernel;
 use crate::train::baseline::BaselineSpec;
 use crate::train::monotone::Monotone;
 use crate::train::options;
+use crate::train::probability;
 use crate::train::select::ValidationSpec;
 use serde_json::Value;
 
@@ -59,6 +60,7 @@ impl AutoSpec {
             let problem = "option 'landmarks' has no effect with kernel \"linear\"";
             return Err(Error::Unsupported(problem.to_owned()));
         }
+        probability::check_threshold(params)?;
         let monotone = Monotone::parse(params)?;
         if kernel.is_some() && !is_linear && !monotone.is_empty() {
             let problem =

@@ -1,7 +1,8 @@
 //! Training of `auto`: the choice among candidates, and the average of the best.
 
 use super::super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, InBuckets, Input, LogStep, Trained, TrainingSet, TrainingSpec, entries,
+    AlgorithmDef, Columns, DocWeights, InBuckets, Input, LogStep, OutOfFold, Trained, TrainingSet,
+    TrainingSpec, entries,
 };
 use super::super::grid;
 use super::super::single_feature::{self, Judge};
@@ -20,6 +21,7 @@ use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
 use crate::train::baseline::{self, BASELINE_ALONE, Baseline, BaselineSpec};
 use crate::train::monotone;
+use crate::train::probability;
 use crate::train::select::{Gain, Searched, Selection, is_below};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
@@ -52,6 +54,8 @@ const OPTIONS: &[&str] = &[
     "undefined",
     baseline::KEY,
     monotone::KEY,
+    probability::KEY,
+    probability::THRESHOLD,
 ];
 
 impl TrainingSpec for AutoSpec {
@@ -133,7 +137,8 @@ impl TrainingSpec for AutoSpec {
         }
         let is_used = splits_queries || joined.is_some() && !chosen.is_empty();
         let rule = if is_used { rule } else { None };
-        Ok(choice.trained(data.features.columns(), fitted, rule))
+        let trained = choice.trained(data.features.columns(), fitted, rule);
+        Ok(Trained { out_of_fold: Some(OutOfFold::Folds(Box::new(self.clone()))), ..trained })
     }
 
     fn fold_options(&self) -> &'static [&'static str] {

@@ -257,7 +257,7 @@ impl Rows<'_> {
         let mut trainings = (0..folds.count * ensembles).map(training).collect::<Result<Vec<_>>>()?;
         // 2. The number of trees.
         let measured = measured(folds, data);
-        let held_out = HeldOut { measured: &measured, seeds: ensembles, source: None };
+        let held_out = HeldOut { measured: &measured, others: &[], seeds: ensembles, source: None };
         let most = if folds.count > 1 { MOST_TREES } else { spec.effort.trees };
         let pace = Pace { most, interval: INTERVAL, patience: PATIENCE, from_0: !self.start.is_empty() };
         let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;

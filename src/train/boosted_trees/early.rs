@@ -7,10 +7,11 @@ use super::spec::DEFAULT_TREES;
 use super::{TreeCount, TreesSpec};
 use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
-use crate::data::{Dataset, ListConstraint, Scaling};
+use crate::data::{Dataset, FoldKeys, ListConstraint, Scaling};
+use crate::train::algorithm::Held as OfQuery;
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{
-    Baseline, Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec,
+    Baseline, Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec, fold_numbers,
 };
 use crate::train::single_feature;
 use crate::train::single_feature::Judge;
@@ -32,6 +33,8 @@ pub(super) struct Found {
     values: Vec<(f64, f64)>,
     /// The scores with that number of trees.
     scores: Scores,
+    /// The same with grades, also of queries that no fold holds out, if probabilities are learned from them.
+    pub of_documents: Vec<OfQuery>,
 }
 
 impl Found {
@@ -132,6 +135,7 @@ pub(super) fn find(
                 warnings: Vec::new(),
                 values: Vec::new(),
                 scores: Vec::new(),
+                of_documents: Vec::new(),
             });
         }
         let searched = Searched::new("trees", DEFAULT_TREES as f64);
@@ -142,6 +146,7 @@ pub(super) fn find(
             warnings,
             values: Vec::new(),
             scores: Vec::new(),
+            of_documents: Vec::new(),
         });
     }
     // 2. Trainings that leave it out.
@@ -162,7 +167,8 @@ pub(super) fn find(
         }
     };
     let source = source.map(|held| (&held.binned, &held.start[..]));
-    let held_out = HeldOut { measured: &measured, seeds: spec.seeds, source };
+    let others = if source.is_none() { others(spec, data, &measured) } else { Vec::new() };
+    let held_out = HeldOut { measured: &measured, others: &others, seeds: spec.seeds, source };
     let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
     let gain = if pace.from_0 {
         best.keep_baseline(&spec.validation, split, &curve, rows.are_contradicting)
@@ -172,6 +178,12 @@ pub(super) fn find(
     // 3. The report.
     let values: Vec<(f64, f64)> = best.values.iter().flatten().copied().collect();
     let scores = std::mem::take(&mut best.scores);
+    let of_documents = if others.is_empty() {
+        Vec::new()
+    } else {
+        let folds = measured.iter().chain(&others).zip(scores.iter().chain(&best.others));
+        folds.flat_map(|(fold, scores)| held(fold, scores)).collect()
+    };
     let mut selection = Selection { gain, ..selection(spec, split, curve, best) };
     let default = if spec.may_be_baseline() { 0 } else { DEFAULT_TREES };
     let trees = selection.chosen.map_or(default, |chosen| selection.curve[chosen].0 as usize);
@@ -186,7 +198,33 @@ pub(super) fn find(
         single_feature::baseline(&judges, &selection, &spec.validation, ListConstraint::None, control)?;
     let is_alone = spec.may_be_baseline() && trees == 0;
     let warnings = selection.warning(&searched).filter(|_| !is_alone).into_iter().collect();
-    Ok(Found { trees, selection, warnings, values, scores })
+    Ok(Found { trees, selection, warnings, values, scores, of_documents })
+}
+
+/// The other queries, whose documents have equal grades: a share of them for each fold, for probabilities. Groups and orders have
+/// folds of their own.
+fn others<'a>(spec: &TreesSpec, data: &'a Dataset, measured: &[Measured<'a>]) -> Vec<Measured<'a>> {
+    let FoldKeys { groups, order } = &data.fold_keys;
+    if !spec.is_probability_wanted || spec.may_be_baseline() || !groups.is_empty() || !order.is_empty() {
+        return Vec::new();
+    }
+    let is_equal: Vec<bool> =
+        (0..data.n_queries()).map(|query| crate::cost::loss::pair_count(data.labels(query)) == 0).collect();
+    let judged = is_equal.iter().filter(|is_equal| !**is_equal).count();
+    let held: usize = measured.iter().map(|fold| fold.queries.len()).sum();
+    let parts = measured.len() * (judged / held.max(1)).max(1);
+    let numbers = fold_numbers(&data.query_ids, &is_equal, parts, spec.options.seed);
+    let of_fold = |fold: usize| (0..data.n_queries()).filter(|query| numbers[*query] == Some(fold)).collect();
+    (0..measured.len()).map(|fold| Measured { data, queries: of_fold(fold) }).collect()
+}
+
+/// The held-out queries of a fold with their grades.
+fn held(Measured { data, queries }: &Measured<'_>, scores: &[Vec<f64>]) -> Vec<OfQuery> {
+    let of_query = |(query, scores): (&usize, &Vec<f64>)| OfQuery {
+        scores: scores.clone(),
+        grades: data.labels(*query).to_vec(),
+    };
+    queries.iter().zip(scores).map(of_query).collect()
 }
 
 /// What validation tells about the sum of two ensembles with `trees` trees in all, and what the caller should know.
@@ -281,6 +319,8 @@ pub(in crate::train) struct Measured<'a> {
 pub(in crate::train) struct HeldOut<'a> {
     /// One of each fold.
     pub measured: &'a [Measured<'a>],
+    /// Queries of each fold that are scored, but not measured; may be empty.
+    pub others: &'a [Measured<'a>],
     /// Number of trainings of a fold, whose scores are averaged.
     pub seeds: usize,
     /// The documents of a validation source in bins, and their scores before the first tree (empty: 0); none if the held-out queries are among the rows of the trainings.
@@ -315,6 +355,8 @@ pub(in crate::train) struct Best {
     pub values: Vec<QueryValue>,
     /// The scores.
     pub scores: Scores,
+    /// The scores of the queries that are not measured.
+    pub others: Scores,
     /// The value of each held-out query at each measurement, if the first one is of a baseline.
     pub all: Vec<Vec<QueryValue>>,
 }
@@ -385,7 +427,9 @@ pub(in crate::train) fn measure(
         curve.push(((number * pace.interval) as f64, mean));
         if let Some(value) = mean.filter(|value| best.at.is_none_or(|(_, best)| sign * (value - best) > 0.0))
         {
-            best = Best { at: Some((curve.len() - 1, value)), values, scores, all: best.all };
+            let others =
+                self::scores(trainings, HeldOut { measured: held_out.others, ..held_out }, &of_source);
+            best = Best { at: Some((curve.len() - 1, value)), values, scores, others, all: best.all };
         }
         if best.at.is_none_or(|(at, _)| at + pace.patience < curve.len()) && curve.len() > pace.patience {
             break;
@@ -423,7 +467,7 @@ fn add_trees(
 /// The scores of the documents of each held-out query of each fold.
 fn scores(
     trainings: &[Boosting<'_>],
-    HeldOut { measured, seeds, source }: HeldOut<'_>,
+    HeldOut { measured, seeds, source, .. }: HeldOut<'_>,
     of_source: &[f64],
 ) -> Scores {
     let of_fold = |(Measured { data, queries }, trainings): (&Measured<'_>, &[Boosting<'_>])| {

@@ -13,6 +13,7 @@ use crate::learn::fit::HeldOut;
 use crate::train::baseline::BaselineSpec;
 use crate::train::monotone::Monotone;
 use crate::train::options;
+use crate::train::probability;
 use crate::train::select::{FOLD_OPTIONS, Validation, ValidationSpec};
 use crate::trees::{Targets, TreeOptions};
 use serde_json::{Map, Value};
@@ -57,6 +58,8 @@ pub struct TreesSpec {
     pub baseline: Option<BaselineSpec>,
     /// Features with an order.
     pub monotone: Monotone,
+    /// Whether probabilities are learned from the scores of held-out queries.
+    pub is_probability_wanted: bool,
     /// The given parameters of the loss, for reports.
     pub(super) loss_settings: Map<String, Value>,
 }
@@ -102,6 +105,7 @@ impl TreesSpec {
             let problem = "'boosted_trees' validates on queries or on a source, not on \"documents\"";
             return Err(Error::Unsupported(problem.to_owned()));
         }
+        probability::check_threshold(params)?;
         let both_scales = params.text("scale") == Some(BOTH_SCALES);
         let baseline = BaselineSpec::parse(params);
         if both_scales && baseline.is_some() {
@@ -143,6 +147,7 @@ impl TreesSpec {
             missing: params.choice("missing")?.unwrap_or(Missing::Branch),
             baseline,
             monotone: Monotone::parse(params)?,
+            is_probability_wanted: params.flag(probability::KEY),
             loss_settings: LOSS_OPTIONS
                 .iter()
                 .filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone())))

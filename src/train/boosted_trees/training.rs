@@ -1,7 +1,7 @@
 //! Training of boosted trees: the ensembles, their number of trees, and the model.
 
 use super::super::algorithm::{
-    AlgorithmDef, Columns, DocWeights, InBuckets, Input, Trained, TrainingSet, TrainingSpec, scale,
+    AlgorithmDef, Columns, DocWeights, InBuckets, Input, OutOfFold, Trained, TrainingSet, TrainingSpec, scale,
 };
 use super::super::averaged;
 use super::boosted::Boosted;
@@ -17,6 +17,7 @@ use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
 use crate::train::baseline::{self, BaselineSpec};
 use crate::train::monotone;
+use crate::train::probability;
 use crate::train::select::{FOLD_OPTIONS, Validation};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
 use serde_json::{Map, Value};
@@ -68,6 +69,8 @@ const OPTIONS: &[&str] = &[
     "undefined",
     baseline::KEY,
     monotone::KEY,
+    probability::KEY,
+    probability::THRESHOLD,
 ];
 
 impl Boosted {
@@ -130,11 +133,21 @@ impl TrainingSpec for TreesSpec {
             checked?;
         }
         if self.both_scales {
-            return self.fit_both(&data, validation.as_ref(), control);
+            let trained = self.fit_both(&data, validation.as_ref(), control)?;
+            return Ok(Trained { out_of_fold: Some(OutOfFold::Folds(Box::new(self.clone()))), ..trained });
         }
-        let (boosted, scaling) = self.ensemble(&mut data, validation, control)?;
+        let (mut boosted, scaling) = self.ensemble(&mut data, validation, control)?;
+        let found = boosted.found.as_mut().map(|found| std::mem::take(&mut found.of_documents));
+        let trees = boosted.fitted.forest.trees();
+        let out_of_fold = match found.filter(|found| !found.is_empty()) {
+            Some(found) => OutOfFold::Scores(found),
+            // The baseline alone.
+            None if trees == 0 => OutOfFold::Folds(Box::new(self.clone())),
+            None => OutOfFold::Folds(Box::new(Self { trees: TreeCount::Fixed(trees), ..self.clone() })),
+        };
         let mut trained = boosted.trained(scaling);
         trained.warnings.extend(nothing);
+        trained.out_of_fold = Some(out_of_fold);
         Ok(trained)
     }
 

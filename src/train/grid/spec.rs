@@ -22,6 +22,7 @@ use crate::train::algorithm::Weighting;
 use crate::train::baseline::{self, BASELINE_ALONE, BaselineSpec};
 use crate::train::monotone::Monotone;
 use crate::train::options;
+use crate::train::probability;
 use crate::train::select::{TunedValue, ValidationSpec};
 
 /// Options of the grid, besides the parameters of its losses.
@@ -30,7 +31,7 @@ const OPTIONS: &[&str] = &[
     "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "interaction", "solver",
     "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
     "scale", "query_features", "query_scale", "query_distance", "metric", "neutral_grade", "half_life", "validation",
-    "undefined", "baseline", "monotone",
+    "undefined", "baseline", "monotone", "probability",
 ];
 
 /// The option whose values validation compares.
@@ -145,7 +146,7 @@ impl GridSpec {
     pub fn parse(params: &Params) -> Result<Self> {
         // 1. The loss, the space of functions and the penalty decide the other defaults.
         let loss_def = loss::find(params.text("loss").unwrap_or(loss::NAMES[0]))?;
-        check_loss_parameters(loss_def, params, &[])?;
+        check_loss_parameters(loss_def, params, probability::own(params))?;
         let losses = parse_losses(loss_def, params)?;
         let loss = losses[0].1.clone();
         let given_kernel = params.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));

@@ -25,7 +25,9 @@ use crate::learn::solve::{SolveReport, Stop};
 use crate::learn::space::{Form, Function, Member, Scorer, Space, SumSpace};
 use crate::math::{distance, dot};
 use crate::model::{Linear, LinearPrior, LocalFit, QueryDependent, Ranker, TrainingQueries};
-use crate::train::algorithm::{Columns, DocWeights, FoldUnit, Input, Trained, TrainingSet, TrainingSpec};
+use crate::train::algorithm::{
+    Columns, DocWeights, FoldUnit, Input, OutOfFold, Trained, TrainingSet, TrainingSpec,
+};
 use crate::train::baseline::{BASELINE_ALONE, COLUMN_UNIT};
 use crate::train::select::{CandidatePath, Searched, Split, TunedValue, Validation};
 
@@ -159,7 +161,10 @@ impl GridSpec {
         details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
         details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
         details.extend(learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
+        let mut settled = chosen.spec.clone();
+        settled.lambda = TunedValue::Fixed(lambdas.all);
         Ok(Trained {
+            out_of_fold: Some(OutOfFold::Folds(Box::new(settled))),
             lambda: lambda.filter(|_| !is_alone),
             prior_lambda: chosen.spec.prior_lambda,
             selection: lambdas.selection,

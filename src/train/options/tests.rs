@@ -102,6 +102,7 @@ fn sound(option: &OptionDef, algorithm: &AlgorithmDef) -> Value {
         "diversify_by" => json!("site"),
         "baseline" => json!("bm25"),
         "monotone" => json!({"price": -1}),
+        "probability" => json!(true),
         "scale" => json!("standard"),
         "query_features" => json!("named"),
         "smoothing" => json!("uniform"),

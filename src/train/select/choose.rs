@@ -183,8 +183,16 @@ impl<'a> HeldOut<'a> {
         self.data.bytes().saturating_mul(self.parts.len() as u64) <= MOST_KEPT
     }
 
+    /// The number of parts.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     /// The training part and the held-out part, with the bytes of both.
-    fn part(&self, part: usize, control: &Control) -> Result<(Dataset, Dataset, Reservation)> {
+    ///
+    /// # Errors
+    /// Too little memory.
+    pub fn part(&self, part: usize, control: &Control) -> Result<(Dataset, Dataset, Reservation)> {
         let bytes = self.data.bytes() + self.source.map_or(0, Dataset::bytes);
         let memory = control.reserve(bytes, "a copy of the training set for validation", WAY_OUT)?;
         if self.source.is_some() {

@@ -6,4 +6,4 @@ mod search;
 mod settings;
 
 pub use choice::Choice;
-pub use search::{Score, Search, SearchRows};
+pub use search::{Score, Search, SearchRows, fitted_model, scores_of};

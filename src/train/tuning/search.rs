@@ -273,27 +273,10 @@ impl Search {
             own = self.spec(&group.settings[setting])?;
             &*own
         };
-        let model = self.model(spec, training, &rows.summaries, control)?;
+        let model = fitted_model(self.algorithm, spec, training, &rows.summaries, control)?;
         let values = self.values(&model, spec, &held_out, control)?;
         let values = values.iter().enumerate().map(|(query, values)| (values[0], held_out.labels(query)));
         Ok(self.score(setting, fold, values, started.elapsed().as_secs_f64()))
-    }
-
-    fn model(
-        &self,
-        spec: &dyn TrainingSpec,
-        data: Dataset,
-        summaries: &[ColumnSummary],
-        control: &Control,
-    ) -> Result<Model> {
-        let (facts, names, categories) = (DataFacts::of(&data), data.names.clone(), data.categories.clone());
-        let quantities = data.quantities.clone();
-        let means = summaries.iter().map(ColumnSummary::mean).collect();
-        let set = TrainingSet { data, validation: None, summaries: summaries.to_vec(), dependence: None };
-        let trained = spec.fit(set, control)?;
-        let roles = TrainingColumns::default();
-        let columns = FeatureColumns { names, categories, quantities, means, roles };
-        Ok(Finished::new(self.algorithm, spec, facts, columns, trained).model)
     }
 
     /// The metric of each held-out query.
@@ -304,18 +287,47 @@ impl Search {
         held_out: &Dataset,
         control: &Control,
     ) -> Result<Vec<Vec<Option<f64>>>> {
-        let cache = FitCache::new(0);
-        let mut step = ScoringJob::start(model, Key::default(), held_out, &cache, control)?;
-        let scored = loop {
-            step = match step {
-                Step::Done(scored) => break scored,
-                Step::NeedsFits(job, queries) => job.advance(&queries, control)?,
-            };
-        };
-        let scores = constrained_scores(held_out, scored.scores, spec.input().constraint, 1)?;
+        let scores =
+            constrained_scores(held_out, scores_of(model, held_out, control)?, spec.input().constraint, 1)?;
         let metrics = std::slice::from_ref(&self.metric);
         let evaluation = evaluate(held_out, &scores, metrics, self.undefined, control)?;
         Ok(evaluation.values)
+    }
+}
+
+/// The model of a training on a part of the rows.
+///
+/// # Errors
+/// Errors of the fit.
+pub fn fitted_model(
+    algorithm: &AlgorithmDef,
+    spec: &dyn TrainingSpec,
+    data: Dataset,
+    summaries: &[ColumnSummary],
+    control: &Control,
+) -> Result<Model> {
+    let (facts, names, categories) = (DataFacts::of(&data), data.names.clone(), data.categories.clone());
+    let quantities = data.quantities.clone();
+    let means = summaries.iter().map(ColumnSummary::mean).collect();
+    let set = TrainingSet { data, validation: None, summaries: summaries.to_vec(), dependence: None };
+    let trained = spec.fit(set, control)?;
+    let roles = TrainingColumns::default();
+    let columns = FeatureColumns { names, categories, quantities, means, roles };
+    Ok(Finished::new(algorithm, spec, facts, columns, trained).model)
+}
+
+/// The score of each document.
+///
+/// # Errors
+/// Documents that have no scores; an interruption.
+pub fn scores_of(model: &Model, data: &Dataset, control: &Control) -> Result<Vec<f64>> {
+    let cache = FitCache::new(0);
+    let mut step = ScoringJob::start(model, Key::default(), data, &cache, control)?;
+    loop {
+        step = match step {
+            Step::Done(scored) => return Ok(scored.scores),
+            Step::NeedsFits(job, queries) => job.advance(&queries, control)?,
+        };
     }
 }
 
