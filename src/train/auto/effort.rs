@@ -80,15 +80,15 @@ mod tests {
             assert!(page.replace(',', "").contains(&format!("\n| {name} | {row} |\n")), "{name}: {row}");
         };
         numbers("effort", &|level| level.level);
-        numbers("most candidates besides trees", &|level| {
+        numbers("maximum number of candidates besides trees", &|level| {
             2 * (1 + level.gaussian.len() + level.laplace_l1.len())
         });
         numbers("partitions into five folds", &|level| level.partitions);
         numbers("landmarks while candidates are compared", &|level| level.trial_landmarks);
-        numbers("landmarks of the chosen kernels", &|level| level.landmarks);
-        numbers("kernels that are averaged", &|level| level.averaged);
-        numbers("folds of trees", &|level| level.tree_folds);
-        numbers("ensembles of each fold", &|level| level.ensembles);
-        numbers("trees that the learning rate is for", &|level| level.trees);
+        numbers("landmarks of chosen kernels", &|level| level.landmarks);
+        numbers("averaged kernels", &|level| level.averaged);
+        numbers("folds for trees", &|level| level.tree_folds);
+        numbers("ensembles per fold", &|level| level.ensembles);
+        numbers("number of trees assumed by the learning rate", &|level| level.trees);
     }
 }
