@@ -155,7 +155,7 @@ def test_no_frame(thing):
 
 
 def test_a_lazy_frame_is_collected_first():
-    with pytest.raises(TypeError, match=r"polars.*LazyFrame has no rows; pass those of its method collect\(\)"):
+    with pytest.raises(TypeError, match=r"polars.*LazyFrame has no rows; pass the result of its method collect\(\)"):
         fit(pl.LazyFrame(judgments()))
 
 
