@@ -234,7 +234,7 @@ pub enum OutOfFold {
 pub struct Held {
     /// The score of each document.
     pub scores: Vec<f64>,
-    /// Its grade.
+    /// The grade of each document.
     pub grades: Vec<f64>,
 }
 

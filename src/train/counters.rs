@@ -12,7 +12,7 @@
 //! * atanh(r) sqrt(n - 3) > 3.5, where r is Spearman's rank correlation of x and E over the n documents (about standard normal if they
 //!   are independent: Fisher 1921)
 //! * at least a tenth of the rows have the smallest value, as documents without a click have
-//! * in queries with both, the mean of documents with relevance above 0 is larger than that of the others, by 2 standard errors.
+//! * in queries with both, documents with relevance above 0 have a larger mean than the others, by 2 standard errors.
 
 use crate::base::{ColumnAdvice, Control, Result, parallel};
 use crate::data::Dataset;

@@ -344,7 +344,7 @@ fn shuffled_documents_have_their_values_and_equal_ones_have_equal_values() {
                 }
             }
         }
-        // The last feature, the only one in which they differ, is that of one document.
+        // They differ in the last feature alone, which belongs to one document.
         let same = &found[8][..n];
         assert!((2..n).step_by(3).all(|row| same[row].to_bits() == same[row - 1].to_bits()), "{name}");
     }

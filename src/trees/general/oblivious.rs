@@ -27,7 +27,7 @@ pub fn of(forest: &GeneralForest) -> Option<Oblivious> {
     oblivious.has_valid_borders().then_some((oblivious, values))
 }
 
-/// The questions of a tree whose nodes of a level all ask the same; the last one is that of the root.
+/// The splits of a tree whose levels have one split each; the root's is the last.
 fn questions(forest: &GeneralForest, tree: usize) -> Option<Vec<Split>> {
     let (nodes, depth) = (forest.nodes_of(tree), forest.depth(tree));
     let level_start = |level: usize| nodes.start + (1 << level) - 1;

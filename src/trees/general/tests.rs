@@ -135,5 +135,5 @@ fn all_scores_have_the_bits_of_the_plain_ones() {
             }
         }
     }
-    assert!((400..=1000).contains(&of_library), "{of_library} forests are those of this library");
+    assert!((400..=1000).contains(&of_library), "{of_library} forests have the form of this library's");
 }

@@ -121,7 +121,7 @@ impl GeneralForest {
         }
     }
 
-    /// The leaves below nodes of numeric splits. The values of a lane follow those of the lane before at this distance; at 0
+    /// The leaves below nodes of numeric splits. Each lane's values begin this far after the previous lane's; at 0
     /// all lanes have the same.
     fn walk(&self, mut nodes: [u32; LANES], depth: u32, values: &[f64], distance: usize) -> [usize; LANES] {
         let mut left = depth as usize;
