@@ -16,7 +16,7 @@ pub struct Reliability {
     pub calibration_error: f64,
     /// The share of documents with at least the least probability.
     pub kept: f64,
-    /// Their mean probability, and the share of relevant ones.
+    /// The mean probability of these documents, and the share of relevant ones.
     pub precision: Option<[f64; 2]>,
     /// The 95% interval of that share, with the queries as the sample.
     pub interval: Option<[f64; 2]>,
