@@ -405,7 +405,7 @@ fn python_runs_the_session_stops_a_training_and_checks_text_features() {
         );
         return;
     }
-    for script in ["tests/hosts/python.py", "tests/hosts/fts.py"] {
+    for script in ["tests/hosts/python.py", "tests/hosts/fts.py", "tests/hosts/views.py"] {
         let output = run(Command::new(python).arg(script).arg(library()), "");
         assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
         // Measured times are worth reading.

@@ -23,7 +23,7 @@ PACKAGES = {
     "3.49.1": "11.9.1",
     "3.54.1": "13.2.0",
 }
-TESTS = {"slt": "slt.py", "fts": "fts.py", "sessions": "python.py"}
+TESTS = {"slt": "slt.py", "fts": "fts.py", "views": "views.py", "sessions": "python.py"}
 PYTHON = "/usr/bin/python3"
 FLAGS = "-O1 -shared -fPIC -DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_THREADSAFE=1 -Wl,-soname,libsqlite3.so.0"
 

@@ -364,61 +364,6 @@ fn an_attached_database_has_models_and_views_of_its_own() {
     assert!(problem(&connection, &train(&in_temp)).contains("not temp"));
 }
 
-/// A stranger's view can waste time, and nothing else.
-#[test]
-fn a_hostile_view_is_refused_or_stopped() {
-    let connection = database();
-    shop(&connection, "main");
-    train(&connection, "rank_svm", &json!({"name": "shop", "candidates": "shop_candidates", "lambda": 1}));
-    let search = "SELECT * FROM ltr_search('shop', 'blue', '{\"time_limit\": 0.2}')";
-    let columns = "0 AS q_length, 1.0 AS bm25, 1.0 AS price, 'a' AS brand";
-    for (body, told) in [
-        (
-            format!(
-                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT query AS query_id, i AS doc_id, {columns} FROM ltr_query, n"
-            ),
-            "time limit",
-        ),
-        (
-            format!(
-                "SELECT query AS query_id, 1 AS doc_id, {columns} FROM ltr_query WHERE ltr_fit('rank_svm', 'judgments') IS NULL"
-            ),
-            "unsafe use of ltr_fit",
-        ),
-        (
-            format!(
-                "SELECT query AS query_id, 1 AS doc_id, {columns} FROM ltr_query WHERE load_extension('x') IS NULL"
-            ),
-            "unsafe use of load_extension",
-        ),
-        (
-            format!("SELECT 'x' AS query_id, 1 AS doc_id, {columns} FROM ltr_query"),
-            "a candidate of the query 'x'",
-        ),
-        (
-            format!(
-                "SELECT a.query AS query_id, 1 AS doc_id, {columns} FROM ltr_query AS a, ltr_query AS b, shop_candidates"
-            ),
-            "circularly defined",
-        ),
-    ] {
-        connection
-            .execute_batch(&format!("DROP VIEW shop_candidates; CREATE VIEW shop_candidates AS {body}"))
-            .unwrap();
-        let found = problem(&connection, search);
-        assert!(found.contains(told), "{body}: {found}");
-        assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_query", []), 0, "{body}");
-    }
-    // Two readings of the queries are two times the same rows.
-    let twice = format!(
-        "SELECT a.query AS query_id, 1 AS doc_id, {columns} FROM ltr_query AS a, ltr_query AS b WHERE a.query = b.query"
-    );
-    connection
-        .execute_batch(&format!("DROP VIEW shop_candidates; CREATE VIEW shop_candidates AS {twice}"))
-        .unwrap();
-    assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_search('shop', 'blue')", []), 1);
-}
-
 /// Schemas as applications have them: each view gives the rows of its search.
 #[test]
 fn views_over_the_schemas_of_users_work() {

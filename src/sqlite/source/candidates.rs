@@ -122,7 +122,7 @@ impl Source {
             let advice = match (is_unsafe, problem.contains("ltr_")) {
                 (true, true) => " in a view, which must not search, rank or train",
                 (true, false) => {
-                    " in a view, while PRAGMA trusted_schema is off; PRAGMA trusted_schema = ON allows it, for FTS5 also a newer SQLite"
+                    " in a view; if PRAGMA trusted_schema is off, it may work with PRAGMA trusted_schema = ON, and FTS5 with a newer SQLite"
                 }
                 (false, _) => "",
             };
