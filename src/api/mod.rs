@@ -1,5 +1,7 @@
 //! The Rust API: data from arrays or rows, training, ranking, measuring. Everything here is re-exported at the crate root.
 
+#![warn(missing_docs)]
+
 mod categories;
 mod dataset;
 mod explain;

@@ -31,7 +31,6 @@ fn inputs_at_once(documents: usize) -> usize {
 
 /// What is measured.
 pub struct ImportanceSpec<'a> {
-    /// The metrics.
     pub metrics: &'a [Metric],
     /// What an undefined value counts as.
     pub undefined: Undefined,
@@ -116,7 +115,6 @@ fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 
 
 /// Values of the metrics of a query.
 struct Losses {
-    /// As it is.
     before: Vec<Option<f64>>,
     /// With each feature permuted, the mean over permutations.
     after: Vec<Vec<Option<f64>>>,

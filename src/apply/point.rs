@@ -25,7 +25,6 @@ impl PointScorer {
         Ok(Self { model, function })
     }
 
-    /// The model.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -95,7 +94,6 @@ impl PairScorer {
         Ok(Self(PointScorer { model, function }))
     }
 
-    /// The model.
     pub fn model(&self) -> &Model {
         &self.0.model
     }

@@ -106,7 +106,6 @@ impl JudgedLists {
         data.query_ids.push(query.clone());
     }
 
-    /// The queries.
     pub fn queries(&self) -> &[Id] {
         &self.data.query_ids
     }

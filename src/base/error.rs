@@ -3,6 +3,8 @@
 //! A message tells what is wrong, where, what was found and what is allowed (rule 13.7). The SQL layer puts the name of
 //! the function in front.
 
+#![warn(missing_docs)]
+
 /// Result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

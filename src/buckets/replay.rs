@@ -24,7 +24,6 @@ pub const FOLDS: u32 = 5;
 /// The buckets that take part in an answer. Bucket b is in fold b modulo [`FOLDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
-    /// All.
     All,
     /// The buckets of a fold.
     Only(u32),

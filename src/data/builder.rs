@@ -95,7 +95,6 @@ pub struct DatasetBuilder {
     pub(super) texts: Vec<usize>,
     /// Query features whose texts may be quantities.
     pub(super) pending_query_features: Vec<usize>,
-    /// Columns that are categories.
     pub(super) categories: Vec<CategoryColumn>,
     /// The bytes of all rows.
     pub(super) memory: Reservation,

@@ -116,7 +116,6 @@ impl Documents<'_> {
 }
 
 impl Dataset {
-    /// Number of queries.
     pub fn n_queries(&self) -> usize {
         self.query_ids.len()
     }
@@ -182,12 +181,10 @@ impl Dataset {
             + self.fold_keys.bytes()
     }
 
-    /// Rows of one query.
     pub fn rows(&self, query: usize) -> Range<usize> {
         self.offsets[query]..self.offsets[query + 1]
     }
 
-    /// Documents of one query.
     pub fn documents(&self, query: usize) -> Documents<'_> {
         Documents { features: &self.features, start: self.offsets[query], end: self.offsets[query + 1] }
     }

@@ -10,7 +10,6 @@ use crate::math::{Element, simd};
 /// What a missing feature counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]
 pub enum Missing {
-    /// An error.
     #[default]
     Error,
     /// 0.
@@ -112,9 +111,7 @@ pub enum TextColumns {
 /// Sum and number of the values of one feature that are not missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct ColumnSummary {
-    /// The sum.
     pub sum: f64,
-    /// The number.
     pub count: u64,
 }
 

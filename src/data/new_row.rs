@@ -29,7 +29,6 @@ impl Default for QueryValues {
 
 /// A checked row without its features.
 pub struct NewRow {
-    /// Query id.
     pub query: Id,
     /// Document id; `None` numbers the documents of each query.
     pub doc: Option<Id>,

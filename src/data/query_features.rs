@@ -40,7 +40,6 @@ pub enum QueryScale {
     /// Mean 0 and standard deviation 1.
     #[default]
     Standard,
-    /// None.
     None,
 }
 

@@ -20,7 +20,6 @@ pub struct Ratings {
     pub items: Vec<u32>,
     /// The ratings.
     pub values: Vec<f64>,
-    /// Number of items.
     pub n_items: usize,
 }
 
@@ -75,7 +74,6 @@ impl Ratings {
         self.values.push(value);
     }
 
-    /// Number of users.
     pub fn n_users(&self) -> usize {
         self.offsets.len() - 1
     }

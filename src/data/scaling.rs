@@ -100,7 +100,6 @@ impl Scaling {
         }
     }
 
-    /// What kind it is.
     pub fn kind(&self) -> ScalingKind {
         match self {
             Self::None => ScalingKind::None,

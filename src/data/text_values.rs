@@ -13,7 +13,6 @@ pub const FEWEST_QUERIES: usize = 2;
 /// The rows and queries of a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ValueCount {
-    /// Rows.
     pub rows: u64,
     /// The query of its first row.
     query: usize,

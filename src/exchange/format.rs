@@ -2,7 +2,6 @@
 
 use crate::base::{Error, Result, named};
 
-/// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// All of a model of this library.

@@ -37,7 +37,6 @@ pub struct ImportSpec {
 
 /// A model that was read.
 pub struct Imported {
-    /// The model.
     pub model: Model,
     /// What the caller should know.
     pub warnings: Vec<String>,

@@ -50,7 +50,6 @@ pub struct Source {
     /// The best round of a training that stopped early, from 0, where the text still has all rounds. The functions of the
     /// library differ: some predict with the rounds up to this one, some with all.
     pub best_round: Option<usize>,
-    /// Trees of a round.
     pub trees_per_round: usize,
 }
 

@@ -276,7 +276,6 @@ pub const TILE: usize = BLOCKS * LANES;
 pub struct Tile(pub [Lanes; BLOCKS]);
 
 impl Tile {
-    /// All zeros.
     pub const ZERO: Self = Self([Lanes::ZERO; BLOCKS]);
 
     /// self += factor * x.

@@ -35,7 +35,6 @@ const LANES: usize = 16;
 pub struct Row([f32; PANEL]);
 
 impl Row {
-    /// All zeros.
     pub const ZERO: Self = Self([0.0; PANEL]);
 
     /// The numbers.

@@ -108,13 +108,11 @@ pub struct TrainingColumns {
     pub query: Option<String>,
     /// The document id.
     pub doc: Option<String>,
-    /// The relevance.
     pub relevance: Option<String>,
     /// The weight of the query.
     pub weight: Option<String>,
     /// The weight of the document.
     pub doc_weight: Option<String>,
-    /// The slot.
     pub slot: Option<String>,
     /// The column of feature vectors; `None` if each feature has a column of its own.
     pub features: Option<String>,

@@ -34,7 +34,6 @@ pub const MAX_STEPS: usize = 60;
 /// How the ratings of a user are fitted to its factors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoldIn {
-    /// The loss.
     pub loss: Loss,
     /// What least squares makes of a rating.
     pub transform: RatingTransform,
@@ -188,12 +187,10 @@ pub enum Candidates {
 }
 
 impl Factored {
-    /// Index of a user.
     pub fn user_index(&self, id: &Id) -> Option<usize> {
         self.users.binary_search(id).ok()
     }
 
-    /// Index of an item.
     pub fn item_index(&self, id: &Id) -> Option<usize> {
         self.items.binary_search(id).ok()
     }

@@ -42,7 +42,6 @@ pub struct GeneralTrees {
 pub enum TreeInput {
     /// The feature with this number.
     Number(usize),
-    /// A category.
     Category {
         /// The feature of its first value.
         first: usize,

@@ -17,7 +17,6 @@ pub(super) const TAG: &str = "linear";
 pub struct Linear {
     /// The space of the function.
     pub space: AnySpace,
-    /// The function.
     pub function: Arc<Function>,
 }
 

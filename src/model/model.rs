@@ -20,7 +20,6 @@ pub const ENCODING: &str = "encoding the model";
 /// What to do if it is too much.
 pub const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
 
-/// A model.
 #[derive(Debug)]
 pub struct Model {
     /// What is known about it.

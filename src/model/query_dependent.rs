@@ -99,7 +99,6 @@ impl QueryDependent {
         if self.fit.prior.is_some() { PRIOR_TAG } else { TAG }
     }
 
-    /// Bytes of all blocks.
     pub fn block_bytes(&self) -> u64 {
         self.neighborhood.blocks.block_bytes()
     }

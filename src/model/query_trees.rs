@@ -22,13 +22,10 @@ pub(super) const SUM_TAG: &str = "query_sum";
 /// Trees of documents and their queries.
 #[derive(Debug)]
 pub enum QueryTrees {
-    /// One ensemble.
     One(Ensemble),
-    /// A sum.
     Sum(QuerySum),
 }
 
-/// One ensemble.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ensemble {
     /// Number of scaled features of documents. Features of the trees from this index on are encoded query features.

@@ -32,11 +32,8 @@ pub type Spot = (i32, i32);
 /// Which end of a text is at its spot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// Its start.
     Start,
-    /// Its middle.
     Middle,
-    /// Its end.
     End,
 }
 
@@ -54,7 +51,6 @@ pub struct Mark<'a> {
 /// A drawing that grows.
 pub struct Canvas {
     out: RefCell<String>,
-    /// Its height.
     pub height: i32,
 }
 
@@ -101,7 +97,6 @@ impl Canvas {
         self.put(format_args!("><title>{title}</title></{name}>\n"));
     }
 
-    /// A circle.
     pub fn circle(&self, (x, y): Spot, radius: i32, mark: &Mark<'_>) {
         let (x, y, radius, class) = (Units(x), Units(y), Units(radius), mark.class);
         self.put(format_args!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\""));

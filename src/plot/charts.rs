@@ -21,10 +21,8 @@ const LONGEST_NAME: usize = 30;
 /// Width of the values.
 const VALUES: i32 = 760;
 
-/// One bar.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Its name.
     pub name: String,
     /// Its length.
     pub value: f64,
@@ -35,7 +33,6 @@ pub struct Bar {
 /// A plot of bars.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// Title.
     pub title: String,
     /// What the title leaves open.
     pub subtitle: String,
@@ -159,7 +156,6 @@ impl Series {
 /// A plot of one or two series.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// Title.
     pub title: String,
     /// What the title leaves open.
     pub subtitle: String,
@@ -267,16 +263,13 @@ const RIDGE_HEIGHT: i32 = 430;
 /// One group of values.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Its name.
     pub name: String,
-    /// Its values.
     pub values: Vec<f64>,
 }
 
 /// A plot of groups.
 #[derive(Debug, Clone)]
 pub struct Ridges {
-    /// Title.
     pub title: String,
     /// What the title leaves open.
     pub subtitle: String,
@@ -358,7 +351,6 @@ type Point = (f64, f64, String);
 /// A plot of pairs.
 #[derive(Debug, Clone)]
 pub struct Scatter {
-    /// Title.
     pub title: String,
     /// What the title leaves open.
     pub subtitle: String,

@@ -17,7 +17,6 @@ pub struct Borders {
     pub above: i32,
     /// Left of it; by the labels if not given.
     pub left: Option<i32>,
-    /// Right of it.
     pub right: i32,
 }
 
@@ -37,7 +36,6 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// One axis.
 #[derive(Debug, Clone)]
 pub struct Axis {
     /// Its name, with the unit if there is one.

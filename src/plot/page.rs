@@ -64,12 +64,10 @@ impl Page {
         self.put(format_args!("<h{level}>{}</h{level}>\n", text(title)));
     }
 
-    /// A paragraph.
     pub fn paragraph(&mut self, content: &str) {
         self.put(format_args!("<p class=\"m\">{}</p>\n", text(content)));
     }
 
-    /// Items of a list.
     pub fn list(&mut self, items: &[String]) {
         self.body += "<ul class=\"card\" style=\"padding-left:32px\">";
         for item in items {

@@ -136,7 +136,6 @@ impl Tally {
         } += 1;
     }
 
-    /// All impressions.
     pub fn impressions(&self) -> u64 {
         self.with_clicks() + self.no_click
     }

@@ -11,7 +11,6 @@ pub enum Words {
     /// At least one.
     #[default]
     Any,
-    /// All.
     All,
 }
 

@@ -20,7 +20,6 @@ use crate::train::select::{CandidatePath, Selection};
 /// What users tell about items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feedback {
-    /// Ratings.
     Ratings,
     /// Which items they took, and maybe how often.
     Implicit,
@@ -289,7 +288,6 @@ impl Trained {
 /// One line of a training log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogStep {
-    /// Objective.
     pub objective: f64,
     /// Certified distance from the optimum.
     pub gap: f64,

@@ -48,7 +48,6 @@ pub fn is_row_number_or_split(name: &str) -> bool {
 /// A column, as the reader of the rows used it.
 #[derive(Debug)]
 pub struct ReadColumn<'a> {
-    /// The name.
     pub name: &'a str,
     /// What it was used for.
     pub usage: Usage,

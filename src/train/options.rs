@@ -27,7 +27,6 @@ use crate::trees::{MAX_BINS, MAX_DEPTH, RowWeights};
 
 /// A kind of call, by the options that it accepts.
 #[rustfmt::skip]
-#[expect(missing_docs, reason = "the functions stand below")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     Train, Fit, CrossValidate, Update, Import, Activate, Rank, Search, Evaluate, Compare, Interleave, InterleaveResult, Explain,
@@ -106,7 +105,6 @@ pub enum OnConflict {
 
 named!(OnConflict { Error = "error", Retry = "retry" });
 
-/// One option.
 pub struct OptionDef {
     /// The JSON key.
     pub key: &'static str,

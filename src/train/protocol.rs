@@ -30,9 +30,7 @@ use serde_json::json;
 
 /// An algorithm with its options, and with the settings among which cross-validation chooses.
 pub struct Training {
-    /// The algorithm.
     pub algorithm: &'static AlgorithmDef,
-    /// The options.
     pub options: Params,
     plan: Plan,
 }
@@ -316,7 +314,6 @@ pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(
 
 /// A model as it is stored.
 pub struct Encoded {
-    /// The bytes.
     pub bytes: Vec<u8>,
     /// Counts them until they are stored.
     _memory: Reservation,

@@ -159,7 +159,6 @@ pub struct FeatureColumns {
 /// A finished training: the model, and what reports say about it.
 #[derive(Debug)]
 pub struct Finished {
-    /// The model.
     pub model: Model,
     /// The results.
     pub summary: Summary,

@@ -52,7 +52,6 @@ pub struct Binned {
 /// The bin of each row for a feature. A clone is cheap.
 #[derive(Clone)]
 pub enum BinColumn {
-    /// In memory.
     Memory(Arc<Vec<u8>>),
     /// In a file: the file, the start and the number of bytes.
     File(Arc<TemporaryFile>, u64, usize),

@@ -397,7 +397,6 @@ impl RandomWeights {
         Self((0..WEIGHTS).map(|k| -libm::log((k as f64 + 0.5) / WEIGHTS as f64)).collect())
     }
 
-    /// The largest one.
     pub fn largest(&self) -> f64 {
         self.0[0]
     }

@@ -248,7 +248,6 @@ macro_rules! named {
             /// The names, in the order of the variants.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// The name.
             #[allow(dead_code, reason = "some are only parsed")]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }

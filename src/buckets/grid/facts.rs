@@ -188,7 +188,6 @@ impl Prepared {
         found.map(|found| Self::of(spec, found)).transpose()
     }
 
-    /// The recorded result.
     pub fn recorded(spec: &GridSpec, replay: &Replay) -> Result<Self> {
         Self::of(spec, replay.result(TASK)?.ok_or_else(wrong_length)?)
     }

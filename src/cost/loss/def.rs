@@ -28,7 +28,6 @@ pub struct LossDef {
 }
 
 impl LossDef {
-    /// A pairwise loss.
     pub const fn pairwise(name: &'static str, summary: &'static str, shape: Shape, loss: PairLoss) -> Self {
         let constraints = &[ListConstraint::None];
         Self {
@@ -83,7 +82,6 @@ pub enum Shape {
     Quadratic,
     /// Convex with a continuous gradient.
     Smooth,
-    /// Convex.
     Convex,
     /// A difference of convex functions, with a convex majorant at every point.
     Difference,
@@ -243,7 +241,6 @@ pub struct Quadratic<'a> {
     pub weights: &'a [f64],
     /// True if means are subtracted.
     pub centered: bool,
-    /// The factor.
     pub factor: f64,
 }
 

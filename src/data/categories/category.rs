@@ -39,11 +39,9 @@ pub struct Category {
 /// What one feature of a category stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryFeature<'a> {
-    /// This value.
     Value(&'a str),
     /// Values without a feature of their own: rare ones, and those that the training did not have.
     Other,
-    /// NULL.
     Null,
     /// The mean relevance of the value.
     Mean,
@@ -276,13 +274,10 @@ impl Categories {
 /// A value of a category, before it becomes text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CategoryValue<'a> {
-    /// NULL.
     Null,
     /// A whole number.
     Integer(i64),
-    /// A number.
     Real(f64),
-    /// A text.
     Text(&'a str),
 }
 

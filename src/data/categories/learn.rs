@@ -67,7 +67,6 @@ enum Dictionary {
 
 /// A column that is a category by the option `columns` or by a model.
 pub struct CategoryColumn {
-    /// The name.
     pub name: String,
     /// The values.
     pub codes: Codes,
@@ -78,7 +77,6 @@ pub struct CategoryColumn {
 /// A category and, for each row, the number of the feature that is 1.
 #[derive(Debug)]
 pub struct Learned {
-    /// The category.
     pub category: Arc<Category>,
     /// The numbers.
     pub codes: Vec<u32>,

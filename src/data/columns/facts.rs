@@ -28,7 +28,6 @@ pub enum Seen<'a> {
     Number(f64),
     /// Other text.
     Text(&'a [u8]),
-    /// A BLOB.
     Blob(&'a [u8]),
 }
 
@@ -76,7 +75,6 @@ impl PairSample {
 /// What is known of a column.
 #[derive(Debug, Clone)]
 pub struct ColumnFacts {
-    /// Rows.
     pub rows: u64,
     /// Rows with a number, a text and a BLOB.
     kinds: [u64; 3],

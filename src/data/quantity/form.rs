@@ -23,12 +23,7 @@ pub enum Form {
     /// A date, time or duration: the place in the table.
     Listed(usize),
     /// The number under a key of the JSON objects in another column.
-    Key {
-        /// The column.
-        column: String,
-        /// The key.
-        key: String,
-    },
+    Key { column: String, key: String },
     /// Days from a date to the time of the query.
     Age {
         /// The form of the date.

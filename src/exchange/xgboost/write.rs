@@ -50,7 +50,6 @@ struct Parameters {
 /// Bytes that a node takes until its tree is written.
 type NodeBytes = [u64; 12];
 
-/// Writes the text.
 pub(in super::super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Result<()> {
     let is_bad = |feature: &&Feature| feature.name.is_empty() || feature.name.contains(['[', ']', '<']);
     if let Some(feature) = trees.features.iter().find(is_bad) {

@@ -17,11 +17,8 @@ use crate::learn::space::Form;
 /// The choices of one training that can conflict.
 #[derive(Debug, Clone, Copy)]
 pub struct Combination<'a> {
-    /// The loss.
     pub loss: &'a Loss,
-    /// The solver.
     pub solver: &'static SolverDef,
-    /// The penalty.
     pub penalty: Penalty,
     /// What the penalty shrinks to.
     pub prior: Prior,
@@ -43,7 +40,6 @@ pub struct Combination<'a> {
     pub lambda: LambdaBy,
 }
 
-/// One of the choices.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
     Loss,
@@ -424,7 +420,6 @@ pub enum PenaltyKind {
 named!(PenaltyKind { Ridge = "ridge", Spectral = "spectral", Ball = "ball", Sphere = "sphere", L1 = "l1" });
 
 impl Penalty {
-    /// Its kind.
     pub const fn kind(self) -> PenaltyKind {
         match self {
             Self::Ridge => PenaltyKind::Ridge,
@@ -462,7 +457,6 @@ named!(Prior { Zero = "zero", Global = "global", Regression = "regression", Auto
 /// Products of document features with query features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Interaction {
-    /// None.
     #[default]
     None,
     /// With the query features.
@@ -478,7 +472,6 @@ named!(Interaction { None = "none", Linear = "linear", Gaussian = "gaussian", Au
 /// When the functions of training queries are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FitAt {
-    /// In training.
     #[default]
     Training,
     /// When a ranking needs them.

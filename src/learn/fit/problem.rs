@@ -29,11 +29,9 @@ pub struct FitSpec {
     pub lambda: f64,
     /// Relative duality gap at which a fit ends.
     pub tolerance: f64,
-    /// The loss.
     pub loss: Loss,
     /// The regularization.
     pub penalty: Penalty,
-    /// The solver.
     #[serde(serialize_with = "write_solver", deserialize_with = "read_solver")]
     pub solver: &'static SolverDef,
     /// Weights that the penalty shrinks to; 0 by default.

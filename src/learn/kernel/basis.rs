@@ -23,7 +23,6 @@ const MOST_FEATURES: usize = 2_000_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored<Numbers<'_>>", into = "Stored<Vec<f64>>")]
 pub struct Basis {
-    /// The kernel.
     pub kernel: Kernel,
     /// The documents.
     pub points: Arc<Points>,

@@ -149,7 +149,6 @@ impl Points {
         self.count == 0
     }
 
-    /// One document.
     pub fn row(&self, document: usize) -> impl Iterator<Item = f64> + '_ {
         let start = document / TILE * self.dim;
         self.tiles[start..start + self.dim].iter().map(move |tile| tile.get(document % TILE))

@@ -32,7 +32,6 @@ use crate::math::lanes::{LANES, Lanes};
 use crate::math::simd::simd;
 use crate::math::{Gram, lanes, pivoted, positive_part};
 
-/// A feature map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureMap {
     /// The kernel and the pivots: what a model keeps beside coefficients.

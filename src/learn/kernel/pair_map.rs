@@ -169,7 +169,6 @@ impl PairMap {
         self.basis.points.dim
     }
 
-    /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.basis.kernel
     }

@@ -29,7 +29,6 @@ const TILES: usize = 16;
 /// Coordinates of documents are cut off here. They are as far from each landmark as they can be.
 const FARTHEST: f64 = 1e6;
 
-/// The map.
 #[derive(Debug)]
 pub struct SingleMap {
     inner: Inner,

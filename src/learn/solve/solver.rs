@@ -65,7 +65,6 @@ impl SolverDef {
 /// The solver and its stop rule.
 #[derive(Debug, Clone, Copy)]
 pub struct SolveOptions {
-    /// The solver.
     pub solver: &'static SolverDef,
     /// Requested gap, relative to the objective.
     pub tolerance: f64,
@@ -74,7 +73,6 @@ pub struct SolveOptions {
 }
 
 impl SolveOptions {
-    /// The stop rule.
     pub fn rule(&self) -> StopRule {
         StopRule { tolerance: self.tolerance, max_iterations: self.max_iterations }
     }

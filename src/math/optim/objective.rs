@@ -144,12 +144,10 @@ pub fn moved(x: &[f64], t: f64, d: &[f64]) -> Vec<f64> {
     x.iter().zip(d).map(|(x, d)| x + t * d).collect()
 }
 
-/// x - y
 pub fn difference(x: &[f64], y: &[f64]) -> Vec<f64> {
     x.iter().zip(y).map(|(x, y)| x - y).collect()
 }
 
-/// |x|
 pub fn norm(x: &[f64]) -> f64 {
     dot(x, x).sqrt()
 }

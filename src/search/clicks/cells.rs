@@ -7,9 +7,7 @@ use std::collections::HashMap;
 pub struct Cell {
     /// Number of the pair.
     pub pair: u32,
-    /// The context.
     pub context: u32,
-    /// Rows.
     pub rows: f64,
     /// Rows with a click.
     pub clicks: f64,

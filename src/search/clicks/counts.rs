@@ -76,7 +76,6 @@ pub struct Seen {
 pub struct LogRow {
     /// Id of the impression. The rows of an impression follow each other.
     pub impression: Id,
-    /// Id of the query.
     pub query: Id,
     /// Id of the document.
     pub doc: Id,

@@ -74,12 +74,10 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Attractiveness of a pair.
     pub fn attractiveness(&self, pair: u32) -> f64 {
         self.alpha.get(pair as usize).map_or(self.mean, |alpha| alpha.value)
     }
 
-    /// Examination in a context.
     pub fn examination(&self, context: u32) -> f64 {
         let found = self.gamma.binary_search_by(|(known, _)| known.cmp(&context));
         found.map_or(self.mean_gamma, |number| self.gamma[number].1.value)

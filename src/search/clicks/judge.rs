@@ -19,7 +19,6 @@ fn z() -> f64 {
 /// Rows whose examination gives a judgment half of its weight.
 const HALF_WEIGHT: f64 = 10.0;
 
-/// A judgment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgment {
     /// Attractiveness; times satisfaction for models that have it.
@@ -210,7 +209,6 @@ const GROUPS: u32 = 20;
 pub enum Method {
     /// By likelihood.
     Em,
-    /// Harvested.
     Harvest,
     /// Both, one after the other.
     Both,

@@ -96,7 +96,6 @@ fn chain(fitted: &Fitted, rows: &[Shown], satisfaction: impl Fn(u32) -> f64, is_
 //
 // Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, algorithm 1.
 
-/// The model.
 pub const SDBN: ClickModel = ClickModel {
     name: "sdbn",
     summary: "rows are examined from the top down to the last click, which satisfied; relevance is alpha s",
@@ -113,7 +112,6 @@ pub const SDBN: ClickModel = ClickModel {
 // Source: Craswell, Zoeter, Taylor & Ramsey, "An experimental comparison of click position-bias models", WSDM 2008
 // (the baseline).
 
-/// The model.
 pub const CTR: ClickModel = ClickModel {
     name: "ctr",
     summary: "click-through rate: every row is examined; no correction for positions",
@@ -129,7 +127,6 @@ pub const CTR: ClickModel = ClickModel {
 //
 // Source: Craswell, Zoeter, Taylor & Ramsey, "An experimental comparison of click position-bias models", WSDM 2008.
 
-/// The model.
 pub const CASCADE: ClickModel = ClickModel {
     name: "cascade",
     summary: "rows are examined from the top down to the first click",
@@ -145,7 +142,6 @@ pub const CASCADE: ClickModel = ClickModel {
 // Source: Craswell, Zoeter, Taylor & Ramsey, "An experimental comparison of click position-bias models", WSDM 2008;
 // Chuklin, Markov & de Rijke, "Click Models for Web Search", 2015, section 3.3.
 
-/// The model.
 pub const PBM: ClickModel = ClickModel {
     name: "pbm",
     summary: "position-based: examination depends on the position alone",
@@ -166,7 +162,6 @@ fn contexts(rows: &[Shown]) -> Contexts {
 // Source: Dupret & Piwowarski, "A user browsing model to predict search engine click data from past observations",
 // SIGIR 2008.
 
-/// The model.
 pub const UBM: ClickModel = ClickModel {
     name: "ubm",
     summary: "user browsing: examination depends on the position and on the last click above",

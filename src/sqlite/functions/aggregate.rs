@@ -361,11 +361,9 @@ fn subtopics(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
 /// The name of a subtopic. A number is never equal to a text; 1 and 1.0 are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
-    /// A whole number.
     Whole(i128),
     /// Another number, by its bits.
     Real(u64),
-    /// A text.
     Text(String),
 }
 

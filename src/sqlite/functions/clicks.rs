@@ -93,7 +93,6 @@ impl Arguments {
         Ok(counted)
     }
 
-    /// Memory for a fit.
     fn memory_of_fit(&self, counted: &Counted, model: usize) -> Result<Reservation> {
         let what = format_args!("estimating {} pairs of query and document", counted.pairs.len());
         self.limits.memory.reserve(counted.bytes_of_fit(model), what, "read fewer queries at a time")

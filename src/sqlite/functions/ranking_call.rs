@@ -58,15 +58,11 @@ impl FoundModel {
 
 /// The checked arguments of a call.
 pub struct RankingCall<'a> {
-    /// The call.
     pub call: &'a Call<'a>,
-    /// The options.
     pub options: Params,
     /// Threads, interrupts and the time limit. The time starts with the call.
     pub limits: RunLimits,
-    /// The model.
     pub handle: ModelHandle,
-    /// The source.
     pub source: Rc<Source>,
     /// The view of the model, if the source does not have the features of the model.
     pub features: Option<Rc<Source>>,

@@ -11,7 +11,6 @@ use crate::train::ALGORITHMS;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::options::{OPTIONS, OptionDef};
 
-/// The table of algorithms.
 pub const ALGORITHM_TABLE: TableFunction =
     TableFunction::new("ltr_algorithms", "name, summary, objective, source, parameters", "", algorithms)
         .innocuous();
@@ -40,7 +39,6 @@ fn algorithms(_call: &Call<'_>) -> Result<OutputRows> {
     Ok(ready(ALGORITHMS.iter().map(row).collect()))
 }
 
-/// The table of metrics.
 pub const METRIC_TABLE: TableFunction = TableFunction::new(
     "ltr_metrics",
     "name, function, summary, formula, source, takes_cutoff, higher_is_better",
@@ -57,7 +55,6 @@ fn metrics(_call: &Call<'_>) -> Result<OutputRows> {
     Ok(ready(METRICS.iter().map(|def| row(def)).chain(SUBTOPIC_METRICS.iter().map(|def| row(def))).collect()))
 }
 
-/// The table of options.
 pub const OPTION_TABLE: TableFunction = TableFunction::new(
     "ltr_options",
     "name, summary, default, range, functions, searchable, family",

@@ -14,7 +14,6 @@ use super::value::Output;
 use crate::base::{Error, Params, Result};
 use crate::train::options::Use;
 
-/// One scalar function.
 pub struct ScalarFunction {
     /// The name in SQL.
     pub name: &'static str,

@@ -29,7 +29,6 @@ const MAX_ROUND_BYTES: usize = 16 << 20;
 /// A decoded model, and where its remaining bytes are.
 #[derive(Debug, Clone)]
 pub struct ModelHandle {
-    /// The model.
     pub model: Arc<Model>,
     /// The key of the model.
     pub key: Key,
@@ -49,7 +48,6 @@ impl ModelHandle {
 /// The row of `ltr_models` that holds a model.
 #[derive(Debug, Clone)]
 pub struct BlobLocation {
-    /// The schema.
     pub schema: String,
     /// The rowid.
     pub row: i64,

@@ -12,17 +12,12 @@ use crate::model::Model;
 /// A value that an SQL function returns.
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// NULL.
     Null,
-    /// INTEGER.
     Integer(i64),
-    /// REAL.
     Real(f64),
-    /// TEXT.
     Text(String),
     /// JSON text.
     Json(serde_json::Value),
-    /// BLOB.
     Blob(Vec<u8>),
     /// An identifier in its own storage class.
     Id(Id),

@@ -42,7 +42,6 @@ pub type OutputRows = Box<dyn Iterator<Item = Result<Vec<Output>>>>;
 pub struct Call<'a> {
     /// The connection's state.
     pub state: &'a Arc<State>,
-    /// The connection.
     pub connection: &'a Connection,
     /// Statements of earlier calls.
     pub statements: &'a Statements,

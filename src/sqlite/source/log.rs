@@ -29,7 +29,6 @@ const MOST_WEIGHT: f64 = 1e6;
 /// What ids of a log are.
 const IDS: &str = "ids that are neither NULL nor empty";
 
-/// A log.
 pub struct LogSource<'a> {
     connection: &'a Connection,
     source: Source,

@@ -76,7 +76,6 @@ pub enum CategoryColumns<'a> {
 pub struct ReadSpec<'a> {
     /// The model whose features are needed; `None` in training.
     pub model: Option<&'a Model>,
-    /// What the features are.
     pub feature_set: FeatureSet,
     /// Which columns are categories, without a model.
     pub categories: CategoryColumns<'a>,
@@ -244,7 +243,6 @@ impl<'a> ReadSpec<'a> {
 pub struct SourceCall<'a> {
     /// The connection of the call.
     pub connection: &'a Connection,
-    /// The source.
     pub source: &'a Source,
     /// The options of the call.
     pub options: &'a Params,

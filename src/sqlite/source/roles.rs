@@ -68,7 +68,6 @@ pub struct Roles {
     pub query: Option<usize>,
     /// The document id.
     pub doc: Option<usize>,
-    /// The relevance.
     pub relevance: Option<usize>,
     /// The query's weight.
     pub weight: Option<usize>,

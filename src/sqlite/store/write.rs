@@ -29,9 +29,7 @@ const COMPARED_BYTES: usize = 1 << 20;
 
 /// A version to be stored.
 pub struct NewVersion<'a> {
-    /// The name.
     pub name: &'a str,
-    /// The algorithm.
     pub algorithm: &'a str,
     /// The report, an object. The key "version" gets the number of the version.
     pub report: &'a Value,
@@ -50,9 +48,7 @@ pub struct NewVersion<'a> {
 pub struct BaseVersion {
     /// The argument of the call: `name` or `name@version`.
     pub argument: String,
-    /// The name.
     pub name: String,
-    /// The version.
     pub version: i64,
     /// The key of its model.
     pub key: Key,

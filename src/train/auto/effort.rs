@@ -4,7 +4,6 @@
 /// What a training does.
 #[derive(Debug)]
 pub struct Effort {
-    /// The level.
     pub level: usize,
     /// Widths of Gaussian kernels, the first one to try first.
     pub gaussian: &'static [u32],

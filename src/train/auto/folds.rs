@@ -309,7 +309,7 @@ impl Cells {
 const MOST_TRIED: usize = 40_000;
 
 /// More documents are many: trees lead.
-const MANY: usize = 100_000;
+pub(super) const MANY: usize = 100_000;
 /// Approximate number of documents that are held out from trees, and on which kernels are tried, if there are many.
 const HELD_OUT: usize = 20_000;
 

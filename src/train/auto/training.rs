@@ -194,7 +194,6 @@ fn check_judged(judged: usize, queries: usize) -> Result<()> {
 struct QueryCounts {
     /// With documents of different relevance.
     judged: usize,
-    /// In all.
     all: usize,
     /// The documents of these queries.
     documents: usize,

@@ -5,10 +5,11 @@
 //! choices of its own. Their mean is the function (Breiman 1996: aggregated predictors).
 //!
 //! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest, with the
-//! default fraction of the features. It is the function.
+//! default fraction of the features. It is the function. It has up to [`MORE`] times the trees of a level, fewer the more
+//! documents there are, so the time of a training does not fall where the documents become many.
 
 use super::AutoSpec;
-use super::folds::Sample;
+use super::folds::{MANY, Sample};
 use super::prepared::Copies;
 use super::report::Grown;
 use crate::base::{Control, Result, parallel};
@@ -30,6 +31,9 @@ const PATIENCE: usize = 3;
 const FRACTION: f64 = 0.3;
 /// Least number of features for each tree.
 const FEW_FEATURES: f64 = 16.0;
+/// Trees of a single ensemble of just over [`MANY`] documents, relative to the trees of the level. With this many times the
+/// documents it is 1.
+const MORE: f64 = 3.0;
 
 impl AutoSpec {
     /// Trains trees on all rows, one ensemble for each scale; `None` if all features are constant. `judged`: for each query
@@ -196,7 +200,7 @@ impl Rows<'_> {
     }
 
     fn options(&self) -> TreeOptions {
-        options(self.spec, self.data.features.columns(), self.folds.count)
+        options(self.spec, self.data.features.columns(), self.data.n_docs(), self.folds.count)
     }
 
     /// The features in bins.
@@ -258,7 +262,7 @@ impl Rows<'_> {
         // 2. The number of trees.
         let measured = measured(folds, data);
         let held_out = HeldOut { measured: &measured, others: &[], seeds: ensembles, source: None };
-        let most = if folds.count > 1 { MOST_TREES } else { spec.effort.trees };
+        let most = if folds.count > 1 { MOST_TREES } else { self.options().trees };
         let pace = Pace { most, interval: INTERVAL, patience: PATIENCE, from_0: !self.start.is_empty() };
         let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
         let chosen = best.at.map(|(at, _)| at);
@@ -313,12 +317,13 @@ impl Rows<'_> {
 }
 
 /// The choices for documents with `width` features.
-fn options(spec: &AutoSpec, width: usize, ensembles: usize) -> TreeOptions {
+fn options(spec: &AutoSpec, width: usize, documents: usize, ensembles: usize) -> TreeOptions {
     let fraction = FRACTION.max(FEW_FEATURES / width.max(1) as f64).min(1.0);
+    let more = if documents > MANY { (MORE * MANY as f64 / documents as f64).max(1.0) } else { 1.0 };
     TreeOptions {
         depth: 6,
         learning_rate: None,
-        trees: spec.effort.trees,
+        trees: (spec.effort.trees as f64 * more) as usize,
         feature_fraction: (ensembles > 1).then_some(fraction),
         bins: 64,
         row_weights: RowWeights::Exponential,

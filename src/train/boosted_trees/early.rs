@@ -260,7 +260,6 @@ pub(super) fn of_sum(
 /// Held-out queries of each fold, how they were held out, and for each fold whether a query is left out of its training.
 type HeldQueries<'a> = (Vec<Measured<'a>>, Split, Vec<Vec<bool>>);
 
-/// What is held out.
 fn held_out<'a>(
     spec: &TreesSpec,
     data: &'a Dataset,
@@ -353,7 +352,6 @@ pub(in crate::train) struct Best {
     pub at: Option<(usize, f64)>,
     /// The value of each held-out query, fold by fold.
     pub values: Vec<QueryValue>,
-    /// The scores.
     pub scores: Scores,
     /// The scores of the queries that are not measured.
     pub others: Scores,

@@ -33,7 +33,6 @@ pub struct Perceptron {
     measure: Metric,
     /// The surrogate of a round, with the margin.
     pub(super) surrogate: Slam,
-    /// The rules.
     pub(super) rules: OnlineRules,
     /// What has been learned so far.
     pub progress: OnlineState,

@@ -138,7 +138,6 @@ impl<'a> HeldOut<'a> {
         }
     }
 
-    /// Nothing.
     pub fn nothing(data: &'a Dataset) -> Self {
         Self { data, parts: Vec::new(), source: None, split: Split::Nothing }
     }
@@ -280,7 +279,6 @@ struct Kept<'a> {
     _memory: Reservation,
 }
 
-/// All parts.
 struct Parts<'a> {
     held_out: &'a HeldOut<'a>,
     candidates: &'a Candidates<'a>,

@@ -44,7 +44,6 @@ impl FoldsBy {
 
 /// What was held out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "fields are explained by the text of each variant")]
 pub enum Split {
     /// There was too little data to hold anything out.
     Nothing,
@@ -152,7 +151,6 @@ const FEWEST_SHOWN: usize = 10;
 /// A mean difference over queries, above 0 if it is a gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
-    /// The mean.
     pub mean: f64,
     /// The error of the mean.
     pub error: StandardError,

@@ -27,7 +27,6 @@ pub struct Folds {
 
 /// What the folds divide.
 enum Parts {
-    /// Queries.
     Queries(select::Folds),
     /// Ratings: the part of each row (`n_docs`); `None` for rows that are in every training part.
     Ratings(Vec<Option<usize>>),

@@ -1,6 +1,5 @@
 //! The features of trees of another library.
 
-/// A feature.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Feature {
     /// The name in the text, or the one that its library gives to features without names.

@@ -69,7 +69,6 @@ pub enum Node<'a> {
     Split(Split<'a>),
 }
 
-/// A leaf.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Leaf {
     /// What it adds to the score.
@@ -78,7 +77,6 @@ pub struct Leaf {
     pub cover: f64,
 }
 
-/// A split.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Split<'a> {
     /// Number of the feature, from 0.
@@ -143,7 +141,6 @@ impl GeneralForest {
         self.roots[tree].depth as usize
     }
 
-    /// A node.
     pub fn node(&self, node: usize) -> Node<'_> {
         let (step, cover) = (self.steps[node], self.covers[node]);
         if self.is_leaf(node) {
@@ -195,7 +192,6 @@ impl GeneralForest {
 /// How a split reads a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A number.
     Number,
     /// A number; those around 0 are missing.
     NumberOrZero,

@@ -62,7 +62,6 @@ pub const DIRECT: LossDef = LossDef {
 /// The loss.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direct {
-    /// The measure.
     pub measure: Measure,
     /// The weights of positions by which scores are decoded into a ranking.
     pub decoder: Decoder,

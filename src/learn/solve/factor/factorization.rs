@@ -77,7 +77,6 @@ impl<'a> Factorization<'a> {
         values.iter().sum()
     }
 
-    /// The objective.
     pub fn objective(&self, factors: &Factors, lambdas: [f64; 2]) -> f64 {
         let penalty = |lambda: f64, rows: &[f64]| 0.5 * lambda * dot(rows, rows);
         penalty(lambdas[0], &factors.users)

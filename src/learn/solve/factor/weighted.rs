@@ -189,7 +189,6 @@ impl<'a> WeightedSquares<'a> {
         fit_rows(items, &Side::new(users, *rank), &pairs, lambda, control)
     }
 
-    /// The objective.
     pub fn objective(&self, factors: &Factors, lambda: f64) -> f64 {
         let items = Side::new(&factors.items, factors.rank);
         let of_user = |user: usize| {

@@ -112,7 +112,6 @@ impl ListBlock {
         check_size("number of features of a query", self.dim, dim)
     }
 
-    /// The loss.
     pub fn loss(&self) -> &dyn QueryLoss {
         &*self.loss
     }

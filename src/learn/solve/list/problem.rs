@@ -20,7 +20,6 @@ pub struct ListProblem<'a> {
     /// Queries and their weights c.
     pub blocks: Vec<(&'a ListBlock, f64)>,
     pub(super) groups: Vec<Group>,
-    /// The loss.
     pub loss: &'a ListLoss,
     center: Option<Vec<f64>>,
     start: Option<Vec<f64>>,

@@ -23,9 +23,7 @@ pub(super) struct QueryPairs<'a> {
     pub block: &'a PairBlock,
     /// c of its pairs.
     pub weight: f64,
-    /// The documents.
     pub documents: Range<usize>,
-    /// The first pair.
     pub first_pair: usize,
 }
 

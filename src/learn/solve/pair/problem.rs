@@ -18,7 +18,6 @@ pub struct PairProblem<'a> {
     pub blocks: Vec<(&'a PairBlock, f64)>,
     /// Factor of the penalty.
     pub lambda: f64,
-    /// Loss of a pair.
     pub loss: PairLoss,
     pub(super) center: Option<Vec<f64>>,
     pub(super) linear_term: Option<Vec<f64>>,

@@ -20,7 +20,6 @@ const MOST_REMOVALS: usize = 100;
 pub struct Planes {
     normals: Vec<Vec<f64>>,
     offsets: Vec<f64>,
-    /// a
     weights: Vec<f64>,
     idle: Vec<u32>,
     /// Q

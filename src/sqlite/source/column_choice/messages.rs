@@ -113,7 +113,6 @@ impl ColumnChoice<'_> {
 /// Features that are named like ids and that the option `columns` does not list. They are refused if they hold numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikeIds {
-    /// The columns.
     pub columns: Vec<usize>,
     /// What to say about them.
     pub error: Error,
