@@ -52,7 +52,6 @@ pub enum Status {
 
 named!(Status { Ok = "ok", Warning = "warning", Alert = "alert" });
 
-/// One comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// What is compared.

@@ -71,7 +71,6 @@ impl Question {
 enum Record {
     /// The answers to its questions so far.
     Open(Vec<BucketSums>),
-    /// The result.
     Done(#[serde(serialize_with = "byte_string", deserialize_with = "owned")] Vec<u8>),
 }
 

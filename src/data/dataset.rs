@@ -82,12 +82,10 @@ impl Documents<'_> {
         self.start..self.end
     }
 
-    /// Number of documents.
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// True without documents.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -120,7 +118,6 @@ impl Dataset {
         self.query_ids.len()
     }
 
-    /// Number of documents.
     pub fn n_docs(&self) -> usize {
         self.doc_ids.len()
     }

@@ -297,7 +297,6 @@ impl Profile {
         shares(&self.counts, f64::from(self.design_effect))
     }
 
-    /// Number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -331,7 +330,6 @@ impl Profile {
 }
 
 impl Observed {
-    /// Number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

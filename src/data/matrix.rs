@@ -100,12 +100,10 @@ macro_rules! map_array {
 }
 
 impl Matrix {
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         on_array!(self, array => array.nrows())
     }
 
-    /// Number of columns.
     pub fn columns(&self) -> usize {
         on_array!(self, array => array.ncols())
     }

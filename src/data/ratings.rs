@@ -18,7 +18,6 @@ pub struct Ratings {
     pub offsets: Vec<usize>,
     /// The item of each rating, ascending for each user.
     pub items: Vec<u32>,
-    /// The ratings.
     pub values: Vec<f64>,
     pub n_items: usize,
 }
@@ -78,12 +77,10 @@ impl Ratings {
         self.offsets.len() - 1
     }
 
-    /// Number of ratings.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// True without ratings.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

@@ -84,7 +84,6 @@ struct Document {
     fingerprint: Option<Fingerprint>,
 }
 
-/// One function.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TermText {

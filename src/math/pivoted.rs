@@ -30,9 +30,7 @@ const TILES_PER_TASK: usize = 8;
 
 /// A symmetric matrix by its entries.
 pub trait Gram: Sync {
-    /// Number of rows.
     fn len(&self) -> usize;
-    /// True without rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -52,7 +50,6 @@ pub struct Limits {
     pub tolerance: f64,
 }
 
-/// A factor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pivoted {
     /// Rows that are pivots, in the order in which they were taken (r).

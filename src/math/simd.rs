@@ -203,9 +203,7 @@ impl Registers for Avx512 {
 /// A computation that [`dispatch`] compiles for several register widths. `run`, and all that it calls in hot loops,
 /// must be `#[inline(always)]`.
 pub trait SimdTask {
-    /// The result.
     type Output;
-    /// Computes the result.
     fn run<R: Registers>(self) -> Self::Output;
 }
 

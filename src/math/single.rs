@@ -43,7 +43,6 @@ impl Row {
         &self.0
     }
 
-    /// The numbers, mutable.
     #[inline(always)]
     pub fn values_mut(&mut self) -> &mut [f32] {
         &mut self.0

@@ -41,7 +41,6 @@ impl Panels {
         Self { rows, columns, values: vec![Row::ZERO; rows * panels_for(columns)] }
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -56,13 +55,11 @@ impl Panels {
         &mut self.values[number * self.rows..(number + 1) * self.rows]
     }
 
-    /// An entry.
     #[cfg(test)]
     pub fn get(&self, row: usize, column: usize) -> f32 {
         self.panel(column / PANEL)[row].values()[column % PANEL]
     }
 
-    /// An entry, mutable.
     pub fn get_mut(&mut self, row: usize, column: usize) -> &mut f32 {
         &mut self.panel_mut(column / PANEL)[row].values_mut()[column % PANEL]
     }
@@ -131,7 +128,6 @@ impl SingleSums {
         self
     }
 
-    /// An entry.
     pub fn get(&self, i: usize, j: usize) -> f64 {
         let (i, j) = (i.min(j), i.max(j));
         self.tile(i / PANEL, j / PANEL)[i % PANEL * PANEL + j % PANEL]

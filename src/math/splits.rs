@@ -14,7 +14,6 @@ pub const MERGE_COST: usize = 16;
 /// Documents from which on grades are sorted on several threads.
 const MANY: usize = 10_000;
 
-/// A document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Item {
     /// The score of the document.

@@ -22,12 +22,10 @@ use crate::math::{BOUNDED, are_bounded};
 
 pub(super) const TAG: &str = "interactions";
 
-/// The function.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Interactions {
     /// How query features are encoded.
     rule: QueryFeatureRule,
-    /// Functions of documents.
     documents: Space,
     /// Functions of z.
     queries: Space,

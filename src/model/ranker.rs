@@ -16,7 +16,6 @@ use crate::data::{QueryFeatureKind, QueryFeatureRule};
 use crate::learn::fit::Loading;
 use crate::learn::space::{Function, Scorer};
 
-/// A fitted ranker.
 #[derive(Debug)]
 pub enum Ranker {
     /// One function for all queries.

@@ -50,7 +50,6 @@ impl Bars {
         self.rows = order.into_iter().map(|index| self.rows[index].clone()).collect();
     }
 
-    /// The SVG.
     pub fn draw(&self) -> String {
         let shown = &self.rows[..self.rows.len().min(MOST_BARS)];
         let more = self.rows.len() - shown.len();
@@ -170,7 +169,6 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The SVG.
     pub fn draw(&self) -> String {
         let (canvas, top) = headed(&self.title, &self.subtitle, 2600);
         let points = |from| self.series.iter().skip(from).flat_map(|series| &series.points);

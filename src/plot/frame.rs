@@ -174,7 +174,6 @@ fn round_positions(from: f64, to: f64, most: usize) -> Vec<f64> {
 
 /// The area between the axes.
 pub struct Plane<'a> {
-    /// The drawing.
     pub canvas: &'a Canvas,
     axes: [Axis; 2],
     /// Spots of the lower left and the upper right corner.

@@ -41,7 +41,6 @@ pub struct Page {
 }
 
 impl Page {
-    /// The whole page.
     pub fn finish(self, title: &str) -> String {
         let title = text(title);
         format!(

@@ -147,7 +147,6 @@ impl Statistics {
         }
     }
 
-    /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }

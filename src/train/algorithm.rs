@@ -202,7 +202,6 @@ pub type ResumeFn = fn(PreviousFit<'_>, TrainingSet, &Control) -> Result<Trained
 /// The parts of a model from which training resumes.
 #[derive(Debug, Clone, Copy)]
 pub struct PreviousFit<'a> {
-    /// The fitted ranker.
     pub ranker: &'a Ranker,
     /// The scaling of its features.
     pub scaling: &'a Scaling,
@@ -239,7 +238,6 @@ pub struct Held {
 
 /// The result of a training.
 pub struct Trained {
-    /// The fitted ranker.
     pub ranker: Ranker,
     /// The scaling of its features.
     pub scaling: Scaling,

@@ -10,7 +10,6 @@ use crate::trees::Forest;
 /// The value of the option `scale` of trees with an ensemble for each of two scales.
 pub const BOTH_SCALES: &str = "none+quantile_minmax";
 
-/// A fitted function.
 pub struct Fitted {
     /// The scaling and space.
     pub member: Member,

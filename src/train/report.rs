@@ -160,7 +160,6 @@ pub struct FeatureColumns {
 #[derive(Debug)]
 pub struct Finished {
     pub model: Model,
-    /// The results.
     pub summary: Summary,
     /// More entries of the report that the model does not keep.
     pub volatile: Map<String, Value>,

@@ -75,7 +75,6 @@ impl TreeOptions {
 /// Trees with the values of their leaves.
 #[derive(Debug)]
 pub struct Fitted {
-    /// The trees.
     pub forest: Forest,
     /// The values of their leaves, tree by tree.
     pub values: Vec<f64>,
@@ -124,7 +123,6 @@ pub struct Boosting<'a> {
 pub struct Prepared {
     /// What separates bins.
     pub borders: Borders,
-    /// The bins.
     pub binned: Binned,
     /// For each feature 1 or -1 if the score must not fall or rise with it, otherwise 0; those after the last are 0.
     pub signs: Vec<i8>,

@@ -104,7 +104,6 @@ impl Forest {
         self.depth
     }
 
-    /// Number of trees.
     pub fn trees(&self) -> usize {
         self.splits.len() / self.depth.max(1)
     }

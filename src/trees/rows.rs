@@ -155,7 +155,6 @@ impl Shard {
         }
     }
 
-    /// Number of rows.
     pub fn len(&self) -> usize {
         self.scores.len()
     }

@@ -51,7 +51,6 @@ impl ListLoss {
         Self { def, parameters, implementation }
     }
 
-    /// The declaration.
     pub fn def(&self) -> &'static LossDef {
         self.def
     }
@@ -104,7 +103,6 @@ impl LossDef {
 }
 
 impl Loss {
-    /// The declaration.
     pub fn def(&self) -> &'static LossDef {
         match self {
             Self::Pair(loss, _) => &loss.def().def,

@@ -18,7 +18,6 @@ const MANY: usize = 24;
 const PAIR_COST: usize = 4;
 
 impl PairLoss {
-    /// The declaration.
     pub fn def(self) -> &'static PairDef {
         match self {
             Self::Hinge => &HINGE,
@@ -88,7 +87,6 @@ pub fn pair_count(labels: &[f64]) -> u64 {
 // It is the hinge with an upper limit of 1, which bounds the influence of outliers. It is not convex:
 // psi(m) = max(0, 1 - m) - max(0, -m).
 
-/// The declaration.
 pub const PSI: PairDef = PairDef {
     def: LossDef::pairwise(
         "psi",
@@ -103,7 +101,6 @@ pub const PSI: PairDef = PairDef {
 
 // Pairwise hinge loss (Herbrich et al. 2000; Dai & Wang 2019, equation 3.7): max(0, 1 - m) for a pair of margin m.
 
-/// The declaration.
 pub const HINGE: PairDef = PairDef {
     def: LossDef::pairwise(
         "hinge",
@@ -118,7 +115,6 @@ pub const HINGE: PairDef = PairDef {
 
 // Pairwise squared hinge loss (Chapelle & Keerthi 2010): max(0, 1 - m)^2 for a pair of margin m.
 
-/// The declaration.
 pub const SQUARED_HINGE: PairDef = PairDef {
     def: LossDef::pairwise(
         "squared_hinge",
@@ -173,7 +169,6 @@ impl PairWeights {
 
 // Pairwise logistic loss (Burges et al. 2005, RankNet): log(1 + exp(-m)) for a pair of margin m.
 
-/// The declaration.
 pub const LOGISTIC: PairDef = PairDef {
     def: LossDef::pairwise(
         "logistic",

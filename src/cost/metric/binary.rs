@@ -63,7 +63,6 @@ impl BinaryRanking {
 // Decisions: undefined without a relevant document. Ties: the fraction of relevant documents in the tie at the top,
 // exact. Cost O(n log n).
 
-/// The declaration.
 pub const WTA: MetricDef = MetricDef {
     parameters: &["threshold", "ties"],
     summary: "whether the first document is relevant (success at 1)",
@@ -82,7 +81,6 @@ fn winner_takes_all(list: &ScoredList<'_>) -> Option<f64> {
 // Decisions: undefined without a relevant document; 1 without a cutoff. Ties: the first k' of a tie of m documents, r of
 // them relevant, have none with probability `C(m-r, k') / C(m, k')`, exact. Cost O(n log n).
 
-/// The declaration.
 pub const SUCCESS: MetricDef = MetricDef {
     parameters: &["threshold", "ties"],
     summary: "whether one of the first k documents is relevant",
@@ -109,7 +107,6 @@ fn success(list: &ScoredList<'_>) -> Option<f64> {
 // Decisions: undefined without a relevant document, as the other binary metrics. Ties: the fraction of relevant documents
 // of the tie times the sum of its weights, exact. Cost O(n log n).
 
-/// The declaration.
 pub const RBP: MetricDef = MetricDef {
     parameters: &["p", "threshold", "ties"],
     summary: "rank-biased precision: a user reads on with probability p",
@@ -135,7 +132,6 @@ fn rank_biased_precision(list: &ScoredList<'_>) -> Option<f64> {
 // Decisions: undefined without a relevant document. Ties: mean of the hypergeometric distribution, exact. Cost
 // O(n log n).
 
-/// The declaration.
 pub const RECALL: MetricDef = MetricDef {
     parameters: &["threshold", "ties"],
     summary: "share of the relevant documents among the first k",
@@ -184,7 +180,6 @@ pub(super) fn expected_products(ones: usize, others: impl Iterator<Item = f64>, 
 // Decisions: the divisor is k even where the list is shorter, as in `trec_eval`; undefined without a relevant
 // document, like the other binary metrics. Ties: mean of the hypergeometric distribution, exact. Cost O(n log n).
 
-/// The declaration.
 pub const PRECISION: MetricDef = MetricDef {
     parameters: &["threshold", "ties"],
     summary: "share of the first k documents that is relevant",
@@ -210,7 +205,6 @@ fn precision(list: &ScoredList<'_>) -> Option<f64> {
 // behind s positions with b relevant documents, the i-th position adds
 // `(r/m) (b + 1 + (i-1)(r-1)/(m-1)) / (s+i)`. Exact. Cost O(n log n).
 
-/// The declaration.
 pub const MAP: MetricDef = MetricDef {
     parameters: &["threshold", "ties"],
     summary: "average precision; its mean is MAP",
@@ -252,7 +246,6 @@ fn precision_sum(tie: &Tie, before: usize, depth: usize) -> f64 {
 // them relevant, is f with probability `prod_{j<f} (m-r-j+1)/(m-j+1) * r/(m-f+1)` (negative hypergeometric
 // distribution); the expectation is exact. Cost O(n log n).
 
-/// The declaration.
 pub const MRR: MetricDef = MetricDef {
     parameters: &["threshold", "ties"],
     summary: "reciprocal rank of the first relevant document; its mean is MRR",

@@ -31,7 +31,6 @@ pub struct ScoredList<'a, L: ?Sized = [f64]> {
     pub scores: &'a [f64],
     /// Number of first documents that count; all if absent.
     pub cutoff: Option<usize>,
-    /// The options.
     pub options: &'a MetricOptions,
 }
 

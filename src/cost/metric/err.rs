@@ -21,7 +21,6 @@ use super::ndcg::discounted_sum;
 use super::ranked::Ranked;
 use super::{MetricDef, ScoredList};
 
-/// The declaration.
 pub const ERR: MetricDef = MetricDef {
     parameters: &["max_grade", "ties"],
     summary: "expected reciprocal rank at which a user stops",
@@ -93,7 +92,6 @@ fn stop_value(products: &[f64], start: usize) -> f64 {
 // Decisions: if nothing exceeds `neutral_grade`, ERU is 0, and normalized ERU is undefined. Ties: mean utility times the
 // sum of the discounts of the tie, exact. Cost O(n log n).
 
-/// The declaration.
 pub const ERU: MetricDef = MetricDef {
     parameters: &["neutral_grade", "half_life", "ties"],
     summary: "expected rank utility with exponential decay",

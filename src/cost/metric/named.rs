@@ -34,7 +34,6 @@ pub trait Judgments: 'static {
     /// Whether judgments order the documents of a tie.
     const ORDERED: bool;
 
-    /// Number of documents.
     fn documents(&self) -> usize;
 }
 
@@ -120,7 +119,6 @@ impl<L: Judgments + ?Sized> Metric<L> {
         Ok(Self { named, ..Self::new(self.def, self.cutoff, options.with(&self.named)?)? })
     }
 
-    /// The declaration.
     pub fn def(&self) -> &'static MetricDef<L> {
         self.def
     }

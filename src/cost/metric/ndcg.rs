@@ -11,7 +11,6 @@ use std::ops::Range;
 use super::ranked::{Gain, Ranked};
 use super::{MetricDef, ScoredList};
 
-/// The declaration.
 pub const NDCG: MetricDef = MetricDef {
     parameters: &["gain", "ties"],
     summary: "normalized discounted cumulative gain",
@@ -40,7 +39,6 @@ fn ndcg(list: &ScoredList<'_>) -> Option<f64> {
 // 1023 have an infinite exponential gain (NDCG stays finite). Ties: mean gain times the sum of the discounts of
 // the tie, exact (McSherry and Najork 2008). Cost O(n log n).
 
-/// The declaration.
 pub const DCG: MetricDef = MetricDef {
     parameters: &["gain", "ties"],
     summary: "discounted cumulative gain",

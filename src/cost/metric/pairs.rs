@@ -86,7 +86,6 @@ impl PairCounts {
 // Decisions: the formula itself accounts for ties, so the option `ties` has no effect; undefined if all grades or
 // all scores are equal. Cost O(n log n).
 
-/// The declaration.
 pub const KENDALL_TAU: MetricDef = MetricDef {
     summary: "rank correlation tau-b of relevance and score",
     formula: "(C - D) / sqrt((N - T_y) (N - T_s))",
@@ -120,7 +119,6 @@ fn tau_b(list: &ScoredList<'_>) -> Option<f64> {
 // Decisions: undefined with fewer than two documents. Ties: a pair of equal scores and different grades counts one
 // half, which is the exact expectation; under `worst` it counts 1, under `best` 0. Cost O(n log n).
 
-/// The declaration.
 pub const MRE: MetricDef = MetricDef {
     parameters: &["ties"],
     summary: "mis-ranking error: share of all pairs in the wrong order",
@@ -131,7 +129,6 @@ pub const MRE: MetricDef = MetricDef {
     ..MetricDef::new("mre", mis_ranking_error)
 };
 
-/// The declaration.
 pub const MRE_POOLED: MetricDef = MetricDef {
     parameters: &["ties"],
     summary: "mis-ranking error over the pairs of all queries",
@@ -156,7 +153,6 @@ fn mis_ranking_error(list: &ScoredList<'_>) -> Option<f64> {
 // Decisions: undefined with fewer than two documents. It depends on the scores themselves, not on their order, so
 // the option `ties` has no effect. Cost O(n log n): the sum is over sorted terms, the same for every order of the input.
 
-/// The declaration.
 pub const PAIR_LOSS: MetricDef = MetricDef {
     summary: "squared error of the differences of scores, as estimates of the differences of grades",
     formula: "2 / (n (n - 1)) * sum_{i<j} (y_i - y_j - (s_i - s_j))^2",

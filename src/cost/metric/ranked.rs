@@ -51,7 +51,6 @@ impl Ranked {
         Self::new(relevance, relevance, Ties::Input)
     }
 
-    /// Number of documents.
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }

@@ -73,7 +73,6 @@ impl Subtopics {
 /// Operations, for [`Ticks`], of a step with a hash table or a heap.
 const HASH_COST: usize = 64;
 
-/// The declaration.
 pub const ALPHA_NDCG: MetricDef<Subtopics> = MetricDef {
     parameters: &["alpha", "ties"],
     summary: "discounted gain in which a repeated subtopic loses value, divided by the gain of the greedy order",
@@ -193,7 +192,6 @@ fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
 // subtopic that c of the m documents of a tie have, and none above it, is among the first k' of the tie with
 // probability `1 - C(m-c, k') / C(m, k')`; exact. Cost O(n log n + subtopic occurrences).
 
-/// The declaration.
 pub const SUBTOPIC_RECALL: MetricDef<Subtopics> = MetricDef {
     parameters: &["ties"],
     summary: "share of the query's subtopics that the first k documents cover",

@@ -40,7 +40,6 @@ pub struct Neighborhood {
     pub features: Arc<QueryRows>,
     /// Weight omega of each query in the training data (`n_queries`), > 0.
     pub weights: Arc<Vec<f64>>,
-    /// The judgments.
     pub blocks: Arc<TrainingBlocks>,
 }
 

@@ -24,7 +24,6 @@ const MOST_FEATURES: usize = 2_000_000;
 #[serde(try_from = "Stored<Numbers<'_>>", into = "Stored<Vec<f64>>")]
 pub struct Basis {
     pub kernel: Kernel,
-    /// The documents.
     pub points: Arc<Points>,
 }
 

@@ -11,7 +11,6 @@ const POSITIVE_OR_MEDIAN: Rule = Rule::Or(&[POSITIVE, Rule::OneOf(&["median"])])
 // A degree of 2 sees products of two features. The power is made by squaring, so that its bits are the same
 // everywhere.
 
-/// The declaration.
 pub const POLYNOMIAL: KernelDef = KernelDef {
     name: "polynomial",
     formula: "(scale x.z + offset)^degree",
@@ -48,7 +47,6 @@ fn power(mut base: f64, mut exponent: u32) -> f64 {
 
 // Linear kernel.
 
-/// The declaration.
 pub const LINEAR: KernelDef = KernelDef {
     name: "linear",
     formula: "x.z",
@@ -65,7 +63,6 @@ pub const LINEAR: KernelDef = KernelDef {
 // Dai and Wang (2019) write it exp(-|x-z|^2 / sigma2): gamma = 1 / sigma2. With the default, 1 / (8 v), the
 // exponent is 1/4 at the root mean square distance of two documents, sqrt(2 v).
 
-/// The declaration.
 pub const GAUSSIAN: KernelDef = KernelDef {
     name: "gaussian",
     formula: "exp(-gamma |x-z|^2)",
@@ -83,7 +80,6 @@ pub const GAUSSIAN: KernelDef = KernelDef {
 
 // Laplace kernel of the sum of absolute differences: a product of one-dimensional kernels, one per feature.
 
-/// The declaration.
 pub const LAPLACE_L1: KernelDef = KernelDef {
     name: "laplace_l1",
     formula: "exp(-gamma |x-z|_1)",
@@ -104,7 +100,6 @@ pub const LAPLACE_L1: KernelDef = KernelDef {
 // The default makes the exponent 1/4 at the root mean square distance of two documents, as the Gaussian
 // does.
 
-/// The declaration.
 pub const LAPLACE: KernelDef = KernelDef {
     name: "laplace",
     formula: "exp(-gamma |x-z|)",
@@ -128,7 +123,6 @@ pub const LAPLACE: KernelDef = KernelDef {
 // The maps then give the projection K(x, P) K(P, P)^-1 K(P, z) on the span of pivots P whose own matrix is positive
 // definite. `FeatureMap::negative` measures the error. It falls with the scale, as the kernel tends to the linear one.
 
-/// The declaration.
 pub const TANH: KernelDef = KernelDef {
     name: "tanh",
     formula: "tanh(scale x.z + offset)",

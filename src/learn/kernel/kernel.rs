@@ -12,7 +12,6 @@ use crate::data::Matrix;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Kernel {
-    /// The declaration.
     pub def: &'static KernelDef,
     /// The numbers of its parameters, in the order of the table.
     pub parameters: Vec<f64>,

@@ -139,12 +139,10 @@ impl Points {
         self.count += 1;
     }
 
-    /// Number of documents.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True without documents.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

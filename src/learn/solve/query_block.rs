@@ -22,7 +22,6 @@ impl QueryBlock {
         }
     }
 
-    /// Number of documents.
     pub fn n_docs(&self) -> usize {
         match self {
             Self::Pair(block) => block.n_docs(),

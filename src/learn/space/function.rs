@@ -47,7 +47,6 @@ impl Function {
 /// What the weights of a function belong to.
 #[derive(Debug, Clone, Copy)]
 pub enum WeightsOf<'a> {
-    /// The scaled features.
     Features,
     /// The documents of a basis.
     Documents(&'a Basis),

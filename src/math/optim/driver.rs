@@ -24,7 +24,6 @@ pub trait Method {
 
 /// A point with its certificate.
 pub struct Best<'a> {
-    /// The point.
     pub w: &'a [f64],
     /// The objective there.
     pub objective: f64,

@@ -60,7 +60,6 @@ pub trait Objective: Sync {
 /// A point with the value and a subgradient of a function.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// The point.
     pub w: Vec<f64>,
     /// The function there.
     pub value: f64,

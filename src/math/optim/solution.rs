@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// A point with the report of the run that found it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Solution {
-    /// The best point.
     pub w: Vec<f64>,
     /// How it was found.
     pub report: SolveReport,

@@ -32,7 +32,6 @@ pub(super) const MOST_CONTEXTS: usize = 256;
 /// An estimate with its standard error, which is infinite where the data do not determine the estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The estimate.
     pub value: f64,
     /// Its standard error.
     pub error: f64,

@@ -69,7 +69,6 @@ impl Weights {
 /// How the impressions of each group change the propensities of positions.
 pub type Changes = Vec<Vec<(u32, f64)>>;
 
-/// An estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OfflineValue {
     /// The value; `None` without clicks.

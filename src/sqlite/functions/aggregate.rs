@@ -50,7 +50,6 @@ pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqli
 //
 // Rows leave a frame in the order in which they entered it, so they are in a queue.
 
-/// One SQL function.
 struct Measure {
     layout: Layout,
     connection: Arc<ConnectionState>,
@@ -101,7 +100,6 @@ impl State {
         Ok(Self { judged, first, scores: VecDeque::new(), heap_bytes: 0, entered: 0, memory, held, database })
     }
 
-    /// A row enters.
     fn push(&mut self, layout: Layout, arguments: &[ValueRef<'_>]) -> Result<()> {
         let row = self.entered + 1;
         self.check_settings(layout, arguments, row)?;

@@ -279,7 +279,6 @@ impl CompareRows {
         })
     }
 
-    /// A row enters.
     fn push(&mut self, context: &Context<'_>) -> Result<()> {
         self.entered += 1;
         let (row, first, here) = (self.entered, ValueRef::from(&self.options), options_of(context));

@@ -44,7 +44,6 @@ pub(super) struct Measured {
 
 /// The judged documents of a source and their scores.
 pub struct ScoredDocuments {
-    /// The documents.
     pub(super) data: Dataset,
     /// One score per document; documents that a constraint removes from the list are below all others.
     pub(super) scores: Vec<f64>,

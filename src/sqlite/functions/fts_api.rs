@@ -267,7 +267,6 @@ impl Match<'_> {
         Self { api, context, call: PhantomData }
     }
 
-    /// Number of columns.
     pub fn columns(&self) -> Result<usize> {
         below("its number of columns", call!(self.xColumnCount()), MOST_TOKENS)
     }

@@ -142,7 +142,6 @@ fn pin() -> bool {
     }
 }
 
-/// As above.
 #[cfg(windows)]
 fn pin() -> bool {
     const PIN_MODULE_OF_ADDRESS: u32 = 1 | 4;

@@ -23,7 +23,6 @@ pub struct ScalarFunction {
     arities: &'static [i32],
     /// The flags besides UTF8.
     flags: FunctionFlags,
-    /// What it does.
     execute: fn(&ScalarCall<'_>) -> Result<Output>,
 }
 
@@ -65,7 +64,6 @@ impl ScalarFunction {
 pub struct ScalarCall<'a> {
     /// The connection's state.
     pub state: &'a Arc<State>,
-    /// The arguments.
     pub context: &'a Context<'a>,
 }
 

@@ -275,7 +275,6 @@ impl Asked {
 /// Ends the queries of [`State::ask`] when dropped.
 pub struct AskedMark {
     state: Arc<State>,
-    /// The queries.
     pub asked: Arc<Asked>,
 }
 

@@ -39,7 +39,6 @@ const TOGETHER: usize = 256;
 
 /// What was read.
 pub struct SourceRows {
-    /// The documents.
     pub data: Dataset,
     /// The roles of the columns.
     pub roles: Rc<Roles>,

@@ -192,7 +192,6 @@ impl FoldSums {
         }
     }
 
-    /// A copy.
     pub fn copied(&self) -> Self {
         match self {
             Self::Single(sums) => Self::Single(sums.clone()),

@@ -36,7 +36,6 @@ pub struct Copies<'a> {
     known: Vec<Scaled>,
 }
 
-/// Scaled documents.
 pub struct Scaled {
     pub scaling: Scaling,
     pub data: Arc<Dataset>,

@@ -30,7 +30,6 @@ const CAUTION: f64 = 1.5;
 /// Two predictors count as one if the squared part of the second that is orthogonal to the first is at most this fraction.
 const OWN_SHARE: f64 = 1e-6;
 
-/// Fitted biases.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Biases {
     pub(super) mean: f64,

@@ -162,7 +162,6 @@ pub(super) struct Selected {
 }
 
 impl Session<'_> {
-    /// Chooses lambda.
     pub(super) fn select(
         &self,
         ratings: &Ratings,

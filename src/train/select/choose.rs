@@ -216,7 +216,6 @@ pub struct Candidates<'a> {
 
 /// What was chosen.
 pub struct Choice {
-    /// The report.
     pub selection: Selection,
     /// The held-out queries in the order of the parts, with the value at each candidate.
     pub queries: Vec<(Id, Vec<Option<f64>>)>,

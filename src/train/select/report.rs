@@ -122,7 +122,6 @@ pub struct Selection {
     pub metric: String,
     /// What was held out.
     pub split: Split,
-    /// The candidates.
     pub curve: Curve,
     /// Index of the chosen candidate; `None` if no value is defined.
     pub chosen: Option<usize>,

@@ -58,7 +58,6 @@ pub struct Score {
 
 /// The rows of a search.
 pub struct SearchRows {
-    /// All documents.
     pub data: Dataset,
     /// Which of them each fold uses.
     pub folds: Folds,

@@ -20,7 +20,6 @@ pub enum RawNode {
         /// Training weight that reached it; NaN if unknown.
         cover: f64,
     },
-    /// A question.
     Split(RawSplit),
 }
 

@@ -65,7 +65,6 @@ pub struct GeneralForest {
 pub enum Node<'a> {
     /// The end of a path.
     Leaf(Leaf),
-    /// A question.
     Split(Split<'a>),
 }
 
@@ -110,7 +109,6 @@ impl GeneralForest {
         self.width
     }
 
-    /// Number of trees.
     pub fn trees(&self) -> usize {
         self.roots.len()
     }

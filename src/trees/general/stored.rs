@@ -10,7 +10,6 @@ use super::forest::{GeneralForest, Node};
 use crate::base::param::list;
 use crate::base::{Error, Result};
 
-/// Trees.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "trees", deny_unknown_fields)]
 struct Stored {

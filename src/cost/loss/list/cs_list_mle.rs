@@ -29,7 +29,6 @@ pub use super::cs_list_mle_costs::{Costs, Scheme, Tables};
 
 use super::cs_list_mle_costs::Swaps;
 
-/// The declaration.
 pub const CS_LIST_MLE: LossDef = LossDef {
     parameters: &["cost_weights", "truncation", "label_ties"],
     ..LossDef::listwise(
@@ -40,7 +39,6 @@ pub const CS_LIST_MLE: LossDef = LossDef {
     )
 };
 
-/// The loss.
 #[derive(Debug)]
 struct CsListMle {
     /// The source of alpha and beta.

@@ -35,7 +35,6 @@ use crate::data::{ListConstraint, RowGroup};
 
 pub use super::direct_query::{DECODERS, Decoder, DirectQuery};
 
-/// The declaration.
 pub const DIRECT: LossDef = LossDef {
     parameters: &[
         "measure",
@@ -59,7 +58,6 @@ pub const DIRECT: LossDef = LossDef {
     )
 };
 
-/// The loss.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direct {
     pub measure: Measure,

@@ -33,7 +33,6 @@ const DISTANCE: f64 = 0.01;
 /// Operations, for [`Ticks`], of a pair.
 const PAIR_COST: usize = 32;
 
-/// The declaration.
 pub const LAMBDA_RANK: LossDef = LossDef {
     parameters: &["truncation"],
     ..LossDef::listwise(

@@ -23,7 +23,6 @@ use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;
 use crate::math::{Random, compare, sort_indices};
 
-/// The declaration.
 pub const LIST_MLE: LossDef = LossDef {
     parameters: &["label_order"],
     defaults: &[("label_order", LabelOrder::Random.name())],
@@ -51,7 +50,6 @@ pub enum LabelOrder {
 
 named!(LabelOrder { Stable = "stable", Random = "random" });
 
-/// The loss.
 struct ListMle {
     /// The seed of the order of equal grades; without one they keep the order of the documents.
     seed: Option<u64>,

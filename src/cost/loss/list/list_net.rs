@@ -15,7 +15,6 @@ use crate::base::{Result, named};
 use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;
 
-/// The declaration.
 pub const LIST_NET: LossDef = LossDef {
     parameters: &["target"],
     ..LossDef::listwise(
@@ -40,7 +39,6 @@ pub enum Target {
 
 named!(Target { Grade = "grade", Gain = "gain" });
 
-/// The loss.
 struct ListNet {
     /// True if the targets are probabilities of gains, not of grades.
     of_gains: bool,

@@ -22,7 +22,6 @@ use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::{ListConstraint, RowGroup, Slots};
 use crate::math::assignment::Workspace;
 
-/// The declaration.
 pub const MATCHING: LossDef = LossDef {
     parameters: &["slot_costs"],
     constraints: &[ListConstraint::Slots],
@@ -34,7 +33,6 @@ pub const MATCHING: LossDef = LossDef {
     )
 };
 
-/// The loss.
 #[derive(Debug, Default)]
 struct Matching {
     /// The cost of a wrong document at each slot of a query; `None` if all slots with a document have the same.

@@ -40,7 +40,6 @@ use crate::cost::metric::{Gain, Metric, gains_for_ratios, logarithmic};
 use crate::data::RowGroup;
 use crate::math::{compare, descending, ends_of_runs, sort_indices};
 
-/// The declaration.
 pub const SLAM: LossDef = LossDef {
     parameters: &["measure", "position_weights", "margin", "label_ties"],
     measures: &["ndcg", "ndcg@k", "map"],
@@ -52,7 +51,6 @@ pub const SLAM: LossDef = LossDef {
     )
 };
 
-/// The loss.
 #[derive(Debug, Clone)]
 pub struct Slam {
     /// Where v comes from.

@@ -23,7 +23,6 @@ use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;
 use crate::math::descending;
 
-/// The declaration.
 pub const SMOOTH_GRAD: LossDef = LossDef {
     parameters: &["measure", "sigma"],
     measures: &["ndcg", "ndcg@k", "dcg", "dcg@k", "precision@k", "wta"],
@@ -35,7 +34,6 @@ pub const SMOOTH_GRAD: LossDef = LossDef {
     )
 };
 
-/// The loss.
 #[derive(Debug)]
 struct SmoothGrad {
     /// The measure that it maximizes.

@@ -15,7 +15,6 @@ use crate::base::named;
 use crate::cost::loss::{ListwiseLoss, LossDef, Quadratic, QueryLoss, Shape};
 use crate::data::RowGroup;
 
-/// The declaration.
 pub const SQUARED: LossDef = LossDef {
     parameters: &["centering"],
     ..LossDef::listwise(

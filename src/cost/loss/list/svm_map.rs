@@ -31,7 +31,6 @@ use crate::cost::loss::{ListwiseLoss, LossDef, QueryLoss, Shape};
 use crate::data::RowGroup;
 use crate::math::{compare, dot, sort_indices};
 
-/// The declaration.
 pub const SVM_MAP: LossDef = LossDef {
     parameters: &["threshold"],
     ..LossDef::listwise(
@@ -42,7 +41,6 @@ pub const SVM_MAP: LossDef = LossDef {
     )
 };
 
-/// The loss.
 struct SvmMap {
     /// Lowest grade of a relevant document.
     threshold: f64,

@@ -22,7 +22,6 @@ pub fn kept_planes(loss: &Loss, ratings: &Ratings) -> usize {
     (KEPT_NUMBERS / ratings.len().max(1)).min(by_products).clamp(KEPT[0], KEPT[1])
 }
 
-/// The problem.
 pub struct Factorization<'a> {
     pub(super) ratings: &'a Ratings,
     /// One per user; `None` for users without a loss.

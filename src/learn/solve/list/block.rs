@@ -19,7 +19,6 @@ pub enum Rows {
     Of(Arc<Dataset>, Range<usize>),
 }
 
-/// One query.
 #[derive(Debug)]
 pub struct ListBlock {
     rows: Rows,
@@ -123,7 +122,6 @@ impl ListBlock {
         scores
     }
 
-    /// The documents.
     pub(super) fn slice(&self) -> Slice<'_> {
         self.rows.slice()
     }

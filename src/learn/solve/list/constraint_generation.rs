@@ -26,7 +26,6 @@ const MOST_MOVES: usize = 5;
 /// Number of rounds without weight after which a plane is dropped.
 const MOST_IDLE_ROUNDS: u32 = 50;
 
-/// The definition.
 pub const CONSTRAINT_GENERATION: SolverDef = SolverDef {
     name: "constraint_generation",
     summary: "cutting planes for each query and coordinate ascent on their dual, for convex listwise losses",

@@ -71,7 +71,6 @@ impl Outer {
         row * self.width() - row * (row + 1) / 2 + column
     }
 
-    /// An entry.
     pub(super) fn get(&self, i: usize, j: usize) -> f64 {
         let (i, j) = (i.min(j), i.max(j));
         self.tiles[self.tile(i, j)][i % LANES].0[j % LANES]

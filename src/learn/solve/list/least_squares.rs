@@ -31,7 +31,6 @@ pub(super) const METHOD: ListMethod = ListMethod {
     bytes: |problem| least_squares_bytes(problem.dim(), problem.documents()),
 };
 
-/// The definition.
 pub const LEAST_SQUARES: SolverDef = SolverDef {
     name: "least_squares",
     summary: "the linear system of least squares, for quadratic listwise losses",

@@ -29,7 +29,6 @@ const MOST_EPOCHS: u32 = 100;
 /// Weight of late points in averages.
 const LATE: f64 = 3.0;
 
-/// The definition.
 pub const STOCHASTIC: SolverDef = SolverDef {
     name: "stochastic",
     summary: "averaged stochastic subgradients, for a rough solution in few passes of convex listwise losses and of differences of convex ones",

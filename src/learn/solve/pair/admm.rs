@@ -215,7 +215,6 @@ fn path<'p>(
 //
 // Memory: 8 bytes per pair.
 
-/// The definition.
 pub const ADMM: SolverDef = SolverDef {
     name: "admm",
     summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",

@@ -125,7 +125,6 @@ impl PairBlock {
         self.with_features(x, dim)
     }
 
-    /// Number of documents.
     pub fn n_docs(&self) -> usize {
         self.labels.len()
     }

@@ -44,7 +44,6 @@ pub fn minimize_path(
 
 /// A point with its image and risk.
 pub struct Sample {
-    /// The point.
     pub w: Vec<f64>,
     /// X w.
     pub image: Vec<f64>,
@@ -133,7 +132,6 @@ impl Bundle {
         Self::with_planes(Planes::new(w.len()), objective, w)
     }
 
-    /// The best point.
     pub fn best(&self) -> &Sample {
         &self.best
     }

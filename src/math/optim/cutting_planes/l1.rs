@@ -169,7 +169,6 @@ impl L1Planes {
         lanes::blocks_for(self.dim)
     }
 
-    /// Adds a plane.
     pub(super) fn add(&mut self, normal: &[f64], offset: f64) {
         self.normals.extend(lanes::from_slice(normal));
         self.offsets.push(offset);

@@ -56,7 +56,6 @@ impl Planes {
         }
     }
 
-    /// Adds a plane.
     pub fn add(&mut self, normal: Vec<f64>, offset: f64) {
         let mut row: Vec<f64> = self.normals.iter().map(|other| dot(other, &normal)).collect();
         self.gram.iter_mut().zip(&row).for_each(|(gram, product)| gram.push(*product));
@@ -276,7 +275,6 @@ const DEPENDENT: f64 = 1e-11;
 pub(super) struct Factor(Vec<Vec<f64>>);
 
 impl Factor {
-    /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
