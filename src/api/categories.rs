@@ -65,12 +65,12 @@ impl Dataset {
             return Ok((builder.with_new_categories(names), self.categories.iter().collect()));
         };
         let find = |name: &String| {
-            let found = self.categories.iter().find(|category| category.name.eq_ignore_ascii_case(name));
-            found.ok_or_else(|| {
+            let known = self.categories.iter().find(|category| category.name.eq_ignore_ascii_case(name));
+            known.ok_or_else(|| {
                 Error::Data(format!("the data set lacks the category \"{name}\" of the model"))
             })
         };
-        let found = known.names().iter().map(find).collect::<Result<_>>()?;
-        Ok((builder.with_categories(known), found))
+        let categories = known.names().iter().map(find).collect::<Result<_>>()?;
+        Ok((builder.with_categories(known), categories))
     }
 }

@@ -70,10 +70,10 @@ impl Model {
         let query = Matrix::F64(shaped(1, features.len(), features.to_vec()));
         let document = DocumentOf { query: &query, row: 0 };
         let (base, sampling) = (&self.inner().card.means[..], Sampling::default());
-        let found = run(&RankOptions::default(), |control| {
+        let explanation = run(&RankOptions::default(), |control| {
             apply::explain(self.inner(), &function, document, base, sampling, control)
         })?;
-        Ok(self.contributions(features, &found))
+        Ok(self.contributions(features, &explanation))
     }
 
     /// Why a document of a data set has its score, for every model. `row`: its row in the data set. `"(base)"` is the score of
@@ -141,17 +141,17 @@ impl Model {
         let test = PairedTest { kind: TestKind::T, ..PairedTest::default() };
         let spec = ImportanceSpec { metrics: &metrics, undefined: Undefined::Skip, seed: test.seed, test };
         let measure = |control: &_| apply::importance(self.inner(), &functions, &data, &spec, control);
-        let found = run(&options, measure)?;
+        let importance = run(&options, measure)?;
         let columns = self.inner().card.input_names();
-        let rows = columns.iter().zip(found).flat_map(|(feature, found)| {
-            let row = |(metric, found): (&Metric, apply::Comparison)| Importance {
+        let rows = columns.iter().zip(importance).flat_map(|(feature, importance)| {
+            let row = |(metric, importance): (&Metric, apply::Comparison)| Importance {
                 feature: feature.clone(),
                 metric: metric.name(),
-                queries: found.n,
-                loss: found.difference,
-                interval: found.interval,
+                queries: importance.n,
+                loss: importance.difference,
+                interval: importance.interval,
             };
-            metrics.iter().zip(found).map(row).collect::<Vec<_>>()
+            metrics.iter().zip(importance).map(row).collect::<Vec<_>>()
         });
         Ok(Answer { rows: rows.collect(), warnings })
     }
@@ -164,8 +164,8 @@ impl Model {
         let (documents, read_report) = data.ordered(super::needs::Needs { query: Some(query), ..needs })?;
         let rows: Vec<usize> = data.rows_of(Some(query)).collect();
         let position = |row: usize| read_report.rows.iter().position(|number| rows[*number] == row);
-        let found = (position(row), base.map(position));
-        let (Some(document), None | Some(Some(_))) = found else {
+        let places = (position(row), base.map(position));
+        let (Some(document), None | Some(Some(_))) = places else {
             let problem = format!("rows {row} and {}", base.unwrap_or(row));
             return Err(Error::value(
                 "rows",
@@ -175,11 +175,11 @@ impl Model {
         };
         // 2. Contributions.
         let Scored { functions, warnings, .. } = self.scored(&documents, &options)?;
-        let found = run(&options, |control| {
-            let rows = ExplainedRows { row: document, base: found.1.flatten() };
+        let contributions = run(&options, |control| {
+            let rows = ExplainedRows { row: document, base: places.1.flatten() };
             explain_document(self.inner(), &functions, &documents, rows, Sampling::default(), control)
         })?;
-        let rows = self.contributions(&documents.features.row_f64(document), &found);
+        let rows = self.contributions(&documents.features.row_f64(document), &contributions);
         Ok(Answer { rows, warnings })
     }
 

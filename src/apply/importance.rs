@@ -178,8 +178,8 @@ impl Query<'_> {
         let mut sums = vec![Some(0.0); self.spec.metrics.len()];
         for scores in scores.chunks_exact(self.rows.rows()) {
             control.check()?;
-            let found = self.values(scores.to_vec())?;
-            sums.iter_mut().zip(found).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
+            let values = self.values(scores.to_vec())?;
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = sum.zip(value).map(|(a, b)| a + b));
         }
         Ok(sums.into_iter().map(|sum| sum.map(|sum| sum / PERMUTATIONS as f64)).collect())
     }

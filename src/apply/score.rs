@@ -241,16 +241,16 @@ pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues
         InputColumn::Category(category, features) => Some((*category, features.clone())),
         InputColumn::Number(_) => None,
     });
-    let mut found: Vec<UnknownValues> = categories
+    let mut unknown: Vec<UnknownValues> = categories
         .zip(&data.category_rows)
         .map(|((category, features), rows)| {
             UnknownValues::of_category(category, rows, data.n_docs(), &model.card.means[features])
         })
         .collect();
     if let Some(rule) = model.ranker.query_rule() {
-        found.extend(rule.unknown_values(data)?);
+        unknown.extend(rule.unknown_values(data)?);
     }
-    Ok(found)
+    Ok(unknown)
 }
 
 /// Features that are numbers, had a value in every row of the training of a model, and have none in some rows (rule 2.24).

@@ -433,10 +433,10 @@ impl DatasetBuilder {
         let Values::F32(values) = &self.values else { return Ok(()) };
         let row = self.n_rows() - 1;
         if let Some(at) = values[start..].iter().position(|value| value.is_infinite()) {
-            let found = values[start + at];
+            let value = values[start + at];
             let advice = self.advice_on_64_bits();
             return Err(self.vector_error(format!(
-                "value {} is {found}; allowed are finite numbers, and NaN for a missing value{advice}",
+                "value {} is {value}; allowed are finite numbers, and NaN for a missing value{advice}",
                 at + 1
             )));
         }
@@ -486,8 +486,8 @@ impl DatasetBuilder {
             self.memory.resize(bytes, format_args!("reading source {}", self.source), FEWER_ROWS)?;
         }
         let (list, found) = numbers(text, self.width).map_err(|problem| {
-            let found = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
-            self.vector_error(format!("text '{found}' is not a JSON array of numbers ({problem})"))
+            let start_of_text = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
+            self.vector_error(format!("text '{start_of_text}' is not a JSON array of numbers ({problem})"))
         })?;
         self.check_width(found)?;
         if matches!(self.values, Values::F32(_)) {

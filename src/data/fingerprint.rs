@@ -371,14 +371,14 @@ simd! {
         let (blocks, rest) = values.as_chunks::<LANES>();
         let (block_bins, rest_bins) = bins.as_chunks_mut::<LANES>();
         for (values, bins) in blocks.iter().zip(&mut *block_bins) {
-            let mut found = [0_u32; LANES];
+            let mut counts = [0_u32; LANES];
             for edge in edges {
                 for lane in 0..LANES {
-                    found[lane] += u32::from(*edge < values[lane]);
+                    counts[lane] += u32::from(*edge < values[lane]);
                 }
             }
             for lane in 0..LANES {
-                bins[lane] = found[lane] as u8;
+                bins[lane] = counts[lane] as u8;
             }
         }
         let rest_bins = block_bins[blocks.len()..].as_flattened_mut().iter_mut().chain(rest_bins);

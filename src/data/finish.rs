@@ -412,12 +412,12 @@ impl DatasetBuilder {
         for (row, mut values) in array.rows_mut().into_iter().enumerate() {
             ticks.add(values.len());
             for (column, value) in values.iter_mut().enumerate() {
-                let found = value.to_f64();
-                if found.is_nan() {
+                let number = value.to_f64();
+                if number.is_nan() {
                     *value = T::from_f64(means.map_or(0.0, |means| means[column]));
                     imputed += 1;
-                } else if found.is_infinite() {
-                    let problem = format!("{found}; allowed are finite numbers");
+                } else if number.is_infinite() {
+                    let problem = format!("{number}; allowed are finite numbers");
                     return Err(self.context(row).error(&self.names[column], problem));
                 }
             }

@@ -121,8 +121,8 @@ fn parse(text: &str, first_feature: usize) -> Result<Option<Line>> {
 fn split_comment(text: &str) -> (&str, &str) {
     let is_comment =
         |(at, _): &(usize, &str)| text[..*at].chars().next_back().is_none_or(|c| c.is_ascii_whitespace());
-    let found = text.match_indices('#').find(is_comment);
-    found.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 1..]))
+    let comment = text.match_indices('#').find(is_comment);
+    comment.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 1..]))
 }
 
 /// Refuses spaces that do not separate words, such as a no-break space: they would become a part of an id.
@@ -185,11 +185,11 @@ fn docid(comment: &str) -> Result<Option<Id>> {
         let is_word = comment[..at].chars().next_back().is_none_or(|c| c.is_ascii_whitespace() || c == '#');
         comment[at + name.len()..].trim_start().strip_prefix('=').filter(|_| is_word)
     });
-    let Some(found) = after.map(str::split_ascii_whitespace).find_map(|mut words| words.next()) else {
+    let Some(word) = after.map(str::split_ascii_whitespace).find_map(|mut words| words.next()) else {
         return Ok(None);
     };
-    check_spaces(found)?;
-    Ok(Some(id(found)))
+    check_spaces(word)?;
+    Ok(Some(id(word)))
 }
 
 #[cfg(test)]

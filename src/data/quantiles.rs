@@ -418,9 +418,9 @@ mod quantiles_tests {
                 assert!(!found.is_nan() || value.abs() > 1e291 || value.is_nan(), "{value}");
                 let single = value as f32;
                 let line = quantiles.line::<Baseline, f32>(single);
-                let found = line.z + line.slope * (f64::from(single) - line.x);
+                let interpolated = line.z + line.slope * (f64::from(single) - line.x);
                 assert!(
-                    !single.is_finite() || found.to_bits() == search(single.into()).to_bits(),
+                    !single.is_finite() || interpolated.to_bits() == search(single.into()).to_bits(),
                     "{single}"
                 );
             }

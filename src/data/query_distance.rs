@@ -296,10 +296,10 @@ impl Clusters {
             queries / (queries - 1.0) * sum / (n * n)
         };
         let of_category = |k: usize| expected.map_or_else(|| share(k), |expected| expected[k]);
-        let found: Vec<usize> = (0..categories).filter(|k| of_category(*k) > 0.0).collect();
-        let trace: f64 = found.iter().map(|&k| covariance(k, k) / of_category(k)).sum();
+        let columns: Vec<usize> = (0..categories).filter(|k| of_category(*k) > 0.0).collect();
+        let trace: f64 = columns.iter().map(|&k| covariance(k, k) / of_category(k)).sum();
         let square = |k: usize, l: usize| covariance(k, l).powi(2) / (of_category(k) * of_category(l));
-        let squares: f64 = found.iter().flat_map(|&k| found.iter().map(move |&l| square(k, l))).sum();
+        let squares: f64 = columns.iter().flat_map(|&k| columns.iter().map(move |&l| square(k, l))).sum();
         let factor = n * trace / most;
         if factor <= 1.0 || squares <= 0.0 {
             return DesignEffect { factor: 1.0, degrees: most };

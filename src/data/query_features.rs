@@ -357,9 +357,9 @@ impl QueryFeatureRule {
         if data.query_names.len() == self.names.len() {
             return Ok(&data.query_features);
         }
-        let found = if data.query_names.is_empty() { "none".to_owned() } else { data.query_names.join(", ") };
+        let names = if data.query_names.is_empty() { "none".to_owned() } else { data.query_names.join(", ") };
         Err(Error::Data(format!(
-            "the model needs the query features {} (columns of the source, or one column query_features); found {found}",
+            "the model needs the query features {} (columns of the source, or one column query_features); found {names}",
             self.names.join(", ")
         )))
     }

@@ -71,7 +71,7 @@ impl UnknownValues {
         if *unknown == 0 || 4 * unknown < *total || self.chance() > RARELY {
             return None;
         }
-        let found = if *usual > 0.0 {
+        let rate = if *usual > 0.0 {
             "that are new or were rare in training"
         } else {
             "that the training did not have"
@@ -82,7 +82,7 @@ impl UnknownValues {
             "check their spelling, case and type (the number 7 is not the text '007')"
         };
         Some(format!(
-            "the column \"{name}\": {unknown} of {total} {counted} have values {found}, such as {example}; train again with {counted} \
+            "the column \"{name}\": {unknown} of {total} {counted} have values {rate}, such as {example}; train again with {counted} \
              that have these values, or {check}"
         ))
     }

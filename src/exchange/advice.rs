@@ -44,8 +44,8 @@ pub(super) fn advice(bytes: &[u8]) -> Option<&'static str> {
     // An array of texts.
     let is_list_of_dumps =
         starts.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"\""));
-    let found = FILES.iter().find(|(start, _)| bytes.starts_with(start));
-    found.map(|(_, advice)| *advice).or(match () {
+    let file = FILES.iter().find(|(start, _)| bytes.starts_with(start));
+    file.map(|(_, advice)| *advice).or(match () {
         () if is_pickle => Some(PICKLE),
         () if is_onnx => Some(ONNX),
         () if is_list_of_dumps => Some(DUMP),

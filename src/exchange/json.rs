@@ -234,8 +234,8 @@ impl TermText {
         let space = match (self.documents, self.trees) {
             (None, Some(trees)) if kernel.is_linear() && form == Form::Scoring => trees.space(width),
             (_, Some(_)) => {
-                let found = "'trees' with a kernel, documents or another form";
-                return Err(refused(found, "trees with \"kernel\": \"linear\" and \"form\": \"scoring\""));
+                let problem = "'trees' with a kernel, documents or another form";
+                return Err(refused(problem, "trees with \"kernel\": \"linear\" and \"form\": \"scoring\""));
             }
             (documents, None) => Self::of_kernel(documents, kernel, form, width)?,
         };
@@ -319,9 +319,9 @@ impl TryFrom<ScalingText> for Scaling {
                 Self::QuantileMinmax(points)
             }
             _ => {
-                let found = format!("other keys for the scaling \"{}\"", kind.name());
+                let problem = format!("other keys for the scaling \"{}\"", kind.name());
                 let allowed = "'centers' and 'factors' for \"standard\", 'factor' for \"max_norm\", 'points' for \"quantile\" and \"quantile_minmax\", none for the others";
-                return Err(refused(&found, allowed));
+                return Err(refused(&problem, allowed));
             }
         })
     }
@@ -351,8 +351,8 @@ pub fn read(text: &[u8], find_algorithm: FindName) -> Result<Model> {
     let document: Document =
         serde_json::from_str(parsed).map_err(|problem| wrong(&json_problem(&problem)))?;
     if document.format != FORMAT || document.format_version != VERSION {
-        let found = format!("'{}' version {}", shorten(&document.format), document.format_version);
-        return Err(refused(&found, &format!("the format '{FORMAT}' version {VERSION}")));
+        let version = format!("'{}' version {}", shorten(&document.format), document.format_version);
+        return Err(refused(&version, &format!("the format '{FORMAT}' version {VERSION}")));
     }
     checkpoint();
     let model = document.into_model(find_algorithm)?;

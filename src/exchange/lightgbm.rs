@@ -83,9 +83,9 @@ impl<'a> Section<'a> {
         };
         let mut words = self.text(key)?.split_ascii_whitespace();
         let numbers = words.by_ref().take(count).map(parse).collect::<Result<Vec<T>>>()?;
-        let found = numbers.len() + words.count();
-        if found != count {
-            return Err(self.wrong(&format!("'{key}' has {found} numbers, expected {count}")));
+        let given = numbers.len() + words.count();
+        if given != count {
+            return Err(self.wrong(&format!("'{key}' has {given} numbers, expected {count}")));
         }
         Ok(numbers)
     }

@@ -46,8 +46,8 @@ pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
         return Err(Error::Unsupported(format!("argument 'text' {advice}")));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let found = format!("bytes that are not UTF-8 from byte {}", error.valid_up_to());
-        Error::value("argument 'text'", found, "a model as text")
+        let problem = format!("bytes that are not UTF-8 from byte {}", error.valid_up_to());
+        Error::value("argument 'text'", problem, "a model as text")
     })?;
     Ok(with_numbers(text.trim_start_matches('\u{feff}')))
 }

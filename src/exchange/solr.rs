@@ -248,11 +248,11 @@ fn solr_threshold(trees: &Trees<'_>, tree: usize, split: &Split<'_>) -> Result<(
         return Ok((f32::MAX, true));
     }
     let near = (f64::from(border) - f64::from(SOLR_SLACK)) as f32;
-    let found = [near, near.next_down(), near.next_up()]
+    let exact = [near, near.next_down(), near.next_up()]
         .into_iter()
         .find(|near| (near + SOLR_SLACK).total_cmp(&border).is_eq());
     let problem = || format!("Solr adds 1e-6 to thresholds, and no 32-bit float gives {border:?} then");
-    found.map(|threshold| (threshold, false)).ok_or_else(|| trees.refused(tree, split, &problem()))
+    exact.map(|threshold| (threshold, false)).ok_or_else(|| trees.refused(tree, split, &problem()))
 }
 /// The file of a model of Solr.
 pub(super) fn linear_model(model: &Model, term: &Term<'_>, name: &str) -> Value {

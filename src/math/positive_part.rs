@@ -55,10 +55,10 @@ pub fn positive_part(gram: &impl Gram, control: &Control) -> Result<Pivoted> {
             gram.column(pivot, tile * TILE..tile * TILE + out.len(), out);
         }
     }
-    let found = eigen::symmetric(values, n, control)?;
-    let largest = found.values.first().map_or(0.0, |largest| largest.max(0.0));
-    let kept = found.values.iter().take_while(|value| **value > LEAST * largest).count();
-    let [all, negative] = found
+    let spectrum = eigen::symmetric(values, n, control)?;
+    let largest = spectrum.values.first().map_or(0.0, |largest| largest.max(0.0));
+    let kept = spectrum.values.iter().take_while(|value| **value > LEAST * largest).count();
+    let [all, negative] = spectrum
         .values
         .iter()
         .fold([0.0; 2], |[all, negative], value| [all + value.abs(), negative + (0.0 - value).max(0.0)]);
@@ -71,7 +71,7 @@ pub fn positive_part(gram: &impl Gram, control: &Control) -> Result<Pivoted> {
     for (i, row) in values.chunks_exact_mut(n).enumerate() {
         control.check()?;
         row[i] = FAR * largest;
-        for (vector, value) in found.vectors.chunks_exact(n).zip(&found.values[..kept]) {
+        for (vector, value) in spectrum.vectors.chunks_exact(n).zip(&spectrum.values[..kept]) {
             let scale = (value - FAR * largest) * vector[i];
             row.iter_mut().zip(vector).for_each(|(sum, entry)| *sum += scale * entry);
         }

@@ -261,8 +261,8 @@ impl Factored {
         let pairs: Vec<(u32, f64)> =
             counts.iter().map(|(item, count)| (*item, count_weight * count)).collect();
         let lambda = self.fold_in.lambda;
-        let found = Side::new(&self.factors.items, self.factors.rank).solve(&pairs, lambda);
-        Ok(User { factors: found.ok_or_else(|| no_solution(lambda))?, rated, is_new: false })
+        let factors = Side::new(&self.factors.items, self.factors.rank).solve(&pairs, lambda);
+        Ok(User { factors: factors.ok_or_else(|| no_solution(lambda))?, rated, is_new: false })
     }
 
     /// A new user with these ratings, and the number of ratings of items that are not in the model. `what` names the ratings.

@@ -68,8 +68,8 @@ impl TreeInput {
             Self::Number(feature) => document[*feature].to_f64(),
             Self::Category { first, codes } => {
                 let values = &document[*first..first + codes.len()];
-                let found = values.iter().position(|value| value.to_f64() > 0.5);
-                found.map_or(f64::NAN, |value| f64::from(codes[value]))
+                let category = values.iter().position(|value| value.to_f64() > 0.5);
+                category.map_or(f64::NAN, |value| f64::from(codes[value]))
             }
         }
     }
@@ -101,12 +101,12 @@ impl GeneralTrees {
     /// # Errors
     /// Trees without training weights.
     pub fn contributions(&self, document: &[f64]) -> Result<(Vec<f64>, f64)> {
-        let found = self.forest.contributions(&self.row(document))?;
+        let contributions = self.forest.contributions(&self.row(document))?;
         let mut added = vec![0.0; self.width];
-        for (input, found) in self.inputs.iter().zip(&found) {
-            added[input.first()] = *found;
+        for (input, contributions) in self.inputs.iter().zip(&contributions) {
+            added[input.first()] = *contributions;
         }
-        Ok((added, found.last().copied().unwrap_or_default()))
+        Ok((added, contributions.last().copied().unwrap_or_default()))
     }
 
     /// The features of the library, with the names of the columns here.

@@ -52,9 +52,9 @@ impl Interactions {
     }
 
     pub(super) fn decode(header: &[u8]) -> Result<Self> {
-        let found: Self = decode_header(header)?;
-        found.validate()?;
-        Ok(found)
+        let model: Self = decode_header(header)?;
+        model.validate()?;
+        Ok(model)
     }
 
     /// Checks values that were read from bytes.

@@ -100,10 +100,10 @@ impl<'a> Typed<'a> {
                 (has_words && !is_kept).then_some(phrase)
             });
             let end = if phrase.is_some() { closing.end } else { self.find_space(at, true) };
-            let found = phrase.unwrap_or(&self.text[at..end]);
+            let term = phrase.unwrap_or(&self.text[at..end]);
             ticks.add(CHAR_COST * (end - at));
             at = self.find_space(end, false);
-            Some((found, phrase.is_some()))
+            Some((term, phrase.is_some()))
         })
     }
 

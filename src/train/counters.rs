@@ -84,9 +84,14 @@ pub fn warning(data: &Dataset, advice: ColumnAdvice<'_>, control: &Control) -> R
         Ok(gain.is_some_and(|gain| gain.mean > LARGER * gain.error.error))
     };
     let numbers = data.categories.numbers(data.names.len());
-    let found = parallel::try_map(numbers, is_counter)?;
-    let names: Vec<&str> =
-        data.names.iter().zip(found).filter(|(_, found)| *found).map(|(name, _)| name.as_str()).collect();
+    let are_counters = parallel::try_map(numbers, is_counter)?;
+    let names: Vec<&str> = data
+        .names
+        .iter()
+        .zip(are_counters)
+        .filter(|(_, are_counters)| *are_counters)
+        .map(|(name, _)| name.as_str())
+        .collect();
     Ok((!names.is_empty()).then(|| {
         format!(
             "features that grow with how often users saw the documents that they clicked on, as counters of the clicks behind the judgments \

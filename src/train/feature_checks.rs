@@ -165,7 +165,7 @@ impl FeatureChecks {
                 advice.ignore_features(&names)
             ))
         };
-        let found = [
+        let warnings = [
             // Vectors have the values that their source makes; these do no harm.
             leave_out(
                 "all rows cannot rank",
@@ -184,7 +184,7 @@ impl FeatureChecks {
             date(DateFormat::Seconds),
             date(DateFormat::Milliseconds),
         ];
-        found.into_iter().flatten().chain(self.others.clone()).collect()
+        warnings.into_iter().flatten().chain(self.others.clone()).collect()
     }
 }
 

@@ -118,10 +118,9 @@ impl<'a> Histograms<'a> {
             }
             Ok(best)
         };
-        let found: Vec<Option<Cut>> =
+        let cuts: Vec<Option<Cut>> =
             parallel::map_of(blocks, find).into_iter().collect::<Result<Vec<Option<Cut>>>>()?;
-        found
-            .into_iter()
+        cuts.into_iter()
             .fold(None, better)
             .ok_or_else(|| Error::Internal("a tree without features".to_owned()))
     }
@@ -224,8 +223,8 @@ fn best_of(feature: usize, borders: &Borders, sums: &[i64], stride: usize, level
     let best = |best, scores: &[f64], missing_above| {
         scores.iter().enumerate().skip(1).fold(best, |best, scored| better(best, cut(missing_above, scored)))
     };
-    let found = best(None, &below[..values], false);
-    if of.has_missing { best(found, &above[..=values], true) } else { found }
+    let cut = best(None, &below[..values], false);
+    if of.has_missing { best(cut, &above[..=values], true) } else { cut }
 }
 
 /// As [`add_scores`] of a feature with a sign: halves whose values are against it have one value.

@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn a_step_minimizes_a_convex_function() {
         for minimum in [0.004, 0.3, 1.0, 1.7, 900.0] {
-            let found = step(|x| x - minimum);
-            assert!((found / minimum - 1.0).abs() < 0.02, "{found} {minimum}");
+            let objective = step(|x| x - minimum);
+            assert!((objective / minimum - 1.0).abs() < 0.02, "{objective} {minimum}");
         }
         assert!(step(|_| 1.0).abs() < 1e-300);
     }

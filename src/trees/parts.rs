@@ -64,8 +64,8 @@ impl BorderSample {
         } else {
             Matrix::F32(shaped(drawn.len(), features, zeros(count)?))
         };
-        let found = Mutex::new(Found { values, ranges: vec![NOTHING; features] });
-        Ok(Self { drawn, is_part: step > 1, found, _memory: memory })
+        let results = Mutex::new(Found { values, ranges: vec![NOTHING; features] });
+        Ok(Self { drawn, is_part: step > 1, found: results, _memory: memory })
     }
 
     /// Adds the documents of a part.
@@ -78,9 +78,9 @@ impl BorderSample {
             Some(Slice::F64(values)) => ranges(values, features.columns()),
             None => return Err(Error::Internal("a part whose rows are not contiguous".to_owned())),
         };
-        let mut found = parallel::lock(&self.found);
-        found.ranges.iter_mut().zip(ranges).for_each(|(range, of_part)| extend(range, of_part));
-        match (&mut found.values, features) {
+        let mut results = parallel::lock(&self.found);
+        results.ranges.iter_mut().zip(ranges).for_each(|(range, of_part)| extend(range, of_part));
+        match (&mut results.values, features) {
             (Matrix::F32(to), Matrix::F32(from)) => copy_drawn(&self.drawn, row_numbers, to, from),
             (Matrix::F64(to), Matrix::F64(from)) => copy_drawn(&self.drawn, row_numbers, to, from),
             _ => return Err(Error::Data("features of another precision than in the first pass".to_owned())),
@@ -255,14 +255,14 @@ mod tests {
                 .map(part)
                 .iter()
                 .for_each(|(row_numbers, part)| bins.add(row_numbers, part, &control).unwrap());
-            let found = bins.prepared();
+            let prepared = bins.prepared();
             for feature in 0..3 {
-                assert_eq!(found.borders.of(feature).borders, expected.borders.of(feature).borders);
-                let [found, expected] = [&found, &expected].map(|of| &of.binned.columns[feature]);
-                assert_eq!(matches!(found, BinColumn::File(..)), limit.is_some());
-                assert!(found.bins(&control).unwrap() == expected.bins(&control).unwrap(), "{feature}");
+                assert_eq!(prepared.borders.of(feature).borders, expected.borders.of(feature).borders);
+                let [prepared, expected] = [&prepared, &expected].map(|of| &of.binned.columns[feature]);
+                assert_eq!(matches!(prepared, BinColumn::File(..)), limit.is_some());
+                assert!(prepared.bins(&control).unwrap() == expected.bins(&control).unwrap(), "{feature}");
             }
-            assert!(trees(&found) == trees(&expected));
+            assert!(trees(&prepared) == trees(&expected));
         }
     }
 }

@@ -74,9 +74,9 @@ pub fn explain(
     model.check_width(query.columns())?;
     check_features("argument 'features'", &query.row_f64(row), model)?;
     if let Some(trees) = model.ranker.as_general_trees() {
-        let found = explain_trees(model, trees, &query.row_f64(row), None)?;
-        check_contributions(model, document, &found.contributions)?;
-        return Ok(found);
+        let contributions = explain_trees(model, trees, &query.row_f64(row), None)?;
+        check_contributions(model, document, &contributions.contributions)?;
+        return Ok(contributions);
     }
     // 1. The documents and the base, scaled together.
     let (rows, n) = (query.rows() + 1, query.columns());

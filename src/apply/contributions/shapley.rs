@@ -251,8 +251,12 @@ impl<'a> Parts<'a> {
             match part.space.weights_of() {
                 WeightsOf::Features => part.add_linear(&mut added),
                 WeightsOf::Leaves(forest) => {
-                    let found = forest.contributions(part.weights, &part.document, &part.base, self.n);
-                    added.iter_mut().zip(found).for_each(|(added, found)| *added += found);
+                    let contributions =
+                        forest.contributions(part.weights, &part.document, &part.base, self.n);
+                    added
+                        .iter_mut()
+                        .zip(contributions)
+                        .for_each(|(added, contributions)| *added += contributions);
                 }
                 WeightsOf::Documents(_) | WeightsOf::Pairs => {}
             }

@@ -153,17 +153,17 @@ impl Fits<'_> {
         let mut sums = vec![[0.0; 2]; lambdas.len()];
         let mut answered = 0;
         for (&fold, path) in folds.iter().zip(&paths) {
-            let found = self.replay.task(VALUE_TASKS + fold as usize, |asking| {
+            let values = self.replay.task(VALUE_TASKS + fold as usize, |asking| {
                 let numbers = path.iter().flat_map(|solution| solution.w.iter().copied()).collect();
                 Ok(asking.ask(Question { kind: VALUES, part: Part::Only(fold), numbers }).numbers)
             })?;
-            let Some(found) = found else { continue };
-            if found.len() != 2 * lambdas.len() {
+            let Some(values) = values else { continue };
+            if values.len() != 2 * lambdas.len() {
                 return Err(wrong_length());
             }
             answered += 1;
-            for (sum, found) in sums.iter_mut().zip(found.chunks_exact(2)) {
-                *sum = [sum[0] + found[0], sum[1] + found[1]];
+            for (sum, values) in sums.iter_mut().zip(values.chunks_exact(2)) {
+                *sum = [sum[0] + values[0], sum[1] + values[1]];
             }
         }
         if answered < folds.len() {
@@ -233,13 +233,13 @@ impl Fits<'_> {
         let (mut sum, mut all) = (Gram::zero(space.dim()), true);
         for (task, asked) in parts.into_iter().enumerate() {
             let ask = |asking: &Asking<'_>| Ok(asking.ask(Question::new(GRAM, asked)).numbers);
-            let Some(found) = self.replay.task(GRAM_TASKS + task, ask)? else {
+            let Some(numbers) = self.replay.task(GRAM_TASKS + task, ask)? else {
                 all = false;
                 continue;
             };
-            let found = Gram::of_numbers(space.dim(), &found).ok_or_else(wrong_length)?;
+            let gram = Gram::of_numbers(space.dim(), &numbers).ok_or_else(wrong_length)?;
             if asked == Part::All || matches!(asked, Part::Only(fold) if part.has(fold)) {
-                sum.add(&found);
+                sum.add(&gram);
             }
         }
         Ok(all.then(|| sum.times(1.0 / facts.count(Count::Queries, part))))
@@ -257,12 +257,12 @@ impl Fits<'_> {
                 Part::All => FOLDS,
             };
             let ask = |asking: &Asking<'_>| Ok(answers::ask_hinge_origin(asking, plan.part, dim, queries));
-            let found = self.replay.task(ORIGIN_TASKS + number as usize, ask)?;
-            let Some(found) = found else { return Ok(None) };
-            if found.len() != solve::hinge_origin_len(dim) {
+            let values = self.replay.task(ORIGIN_TASKS + number as usize, ask)?;
+            let Some(values) = values else { return Ok(None) };
+            if values.len() != solve::hinge_origin_len(dim) {
                 return Err(wrong_length());
             }
-            found
+            values
         } else {
             Vec::new()
         };
@@ -270,7 +270,7 @@ impl Fits<'_> {
         let mut solutions: Vec<Solution> = Vec::with_capacity(lambdas.len());
         for (wave, lambdas) in lambdas.chunks(together).enumerate() {
             let start = solutions.last().map(|last| last.w.clone());
-            let mut found = Vec::with_capacity(lambdas.len());
+            let mut functions = Vec::with_capacity(lambdas.len());
             for (number, &lambda) in lambdas.iter().enumerate() {
                 let task = plan.first + wave * together + number;
                 let solution = self.replay.task(task, |asking| {
@@ -292,15 +292,15 @@ impl Fits<'_> {
                     control.check()?;
                     Ok(solution)
                 })?;
-                found.extend(solution);
+                functions.extend(solution);
             }
-            if found.iter().any(|solution: &Solution| solution.w.len() != dim) {
+            if functions.iter().any(|solution: &Solution| solution.w.len() != dim) {
                 return Err(wrong_length());
             }
-            if found.len() < lambdas.len() {
+            if functions.len() < lambdas.len() {
                 return Ok(None);
             }
-            solutions.extend(found);
+            solutions.extend(functions);
         }
         Ok(Some(solutions))
     }

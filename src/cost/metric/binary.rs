@@ -268,8 +268,8 @@ fn expected_reciprocal(tie: &Tie, depth: usize) -> f64 {
     let mut value = 0.0;
     for position in tie.start..last.min(depth) {
         let left = tie.size - (position - tie.start);
-        let found = tie.relevant as f64 / left as f64;
-        value += none_yet * found / (position + 1) as f64;
+        let share = tie.relevant as f64 / left as f64;
+        value += none_yet * share / (position + 1) as f64;
         none_yet *= (left - tie.relevant) as f64 / left as f64;
     }
     value

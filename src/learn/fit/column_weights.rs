@@ -90,8 +90,8 @@ fn best_strengths(columns: usize, errors: impl Fn(&[f64]) -> Result<Vec<f64>>) -
                 changed[column] = *strength;
                 errors(&changed)
             };
-            let found: Vec<Vec<f64>> = STRENGTHS.iter().map(with).collect::<Result<_>>()?;
-            strengths[column] = STRENGTHS[least_strength(&found)];
+            let weights: Vec<Vec<f64>> = STRENGTHS.iter().map(with).collect::<Result<_>>()?;
+            strengths[column] = STRENGTHS[least_strength(&weights)];
         }
         if strengths == before {
             break;

@@ -18,8 +18,8 @@ pub(super) struct KeptSums {
 
 impl KeptSums {
     pub fn find(&self, query: usize) -> Option<f64> {
-        let found = self.terms.binary_search_by_key(&query, |(query, _)| *query).ok()?;
-        Some(self.terms[found].1)
+        let place = self.terms.binary_search_by_key(&query, |(query, _)| *query).ok()?;
+        Some(self.terms[place].1)
     }
 
     pub fn has(&self, query: usize) -> bool {

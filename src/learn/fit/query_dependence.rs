@@ -129,13 +129,13 @@ impl QueryDependence {
             };
             Ok(Self::from_errors(&parallel::try_map(queries.len(), errors)?))
         };
-        let found = compared(&balanced(&features, &distance))?;
+        let dependence = compared(&balanced(&features, &distance))?;
         if distance.is_euclidean() {
-            return Ok(found);
+            return Ok(dependence);
         }
         let numbers: Vec<ColumnDistance> = distance.columns.iter().filter(is_number).copied().collect();
-        let by_numbers = compared(&QueryDistance::from(numbers))?.is_some_and(|found| found.differ);
-        Ok(found.map(|found| Self { by_numbers, ..found }))
+        let by_numbers = compared(&QueryDistance::from(numbers))?.is_some_and(|dependence| dependence.differ);
+        Ok(dependence.map(|dependence| Self { by_numbers, ..dependence }))
     }
 
     /// `errors`: for each query the error of the mean of all, followed by the error for each number of neighbors.

@@ -87,14 +87,14 @@ impl FeatureMap {
         };
         let (mut documents, mut _memory) = candidates(options.candidates())?;
         check_diagonal(&documents)?;
-        let mut found = pivoted::factor(&documents, options.limits(), control)?;
-        if is_indefinite(found.negative) {
+        let mut factor = pivoted::factor(&documents, options.limits(), control)?;
+        if is_indefinite(factor.negative) {
             (documents, _memory) = candidates(options.landmarks)?;
-            found = positive_part(&documents, control)?;
+            factor = positive_part(&documents, control)?;
         }
-        let rows: Vec<f64> = found.pivots.iter().flat_map(|&i| documents.row(i)).copied().collect();
-        let basis = Basis::new(kernel.clone(), &rows, found.pivots.len(), dim);
-        Ok(Self { basis, factor: found.factor, negative: found.negative })
+        let rows: Vec<f64> = factor.pivots.iter().flat_map(|&i| documents.row(i)).copied().collect();
+        let basis = Basis::new(kernel.clone(), &rows, factor.pivots.len(), dim);
+        Ok(Self { basis, factor: factor.factor, negative: factor.negative })
     }
 
     /// Number of features r: of pivots.

@@ -144,19 +144,19 @@ impl PairMap {
         };
         let (mut pairs, mut chosen, mut _memory) = candidates(options.candidates())?;
         check_diagonal(&pairs)?;
-        let mut found = pivoted::factor(&pairs, options.limits(), control)?;
-        if is_indefinite(found.negative) {
+        let mut factor = pivoted::factor(&pairs, options.limits(), control)?;
+        if is_indefinite(factor.negative) {
             (pairs, chosen, _memory) = candidates(options.landmarks)?;
-            found = positive_part(&pairs, control)?;
+            factor = positive_part(&pairs, control)?;
         }
-        let pivots: Vec<(usize, usize)> = found.pivots.iter().map(|&pivot| chosen[pivot]).collect();
+        let pivots: Vec<(usize, usize)> = factor.pivots.iter().map(|&pivot| chosen[pivot]).collect();
         let mut numbers: BTreeMap<usize, u32> = pivots.iter().flat_map(|&(a, b)| [(a, 0), (b, 0)]).collect();
         numbers.values_mut().zip(0..).for_each(|(value, number)| *value = number);
         let documents: Vec<usize> = numbers.keys().copied().collect();
         let rows = features.select_rows(&documents).rows_f64(0..documents.len());
         let basis = Basis::new(kernel.clone(), &rows, documents.len(), features.columns());
         let pivots = pivots.iter().map(|(a, b)| (numbers[a], numbers[b])).collect();
-        Ok(Self { basis, pivots, factor: found.factor, negative: found.negative })
+        Ok(Self { basis, pivots, factor: factor.factor, negative: factor.negative })
     }
 
     /// Number of features r: of pivot pairs.
@@ -398,17 +398,17 @@ fn sampled_pairs(offsets: &[usize], labels: &[f64], count: usize, seed: u64) -> 
         offsets.windows(2).map(|bounds| pair_count(&labels[bounds[0]..bounds[1]]) as usize).collect();
     let chosen = sample(counts.iter().sum(), count, seed);
     let mut rest = &chosen[..];
-    let mut found = Vec::with_capacity(chosen.len());
+    let mut pairs = Vec::with_capacity(chosen.len());
     let mut first = 0;
     for (bounds, count) in offsets.windows(2).zip(counts) {
         let (here, after) = rest.split_at(rest.partition_point(|&pair| pair < first + count));
         if !here.is_empty() {
             let numbered = (first..).zip(each_pair(&labels[bounds[0]..bounds[1]]));
             let wanted = numbered.filter(|(number, _)| here.binary_search(number).is_ok());
-            found.extend(wanted.map(|(_, (j, l))| (bounds[0] + j, bounds[0] + l)));
+            pairs.extend(wanted.map(|(_, (j, l))| (bounds[0] + j, bounds[0] + l)));
         }
         rest = after;
         first += count;
     }
-    found
+    pairs
 }

@@ -288,13 +288,14 @@ mod tests {
             let single = SingleMap::of(&map).unwrap();
             let rows: Vec<usize> = (0..n).rev().collect();
             let exact = map.features(&features, 0..n, &control).unwrap();
-            let mut found = Panels::zero(n, map.dim());
-            single.fill(&features, &rows, &mut found, &control).unwrap();
-            let shift: Vec<f64> =
-                (0..map.dim()).map(|j| f64::from(found.get(0, j)) - exact[(n - 1) * map.dim() + j]).collect();
+            let mut panels = Panels::zero(n, map.dim());
+            single.fill(&features, &rows, &mut panels, &control).unwrap();
+            let shift: Vec<f64> = (0..map.dim())
+                .map(|j| f64::from(panels.get(0, j)) - exact[(n - 1) * map.dim() + j])
+                .collect();
             for (k, row) in rows.iter().enumerate() {
                 for j in 0..map.dim() {
-                    let error = f64::from(found.get(k, j)) - exact[row * map.dim() + j] - shift[j];
+                    let error = f64::from(panels.get(k, j)) - exact[row * map.dim() + j] - shift[j];
                     assert!(error.abs() < 5e-4, "{error}");
                 }
             }
@@ -302,10 +303,10 @@ mod tests {
             let beta = map.coefficients(&w).unwrap();
             let exact = map.basis.scores(&features, 0..n, &beta, &control).unwrap();
             let functions = single.functions(&[beta.clone(), beta]);
-            let found = single.scores(&features, &rows, &functions, &control).unwrap();
-            assert_eq!(found[0], found[1]);
+            let panels = single.scores(&features, &rows, &functions, &control).unwrap();
+            assert_eq!(panels[0], panels[1]);
             for (k, row) in rows.iter().enumerate() {
-                let error = (found[0][k] - found[0][0]) - (exact[*row] - exact[n - 1]);
+                let error = (panels[0][k] - panels[0][0]) - (exact[*row] - exact[n - 1]);
                 assert!(error.abs() < 1e-3, "{error}");
             }
         }

@@ -146,17 +146,17 @@ impl Search<'_> {
     fn by_panels(&self, panels: &Panels, targets: &[(&[f64], Target)]) -> Vec<Vec<Near>> {
         let stride = panels.stride();
         let mut squares = vec![0.0; stride * targets.len().min(BATCH)];
-        let mut found = Vec::with_capacity(targets.len());
+        let mut rows = Vec::with_capacity(targets.len());
         for targets in targets.chunks(BATCH) {
             panels.squares(targets, &mut squares);
             for ((features, target), squares) in targets.iter().zip(squares.chunks_mut(stride.max(1))) {
-                found.push(match panels.error(features) {
+                rows.push(match panels.error(features) {
                     Some(error) => self.by_squares(features, *target, squares, error),
                     None => self.by_kernels(features, *target),
                 });
             }
         }
-        found
+        rows
     }
 
     /// The neighbors of a target by squared distances from all training queries that are off by at most `error`.

@@ -125,9 +125,9 @@ impl SumSpace {
         let mut sums = vec![0.0; n];
         let summands = self.summands(weights);
         let mut copies: Vec<Option<Matrix>> = vec![None; summands.len()];
-        let mut found: Vec<Option<Vec<f64>>> = vec![None; summands.len()];
+        let mut by_summand: Vec<Option<Vec<f64>>> = vec![None; summands.len()];
         for (index, member) in self.members.iter().enumerate() {
-            if found[index].is_none() {
+            if by_summand[index].is_none() {
                 let scaled = match &mut copies[self.scalings[index]] {
                     Some(scaled) => scaled,
                     none => none.insert(member.scaling.matrix(features.clone(), &[0, n], control)?),
@@ -145,13 +145,13 @@ impl SumSpace {
                     let joined = (basis.points.dim > scaled.columns()).then(|| scaled.followed_by(last));
                     let scaled = joined.as_ref().unwrap_or(scaled);
                     let scores = basis.scores_by(scaled, 0..n, &functions, control)?;
-                    alike.iter().zip(scores).for_each(|(other, scores)| found[*other] = Some(scores));
+                    alike.iter().zip(scores).for_each(|(other, scores)| by_summand[*other] = Some(scores));
                 } else {
                     let documents = Documents { features: scaled, start: 0, end: n };
-                    found[index] = Some(of_member(member, &documents, summands[index].weights)?);
+                    by_summand[index] = Some(of_member(member, &documents, summands[index].weights)?);
                 }
             }
-            sums.iter_mut().zip(found[index].iter().flatten()).for_each(|(sum, score)| *sum += score);
+            sums.iter_mut().zip(by_summand[index].iter().flatten()).for_each(|(sum, score)| *sum += score);
         }
         Ok(sums)
     }
@@ -226,7 +226,7 @@ impl Scorer for SumSpace {
                 orders: orders.clone(),
             };
             let shuffles: Vec<Shuffle> = shuffles.iter().map(widened).collect();
-            let found = match &space.map {
+            let values = match &space.map {
                 Map::Fitted(_) if self.landmarks[index] < index => continue,
                 Map::Fitted(basis) if basis.kernel.def.factorizes => {
                     basis.shuffled(&scaled.rows_f64(0..n), n, &shuffles, &functions, control)?
@@ -236,8 +236,8 @@ impl Scorer for SumSpace {
                     space.shuffled(&documents, summands[index].weights, &shuffles, control)?
                 }
             };
-            for (sums, found) in sums.iter_mut().zip(found) {
-                sums.iter_mut().zip(found).for_each(|(sum, score)| *sum += score);
+            for (sums, values) in sums.iter_mut().zip(values) {
+                sums.iter_mut().zip(values).for_each(|(sum, score)| *sum += score);
             }
         }
         Ok(sums)

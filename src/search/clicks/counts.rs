@@ -128,8 +128,8 @@ impl Impression {
         }
         let problem = |problem: String| Error::Data(format!("impression {}: {problem}", row.impression));
         if let Some((_, query)) = self.ids.as_ref().filter(|(_, query)| *query != row.query) {
-            let found = format!("queries {query} and {}", row.query);
-            return Err(problem(format!("{found}; an impression shows documents for one query")));
+            let queries = format!("queries {query} and {}", row.query);
+            return Err(problem(format!("{queries}; an impression shows documents for one query")));
         }
         if row.position == 0 || row.position > MOST_POSITIONS {
             return Err(problem(format!("position {}; allowed are 1 to {MOST_POSITIONS}", row.position)));
@@ -368,8 +368,8 @@ impl<'a> Finder<'a> {
             self.query = Some((query, first..end));
         }
         let range = self.query.as_ref().map_or(0..0, |(_, range)| range.clone());
-        let found = pairs[range.clone()].binary_search_by(|pair| docs[pair.1 as usize].cmp(doc));
+        let place = pairs[range.clone()].binary_search_by(|pair| docs[pair.1 as usize].cmp(doc));
         let changed = |_| Error::Data("the log changed while it was read".to_owned());
-        found.map(|index| (range.start + index) as u32).map_err(changed)
+        place.map(|index| (range.start + index) as u32).map_err(changed)
     }
 }

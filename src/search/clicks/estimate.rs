@@ -78,8 +78,8 @@ impl Fitted {
     }
 
     pub fn examination(&self, context: u32) -> f64 {
-        let found = self.gamma.binary_search_by(|(known, _)| known.cmp(&context));
-        found.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
+        let place = self.gamma.binary_search_by(|(known, _)| known.cmp(&context));
+        place.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
     }
 
     /// Attractiveness of each pair by the weights of clicks, whose mean is given. The cells are sorted by pair.
@@ -97,7 +97,7 @@ impl Fitted {
         mean: f64,
         clicks: impl Fn(&Cell) -> f64,
     ) -> Vec<f64> {
-        let mut found = vec![mean; pairs];
+        let mut rates = vec![mean; pairs];
         let mut ticks = Ticks::default();
         for cells in cells.chunk_by(|a, b| a.pair == b.pair) {
             ticks.add(HALVINGS * cells.len());
@@ -114,9 +114,9 @@ impl Fitted {
                 let middle = f64::midpoint(low, high);
                 *if rises(middle) { &mut low } else { &mut high } = middle;
             }
-            found[cells[0].pair as usize] = within(high);
+            rates[cells[0].pair as usize] = within(high);
         }
-        found
+        rates
     }
 
     /// Satisfaction of a pair; 0 for models without it.

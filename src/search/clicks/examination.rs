@@ -106,8 +106,8 @@ impl Examination {
         let [least, relative] = LEAST_INFORMATION;
         let least = laplacian.values.iter().fold(least, |least, value| least.max(relative * value));
         let of_log = laplacian.inverse(&vec![least; contexts.len()]);
-        let found: Vec<f64> = gamma.iter().map(|gamma| libm::log(*gamma)).collect();
-        let both = laplacian.times(&found).into_iter().zip(&beliefs).zip(&half);
+        let logs: Vec<f64> = gamma.iter().map(|gamma| libm::log(*gamma)).collect();
+        let both = laplacian.times(&logs).into_iter().zip(&beliefs).zip(&half);
         let right: Vec<f64> = both.map(|((log, belief), half)| log + belief * half).collect();
         let log_gamma = covariance.times(&right).into_iter().map(|log_gamma| log_gamma.min(0.0));
         let log_gamma = contexts.into_iter().zip(log_gamma).collect();

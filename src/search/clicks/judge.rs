@@ -114,22 +114,22 @@ pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     if all && cells.iter().any(|cell| cell.context != cells[0].context) {
         return fitted_by(counted, &cells, &Examination::of(&cells, pairs));
     }
-    let mut found = fit(&cells, pairs, PRIOR);
+    let mut estimate = fit(&cells, pairs, PRIOR);
     if all {
-        found.weigh(&cells, counted.mean_weight());
+        estimate.weigh(&cells, counted.mean_weight());
     }
     if counted.models[number].has_satisfaction {
-        found.with_satisfaction(&counted.last_clicks(all))
+        estimate.with_satisfaction(&counted.last_clicks(all))
     } else {
-        found
+        estimate
     }
 }
 
 /// Estimates with a given examination. `cells`: of all impressions, for a model without satisfaction.
 pub fn fitted_by(counted: &Counted, cells: &[Cell], examination: &Examination) -> Fitted {
-    let mut found = examination.fitted(cells, counted.pairs.len());
-    found.weigh(cells, counted.mean_weight());
-    found
+    let mut estimate = examination.fitted(cells, counted.pairs.len());
+    estimate.weigh(cells, counted.mean_weight());
+    estimate
 }
 
 /// How well models predict held-out impressions, each fitted to the others.
@@ -243,11 +243,11 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
         let at = |found: &Vec<(u32, f64)>| {
             found.iter().find(|(known, _)| known == context).map(|(_, value)| *value)
         };
-        let found: Option<Vec<f64>> = without.iter().map(at).collect();
-        let error = found.map_or(f64::INFINITY, |found| {
+        let values: Option<Vec<f64>> = without.iter().map(at).collect();
+        let error = values.map_or(f64::INFINITY, |values| {
             let groups = f64::from(GROUPS);
-            let mean = found.iter().sum::<f64>() / groups;
-            let squares: f64 = found.iter().map(|value| (value - mean) * (value - mean)).sum();
+            let mean = values.iter().sum::<f64>() / groups;
+            let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
             libm::sqrt((groups - 1.0) / groups * squares)
         });
         Propensity { position: context + 1, estimate: Estimate { value: *value, error } }

@@ -53,8 +53,8 @@ pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn
 /// # Errors
 /// No such model.
 pub fn find(name: &str) -> Result<&'static ClickModel> {
-    let found = CLICK_MODELS.iter().find(|model| model.name == name);
-    found
+    let known = CLICK_MODELS.iter().find(|model| model.name == name);
+    known
         .copied()
         .ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name)))
 }
@@ -181,9 +181,9 @@ fn context(position: u32, last: u32) -> u32 {
 fn ubm_contexts(rows: &[Shown]) -> Contexts {
     let mut last = 0;
     let next = |row: &Shown| {
-        let found = context(row.position, last);
+        let context = context(row.position, last);
         last = if row.clicked { row.position } else { last };
-        Some(found)
+        Some(context)
     };
     rows.iter().map(next).collect()
 }

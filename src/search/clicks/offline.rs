@@ -149,8 +149,9 @@ impl ClickSums {
                     here += gain;
                 }
                 for (part, changes) in parts.iter_mut().zip(changes.into_iter().flatten()) {
-                    if let Ok(found) = changes.binary_search_by_key(&(position as u32), |(known, _)| *known) {
-                        *part += here * slope * changes[found].1;
+                    if let Ok(change) = changes.binary_search_by_key(&(position as u32), |(known, _)| *known)
+                    {
+                        *part += here * slope * changes[change].1;
                     }
                 }
             }

@@ -131,10 +131,10 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
         }
         Ok(found)
     };
-    let found = arguments.limits.run(estimate)?;
-    let unknown = found.iter().filter(|(propensity, _)| !propensity.estimate.error.is_finite()).count();
+    let estimates = arguments.limits.run(estimate)?;
+    let unknown = estimates.iter().filter(|(propensity, _)| !propensity.estimate.error.is_finite()).count();
     let mut warnings = warnings_of(&counted);
-    if found.is_empty() {
+    if estimates.is_empty() {
         warnings.push(format!(
             "no document stands at two positions, so nothing can be harvested; {OTHER_ORDERS}"
         ));
@@ -142,7 +142,7 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
         warnings.push(format!(
             "the log does not determine {unknown} of {} propensities, because documents with clicks do not stand at these positions \
              and at others; {OTHER_ORDERS}",
-            found.len()
+            estimates.len()
         ));
     }
     call.state.set_warnings(warnings);
@@ -150,7 +150,7 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
         let error = Some(estimate.error).filter(|error| error.is_finite());
         row![position, estimate.value, error, method.name()]
     };
-    Ok(ready(found.into_iter().map(row).collect()))
+    Ok(ready(estimates.into_iter().map(row).collect()))
 }
 
 /// What a log tells about positions.

@@ -115,23 +115,23 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
             _ => options.clone(),
         };
         let ranking = score::ranking_by(call, *model, source, first, options, limits)?;
-        let mut found = measured(&ranking, &request.metrics)?;
+        let mut measured = measured(&ranking, &request.metrics)?;
         match &queries {
             None => {
-                held.extend(found.memory.drain(..1));
-                queries = Some(found.queries);
+                held.extend(measured.memory.drain(..1));
+                queries = Some(measured.queries);
             }
-            Some(first) if *first != found.queries => return Err(other_queries(&ranking)),
+            Some(first) if *first != measured.queries => return Err(other_queries(&ranking)),
             Some(_) => {}
         }
         // The metrics, and the shares of judged documents if all models have them.
-        let best = request.metrics.len()..found.shares;
-        found.names.drain(best.clone());
-        found.evaluation.remove(best);
-        let known = names.get_or_insert_with(|| found.names.clone());
-        known.truncate(found.names.len());
-        evaluations.push(found.evaluation);
-        warnings.extend(found.warnings);
+        let best = request.metrics.len()..measured.shares;
+        measured.names.drain(best.clone());
+        measured.evaluation.remove(best);
+        let known = names.get_or_insert_with(|| measured.names.clone());
+        known.truncate(measured.names.len());
+        evaluations.push(measured.evaluation);
+        warnings.extend(measured.warnings);
     }
     // 2. The tests.
     let names = names.unwrap_or_default();

@@ -98,8 +98,8 @@ pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Res
     }
     let work = |control: &Control| Fingerprint::of(data, &read_report.missing, control);
     let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
-    let found = request.limits.run_sized(operations, work)?;
-    let is_same = (&found.features, &found.relevance) == (&known.features, &known.relevance);
+    let evaluation = request.limits.run_sized(operations, work)?;
+    let is_same = (&evaluation.features, &evaluation.relevance) == (&known.features, &known.relevance);
     Ok(is_same.then(|| {
         format!(
             "source {} has the rows of the training, so the model looks better than it is; use judgments of other queries",
@@ -187,15 +187,15 @@ fn reliability(request: &RankingCall<'_>, judged: &ScoredDocuments) -> Result<Ve
     if probabilities.is_empty() {
         return Ok(Vec::new());
     }
-    let found = Reliability::of(&offsets, &probabilities, &relevant, least);
+    let reliability = Reliability::of(&offsets, &probabilities, &relevant, least);
     let named = [
-        ("brier", Some(found.brier)),
-        ("calibration_error", Some(found.calibration_error)),
-        ("kept", Some(found.kept)),
-        ("promised_precision", found.precision.map(|[promised, _]| promised)),
-        ("precision", found.precision.map(|[_, share]| share)),
-        ("precision_low", found.interval.map(|[low, _]| low)),
-        ("precision_high", found.interval.map(|[_, high]| high)),
+        ("brier", Some(reliability.brier)),
+        ("calibration_error", Some(reliability.calibration_error)),
+        ("kept", Some(reliability.kept)),
+        ("promised_precision", reliability.precision.map(|[promised, _]| promised)),
+        ("precision", reliability.precision.map(|[_, share]| share)),
+        ("precision_low", reliability.interval.map(|[low, _]| low)),
+        ("precision_high", reliability.interval.map(|[_, high]| high)),
     ];
     Ok(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }

@@ -120,10 +120,14 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     let query = Matrix::of(1, n, features.clone(), is_double);
     let document = DocumentOf { query: &query, row: 0 };
     let operations = Explanation::operations(model, 1);
-    let found = RunLimits::of(call.connection).run_sized(operations, |control| {
+    let explanation = RunLimits::of(call.connection).run_sized(operations, |control| {
         explain(model, &function, document, &model.card.means, Sampling::default(), control)
     })?;
-    Ok(Explained { names: Explanation::names(model), values: vec![shown(model, &features)], found })
+    Ok(Explained {
+        names: Explanation::names(model),
+        values: vec![shown(model, &features)],
+        found: explanation,
+    })
 }
 
 /// Explains the score of a document of a source, or the difference between two documents' scores. `parameters`: the names of the
@@ -156,11 +160,11 @@ fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explai
     let rows = ExplainedRows { row: explained[0], base: explained.get(1).copied() };
     let sampling = sampling(&request.options);
     let operations = Explanation::operations(model, data.n_docs());
-    let found = request.limits.run_sized(operations, |control| {
+    let explanation = request.limits.run_sized(operations, |control| {
         explain_document(model, &scored.functions, &data, rows, sampling, control)
     })?;
     let values = explained.iter().map(|row| shown(model, &data.features.row_f64(*row))).collect();
-    Ok(Explained { names: Explanation::names(model), values, found })
+    Ok(Explained { names: Explanation::names(model), values, found: explanation })
 }
 
 fn sampling(options: &Params) -> Sampling {
@@ -253,12 +257,14 @@ fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let spec = ImportanceSpec { metrics: &metrics, undefined, seed: test.seed, test };
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
-    let found = request.limits.run_sized(operations, work)?;
+    let explanation = request.limits.run_sized(operations, work)?;
     request.call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
     let columns = model.card.input_names();
     let mut rows = Vec::with_capacity(columns.len() * metrics.len());
-    for (feature, found) in columns.iter().zip(found) {
-        rows.extend(metrics.iter().zip(found).map(|(metric, found)| row(feature, metric, &found)));
+    for (feature, explanation) in columns.iter().zip(explanation) {
+        rows.extend(
+            metrics.iter().zip(explanation).map(|(metric, explanation)| row(feature, metric, &explanation)),
+        );
     }
     Ok(ready(rows))
 }

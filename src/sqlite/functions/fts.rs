@@ -211,8 +211,8 @@ pub unsafe extern "C" fn ltr_fts(
             return Ok(());
         }
         if arguments > 0 {
-            let found = arguments + 1;
-            return Err(Error::Unsupported(format!("got {found} arguments; call ltr_fts(fts_table)")));
+            let count = arguments + 1;
+            return Err(Error::Unsupported(format!("got {count} arguments; call ltr_fts(fts_table)")));
         }
         let make = || with_checks(result, || Kept::new(row));
         row.with_kept(make, |kept| {
@@ -331,12 +331,12 @@ impl Kept {
 
     /// The features as bytes of f32.
     fn compute(&mut self) {
-        let found = match self.detail {
+        let instances = match self.detail {
             Detail::Nothing => Found::Unknown,
             Detail::Columns => Found::Columns(&self.covered),
             Detail::Places => Found::Places(&self.hits),
         };
-        self.statistics.features(&self.lengths, found, &mut self.features);
+        self.statistics.features(&self.lengths, instances, &mut self.features);
         self.bytes.clear();
         self.bytes.extend(self.features.iter().flat_map(|value| (*value as f32).to_le_bytes()));
     }

@@ -308,18 +308,18 @@ impl Match<'_> {
     /// Tokenizers get what FTS5 gives them: text that is not empty, has no zero byte, and ends with one. Older ones read the
     /// first byte before they look at the length.
     pub fn tokens_of(&self, text: &str) -> Result<Vec<Range<usize>>> {
-        let mut found = Found::default();
+        let mut collected = Found::default();
         if text.is_empty() {
-            return Ok(found.0);
+            return Ok(collected.0);
         }
         let length =
             c_int::try_from(text.len()).map_err(|_| no_tokens("it has more than 2147483647 bytes"))?;
         let text = CString::new(text).map_err(|_| no_tokens("it has a zero byte"))?;
-        let mut callback = Callback { body: &mut found, outcome: Ok(()), panic: None };
+        let mut callback = Callback { body: &mut collected, outcome: Ok(()), panic: None };
         let data = (&raw mut callback).cast::<c_void>();
         let code = call!(self.xTokenize(text.as_ptr(), length, data, Some(on_token)));
         callback.end(code)?;
-        Ok(found.0)
+        Ok(collected.0)
     }
 
     /// Calls `body` with each row of the table that has a term.

@@ -52,9 +52,9 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
         if let Some(view) = &model.card.candidates {
             card["candidates"] = json!(view.name);
         }
-        if let Some(found) = named_version(connection, argument, None, &limits)? {
-            card["name"] = json!(found.name);
-            card["version"] = json!(found.version);
+        if let Some(version) = named_version(connection, argument, None, &limits)? {
+            card["name"] = json!(version.name);
+            card["version"] = json!(version.version);
         }
         Ok(Output::Json(card))
     })
@@ -160,8 +160,8 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
         return Ok(ready(online_log(&online.state).map(row).collect()));
     }
     let limits = RunLimits::of(call.connection);
-    let found = named_version(call.connection, call.argument(0), None, &limits)?;
-    let report = found.and_then(|found| serde_json::from_str(&found.report).ok());
+    let version = named_version(call.connection, call.argument(0), None, &limits)?;
+    let report = version.and_then(|version| serde_json::from_str(&version.report).ok());
     let Strict(report) = report.unwrap_or(Strict(Value::Null));
     let seconds = report["log_seconds"].as_array();
     let steps = model.card.log.iter().enumerate().map(|(index, (objective, gap))| {
@@ -184,8 +184,8 @@ pub(super) fn model_name(
     model: &Model,
     schema: Option<&str>,
 ) -> Result<String> {
-    let found = named_version(call.connection, given, schema, &RunLimits::of(call.connection))?;
-    Ok(found.map_or_else(
+    let stored = named_version(call.connection, given, schema, &RunLimits::of(call.connection))?;
+    Ok(stored.map_or_else(
         || format!("a model of {}", model.card.algorithm),
         |NamedVersion { name, version, .. }| format!("{name} (version {version})"),
     ))

@@ -170,10 +170,10 @@ fn feature_rows(
     let mut findings: Vec<Finding> = features
         .enumerate()
         .flat_map(|(number, (name, (profile, later)))| {
-            let mut found = feature_findings(name, profile, fingerprint.queries, later, may_miss);
+            let mut findings = feature_findings(name, profile, fingerprint.queries, later, may_miss);
             // The features of a category are 0 or 1 and never missing. Unknown values are reported for the column.
-            found.retain(|finding| number < numbers || finding.kind == "drift");
-            found
+            findings.retain(|finding| number < numbers || finding.kind == "drift");
+            findings
         })
         .collect();
     for name in model.ranker.named_query_features() {

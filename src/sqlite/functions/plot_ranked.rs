@@ -350,10 +350,10 @@ pub fn effect(call: &Call<'_>) -> Result<String> {
 /// The number of a feature that can have the same value in all documents.
 fn column_of(model: &Model, feature: &str) -> Result<usize> {
     let names = model.card.input_names();
-    let found = names.iter().position(|name| name.eq_ignore_ascii_case(feature));
-    let found = found.ok_or_else(|| Error::unknown("feature", feature, names.iter().map(String::as_str)))?;
+    let place = names.iter().position(|name| name.eq_ignore_ascii_case(feature));
+    let place = place.ok_or_else(|| Error::unknown("feature", feature, names.iter().map(String::as_str)))?;
     let inputs = model.card.categories.inputs(model.card.features.len());
-    let InputColumn::Number(column) = inputs[found] else {
+    let InputColumn::Number(column) = inputs[place] else {
         return Err(Error::Unsupported(format!(
             "'{feature}' is a category, whose values have no order to draw"
         )));

@@ -60,9 +60,9 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     let among = lists.candidates(&mut warnings)?;
     let (users, folded) = match lists.ratings(&mut warnings)? {
         Some(_) if ids.len() > 1 => {
-            let found = format!("{} users and the option 'ratings'", ids.len());
+            let given = format!("{} users and the option 'ratings'", ids.len());
             let allowed = "one user; without ratings, an array of users";
-            return Err(Error::value("argument 'user'", found, allowed));
+            return Err(Error::value("argument 'user'", given, allowed));
         }
         Some(ratings) => {
             let user = user_of_ratings(&handle.model, factored, ratings, "option 'ratings'", &mut warnings)?;

@@ -236,11 +236,11 @@ fn measure_previous(subject: &Subject<'_>, previous: &str) -> Result<Measured> {
     let model = ValueRef::Text(previous.as_bytes());
     let (options, limits) = (request.options.clone(), request.limits.clone());
     let request = RankingCall::of(call, model, call.argument(1), NO_VALUES, options, limits)?;
-    let found = measure(&request, judged(&request)?, &subject.metrics[..1])?;
-    if found.judged.data.query_ids != subject.measured.judged.data.query_ids {
+    let evaluation = measure(&request, judged(&request)?, &subject.metrics[..1])?;
+    if evaluation.judged.data.query_ids != subject.measured.judged.data.query_ids {
         return Err(other_queries(&request));
     }
-    Ok(found)
+    Ok(evaluation)
 }
 
 /// The best ranking by one feature, cross-fitted; `None` without features, or with one query.

@@ -242,9 +242,9 @@ pub fn ranking_by<'a>(
         (ValueRef::Null, score) => {
             let score = score.unwrap_or_else(|| SCORE_KEY.to_owned());
             let handle = column_model(&score, TrainingColumns::default())?;
-            let found = FoundModel { ticket: call.statements.begin(), handle };
+            let model = FoundModel { ticket: call.statements.begin(), handle };
             let options = options.without(&["missing"]);
-            let mut ranking = RankingCall::with_model(call, found, source, first_value, options, limits)?;
+            let mut ranking = RankingCall::with_model(call, model, source, first_value, options, limits)?;
             ranking.by_column = Some(score);
             Ok(ranking)
         }

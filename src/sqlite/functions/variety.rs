@@ -36,23 +36,23 @@ pub(super) fn diverse_rows(
     let mut vectors: Option<(UnitVectors, usize)> = None;
     let mut held = request.limits.memory.nothing();
     for (number, &row) in rows.iter().enumerate() {
-        let found = vector(row)?;
-        if found.is_empty() && vectors.is_none() {
+        let vector = vector(row)?;
+        if vector.is_empty() && vectors.is_none() {
             continue;
         }
         if vectors.is_none() {
             let what = format_args!("vectors of {} documents", rows.len());
-            held.resize(UnitVectors::bytes(rows.len(), found.len()), what, FEWER_VECTORS)?;
-            let mut earlier = UnitVectors::new(rows.len(), found.len());
+            held.resize(UnitVectors::bytes(rows.len(), vector.len()), what, FEWER_VECTORS)?;
+            let mut earlier = UnitVectors::new(rows.len(), vector.len());
             (0..number).for_each(|_| earlier.push(&[]));
-            vectors = Some((earlier, found.len()));
+            vectors = Some((earlier, vector.len()));
         }
         let Some((vectors, width)) = &mut vectors else { continue };
-        if !found.is_empty() && found.len() != *width {
+        if !vector.is_empty() && vector.len() != *width {
             let allowed = format!("vectors of {width} numbers, as other documents of the query have");
-            return Err(Error::value(shown(row), format!("a vector of {} numbers", found.len()), allowed));
+            return Err(Error::value(shown(row), format!("a vector of {} numbers", vector.len()), allowed));
         }
-        vectors.push(&found);
+        vectors.push(&vector);
     }
     let vectors = vectors.map_or_else(|| UnitVectors::new(rows.len(), 0), |(vectors, _)| vectors);
     let scores: Vec<f64> = rows.iter().map(|row| scores[*row]).collect();

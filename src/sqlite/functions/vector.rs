@@ -94,8 +94,8 @@ fn json_of(values: &[[u8; 4]]) -> Result<String> {
         }
         let value = f32::from_le_bytes(*bytes);
         if value.is_infinite() {
-            let found = format!("{value} as value {}", at + 1);
-            return Err(Error::value("argument 1", found, "finite numbers, and NaN"));
+            let problem = format!("{value} as value {}", at + 1);
+            return Err(Error::value("argument 1", problem, "finite numbers, and NaN"));
         }
         if at > 0 {
             text.push(',');

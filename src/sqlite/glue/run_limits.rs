@@ -110,9 +110,9 @@ impl RunLimits {
         let control = Control::with_memory(self.memory.clone());
         #[cfg(test)]
         let control = super::probe::fault::applied_to(control);
-        let found = on_pool(threads, &control, poll, work);
+        let result = on_pool(threads, &control, poll, work);
         RUNNING.set((0, 0));
-        found
+        result
     }
 
     /// Runs `work`, which takes about `operations` operations of a nanosecond. Small work runs on the calling thread,

@@ -279,8 +279,8 @@ impl Aux {
                 && asked.iter().zip(order).all(|((column, down), offer)| column == offer && !down)
         };
         let orders = self.function.rank_column.map(|rank| [[0, rank as c_int], [rank as c_int, 0]]);
-        let found = orders.iter().flatten().position(|order| begins(order));
-        match found {
+        let known = orders.iter().flatten().position(|order| begins(order));
+        match known {
             Some(index) if !asked.is_empty() => {
                 info.set_order_by_consumed(true);
                 index as c_int + 1

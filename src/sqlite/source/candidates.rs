@@ -49,8 +49,8 @@ impl Source {
         let own_schema = |(of, name): (String, String)| of.eq_ignore_ascii_case(schema).then_some(name);
         let bare = schema_and_name(name).and_then(own_schema);
         let mut names = [Some(name), bare.as_deref()].into_iter().flatten();
-        let found = names.find_map(|name| entries.get(&name.to_ascii_lowercase()));
-        let Some((kind, name, sql)) = found.cloned() else {
+        let entry = names.find_map(|name| entries.get(&name.to_ascii_lowercase()));
+        let Some((kind, name, sql)) = entry.cloned() else {
             return Err(problem(no_such_view(&entries, schema, name)));
         };
         if kind != "view" {
@@ -156,7 +156,7 @@ fn entries(connection: &Connection, schema: &str) -> rusqlite::Result<BTreeMap<S
 /// A view and the tables and views whose names occur in its text, or in the text of a view or virtual table among them, with
 /// the hashes of their CREATE statements. It can only be too many. Whether one of the texts has the word `ltr_query`.
 fn tables_read(entries: &BTreeMap<String, Entry>, view: &str) -> (Vec<(String, u64)>, bool) {
-    let mut found = HashSet::from([view.to_ascii_lowercase()]);
+    let mut visited = HashSet::from([view.to_ascii_lowercase()]);
     let mut open = vec![view.to_ascii_lowercase()];
     let mut reads_queries = false;
     while let Some((_, _, sql)) = open.pop().and_then(|name| entries.get(&name)) {
@@ -164,12 +164,12 @@ fn tables_read(entries: &BTreeMap<String, Entry>, view: &str) -> (Vec<(String, u
         reads_queries |= words.contains("ltr_query");
         for (name, (kind, _, sql)) in entries {
             let is_named = words_of(name).all(|word| words.contains(word));
-            if is_named && found.insert(name.clone()) && (kind == "view" || is_virtual(sql)) {
+            if is_named && visited.insert(name.clone()) && (kind == "view" || is_virtual(sql)) {
                 open.push(name.clone());
             }
         }
     }
-    let read = entries.iter().filter(|(name, _)| found.contains(*name));
+    let read = entries.iter().filter(|(name, _)| visited.contains(*name));
     (read.map(|(_, (_, name, sql))| (name.clone(), xxh3_64(sql.as_bytes()))).collect(), reads_queries)
 }
 

@@ -138,9 +138,9 @@ impl JudgedDocuments {
 
     /// Forgets what the view returned: it is read again.
     pub(super) fn begin(&self) {
-        let found = vec![false; self.data.n_docs()];
+        let returned = vec![false; self.data.n_docs()];
         *lock(&self.returned) =
-            Returned { found, answered: vec![false; self.data.n_queries()], ..Returned::default() };
+            Returned { found: returned, answered: vec![false; self.data.n_queries()], ..Returned::default() };
     }
 
     /// The judgments of a candidate: its query and the rows. Usually one, none if nobody judged it.
@@ -234,9 +234,10 @@ impl JudgedDocuments {
 
     /// A warning if the view did not return a twentieth or more of the relevant documents (a grade above 0).
     pub fn warning(&self, view: &Source, metric: &Metric) -> Option<String> {
-        let found = lock(&self.returned).found.clone();
-        let relevant = || self.data.relevance.iter().zip(&found).filter(|(relevance, _)| **relevance > 0.0);
-        let (all, missing) = (relevant().count(), relevant().filter(|(_, found)| !**found).count());
+        let returned = lock(&self.returned).found.clone();
+        let relevant =
+            || self.data.relevance.iter().zip(&returned).filter(|(relevance, _)| **relevance > 0.0);
+        let (all, missing) = (relevant().count(), relevant().filter(|(_, returned)| !**returned).count());
         if missing * 20 < all.max(1) {
             return None;
         }

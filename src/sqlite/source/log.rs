@@ -127,13 +127,13 @@ impl<'a> LogSource<'a> {
         // Of several events the one with the largest weight counts.
         let mut weight = clicked.unwrap_or(0.0);
         for (index, (name, of_event)) in self.events.iter().enumerate() {
-            let found = value(LOG_KEYS.len() + index)?;
-            match number_of(found).or_else(|| (found == ValueRef::Null).then_some(0.0)) {
+            let cell = value(LOG_KEYS.len() + index)?;
+            match number_of(cell).or_else(|| (cell == ValueRef::Null).then_some(0.0)) {
                 Some(number) if number > 0.0 => weight = weight.max(*of_event),
                 Some(_) => {}
                 None => {
                     let problem =
-                        format!("column \"{name}\": {}; allowed are numbers and NULL", describe(found));
+                        format!("column \"{name}\": {}; allowed are numbers and NULL", describe(cell));
                     return Err(self.source.error(problem));
                 }
             }
@@ -167,12 +167,12 @@ fn events(source: &Source, names: &[String], options: &Params) -> Result<Vec<(St
         let allowed = format!("names of columns with weights above 0, at most {MOST_WEIGHT}");
         let weight = weight
             .ok_or_else(|| Error::value("option 'event_weights'", format!("{name}: {value}"), allowed))?;
-        let found = names.iter().find(|known| known.eq_ignore_ascii_case(name));
+        let key = names.iter().find(|known| known.eq_ignore_ascii_case(name));
         let missing = || {
             let columns = names.join(", ");
             source.error(format!("option 'event_weights': no column \"{name}\"; the columns are {columns}"))
         };
-        Ok((found.ok_or_else(missing)?.clone(), weight))
+        Ok((key.ok_or_else(missing)?.clone(), weight))
     };
     given.map(event).collect()
 }
@@ -211,7 +211,7 @@ pub fn given_propensities(
         return Err(source.error(format!("{OPTION}: no column \"{column}\"; the columns are {names}")));
     }
     let select = source.ordered(&COLUMNS, "CAST(position AS REAL)");
-    let mut found: Vec<(u32, f64)> = Vec::new();
+    let mut shown: Vec<(u32, f64)> = Vec::new();
     let options = Params::default();
     let call = SourceCall { connection, source: &source, options: &options, values: &[], limits };
     call.each_row(&select, &mut |row| {
@@ -219,22 +219,22 @@ pub fn given_propensities(
         let position = number_of(value(0)?).filter(|number| is_position(*number));
         let propensity = number_of(value(1)?).filter(is_propensity);
         let refuse = |column: usize, allowed: &str| {
-            let (name, found) = (COLUMNS[column], describe(value(column)?));
-            Err(source.error(format!("{OPTION}, column \"{name}\": {found}; allowed are {allowed}")))
+            let (name, shown) = (COLUMNS[column], describe(value(column)?));
+            Err(source.error(format!("{OPTION}, column \"{name}\": {shown}; allowed are {allowed}")))
         };
         match (position, propensity) {
             (None, _) => refuse(0, "whole numbers from 1 to 1000"),
             (_, None) => refuse(1, ALLOWED),
             (Some(position), Some(propensity)) => {
-                if found.last().is_some_and(|(last, _)| f64::from(*last) >= position) {
+                if shown.last().is_some_and(|(last, _)| f64::from(*last) >= position) {
                     return Err(source.error(format!("{OPTION}: position {position} stands twice")));
                 }
-                found.push((position as u32, propensity));
+                shown.push((position as u32, propensity));
                 Ok(())
             }
         }
     })?;
-    Ok(found)
+    Ok(shown)
 }
 
 // Reading a log of interleaved lists.
@@ -373,10 +373,10 @@ pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
         let clicks = value(clicked)?;
         let clicked = number_of(clicks).filter(|clicked| [0.0, 1.0].contains(clicked));
         let Some(clicked) = clicked else { return Err(refuse(4, clicks, "0 and 1")) };
-        let found = value(team)?;
-        let team = found.as_str().ok().and_then(Team::parse);
+        let cell = value(team)?;
+        let team = cell.as_str().ok().and_then(Team::parse);
         if team.is_none() {
-            lists.other_teams.add(|| describe(found));
+            lists.other_teams.add(|| describe(cell));
         }
         lists.push(id, row_id(value(query)?), row_id(value(position)?), team, clicked > 0.0);
         Ok(())

@@ -273,10 +273,10 @@ impl<'a> Reader<'a> {
             [(self.roles.split, "a value to split by"), (self.roles.fold_group, "a value to group by")];
         for ((column, needed), values) in columns.into_iter().zip(folds) {
             let Some(column) = column else { continue };
-            let found = self.value(row, column)?;
-            let value = row_id(found);
+            let cell = self.value(row, column)?;
+            let value = row_id(cell);
             if value == Id::Null {
-                return Err(builder.last_context().error(&self.roles.names[column], no_id(found, needed)));
+                return Err(builder.last_context().error(&self.roles.names[column], no_id(cell, needed)));
             }
             values.push(value);
         }
@@ -447,13 +447,13 @@ impl<'a> Reader<'a> {
         let Some(column) = self.roles.relevance.filter(|_| self.spec.reads_relevance()) else {
             return Ok((self.spec.judgments == Judgments::Count).then_some(1.0));
         };
-        let found = self.value(row, column)?;
-        if found == ValueRef::Null && self.spec.judgments == Judgments::RelevanceIfJudged {
+        let cell = self.value(row, column)?;
+        if cell == ValueRef::Null && self.spec.judgments == Judgments::RelevanceIfJudged {
             return Ok(Some(f64::NAN));
         }
-        let number = number_of(found).filter(|value| value.is_finite());
+        let number = number_of(cell).filter(|value| value.is_finite());
         number.map(Some).ok_or_else(|| {
-            let advice = match found {
+            let advice = match cell {
                 ValueRef::Null if self.spec.features => {
                     " (coalesce(relevance, 0) makes unjudged rows irrelevant)"
                 }
@@ -461,34 +461,34 @@ impl<'a> Reader<'a> {
                 ValueRef::Null => " (leave out rows without a rating)",
                 _ => "",
             };
-            refuse(column, format!("{}; allowed are finite numbers{advice}", describe(found)))
+            refuse(column, format!("{}; allowed are finite numbers{advice}", describe(cell)))
         })
     }
 
     fn doc_weight(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<Option<f64>> {
         let Some(column) = self.roles.doc_weight else { return Ok(None) };
-        let found = self.value(row, column)?;
-        let number = number_of(found).filter(|value| is_weight(*value));
+        let cell = self.value(row, column)?;
+        let number = number_of(cell).filter(|value| is_weight(*value));
         let allowed = "allowed are numbers from 0 to 1e100";
-        number.map(Some).ok_or_else(|| refuse(column, format!("{}; {allowed}", describe(found))))
+        number.map(Some).ok_or_else(|| refuse(column, format!("{}; {allowed}", describe(cell))))
     }
 
     fn add_determined(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<()> {
         let Some(column) = self.roles.determined else { return Ok(()) };
-        let found = self.value(row, column)?;
-        match (found, number_of(found).filter(|value| (0.0..=1.0).contains(value))) {
+        let cell = self.value(row, column)?;
+        match (cell, number_of(cell).filter(|value| (0.0..=1.0).contains(value))) {
             (ValueRef::Null, _) => {}
             (_, Some(value)) => self.determined.update(|[sum, count]| [sum + value, count + 1.0]),
-            _ => return Err(refuse(column, format!("{}; allowed are numbers from 0 to 1", describe(found)))),
+            _ => return Err(refuse(column, format!("{}; allowed are numbers from 0 to 1", describe(cell)))),
         }
         Ok(())
     }
 
     fn query_values(&self, row: &Row<'_>, refuse: &Refuse<'_>) -> Result<QueryValues> {
         let number = |column: usize, accepts: fn(f64) -> bool, allowed: &str| {
-            let found = self.value(row, column)?;
-            let number = number_of(found).filter(|value| accepts(*value));
-            number.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(found))))
+            let cell = self.value(row, column)?;
+            let number = number_of(cell).filter(|value| accepts(*value));
+            number.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(cell))))
         };
         let mut values = QueryValues::default();
         if let Some(column) = self.roles.weight {
@@ -522,16 +522,16 @@ impl<'a> Reader<'a> {
         position: usize,
         refuse: &Refuse<'_>,
     ) -> Result<QueryValue> {
-        let found = self.value(row, column)?;
+        let cell = self.value(row, column)?;
         let rule = self.spec.model.and_then(|model| model.ranker.query_rule());
         let is_number = rule.is_some_and(|rule| rule.is_number(position));
-        let value = query_value(found).map(|value| match self.spec.known_quantities() {
+        let value = query_value(cell).map(|value| match self.spec.known_quantities() {
             Some(known) => known.query_value(&self.roles.names[column], value),
             None => value,
         });
         let value = value.filter(|value| !is_number || value.is_number());
         let allowed = if is_number { "finite numbers" } else { "finite numbers and text in UTF-8" };
-        value.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(found))))
+        value.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(cell))))
     }
 
     fn read_features(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
@@ -548,10 +548,10 @@ impl<'a> Reader<'a> {
                     builder.json(bytes).map_err(|error| self.with_words_advice(error, *column, bytes))?;
                 }
                 other => {
-                    let found = describe(other);
+                    let description = describe(other);
                     let allowed = "allowed are a BLOB of f32 values or a JSON array";
                     let name = &self.roles.names[*column];
-                    return Err(builder.last_context().error(name, format!("{found}; {allowed}")));
+                    return Err(builder.last_context().error(name, format!("{description}; {allowed}")));
                 }
             },
             FeatureColumns::Wide(columns) => {
@@ -576,12 +576,12 @@ impl<'a> Reader<'a> {
             }
         }
         for (number, &column) in self.roles.categories.iter().enumerate() {
-            let found = self.value(row, column)?;
-            let Some(value) = category_value(found) else {
+            let cell = self.value(row, column)?;
+            let Some(value) = category_value(cell) else {
                 let name = &self.roles.names[column];
-                return Err(builder.last_context().error(name, not_a_value(&describe(found))));
+                return Err(builder.last_context().error(name, not_a_value(&describe(cell))));
             };
-            builder.category(number, value.text().as_deref(), seen(found));
+            builder.category(number, value.text().as_deref(), seen(cell));
         }
         Ok(())
     }

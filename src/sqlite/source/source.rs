@@ -210,8 +210,8 @@ fn statement_end(text: &str) -> usize {
     // Length of the token that begins at `from` and ends with `end`, which is searched after `skip` bytes.
     let until = |from: usize, skip: usize, end: &[u8]| {
         let rest = bytes.get(from + skip..).unwrap_or_default();
-        let found = rest.windows(end.len()).position(|window| window == end);
-        found.map_or(bytes.len() - from, |offset| skip + offset + end.len())
+        let position = rest.windows(end.len()).position(|window| window == end);
+        position.map_or(bytes.len() - from, |offset| skip + offset + end.len())
     };
     let mut at = 0;
     while at < bytes.len() {

@@ -177,8 +177,8 @@ impl<'a> Store<'a> {
             sql::query_row(self.connection, &sql, (name, version), |row| row.get(0)).optional().host()
         };
         if let Some((name, version)) = split_version(text) {
-            let found = find("version = ?2", name, version)?;
-            return found.ok_or_else(|| {
+            let stored = find("version = ?2", name, version)?;
+            return stored.ok_or_else(|| {
                 Error::Model(format!("no version {version} of the model '{name}' in {table}"))
             });
         }
@@ -406,11 +406,11 @@ pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<Model
         );
         Some((sql::prepare(&call.statements.connection, &sql).ok()?, Rc::new(())))
     })?;
-    let found = statement.query_row([name], |row| {
+    let stored = statement.query_row([name], |row| {
         Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get::<_, Option<[u8; KEY_END]>>(2)?))
     });
     call.statements.keep(ticket, KEY.to_owned(), statement, facts);
-    let (row, length, start) = found.ok()?;
+    let (row, length, start) = stored.ok()?;
     let location = BlobLocation { schema: "main".to_owned(), row };
     let start = start.or_else(|| {
         let (blob, mut start) = (open_blob(&call.statements.connection, &location).ok()?, [0; KEY_END]);

@@ -295,8 +295,8 @@ impl Store<'_> {
         let find =
             format!("SELECT name, sql FROM {}.sqlite_master WHERE type = 'trigger'", quote(&self.schema));
         let mut statement = sql::prepare(self.connection, &find).host()?;
-        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-        found.and_then(Iterator::collect).host()
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        rows.and_then(Iterator::collect).host()
     }
 
     /// Makes a version of a name the only active one.
@@ -441,8 +441,8 @@ impl Store<'_> {
             self.rowid(),
             self.table()
         );
-        let found = sql::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
-        found.optional().host()
+        let stored = sql::query_row(self.connection, &sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
+        stored.optional().host()
     }
 
     /// The template of a statement with the name of the schema.

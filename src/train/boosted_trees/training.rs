@@ -137,10 +137,10 @@ impl TrainingSpec for TreesSpec {
             return Ok(Trained { out_of_fold: Some(OutOfFold::Folds(Box::new(self.clone()))), ..trained });
         }
         let (mut boosted, scaling) = self.ensemble(&mut data, validation, control)?;
-        let found = boosted.found.as_mut().map(|found| std::mem::take(&mut found.of_documents));
+        let documents = boosted.found.as_mut().map(|documents| std::mem::take(&mut documents.of_documents));
         let trees = boosted.fitted.forest.trees();
-        let out_of_fold = match found.filter(|found| !found.is_empty()) {
-            Some(found) => OutOfFold::Scores(found),
+        let out_of_fold = match documents.filter(|documents| !documents.is_empty()) {
+            Some(documents) => OutOfFold::Scores(documents),
             // The baseline alone.
             None if trees == 0 => OutOfFold::Folds(Box::new(self.clone())),
             None => OutOfFold::Folds(Box::new(Self { trees: TreeCount::Fixed(trees), ..self.clone() })),
@@ -312,9 +312,9 @@ impl TreesSpec {
         }
         // 2. What validation tells about their sum.
         let (details, trees) = (details_of_both(&parts), trees_of(&parts));
-        let found: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
-        let (selection, warnings) = match <[Found; 2]>::try_from(found) {
-            Ok(found) => super::early::of_sum(self, data, validation, found, trees, control)?,
+        let choices: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
+        let (selection, warnings) = match <[Found; 2]>::try_from(choices) {
+            Ok(choices) => super::early::of_sum(self, data, validation, choices, trees, control)?,
             Err(_) => (None, Vec::new()),
         };
         // 3. The sum.

@@ -30,13 +30,13 @@ impl TrainingSpec for ImplicitSpec {
         let source = validation.map(held).transpose()?;
         let largest = if self.draws() { None } else { Some(largest_lambda(&known.ratings, control)?) };
         let lambdas = self.candidates(largest);
-        let found = self.select(&session, &known, source, lambdas)?;
+        let chosen = self.select(&session, &known, source, lambdas)?;
         // 2. All pairs, along the path of lambdas up to the chosen one.
-        let fit = self.fit_pairs(&session, &known.ratings, &found.path, Purpose::Model)?;
+        let fit = self.fit_pairs(&session, &known.ratings, &chosen.path, Purpose::Model)?;
         // 3. The model and its report.
-        let warnings = self.warnings(&found, largest);
-        let trained = factored_model(&session, fit, found.lambda, known, Some(self.implicit));
-        Ok(Trained { selection: found.selection, warnings, ..trained })
+        let warnings = self.warnings(&chosen, largest);
+        let trained = factored_model(&session, fit, chosen.lambda, known, Some(self.implicit));
+        Ok(Trained { selection: chosen.selection, warnings, ..trained })
     }
 
     fn fold_unit(&self) -> Result<FoldUnit> {

@@ -277,8 +277,8 @@ pub(super) fn better_starts(fits: &[Fit]) -> Option<String> {
         let decrease = |first: f64| first - fit.report.objective > CLEAR_DECREASE * first.abs();
         fit.report.default_start.is_some_and(decrease)
     };
-    let found: Vec<&Fit> = fits.iter().filter(clear).collect();
-    match (fits, found.first()?.report.default_start?) {
+    let clear_fits: Vec<&Fit> = fits.iter().filter(clear).collect();
+    match (fits, clear_fits.first()?.report.default_start?) {
         ([fit], first) => Some(format!(
             "the objective has several local minima: the default start reached {}, another start {}, which the model has",
             significant(first),
@@ -287,7 +287,7 @@ pub(super) fn better_starts(fits: &[Fit]) -> Option<String> {
         _ => Some(format!(
             "the objectives have several local minima: for {} of {} functions another start than the default one reached \
              a lower one, which the model has",
-            found.len(),
+            clear_fits.len(),
             fits.len()
         )),
     }

@@ -487,12 +487,8 @@ fn parse_query_distance(params: &Params) -> Result<DistanceChoice> {
     let names: Vec<&String> = given.into_iter().flat_map(|given| given.keys()).collect();
     for (index, name) in names.iter().enumerate() {
         if let Some(other) = names[..index].iter().find(|other| other.eq_ignore_ascii_case(name)) {
-            let found = format!("\"{other}\" and \"{name}\"");
-            return Err(Error::value(
-                "option 'query_distance'",
-                found,
-                "one distance for each query feature",
-            ));
+            let pair = format!("\"{other}\" and \"{name}\"");
+            return Err(Error::value("option 'query_distance'", pair, "one distance for each query feature"));
         }
     }
     let comparison = |(name, value): (&String, &Value)| {

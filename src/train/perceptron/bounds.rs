@@ -305,9 +305,9 @@ pub(super) fn best_separator(
     if best.is_none() && norm > 0.0 {
         let lambdas = LAMBDAS.map(|factor| factor * norm * norm);
         let zero = vec![0.0; data.features.columns()];
-        let found = cutting_planes::minimize_path(&least, None, &zero, &lambdas, &RULE, control);
+        let path = cutting_planes::minimize_path(&least, None, &zero, &lambdas, &RULE, control);
         control.check()?;
-        for (Solution { w, report }, lambda) in found.into_iter().zip(lambdas) {
+        for (Solution { w, report }, lambda) in path.into_iter().zip(lambdas) {
             best = best.into_iter().chain(separator("largest margin", &w)?).reduce(better);
             most = most.min((4.0 * lambda * (1.0 - report.objective + report.gap).max(0.0)).sqrt());
         }
@@ -321,10 +321,10 @@ pub(super) fn best_separator(
     let start: Vec<f64> =
         best.weights.iter().map(|w| w / least.of_scores(&least.image(&best.weights)).0).collect();
     let lambdas = [0.5 * best.margin * best.margin];
-    let found = cutting_planes::minimize_path(&least, None, &start, &lambdas, &RULE, control);
+    let path = cutting_planes::minimize_path(&least, None, &start, &lambdas, &RULE, control);
     control.check()?;
-    let found = found.first().map(|found| separator("largest margin", &found.w)).transpose()?.flatten();
-    Ok(Ok(found.into_iter().fold(best, better)))
+    let path = path.first().map(|path| separator("largest margin", &path.w)).transpose()?.flatten();
+    Ok(Ok(path.into_iter().fold(best, better)))
 }
 
 /// The margin of a function; `None` unless it is above 0.

@@ -69,11 +69,11 @@ impl Folds {
         if !order.is_empty() {
             return Self::forward(order, judged, folds + 1);
         }
-        let found = Self::of_numbers(numbers(data, judged, folds, seed));
-        match (found.count, groups.is_empty()) {
-            (_, true) => Ok(found),
+        let split = Self::of_numbers(numbers(data, judged, folds, seed));
+        match (split.count, groups.is_empty()) {
+            (_, true) => Ok(split),
             (1, false) => Err(one_value("group_by")),
-            _ => Ok(Self { by: FoldsBy::Group, ..found }),
+            _ => Ok(Self { by: FoldsBy::Group, ..split }),
         }
     }
 

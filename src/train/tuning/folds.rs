@@ -71,15 +71,15 @@ impl Folds {
     /// Refuses folds without rows to train on or to hold out.
     fn check(&self, data: &Dataset) -> Result<()> {
         let number = self.number;
-        let found = match &self.parts {
+        let parts_used = match &self.parts {
             Parts::Queries(folds) => folds.count,
             Parts::Ratings(part) => {
                 let parts = number + usize::from(self.is_forward);
-                let found = (0..parts).take_while(|number| part.contains(&Some(*number))).count();
-                found - usize::from(self.is_forward).min(found)
+                let count = (0..parts).take_while(|number| part.contains(&Some(*number))).count();
+                count - usize::from(self.is_forward).min(count)
             }
         };
-        if found == number {
+        if parts_used == number {
             return Ok(());
         }
         Err(Error::Data(match &self.parts {
@@ -89,7 +89,7 @@ impl Folds {
                 number + 1
             ),
             Parts::Queries(_) if !data.fold_keys.groups.is_empty() => format!(
-                "option 'group_by': the queries that can be held out have {found} different values in the column, too few for \
+                "option 'group_by': the queries that can be held out have {parts_used} different values in the column, too few for \
                  {number} folds; lower 'folds'"
             ),
             Parts::Queries(_) => format!(

@@ -40,12 +40,12 @@ impl GeneralForest {
             control.check()?;
             Ok(self.shuffled_document(rows, document, shuffles, &shuffle_of, &columns))
         };
-        let found: Vec<Vec<f64>> = parallel::try_map(n, of_document)?;
+        let by_document: Vec<Vec<f64>> = parallel::try_map(n, of_document)?;
         let mut first = 0;
         let of_shuffle = |shuffle: &Shuffle| {
             let orders = first..first + shuffle.orders.len();
             first = orders.end;
-            orders.flat_map(|order| found.iter().map(move |scores| scores[order])).collect()
+            orders.flat_map(|order| by_document.iter().map(move |scores| scores[order])).collect()
         };
         Ok(shuffles.iter().map(of_shuffle).collect())
     }

@@ -34,8 +34,8 @@ impl GeneralForest {
         assert!(width >= self.width && rows.len() == width * scores.len(), "rows of the forest's width");
         let fast =
             |(forest, values): &Oblivious| forest.scores_of(rows, width, values, &Control::default()).ok();
-        if let Some(found) = self.oblivious.as_deref().and_then(fast) {
-            scores.copy_from_slice(&found);
+        if let Some(fast_scores) = self.oblivious.as_deref().and_then(fast) {
+            scores.copy_from_slice(&fast_scores);
             return;
         }
         let stride = self.columns.len().max(1);

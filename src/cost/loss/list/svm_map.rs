@@ -162,11 +162,11 @@ mod tests {
     /// 1 - AP of a ranking of relevant (true) and other documents.
     fn lost(ranking: &[bool]) -> f64 {
         let relevant = ranking.iter().filter(|relevant| **relevant).count() as f64;
-        let mut found = 0.0;
+        let mut area = 0.0;
         let precisions =
             ranking.iter().enumerate().filter(|(_, relevant)| **relevant).map(|(position, _)| {
-                found += 1.0;
-                found / (position + 1) as f64
+                area += 1.0;
+                area / (position + 1) as f64
             });
         1.0 - precisions.sum::<f64>() / relevant
     }

@@ -235,8 +235,8 @@ impl<'a> ColumnChoice<'a> {
                 |role: &str| self.columns.is_some_and(|columns| columns.get(role) == Some(&Value::Null));
             // Columns of a view are without these roles, because the judgments have them.
             let is_free = |role: &str| self.spec.judged.is_none() && is_free(role);
-            let found = NAMES.iter().find(|(role, names)| same(names) && !is_free(role));
-            found.map(|(role, _)| (column, *role))
+            let synonym = NAMES.iter().find(|(role, names)| same(names) && !is_free(role));
+            synonym.map(|(role, _)| (column, *role))
         };
         columns.iter().filter_map(|&column| role(column)).collect()
     }
@@ -343,15 +343,15 @@ impl<'a> ColumnChoice<'a> {
 
     /// The columns with these names, in their order (rule 3.6).
     fn by_name(&self, role: &str, names: &[String]) -> Result<Vec<usize>> {
-        let found: Vec<Option<usize>> = names.iter().map(|name| self.find(name)).collect::<Result<_>>()?;
+        let columns: Vec<Option<usize>> = names.iter().map(|name| self.find(name)).collect::<Result<_>>()?;
         let missing: Vec<&str> = names
             .iter()
-            .zip(&found)
+            .zip(&columns)
             .filter(|(_, column)| column.is_none())
             .map(|(name, _)| name.as_str())
             .collect();
         if missing.is_empty() {
-            return Ok(found.into_iter().flatten().collect());
+            return Ok(columns.into_iter().flatten().collect());
         }
         let view = self.spec.model.and_then(|model| model.card.candidates.as_ref());
         let view = view.map_or_else(String::new, |view| {

@@ -22,11 +22,11 @@ const NAMES: [(&str, &[&str]); 4] = [
 pub fn log_columns(source: &Source, names: &[String], options: &Params) -> Result<[String; LOG_KEYS.len()]> {
     let columns = options.get("columns").and_then(Value::as_object);
     check_keys(columns, &LOG_KEYS)?;
-    let mut found: [String; LOG_KEYS.len()] = Default::default();
-    for (found, role) in found.iter_mut().zip(LOG_KEYS) {
-        found.clone_from(&names[required(source, names, columns, role)?]);
+    let mut chosen: [String; LOG_KEYS.len()] = Default::default();
+    for (chosen, role) in chosen.iter_mut().zip(LOG_KEYS) {
+        chosen.clone_from(&names[required(source, names, columns, role)?]);
     }
-    Ok(found)
+    Ok(chosen)
 }
 
 /// The names of the columns of a log of interleaved lists, in the order of [`INTERLEAVED_KEYS`]. Query and position may be absent.
@@ -40,15 +40,15 @@ pub fn interleaved_columns(
 ) -> Result<[Option<String>; INTERLEAVED_KEYS.len()]> {
     let columns = options.get("columns").and_then(Value::as_object);
     check_keys(columns, &INTERLEAVED_KEYS)?;
-    let mut found = [const { None }; INTERLEAVED_KEYS.len()];
-    for (found, role) in found.iter_mut().zip(INTERLEAVED_KEYS) {
+    let mut chosen = [const { None }; INTERLEAVED_KEYS.len()];
+    for (chosen, role) in chosen.iter_mut().zip(INTERLEAVED_KEYS) {
         let column = match role {
             "query" | "position" => of_role(source, names, columns, role)?,
             _ => Some(required(source, names, columns, role)?),
         };
-        *found = column.map(|column| names[column].clone());
+        *chosen = column.map(|column| names[column].clone());
     }
-    Ok(found)
+    Ok(chosen)
 }
 
 /// The default names of a role of logs.

@@ -78,8 +78,8 @@ pub(super) fn not_a_name(role: &str, value: &Value) -> Error {
 
 /// The column with this name.
 pub(super) fn find(source: &Source, names: &[String], name: &str) -> Result<Option<usize>> {
-    let mut found = (0..names.len()).filter(|column| names[*column].eq_ignore_ascii_case(name));
-    match (found.next(), found.next()) {
+    let mut columns = (0..names.len()).filter(|column| names[*column].eq_ignore_ascii_case(name));
+    match (columns.next(), columns.next()) {
         (column, None) => Ok(column),
         _ => Err(source.error(format!("two columns are named \"{name}\"; give one another name with AS"))),
     }

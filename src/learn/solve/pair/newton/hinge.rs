@@ -290,7 +290,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
     fn find_hessian(&mut self) {
         let space = &mut self.state.space;
         let may_be_few = self.pair_systems != PairSystems::GivenUp;
-        let found = if let Some(pairs) = may_be_few.then(|| space.few_pairs(self.delta)).flatten() {
+        let direction = if let Some(pairs) = may_be_few.then(|| space.few_pairs(self.delta)).flatten() {
             self.pair_systems = PairSystems::Used;
             self.zone_pairs = pairs.len() as u64;
             Curvature::Pairs(pairs)
@@ -299,7 +299,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
             self.zone_pairs = zone_pairs;
             Curvature::Matrix(matrix)
         };
-        self.hessian = Some(found);
+        self.hessian = Some(direction);
     }
 
     /// H^-1 r; in vertex problems the Hessian of the previous round is part of H.
@@ -320,9 +320,9 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
     fn move_against(&mut self, solution: &[Lanes]) -> Option<(f64, f64)> {
         let delta = self.delta;
         self.state.space.expect_width(self.next_width());
-        let found = self.state.move_against(solution, |space, step| space.pass(step, delta))?;
-        self.evaluate(&found.sums, false);
-        Some((found.length, -0.5 * found.slope))
+        let moved = self.state.move_against(solution, |space, step| space.pass(step, delta))?;
+        self.evaluate(&moved.sums, false);
+        Some((moved.length, -0.5 * moved.slope))
     }
 
     /// Whether further steps at this width would be wasted.

@@ -274,10 +274,10 @@ mod tests {
         let (scaled_hinge, sum) = pass(query, &mut Half, Equal, &mut Vec::new(), &mut g);
         assert!((scaled_hinge * delta - hinge).abs() < 1e-12 && (sum - total).abs() < 1e-12);
         (0..11).for_each(|i| assert!((lanes::get(&g, i) - expected[i]).abs() < 1e-12));
-        let mut found = Vec::new();
-        zone(query, &Half, &mut found);
-        found.sort_unstable();
-        assert_eq!(found, zone_pairs);
+        let mut pairs = Vec::new();
+        zone(query, &Half, &mut pairs);
+        pairs.sort_unstable();
+        assert_eq!(pairs, zone_pairs);
         let stored = vec![Lanes([0.5; LANES]); pair_blocks(&START)];
         let mut again = vec![Lanes::ZERO; 2];
         let sums = pass(query, &mut Stored(&stored), Equal, &mut Vec::new(), &mut again);

@@ -155,11 +155,11 @@ impl<'a, C: Curve> Smooth<'a, C> {
         self.hessian = Some(hessian);
         let curve = self.curve;
         let pass = |space: &mut Space<'a>, step: f64| space.curve_pass(curve, step);
-        let Some(found) = direction.and_then(|direction| self.state.move_against(&direction, pass)) else {
+        let Some(moved) = direction.and_then(|direction| self.state.move_against(&direction, pass)) else {
             self.refresh();
             return 0.0;
         };
-        self.evaluate(&found.sums, false);
-        found.length
+        self.evaluate(&moved.sums, false);
+        moved.length
     }
 }

@@ -104,9 +104,9 @@ pub(super) fn pass(block: &PairBlock, scores: &[Lanes], delta: f64, g: &mut [Lan
     let (mut loss, mut total) = (0.0, 0.0);
     splits::each_split(&mut items, &starts, &mut |high, low| {
         let sides = Side::both(high, low);
-        let mut found = parallel::map(2, |side| side_sums(&sides[side], delta)).into_iter();
+        let mut sums = parallel::map(2, |side| side_sums(&sides[side], delta)).into_iter();
         for (own, sign) in [(high, 1.0), (low, -1.0)] {
-            let (p, hinge) = found.next().unwrap_or_default();
+            let (p, hinge) = sums.next().unwrap_or_default();
             own.iter_mut().zip(&p).for_each(|(item, p)| item.sum += sign * p);
             if sign > 0.0 {
                 loss += hinge;
