@@ -470,7 +470,7 @@ fn trees_lead_with_many_documents() {
                     a, b, c, d FROM x",
         )
         .unwrap();
-    let model = auto(&connection, "many", r#"{"landmarks": 20}"#);
+    let model = auto(&connection, "many", r#"{"landmarks": 20, "effort": 1}"#);
     let info: String = value(&connection, "SELECT ltr_info(?1)", [&model]);
     let info: Value = serde_json::from_str(&info).unwrap();
     let training = &info["training"];
