@@ -1,4 +1,4 @@
-//! The rows of a data set as a computation needs them.
+//! Selects and orders the rows of a data set for a computation.
 
 use super::dataset::{Dataset, SOURCE, check_length};
 use crate::api::features::Features;
@@ -10,34 +10,34 @@ use crate::data::{
 use crate::model;
 use crate::train::select::in_order;
 
-/// What a computation needs of a data set.
+/// What a computation needs from a data set.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::api) struct Needs<'a> {
-    /// The model whose features are needed; none for training.
+    /// The model whose features are needed; `None` for training.
     pub(in crate::api) model: Option<&'a model::Model>,
-    /// The categories of a training set, for data to validate on.
+    /// The categories of the training set, for validation data.
     pub(in crate::api) categories: Option<&'a data::Categories>,
     /// Whether relevance is needed.
     pub(in crate::api) relevance: bool,
-    /// What a missing feature counts as.
+    /// How missing features are treated.
     pub(in crate::api) missing: Missing,
     /// The groups that are needed.
     pub(in crate::api) constraint: ListConstraint,
     /// The order of the documents.
     pub(in crate::api) order: RowOrder,
-    /// Whether features are needed; otherwise documents are known by their ids.
+    /// Whether features are needed; otherwise documents are identified by id.
     pub(in crate::api) features: bool,
-    /// The query that is needed; all by default.
+    /// The query to read; `None` for all.
     pub(in crate::api) query: Option<&'a Id>,
 }
 
 impl Dataset {
-    /// What warnings call the ids of the documents, if the caller gave them.
+    /// The name of the document ids in warnings, if the caller gave ids.
     pub(in crate::api) fn doc_name(&self) -> Option<&'static str> {
         self.doc_ids.as_ref().map(|_| "doc_ids")
     }
 
-    /// The rows in canonical order, as an SQL source with the same rows gives them.
+    /// The rows in canonical order, as an SQL source with the same rows returns them.
     pub(in crate::api) fn ordered(&self, needs: Needs<'_>) -> Result<(data::Dataset, ReadReport)> {
         if needs.relevance && self.relevance.is_none() {
             return Err(Error::Data("the data set has no relevance; use Dataset::from_arrays".to_owned()));
@@ -116,7 +116,7 @@ impl Dataset {
         Ok(builder)
     }
 
-    /// The rows of this query, or all.
+    /// The rows of this query, or of all queries.
     pub(in crate::api) fn rows_of<'a>(&'a self, query: Option<&'a Id>) -> impl Iterator<Item = usize> + 'a {
         (0..self.rows()).filter(move |row| query.is_none_or(|query| *query == self.query_ids[*row]))
     }
@@ -124,13 +124,13 @@ impl Dataset {
     /// The query of a row.
     ///
     /// # Errors
-    /// A row number that is not below the number of rows.
+    /// A row number out of range.
     pub(in crate::api) fn query_of(&self, row: usize) -> Result<&Id> {
         let problem = || Error::value("row", row.to_string(), format!("a number below {}", self.rows()));
         self.query_ids.get(row).ok_or_else(problem)
     }
 
-    /// The columns that are read: all for training, the model's otherwise.
+    /// The columns to read: all for training, otherwise the model's.
     fn columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
         let all = || (0..self.features()).collect();
         match (needs.model, &self.names) {
@@ -155,7 +155,7 @@ impl Dataset {
     }
 }
 
-/// The positions of these names.
+/// The positions of the wanted names.
 fn by_name(known: &[String], wanted: &[String], what: &str) -> Result<Vec<usize>> {
     let lacks = |missing| Error::Data(format!("the data set lacks {what} of the model: {missing}"));
     data::positions(wanted, known).map_err(lacks)

@@ -1,4 +1,4 @@
-//! Numerical tools: orders with fixed tie rules, dense linear algebra and assignment.
+//! Numerical tools: sorting with fixed tie rules, dense linear algebra and assignment.
 //!
 //! Dense data have one of four layouts:
 //!
@@ -9,9 +9,9 @@
 //! | one lane per document, 32 documents ([`lanes::Tile`]) | `lanes`, `pivoted` | sums over features or pivots for many documents |
 //! | columns in panels of 48 `f32` ([`single::Row`]) | `single`, `single_sums`, `single_factor` | sums over very many documents |
 //!
-//! In the first three a sum runs lane by lane, eight partial sums are added pairwise, and multiply and add are never fused.
-//! The last one fuses each multiply and add, on every machine. So each bit of a result is the same on every machine and for
-//! every register width. Processors without fused multiply-add take much longer for the last one.
+//! The first three sum lane by lane, add the eight partial sums pairwise, and never fuse multiply and add. The last one
+//! always fuses them. So results are the same to the bit on every machine and for every register width. Processors without
+//! fused multiply-add take much longer for the last one.
 
 pub mod assignment;
 pub mod cholesky;

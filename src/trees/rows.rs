@@ -1,10 +1,10 @@
-//! The rows of training, in shards of whole queries: residuals, weights and leaves.
+//! Training rows in shards of whole queries: residuals, weights and leaves.
 //!
-//! Shards depend on the data alone, and what is added up over shards is added in their order. So results do not depend on
-//! the number of threads.
+//! Shards depend only on the data, and sums over shards are added in order. So results do not depend on the number of
+//! threads.
 //!
 //! The loss of a query is the weighted sum of (r_j - mean of r)^2 over its documents, for residuals r: only differences
-//! within queries count.
+//! within queries matter.
 
 use std::ops::Range;
 
@@ -14,13 +14,13 @@ use crate::base::checkpoint;
 use crate::cost::loss::{Loss, Shape};
 use crate::math::Random;
 
-/// Rows of a shard, but for long queries.
+/// A shard ends with the query that reaches this number of rows.
 const SHARD: usize = 1 << 13;
 
-/// Bytes of a row in all vectors of a shard.
+/// Bytes per row in all vectors of a shard.
 pub const ROW_BYTES: usize = 6 * 8 + 8 + 4 + 2;
 
-/// Bytes of a row in a loss that is not least squares.
+/// Bytes per row for losses other than least squares.
 pub const LOSS_BYTES: usize = 8 * 8;
 
 /// Number of different random weights.
@@ -29,10 +29,10 @@ const WEIGHTS: usize = 1 << 10;
 /// The largest number below 1/2.
 const BELOW_HALF: f64 = 0.5 - f64::EPSILON / 4.0;
 
-/// Weights in histograms are multiples of this fraction of the largest one.
+/// Histograms round weights to multiples of the largest weight divided by this.
 const WEIGHT_STEPS: f64 = 255.0;
 
-/// The documents of a training, with what their scores are fitted to.
+/// Training documents and the targets of their scores.
 #[derive(Debug, Clone, Copy)]
 pub struct Targets<'a> {
     /// Rows of query i are `offsets[i]..offsets[i + 1]`.
@@ -45,31 +45,30 @@ pub struct Targets<'a> {
     pub row_weights: &'a [f64],
     /// The score of each row before the first tree; empty if all are 0.
     pub start: &'a [f64],
-    /// What is minimized; by default the squares of residuals less their means in the query.
+    /// The loss; `None` is least squares of the residuals minus their means within queries.
     pub loss: Option<&'a Loss>,
 }
 
-/// Some queries with their rows.
+/// Consecutive queries with their rows.
 pub struct Shard {
     /// The number of the first row.
     pub start: usize,
-    /// Rows of its query i are `offsets[i]..offsets[i + 1]`, from 0.
+    /// Rows of the shard's query i are `offsets[i]..offsets[i + 1]`, from 0.
     pub offsets: Vec<usize>,
-    /// Given weights of rows.
+    /// Row weights as given.
     base_weights: Vec<f64>,
-    /// Weights of queries.
     query_weights: Vec<f64>,
     /// The loss of each query; empty for least squares.
     objectives: Vec<QueryObjective>,
     /// Weights for the current tree.
     pub weights: Vec<f64>,
     grades: Vec<f64>,
-    /// The first score and the sum of the trees so far.
+    /// The initial score plus the sum of the trees so far.
     pub scores: Vec<f64>,
-    /// weight * (residual - mean residual of the query): half of the negative gradient. Of other losses the negative
+    /// weight * (residual - mean residual of the query), half the negative gradient; for other losses the negative
     /// gradient.
     pub gradients: Vec<f64>,
-    /// What histograms add up.
+    /// The packed gradient and weight of each row, which histograms sum.
     pub packed: Vec<i64>,
     /// The leaf of each row.
     pub leaves: Vec<u8>,
@@ -77,23 +76,23 @@ pub struct Shard {
     pub listed: Listed,
 }
 
-/// Rows for histograms: the first `count` of these, which have room for all.
+/// Rows for histograms: the first `count` entries of vectors with room for all rows.
 #[derive(Debug)]
 pub struct Listed {
-    /// Numbers in the shard.
+    /// Row numbers in the shard.
     pub rows: Vec<u32>,
-    /// The leaf of each.
+    /// The leaf of each row.
     pub leaves: Vec<u8>,
-    /// What is added up.
+    /// The packed gradient and weight of each row.
     pub packed: Vec<i64>,
     pub count: usize,
 }
 
-/// How sums of gradients and weights are packed into an integer: the gradient times `gradient_scale` in the upper bits, the
-/// weight times `weight_scale` in the lower ones. Sums of integers do not depend on their order.
+/// How sums of gradients and weights are packed into one integer: the gradient times `gradient_scale` in the upper bits, the
+/// weight times `weight_scale` in the lower ones. Integer sums do not depend on the order of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Packing {
-    /// Lower bits.
+    /// Number of lower bits.
     pub bits: u32,
     pub weight_scale: f64,
     pub gradient_scale: f64,
@@ -126,7 +125,7 @@ impl Shard {
             let of_row = |row: usize| given.get(row).copied().unwrap_or(1.0);
             if let Some(loss) = targets.loss {
                 objectives.push(QueryObjective::new(loss, &targets.grades[rows.clone()], given));
-                // The loss has the weights of documents. A document of weight 0 is the worse one of pairs, but is not in lists.
+                // The loss applies document weights. A document of weight 0 can be the worse one of a pair, but is not in lists.
                 let is_pairs = matches!(loss, Loss::Pair(..));
                 let is_newton = loss.shape() == Shape::Gradients;
                 let weight = if is_newton { weight } else { weight / rows.len() as f64 };
@@ -164,13 +163,13 @@ impl Shard {
         self.base_weights.iter().fold(0.0, |largest: f64, weight| largest.max(*weight))
     }
 
-    /// Divides given weights by a number.
+    /// Divides the given weights by a number.
     pub fn divide_weights(&mut self, by: f64) {
         self.base_weights.iter_mut().for_each(|weight| *weight /= by);
         self.weights.clone_from(&self.base_weights);
     }
 
-    /// Multiplies the given weights by random ones.
+    /// Multiplies the given weights by random weights.
     pub fn draw_weights(&mut self, table: &RandomWeights, seed: u64) {
         let mut random = Random::new(seed);
         for (weight, base) in self.weights.iter_mut().zip(&self.base_weights) {
@@ -178,12 +177,12 @@ impl Shard {
         }
     }
 
-    /// Makes the weights those that were given.
+    /// Restores the given weights.
     pub fn reset_weights(&mut self) {
         self.weights.clone_from(&self.base_weights);
     }
 
-    /// Computes gradients. Second derivatives multiply the weights. Returns the sums of their absolute values and of the weights.
+    /// Computes gradients. Second derivatives multiply the weights. Returns the sums of absolute gradients and of weights.
     pub fn find_gradients(&mut self) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         if !self.objectives.is_empty() {
@@ -221,7 +220,7 @@ impl Shard {
                 gradients.fill(0.0);
                 continue;
             }
-            // The residual that a tree fits is -n times the derivative, or the Newton step.
+            // Trees fit -n times the derivative, or the Newton step.
             let (grades, scores) = (&self.grades[rows.clone()], &self.scores[rows.clone()]);
             curvature.resize(rows.len(), 0.0);
             if objective.newton(scores, gradients, &mut curvature) {
@@ -235,14 +234,14 @@ impl Shard {
                 let n = rows.len() as f64;
                 gradients.iter_mut().zip(&*weights).for_each(|(gradient, weight)| *gradient *= -n * weight);
             }
-            // Only its differences within the query count.
+            // Only differences within the query matter.
             let total: f64 = weights.iter().sum();
             let mean = if total > 0.0 { gradients.iter().sum::<f64>() / total } else { 0.0 };
             gradients.iter_mut().zip(weights).for_each(|(gradient, weight)| *gradient -= mean * *weight);
         }
     }
 
-    /// The derivative of the weighted sum of the losses, for a step along a tree with these values of leaves.
+    /// The derivative of the weighted sum of losses at a step along a tree with these leaf values.
     pub fn slope(&self, values: &[f64], step: f64) -> f64 {
         let mut sum = 0.0;
         let (mut scores, mut gradient) = (Vec::new(), Vec::new());
@@ -266,8 +265,8 @@ impl Shard {
         sum
     }
 
-    /// The weighted sum of losses at scores of its rows, and the sum of the weights: query weights, or for least squares
-    /// half the squares of residuals less their means in the query, and the weights of rows.
+    /// The sum of losses at these scores, weighted by query, and the sum of the weights. Least squares sums half the squared
+    /// residuals, minus their means within queries, weighted by row.
     pub fn losses(&self, scores: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         if !self.objectives.is_empty() {
@@ -295,7 +294,7 @@ impl Shard {
         sums
     }
 
-    /// Packs gradients and weights. All rows move to leaf 0, and rows with a weight are listed.
+    /// Packs gradients and weights, moves all rows to leaf 0, and lists rows with a weight.
     pub fn pack(&mut self, packing: Packing) {
         for ((packed, gradient), weight) in self.packed.iter_mut().zip(&self.gradients).zip(&self.weights) {
             *packed = packing.pack(*gradient, *weight);
@@ -304,8 +303,8 @@ impl Shard {
         self.list(|_, _| true);
     }
 
-    /// Adds a bit to the number of each leaf, and lists the rows of smaller halves by the leaf that was divided.
-    /// `smaller_above`: for each leaf whether that is the half above; empty if no histograms follow.
+    /// Splits each leaf by adding a bit to its number, and lists the rows of each smaller half under the leaf that was split.
+    /// `smaller_above`: for each leaf, whether the smaller half is the upper one; empty if no histograms follow.
     pub fn divide(
         &mut self,
         bins: &[u8],
@@ -329,10 +328,10 @@ impl Shard {
         });
     }
 
-    /// Lists rows with a weight by their leaf, which `is_listed` may change.
+    /// Lists rows with a weight under their leaf, which `is_listed` may then change.
     fn list(&mut self, mut is_listed: impl FnMut(usize, &mut u8) -> bool) {
         let Listed { rows, leaves, packed, count } = &mut self.listed;
-        // Without a branch: which rows are listed is as good as random.
+        // Branchless, because no branch predictor can guess which rows are listed.
         *count = 0;
         for (row, (leaf, value)) in self.leaves.iter_mut().zip(&self.packed).enumerate() {
             rows[*count] = row as u32;
@@ -342,7 +341,7 @@ impl Shard {
         }
     }
 
-    /// Adds the value of its leaf to the score of each row.
+    /// Adds to each row's score the value of its leaf.
     pub fn add(&mut self, values: &[f64]) {
         for (score, leaf) in self.scores.iter_mut().zip(&self.leaves) {
             *score += values[usize::from(*leaf)];
@@ -350,7 +349,7 @@ impl Shard {
     }
 }
 
-/// The weighted mean of grades less scores; 0 without weights.
+/// The weighted mean of grades minus scores; 0 if all weights are 0.
 fn mean_residual(weights: &[f64], grades: &[f64], scores: &[f64]) -> f64 {
     let (mut sum, mut total) = (0.0, 0.0);
     for ((weight, grade), score) in weights.iter().zip(grades).zip(scores) {
@@ -361,11 +360,11 @@ fn mean_residual(weights: &[f64], grades: &[f64], scores: &[f64]) -> f64 {
 }
 
 impl Packing {
-    /// The packing of `rows` rows with weights up to `largest`, whose absolute gradients and weights have these sums. No sum
+    /// A packing for `rows` rows with weights up to `largest`, given the sums of absolute gradients and of weights. No sum
     /// overflows.
     pub fn new(rows: usize, largest: f64, gradients: f64, weights: f64, equal: bool) -> Self {
         let weight_scale = if equal { 1.0 / largest } else { WEIGHT_STEPS / largest };
-        // A rounded number is larger by at most 1/2.
+        // Rounding adds at most 1/2.
         let most = weights * weight_scale + rows as f64;
         let bits = most.log2().floor() as u32 + 1;
         let room = 2.0_f64.powi(62 - bits as i32) - rows as f64;
@@ -374,7 +373,7 @@ impl Packing {
     }
 
     fn pack(&self, gradient: f64, weight: f64) -> i64 {
-        // The nearest integer, halves away from 0, as `f64::round`, which is a call on processors without SSE4.
+        // Rounds half away from 0, like `f64::round`, which is a function call on processors without SSE4.
         let round = |value: f64| (value + BELOW_HALF.copysign(value)) as i64;
         (round(gradient * self.gradient_scale) << self.bits) + round(weight * self.weight_scale)
     }
@@ -387,7 +386,7 @@ impl Packing {
     }
 }
 
-/// Random weights with an exponential distribution of mean 1 (the Bayesian bootstrap, Rubin 1981).
+/// Exponentially distributed random weights with mean 1 (the Bayesian bootstrap, Rubin 1981).
 pub struct RandomWeights(Vec<f64>);
 
 impl RandomWeights {

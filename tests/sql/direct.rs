@@ -165,7 +165,7 @@ fn own_weights_are_those_of_a_measure() {
     let kept = "SELECT ltr_info('direct') ->> '$.settings.position_weights' || (ltr_info('direct') ->> '$.settings.grade_weights')
                 || (ltr_info('direct') ->> '$.settings.discounts')";
     assert_eq!(value::<String>(&connection, kept, ()), "[2,1][0,1,1,1,9][3]");
-    let falling = "at least one of them above 0, none larger than that before it";
+    let falling = "at least one of them above 0, none larger than the one before it";
     let together = "does not work with option";
     for (options, reason) in [
         (r#""position_weights": [1, 2]"#, falling),

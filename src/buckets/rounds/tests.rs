@@ -3,7 +3,7 @@ use crate::buckets::bytes::BODY;
 use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};
 use crate::math::Random;
 
-/// Random judged documents of 40 queries, three features.
+/// Random judged documents: 40 queries, three features.
 fn data() -> Dataset {
     let mut builder = DatasetBuilder::new("rows", None, Vec::new());
     let mut random = Random::new(1);
@@ -24,7 +24,7 @@ fn begin(algorithm: &str, options: &str) -> State {
     state.in_rounds(&Control::default()).unwrap()
 }
 
-/// The merged answer of all packs; an error of the first that has one.
+/// The merged answer of all packs, or the first error.
 fn answer(state: &State, packs: &[(u32, Vec<u8>)]) -> Result<Answer> {
     let control = Control::default();
     let mut merged: Option<Answer> = None;
@@ -38,7 +38,7 @@ fn answer(state: &State, packs: &[(u32, Vec<u8>)]) -> Result<Answer> {
     merged.ok_or_else(|| Error::Data("no packs".to_owned()))
 }
 
-/// States with any of their bytes changed, and a checksum that matches, are errors or trainings, never panics.
+/// A state with changed bytes and a matching checksum is an error or trains on; it never panics.
 #[test]
 fn forged_states_never_panic() {
     let packs = pack::split(&data(), 8).unwrap();
@@ -81,7 +81,7 @@ fn states_whose_parts_contradict_each_other_are_refused() {
     begun.packs.push((0, 1));
     assert!(State::from_bytes(&begun.to_bytes().unwrap()).is_err(), "packs before the first round");
     let wrong: [Change; 6] = [
-        ("a pack too few", |state| state.packs.truncate(1)),
+        ("one pack too few", |state| state.packs.truncate(1)),
         ("a pack twice", |state| state.packs[1] = state.packs[0]),
         ("packs out of order", |state| state.packs.swap(0, 1)),
         ("a bucket without rows", |state| {
@@ -102,7 +102,7 @@ fn states_whose_parts_contradict_each_other_are_refused() {
     }
 }
 
-/// The state is the checkpoint: a training that continues from its bytes in each round gives the same model.
+/// The state is the checkpoint: training that resumes from its bytes in each round gives the same model.
 #[test]
 fn a_training_continues_from_the_bytes_of_its_state() {
     let packs = pack::split(&data(), 8).unwrap();

@@ -1,25 +1,25 @@
-//! Examination as far as a log determines it, and how well it tells a document from the positions where it was shown.
+//! Estimates examination as far as a log determines it, and how well the log separates a document from its positions.
 //!
-//! Symbols, in addition to the ones in the folder and `estimate`:
-//! * h_ir = n_ir gamma_r alpha_i: expected clicks of a cell. With few clicks per row this is the expected information of the cell
-//!   about log(gamma_r alpha_i), otherwise a lower bound; H_i = sum over r of h_ir
-//! * L = diag(sum over i of h_ir) - sum over i of h_i h_i' / H_i: the information about log gamma once each log alpha_i is estimated,
-//!   the Laplacian of a graph of contexts. It is 0 for contrasts of contexts that no document connects.
-//! * mu_r: rate of clicks in a context, relative to the first; l_r = log(mu_r) / 2; v_r = l_r^2 + 0.01
-//! * u_i = h_i / H_i, and the mean of u weighted by H over the documents of the query of i, u_q
+//! Symbols, in addition to the ones in the parent module and `estimate`:
+//! * h_ir = n_ir gamma_r alpha_i: expected clicks in a cell. If clicks are rare, this is the expected information of the cell about
+//!   log(gamma_r alpha_i), otherwise a lower bound; H_i = sum over r of h_ir
+//! * L = diag(sum over i of h_ir) - sum over i of h_i h_i' / H_i: the information about log gamma if each log alpha_i is estimated
+//!   too, the Laplacian of a graph of contexts. It is 0 for contrasts between contexts that no document connects.
+//! * mu_r: click rate in a context, relative to the first; l_r = log(mu_r) / 2; v_r = l_r^2 + 0.01
+//! * u_i = h_i / H_i; u_q: mean of u, weighted by H, over the documents of i's query
 //!
-//! With log(gamma^) of the largest likelihood, log gamma = (L + V^-1)^-1 (L log(gamma^) + V^-1 l). What the log does not tell is
-//! booked half on examination and half on attractiveness: l is the middle between "users look at every row" and "documents are
-//! as good at every position", and v lets both ends be one standard deviation away.
+//! Let gamma^ be the maximum-likelihood estimate; then log gamma = (L + V^-1)^-1 (L log(gamma^) + V^-1 l). What the log leaves
+//! open is attributed half to examination and half to attractiveness: the prior mean l lies midway between "users look at every
+//! row" and "documents are equally good at every position", each one standard deviation away by the variance v.
 //!
-//! To first order an error of log gamma changes log alpha_i by -u_i' of it, and log alpha_i beside the other documents of its query
-//! by -(u_i - u_q)' of it. So with s_i^2 = (u_i - u_q)' L^+ (u_i - u_q), infinite where no document connects the contexts,
+//! To first order, an error e of log gamma changes log alpha_i by -u_i' e, and log alpha_i relative to the other documents of
+//! the query by -(u_i - u_q)' e. So with s_i^2 = (u_i - u_q)' L^+ (u_i - u_q), infinite if no document connects the contexts,
 //!
 //! ```text
 //! determined_i = 1 / (1 + s_i^2 / 0.25)
 //! ```
 //!
-//! It is 1/2 if attractiveness beside the other documents has an error of a factor e^0.5 = 1.65 from examination alone.
+//! It is 1/2 if examination alone gives relative attractiveness a standard error of a factor of e^0.5 = 1.65.
 
 use super::Cell;
 use super::estimate::{
@@ -29,35 +29,35 @@ use super::influence::WEAK_PRIOR;
 use crate::base::Ticks;
 use crate::math::{Factor, sort_items};
 
-/// The variance s^2 that halves `determined`.
+/// The variance s^2 at which `determined` is 1/2.
 const HALF_DETERMINED: f64 = 0.25;
-/// Least variance v of log examination before a log is read.
+/// Smallest prior variance v of log examination.
 const LEAST_VARIANCE: f64 = 0.01;
-/// Information of any contrast of contexts, so that L + this has an inverse; and relative to the largest of L.
+/// Smallest number added to the diagonal of L to make it invertible: absolute, and relative to L's largest entry.
 const LEAST_INFORMATION: [f64; 2] = [1e-6, 1e-11];
-/// Information that fixes the first context.
+/// Prior information that fixes the first context.
 const FIXED: f64 = 1e9;
 
 /// Examination in each context.
 pub struct Examination {
-    /// The contexts, sorted, with log gamma.
+    /// Contexts, sorted, with their log gamma.
     log_gamma: Vec<(u32, f64)>,
-    /// Covariance of log gamma; `None`: it is known.
+    /// Covariance of log gamma; `None` if gamma is known.
     covariance: Option<Inverse>,
-    /// (L + a small number)^-1.
+    /// The inverse of L with a small number added to the diagonal.
     of_log: Option<Inverse>,
-    /// By cell: the number of its context, and h.
+    /// For each cell, the number of the context and h.
     of_cell: Vec<(usize, f64)>,
 }
 
-/// An inverse by rows, or its diagonal for more than 256 contexts.
+/// The rows of an inverse; only the diagonal for more than 256 contexts.
 struct Inverse {
     rows: Vec<Vec<f64>>,
     is_diagonal: bool,
 }
 
 impl Inverse {
-    /// x' M y for numbers by context, sorted.
+    /// x' M y for sparse vectors, sorted by context.
     fn form(&self, x: &[(usize, f64)], y: &[(usize, f64)]) -> f64 {
         let same = |i: &usize| y.binary_search_by_key(i, |(j, _)| *j).map_or(0.0, |found| y[found].1);
         let row = |(i, x): &(usize, f64)| {
@@ -82,7 +82,7 @@ impl Inverse {
 }
 
 impl Examination {
-    /// From the cells, sorted by pair.
+    /// Estimates examination from the cells, sorted by pair.
     pub fn of(cells: &[Cell], pairs: usize) -> Self {
         let (problem, contexts, point) = solved(cells, pairs, WEAK_PRIOR);
         let (alpha, gamma) = point.split_at(pairs);
@@ -90,7 +90,7 @@ impl Examination {
             (*context, cell.rows * gamma[*context] * alpha[cell.pair as usize])
         };
         let of_cell: Vec<(usize, f64)> = cells.iter().zip(&problem.contexts).map(expected).collect();
-        // 1. Rates of clicks by context, and what is believed without the log.
+        // 1. Click rates by context, and the prior.
         let mut sums = vec![[0.5, 1.0]; contexts.len()];
         for (cell, context) in cells.iter().zip(&problem.contexts) {
             let sum = &mut sums[*context];
@@ -100,7 +100,7 @@ impl Examination {
         let half: Vec<f64> = sums.iter().map(|sum| 0.5 * (rate(sum) - rate(&sums[0]))).collect();
         let mut beliefs: Vec<f64> = half.iter().map(|half| 1.0 / (half * half + LEAST_VARIANCE)).collect();
         beliefs[0] = FIXED;
-        // 2. What the log tells.
+        // 2. The information in the log.
         let laplacian = Laplacian::of(&problem, &of_cell, contexts.len());
         let covariance = laplacian.inverse(&beliefs);
         let [least, relative] = LEAST_INFORMATION;
@@ -114,7 +114,7 @@ impl Examination {
         Self { log_gamma, covariance: Some(covariance), of_log: Some(of_log), of_cell }
     }
 
-    /// Known propensities by position from 1, sorted. The largest counts as 1 if it is above.
+    /// Uses known propensities, sorted by position from 1. If the largest exceeds 1, all are divided by it.
     pub fn known(propensities: &[(u32, f64)]) -> Self {
         let most = propensities.iter().map(|(_, propensity)| *propensity).fold(1.0, f64::max);
         let log_gamma = |(position, propensity): &(u32, f64)| (position - 1, libm::log(propensity / most));
@@ -127,10 +127,10 @@ impl Examination {
         self.log_gamma.binary_search_by(|(known, _)| known.cmp(&context)).is_ok()
     }
 
-    /// The estimates for the cells, sorted by pair, with the mean attractiveness of all rows as the mean of the prior.
+    /// Estimates for the cells, sorted by pair. The prior mean is the mean attractiveness of all rows.
     pub fn fitted(&self, cells: &[Cell], pairs: usize) -> Fitted {
         let number = |cell: &Cell| self.log_gamma.binary_search_by(|(known, _)| known.cmp(&cell.context));
-        // Cells without a known examination have no click, and count as not examined.
+        // Cells with unknown examination have no clicks and count as not examined.
         let found = |cell: &Cell| number(cell).map_or(0.0, |number| libm::exp(self.log_gamma[number].1));
         let mut examined = vec![0.0; pairs];
         let mut clicks = 0.0;
@@ -182,7 +182,7 @@ impl Examination {
         fitted
     }
 
-    /// By pair: `determined`, from 0 to 1. `cells`: as passed to [`Self::of`]. `queries`: of each pair, sorted.
+    /// `determined` for each pair, from 0 to 1. `cells` are as in [`Self::of`]; `queries` has the query of each pair, sorted.
     pub fn determined(&self, cells: &[Cell], queries: &[u32]) -> Vec<f64> {
         let mut determined = vec![1.0; queries.len()];
         let Some(of_log) = &self.of_log else { return determined };
@@ -190,7 +190,7 @@ impl Examination {
         for cells in cells.chunk_by(|a, b| queries[a.pair as usize] == queries[b.pair as usize]) {
             let of_cell = &self.of_cell[from..from + cells.len()];
             from += cells.len();
-            // 1. The query.
+            // 1. The mean of the query.
             let mut of_query: Vec<(usize, f64)> = of_cell.to_vec();
             sort_items(&mut of_query, |a, b| a.0.cmp(&b.0));
             of_query.dedup_by(|next, first| {
@@ -200,7 +200,7 @@ impl Examination {
             });
             let mean = shares(&of_query);
             let of_mean = of_log.form(&mean, &mean);
-            // 2. Its documents.
+            // 2. The documents.
             let mut first = 0;
             for cells in cells.chunk_by(|a, b| a.pair == b.pair) {
                 let of_doc = shares(&of_cell[first..first + cells.len()]);
@@ -214,13 +214,13 @@ impl Examination {
     }
 }
 
-/// The same numbers divided by their sum, which is above 0.
+/// The numbers divided by their sum.
 fn shares(numbers: &[(usize, f64)]) -> Vec<(usize, f64)> {
     let sum: f64 = numbers.iter().map(|(_, number)| number).sum();
     numbers.iter().map(|(context, number)| (*context, number / sum.max(f64::MIN_POSITIVE))).collect()
 }
 
-/// L, by rows; its diagonal for more than 256 contexts.
+/// The rows of L; only the diagonal for more than 256 contexts.
 struct Laplacian {
     values: Vec<f64>,
     contexts: usize,
@@ -241,7 +241,7 @@ impl Laplacian {
                     values[*i] += a * (sum - a) / sum;
                     continue;
                 }
-                // Both sides of an edge, so that rows add up to 0 whatever is rounded.
+                // Both directions of an edge, so that rows sum to 0 despite rounding.
                 for (j, b) in &of_pair[index + 1..] {
                     let edge = a * b / sum;
                     for (row, column, change) in
@@ -263,7 +263,7 @@ impl Laplacian {
         self.values.chunks_exact(self.contexts).map(row).collect()
     }
 
-    /// The inverse of L with these numbers, all above 0, added to the diagonal.
+    /// The inverse of L with these positive numbers added to the diagonal.
     fn inverse(&self, more: &[f64]) -> Inverse {
         let count = self.contexts;
         let dense = || {

@@ -1,14 +1,14 @@
-//! Query features as columns of trees.
+//! Query features as columns that trees can split on.
 
 use crate::base::{Control, Error, Params, Result, matrix_bytes};
 use crate::data::{Dataset, Matrix, QueryFeatureKind, QueryFeatureRule, QueryScale, shaped};
 use crate::trees::{Prepared, TreeOptions};
 use serde_json::Value;
 
-/// Whether trees split query features.
+/// Whether trees split on query features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// If validation finds that it helps.
+    /// If it improves the validation metric.
     Auto,
     Always,
     Never,
@@ -38,10 +38,10 @@ pub struct QueryColumns {
 }
 
 impl QueryColumns {
-    /// The query features of the source; none if it has none, or if trees may not split them.
+    /// The query features of the source; `None` if it has none, or if trees must not split on them.
     ///
     /// # Errors
-    /// No query features where trees must split them; values of different types.
+    /// No query features although trees must split on them; values of different types.
     pub fn fit(of: Use, data: &Dataset) -> Result<Option<Self>> {
         if of == Use::Never || (of == Use::Auto && data.query_names.is_empty()) {
             return Ok(None);
@@ -54,7 +54,7 @@ impl QueryColumns {
         Ok(Some(Self { rule }))
     }
 
-    /// The encoded features of the query of each document, in bins.
+    /// Each document's encoded query features, in bins.
     ///
     /// # Errors
     /// Too little memory; an interruption.
@@ -62,7 +62,7 @@ impl QueryColumns {
         self.with_matrix(data, control, |matrix| Prepared::new(matrix, options.bins, options.seed, control))
     }
 
-    /// Hands the encoded features of the query of each document, shape (documents, features), to a function.
+    /// Calls a function with each document's encoded query features, shape (documents, features).
     ///
     /// # Errors
     /// Too little memory; errors of the function.

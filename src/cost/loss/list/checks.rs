@@ -5,31 +5,31 @@ use crate::base::{Error, Params, Result, shorten};
 use crate::cost::metric::{Metric, logarithmic};
 use crate::math::compare;
 
-/// Lowest grade that is relevant to a binary measure.
+/// Lowest grade that counts as relevant in a binary measure.
 pub const RELEVANT: f64 = 1.0;
 
-/// An error unless a parameter is in its range.
+/// Returns an error unless a parameter is in range.
 pub fn in_range(valid: bool, key: &str, got: &dyn ToString, allowed: &str) -> Result<()> {
     if valid { Ok(()) } else { Err(Error::value(format!("option '{key}'"), got.to_string(), allowed)) }
 }
 
-/// Largest weight of an option that is an array of weights.
+/// Largest weight that an array option accepts.
 pub(super) const MOST_WEIGHT: f64 = 1e9;
 
-/// The numbers of an option that is an array; `None` if it is not given.
+/// The numbers of an array option; `None` if the option is not given.
 pub fn given_weights(params: &Params, key: &str) -> Option<Vec<f64>> {
     let numbers = params.get(key)?.as_array().into_iter().flatten();
     Some(numbers.map(|number| number.as_f64().unwrap_or(f64::NAN)).collect())
 }
 
-/// An error unless these weights, if they are given, are in their range, one of them above 0 and, if they `fall`, none above
-/// the one before it.
+/// Returns an error unless the weights, if given, are in range, at least one is above 0 and, with `fall`, none is larger than the
+/// one before it.
 pub fn check_weights(key: &str, weights: Option<&[f64]>, fall: bool) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };
     let valid = weights.iter().all(|weight| (0.0..=MOST_WEIGHT).contains(weight))
         && weights.iter().any(|weight| *weight > 0.0)
         && (!fall || weights.windows(2).all(|pair| pair[0] >= pair[1]));
-    let falling = if fall { ", none larger than that before it" } else { "" };
+    let falling = if fall { ", none larger than the one before it" } else { "" };
     let allowed =
         format!("an array of numbers from 0 to {MOST_WEIGHT:e}, at least one of them above 0{falling}");
     in_range(valid, key, &shorten(&format!("{weights:?}")), &allowed)
@@ -63,12 +63,12 @@ pub fn check_gains(labels: &[f64], loss: &str) -> Result<()> {
     }
 }
 
-/// The number of a whole grade from 0 below `grades`.
+/// The grade as a whole number below `grades`; otherwise `None`.
 pub fn grade_number(label: f64, grades: usize) -> Option<usize> {
     (0..grades).find(|grade| compare(*grade as f64, label).is_eq())
 }
 
-/// Refuses grades that are no whole numbers below `grades`.
+/// Refuses grades that are not whole numbers below `grades`.
 pub fn check_grades(labels: &[f64], grades: usize, option: &str, why: &str) -> Result<()> {
     labels.iter().find(|label| grade_number(**label, grades).is_none()).map_or(Ok(()), |label| {
         let allowed = format!("a whole number from 0 to {}, {why}", grades - 1);
@@ -76,13 +76,13 @@ pub fn check_grades(labels: &[f64], grades: usize, option: &str, why: &str) -> R
     })
 }
 
-/// The largest DCG of the first `cutoff` positions, of gains in decreasing order.
+/// The maximum DCG of the first `cutoff` positions, for gains in decreasing order.
 pub fn largest_dcg(gains: impl Iterator<Item = f64>, cutoff: Option<usize>) -> f64 {
     let visible = gains.take(cutoff.unwrap_or(usize::MAX));
     visible.enumerate().map(|(position, gain)| gain * logarithmic(position)).sum()
 }
 
-/// True if two of the labels differ.
+/// True if any two labels differ.
 pub fn differ(labels: &[f64]) -> bool {
     labels.windows(2).any(|pair| compare(pair[0], pair[1]).is_ne())
 }

@@ -1,4 +1,4 @@
-//! Laws of the solver on random and on ill-natured problems.
+//! Properties of the solver on random and ill-conditioned problems.
 
 mod centered;
 mod psi;
@@ -15,7 +15,7 @@ use crate::cost::loss::PairLoss;
 use crate::learn::solve::{Solution, SolveOptions, SolveReport, Stop};
 use crate::math::Random;
 
-/// A third of the cases, with `LTR_LONG=1` all.
+/// A third of the cases; all with `LTR_LONG=1`.
 fn cases(all: u32) -> u32 {
     if crate::is_long() { all } else { all / 3 }
 }
@@ -66,14 +66,14 @@ fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let Solution { w, report } = solve(problem, &options, &Control::default()).unwrap();
     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite());
     let plain = certificate(problem, &w);
-    // A hinge is a difference of numbers near 1, so an objective is exact to a multiple of the loss of w = 0.
+    // A hinge is a difference of numbers near 1, so rounding errors are relative to the loss at w = 0.
     let total = certificate(problem, &vec![0.0; problem.dim]);
     let noise = 1e-9 * plain.abs() + 1e-14 * total;
     assert!((plain - report.objective).abs() <= noise, "{plain} is not {}", report.objective);
     (w, report)
 }
 
-/// Lower and upper bound of the optimum by dual coordinate descent over explicit pairs: slow and independent.
+/// Lower and upper bounds on the optimum by dual coordinate descent over explicit pairs: slow, but independent.
 fn reference(problem: &PairProblem<'_>, sweeps: usize) -> (f64, f64) {
     let mut pairs = Vec::new();
     for (block, weight) in &problem.blocks {
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Every scale of features, every lambda and every awkward feature: finite, honest, ended and nearly always certified.
+/// For every feature scale, lambda and awkward feature, a fit ends, is finite and honest, and is nearly always certified.
 #[test]
 fn awkward_features_and_scales() {
     let mut uncertified = Vec::new();
@@ -175,7 +175,7 @@ fn awkward_features_and_scales() {
                 for lambda in [1e3, 1.0, 1e-3, 1e-5, 1e-8] {
                     let (_, report) = fit(&problem(&weights(&blocks), lambda), 1e-6);
                     let certified = matches!(report.stop, Stop::Converged | Stop::Empty);
-                    // A feature 1e9 times as large as its copy: lambda is below the rounding of X'g.
+                    // One feature is 1e9 times another, so lambda is below the rounding error of X'g.
                     let hopeless = kind == 5 && report.stop == Stop::Stalled;
                     if !certified && !hopeless {
                         uncertified.push(format!(
@@ -239,7 +239,7 @@ fn an_interruption_and_a_limit_are_reported() {
     assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
 }
 
-/// A problem large enough to be cut into chunks gives the same bits on one thread and on three.
+/// A problem large enough to be split into chunks gives the same bits on one thread and on three.
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     let shape = Shape { seed: 11, queries: 400, docs: 40, dim: 60, grades: 30, noise: 2.0 };
@@ -259,8 +259,8 @@ fn the_number_of_threads_changes_no_bit() {
     }
 }
 
-/// The ridge start leaves no pair, or few, in the zone: the first direction is a gradient a million times too long,
-/// or Newton alternates between zones.
+/// The ridge start leaves few or no pairs in the zone, so the first direction is a gradient a million times too long,
+/// or Newton's method alternates between zones.
 #[test]
 fn a_start_far_from_every_zone() {
     let shape = |seed, queries, docs, dim, grades, noise| Shape { seed, queries, docs, dim, grades, noise };
