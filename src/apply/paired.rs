@@ -1,8 +1,8 @@
-//! Paired comparison of two series of values, such as a metric of two models on the same queries: difference of the means,
-//! interval and p-value.
+//! Paired comparison of two series of values, such as a metric of two models on the same queries: mean difference, interval
+//! and p-value.
 //!
-//! The tests are four of the five that Smucker, Allan and Carterette (2007) compare for information retrieval: randomization,
-//! Student's t, bootstrap, and the signed-rank test of Wilcoxon. All sums have a fixed order, so a seed gives the same bits on any number of threads.
+//! Four of the five tests that Smucker, Allan and Carterette (2007) compare for information retrieval: randomization,
+//! Student's t, bootstrap, and Wilcoxon signed-rank. Sums have a fixed order: same bits on any number of threads.
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +12,10 @@ use special::Beta;
 use crate::base::{Ticks, bytes_of, named};
 use crate::math::{Random, compare, random, sort_ascending, sort_items};
 
-/// Sums that differ by less than this part of the sum of absolute values are equal. Rounding makes such differences.
+/// Sums that differ by less than this fraction of the sum of absolute values are equal: rounding alone can cause that.
 const TIE: f64 = 1e-12;
 
-/// How p-value and interval are computed.
+/// How the p-value and the interval are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TestKind {
     /// Random signs of the differences.
@@ -25,7 +25,7 @@ pub enum TestKind {
     T,
     /// Resampled differences.
     Bootstrap,
-    /// Ranks of the differences, with their signs.
+    /// Signed ranks of the differences.
     Wilcoxon,
 }
 
@@ -34,7 +34,7 @@ named!(TestKind { Randomization = "randomization", T = "t", Bootstrap = "bootstr
 /// A two-sided paired test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedTest {
-    /// How p-value and interval are computed.
+    /// How the p-value and the interval are computed.
     pub kind: TestKind,
     /// Number of random sign patterns or resamples, at least 1.
     pub samples: usize,
@@ -50,21 +50,21 @@ impl Default for PairedTest {
     }
 }
 
-/// What a test finds.
+/// The result of a paired test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Comparison {
     /// Number of pairs.
     pub n: usize,
-    /// Mean of the first values; `None` without pairs, as the next two.
+    /// Mean of the first series. Without pairs, the two means and the difference are `None`.
     pub mean_a: Option<f64>,
-    /// Mean of the second values.
+    /// Mean of the second series.
     pub mean_b: Option<f64>,
     /// `mean_a` - `mean_b`, as the mean of the differences.
     pub difference: Option<f64>,
-    /// Lower and upper limit of the difference; `None` if it is unbounded because of too few pairs.
+    /// Confidence interval of the difference; `None` if too few pairs leave it unbounded.
     pub interval: Option<(f64, f64)>,
-    /// Probability of a difference at least as large as the observed one if both series are alike; `None` if n is too small
-    /// for the test (0; for t and bootstrap 1).
+    /// Probability, under the null hypothesis, of a difference at least as large as the observed one; `None` if n is too
+    /// small for the test (0; for t and bootstrap also 1).
     pub p_value: Option<f64>,
 }
 
@@ -72,22 +72,22 @@ pub struct Comparison {
 type Outcome = (Option<(f64, f64)>, Option<f64>);
 
 impl PairedTest {
-    /// Bytes that a comparison of `n` pairs takes, with both series.
+    /// Memory in bytes for comparing `n` pairs, both series included.
     pub fn bytes(&self, n: usize) -> u64 {
         bytes_of::<[f64; 4]>(n) + bytes_of::<[f64; 6]>(self.samples)
     }
 
-    /// Compares values that belong together by position. Values are at most [`LARGEST_VALUE`](crate::cost::metric::LARGEST_VALUE) in size.
+    /// Compares two series, paired by position, of values up to +-[`LARGEST_VALUE`](crate::cost::metric::LARGEST_VALUE).
     ///
     /// # Panics
     /// If the series differ in length.
     pub fn compare(&self, a: &[f64], b: &[f64]) -> Comparison {
-        assert_eq!(a.len(), b.len(), "values in pairs");
+        assert_eq!(a.len(), b.len(), "series of equal length");
         let n = a.len();
         if n == 0 {
             return Comparison::default();
         }
-        // 1. Differences, divided by a power of 2 so that squares neither overflow nor vanish. This rounds nothing.
+        // 1. Differences, scaled by a power of 2 (which is exact) so that squares neither overflow nor underflow.
         let mut differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         let largest = differences.iter().fold(0.0, |largest: f64, d| largest.max(d.abs()));
         let (_, exponent) = libm::frexp(largest);
@@ -111,28 +111,27 @@ impl PairedTest {
     }
 }
 
-/// The mean, with a sum from first to last.
+/// The mean, summed from first to last.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The sum of absolute values.
 fn absolute_sum(values: &[f64]) -> f64 {
     values.iter().map(|value| value.abs()).sum()
 }
 
-// Signed-rank test of Wilcoxon.
+// Wilcoxon signed-rank test.
 
-/// Most differences of which all patterns of signs are counted.
+/// Largest number of differences for which all sign patterns are counted.
 const MOST_COUNTED: usize = 50;
 
 /// The p-value of the signed-rank test (Wilcoxon 1945). W is the sum of the ranks of |d| over the positive differences.
-/// Differences of 0 are left out, and equal sizes have their mean rank. With at most [`MOST_COUNTED`] differences p is
-/// exact: twice the share of the patterns of signs whose W is as far from its mean, on one side. Otherwise W is taken as
-/// normal, with the variance n (n + 1) (2 n + 1) / 24 - sum of (t^3 - t) / 48 over groups of t equal sizes (Hollander &
-/// Wolfe 1999, section 3.1). Without a difference p is 1.
+/// Zero differences are dropped, and ties get their mean rank. With at most [`MOST_COUNTED`] differences p is exact: twice
+/// the fraction of sign patterns whose W is at least as far from its mean, on one side. Otherwise W is approximately normal
+/// with variance n (n + 1) (2 n + 1) / 24 - sum of (t^3 - t) / 48 over groups of t ties (Hollander & Wolfe 1999, section
+/// 3.1). Without a nonzero difference p is 1.
 fn signed_rank(differences: &[f64]) -> f64 {
-    // 1. Twice the ranks, which are whole numbers.
+    // 1. Ranks times 2, which are integers.
     let tie = TIE * absolute_sum(differences);
     let mut sizes: Vec<(f64, bool)> =
         differences.iter().filter(|d| d.abs() > tie).map(|d| (d.abs(), *d > 0.0)).collect();
@@ -149,12 +148,12 @@ fn signed_rank(differences: &[f64]) -> f64 {
     let total = n * (n + 1);
     let tail = positive.min(total - positive);
     if n > MOST_COUNTED {
-        // 2. Many: W is about normal.
+        // 2. Many differences: normal approximation.
         let (count, half) = (n as f64, total as f64 / 2.0);
         let variance = count * (count + 1.0) * (2.0 * count + 1.0) / 24.0 - ties / 48.0;
         return libm::erfc((half - tail as f64) / 2.0 / libm::sqrt(2.0 * variance));
     }
-    // 3. Few: the number of patterns by their sum.
+    // 3. Few differences: the number of sign patterns for each rank sum.
     let mut patterns = vec![0.0; total + 1];
     patterns[0] = 1.0;
     let mut reached = 0;
@@ -170,11 +169,11 @@ fn signed_rank(differences: &[f64]) -> f64 {
 
 // Bootstrap of paired differences.
 
-/// p-value and interval of the mean of `differences` from B resamples with replacement.
+/// The p-value and the interval for the mean of `differences`, from B resamples with replacement.
 ///
-/// The p-value is (1 + c) / (1 + B), where c counts resampled means that differ from the observed mean by at least its
-/// size (Efron and Tibshirani 1993, section 16.4). The interval is BCa: bias-corrected and accelerated (Efron 1987, "Better
-/// bootstrap confidence intervals", equation 3.10).
+/// The p-value is (1 + c) / (1 + B), where c counts resampled means at least as far from the observed mean as that is
+/// from 0 (Efron and Tibshirani 1993, section 16.4). The interval is BCa: bias-corrected and accelerated (Efron 1987,
+/// "Better bootstrap confidence intervals", equation 3.10).
 pub(super) fn bootstrap(differences: &[f64], test: &PairedTest) -> Outcome {
     if differences.len() < 2 {
         return (None, None);
@@ -184,7 +183,7 @@ pub(super) fn bootstrap(differences: &[f64], test: &PairedTest) -> Outcome {
     let tie = TIE * absolute_sum(differences) / differences.len() as f64;
     let extreme = means.iter().filter(|mean| (*mean - center).abs() >= center.abs() - tie).count();
     let p_value = (1 + extreme) as f64 / (1 + means.len()) as f64;
-    // Bias correction: how far the observed mean is from the median of the resampled ones. Equal means count half.
+    // Bias correction: how far the observed mean is from the median of the resampled means. Ties count half.
     let count = |from: f64, to: f64| means.iter().filter(|mean| (from..to).contains(*mean)).count() as f64;
     let below = count(f64::NEG_INFINITY, center - tie) + 0.5 * count(center - tie, center + tie);
     let share = (below / means.len() as f64).clamp(1e-9, 1.0 - 1e-9);
@@ -198,7 +197,6 @@ pub(super) fn bootstrap(differences: &[f64], test: &PairedTest) -> Outcome {
     (Some((limit(tail), limit(1.0 - tail))), Some(p_value))
 }
 
-/// Means of resamples.
 fn resampled(differences: &[f64], test: &PairedTest) -> Vec<f64> {
     let (n, mut random, mut ticks) = (differences.len(), Random::new(test.seed), Ticks::default());
     let mut resample = || {
@@ -236,25 +234,25 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[low] + share * (sorted[high] - sorted[low])
 }
 
-// Paired randomization test: if both series are alike, each difference could as well have the other sign (Fisher 1935,
-// "The Design of Experiments", section 21).
+// Paired randomization test: under the null hypothesis, each difference is as likely to have the opposite sign (Fisher
+// 1935, "The Design of Experiments", section 21).
 //
-// A sign pattern is the set A of pairs whose signs are flipped. It makes the sum of the differences at most -(sum) or at
-// least the sum if the sum over A, or over its complement, is at most 0. The interval has all values that the same test,
-// of differences minus the value, does not refuse. The limits are order statistics of the means of the sets A (Hartigan
-// 1969, "Using subsample values as typical values"), so that it contains 0 exactly if p > 1 - confidence.
+// A sign pattern is the set A of pairs whose signs are flipped. The resulting sum of differences is as extreme as the
+// observed one if the sum over A, or over its complement, is at most 0. The interval contains every value v for which the
+// same test of the differences minus v does not reject. The limits are order statistics of the means over the sets A
+// (Hartigan 1969, "Using subsample values as typical values"), so it contains 0 exactly if p > 1 - confidence.
 
 /// Largest number of pairs for which all sign patterns are counted.
 const EXACT: usize = 16;
 
-/// p-value and interval of the mean of `differences`.
+/// The p-value and the interval for the mean of `differences`.
 ///
 /// With all 2^n patterns p = 2 (1 + c) / 2^n, where c is the number of nonempty proper subsets whose sum is at most 0 (for
 /// a positive mean). With B random patterns p = (1 + c) / (1 + B) for the sets and their complements (Davison and Hinkley
 /// 1997, equation 4.11).
 pub(super) fn randomization(differences: &[f64], test: &PairedTest) -> Outcome {
     let total: f64 = differences.iter().sum();
-    // 1. Sums and means of subsets, for a sum of at least 0.
+    // 1. Sums and means of subsets. The sign makes the total nonnegative.
     let sign = if total < 0.0 { -1.0 } else { 1.0 };
     let subsets = if differences.len() <= EXACT {
         Subsets::all(differences)
@@ -265,7 +263,7 @@ pub(super) fn randomization(differences: &[f64], test: &PairedTest) -> Outcome {
     let tie = TIE * absolute_sum(differences);
     let extreme = subsets.sums.iter().filter(|sum| sign * **sum <= tie).count();
     let p_value = ((1 + extreme) as f64 / subsets.patterns as f64).min(1.0);
-    // 3. Limits: the k-th smallest and the k-th largest mean. The addend is for a confidence that is rounded.
+    // 3. Limits: the k-th smallest and the k-th largest mean. 1e-9 absorbs the rounding of the confidence.
     let k = ((1.0 - test.confidence) * subsets.patterns as f64 + 1e-9) as usize;
     (subsets.limits(k), Some(p_value))
 }
@@ -274,7 +272,7 @@ pub(super) fn randomization(differences: &[f64], test: &PairedTest) -> Outcome {
 struct Subsets {
     sums: Vec<f64>,
     means: Vec<f64>,
-    /// Number of pairs of a pattern and its opposite, with the observed one.
+    /// Number of pairs of opposite patterns, including the observed one.
     patterns: usize,
 }
 
@@ -292,8 +290,7 @@ impl Subsets {
         self.means.push(sum / count as f64);
     }
 
-    /// All nonempty proper subsets. Each sum has two summands: a subset of the first 8 differences and a subset of the
-    /// others.
+    /// All nonempty proper subsets. Each sum adds a subset of the first 8 differences to a subset of the others.
     fn all(differences: &[f64]) -> Self {
         let (first, rest) = differences.split_at(differences.len().min(EXACT / 2));
         let (first, rest) = (sums(first), sums(rest));
@@ -306,7 +303,7 @@ impl Subsets {
         subsets
     }
 
-    /// Random subsets and their complements. The empty subset counts as one that is as extreme as the observed pattern.
+    /// Random subsets and their complements. An empty subset counts as being as extreme as the observed pattern.
     fn random(differences: &[f64], total: f64, samples: usize, seed: u64) -> Self {
         let mut subsets = Self::with_capacity(samples);
         let (mut random, mut ticks) = (Random::new(seed), Ticks::default());
@@ -333,7 +330,7 @@ impl Subsets {
     }
 }
 
-/// The sums of all subsets: bit i of the index says whether value i is in it.
+/// The sums of all subsets: bit i of the index says whether the subset contains value i.
 fn sums(values: &[f64]) -> Vec<f64> {
     values.iter().fold(vec![0.0], |mut sums, value| {
         sums.extend_from_within(..);
@@ -343,14 +340,14 @@ fn sums(values: &[f64]) -> Vec<f64> {
     })
 }
 
-/// Sum and number of the differences in a random subset. One random number decides on 64 of them.
+/// Sum and size of a random subset. One random number decides 64 differences.
 fn random_subset(differences: &[f64], random: &mut Random, ticks: &mut Ticks) -> (f64, usize) {
     let (mut lanes, mut count) = ([0.0; 4], 0);
     for chunk in differences.chunks(64) {
         let bits = random.bits() & (u64::MAX >> (64 - chunk.len()));
         count += bits.count_ones() as usize;
         for (index, value) in chunk.iter().enumerate() {
-            // All bits of the value, or none.
+            // Keeps all bits of the value, or none.
             let mask = 0_u64.wrapping_sub(bits >> index & 1);
             lanes[index % 4] += f64::from_bits(value.to_bits() & mask);
         }
@@ -359,7 +356,7 @@ fn random_subset(differences: &[f64], random: &mut Random, ticks: &mut Ticks) ->
     ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]), count)
 }
 
-// Adjustment of the p-values of several tests.
+// Adjustment for multiple tests.
 
 /// Adjusted p-values of a family of tests (Holm 1979, "A simple sequentially rejective multiple test procedure"): the i-th
 /// smallest of m p-values becomes max over j <= i of min(1, (m - j + 1) p_(j)). A test without a p-value is not counted.
@@ -378,12 +375,12 @@ pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
 
 // Paired t test.
 
-/// Degrees of freedom from which the t distribution is computed from the normal one.
+/// Above this many degrees of freedom, the t distribution is computed from the normal one.
 const MANY: f64 = 2000.0;
 
-/// p-value and interval of the mean of `differences` by Student's t distribution with n - 1 degrees of freedom (Student
+/// The p-value and the interval for the mean of `differences`, by Student's t with n - 1 degrees of freedom (Student
 /// 1908): t = mean / sqrt(s^2 / n), interval mean -+ q sqrt(s^2 / n). If all differences are equal, the interval is that
-/// value, and p is 1 for 0 and 0 otherwise.
+/// single value, and p is 1 if it is 0, else 0.
 pub(super) fn student_t(differences: &[f64], confidence: f64) -> Outcome {
     let n = differences.len() as f64;
     if differences.len() < 2 {
@@ -403,7 +400,7 @@ pub(super) fn student_t(differences: &[f64], confidence: f64) -> Outcome {
 /// P(|T| >= |t|) for Student's T with `degrees` >= 1 degrees of freedom.
 ///
 /// Up to 2000 degrees it is I_x(degrees / 2, 1/2) with x = degrees / (degrees + t^2) (Abramowitz and Stegun 1964, 26.7.1 and
-/// 26.5.2). For more, where that series is long, t is turned into a normal deviate (Hill 1970, ACM algorithm 395), with an
+/// 26.5.2). Above that, where the series is long, t is mapped to a normal deviate (Hill 1970, ACM algorithm 395), with an
 /// error below 1e-12.
 pub fn two_sided_t(t: f64, degrees: f64) -> f64 {
     let square = t * t;
@@ -422,15 +419,15 @@ pub fn two_sided_t(t: f64, degrees: f64) -> f64 {
     libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// I_x(p, q). One copy for all callers.
+/// I_x(p, q). Not inlined, to keep one copy.
 #[inline(never)]
 fn incomplete_beta(x: f64, p: f64, q: f64) -> f64 {
     x.inc_beta(p, q, p.ln_beta(q))
 }
 
-/// f with P(F >= f) = `tail` in 0..1 for Fisher's F with `above` and `below` degrees of freedom, at least 1 each; of more
-/// than 2000 below the quantile of 2000 is used, which is slightly larger. P(F >= f) = I_x(below / 2, above / 2) with
-/// x = below / (below + above f) (Abramowitz and Stegun 1964, 26.6.2), and bisection finds x.
+/// The f with P(F >= f) = `tail` in 0..1 for Fisher's F with `above` and `below` degrees of freedom, each at least 1.
+/// `below` is capped at 2000, which makes f slightly larger. P(F >= f) = I_x(below / 2, above / 2) with
+/// x = below / (below + above f) (Abramowitz and Stegun 1964, 26.6.2); x is computed by bisection.
 pub fn f_quantile(tail: f64, above: f64, below: f64) -> f64 {
     let below = below.min(MANY);
     let (mut low, mut high) = (0.0, 1.0);
@@ -445,8 +442,8 @@ pub fn f_quantile(tail: f64, above: f64, below: f64) -> f64 {
     below * (1.0 - high) / (above * high)
 }
 
-/// t with P(|T| >= t) = `tail` in 0..1, by Newton's method from the normal quantile. The tail is a convex function of t and
-/// the start is below the solution, so that each step comes closer to it.
+/// The t with P(|T| >= t) = `tail` in 0..1, by Newton's method from the normal quantile. The tail probability is convex in
+/// t and the start is below the solution, so each step gets closer to it.
 pub fn t_quantile(tail: f64, degrees: f64) -> f64 {
     let ln_beta = (degrees / 2.0).ln_beta(0.5);
     let mut t = -random::quantile(tail / 2.0);

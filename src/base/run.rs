@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::base::{Control, Error, Result, stop_reason};
 
-/// Time between two polls.
+/// Time between polls.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Number of threads that the machine runs at once.
+/// Number of threads that the machine can run in parallel.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -32,7 +32,7 @@ pub fn on_pool<T: Send>(
     outcome.unwrap_or_else(|| Err(Error::Internal("the work ended without a result".to_owned())))
 }
 
-/// Runs `work` as [`on_pool`] does. Compiled once for all results.
+/// [`on_pool`] without the result type, so that it is compiled only once.
 fn wait_for(
     threads: usize,
     control: &Control,
@@ -46,7 +46,7 @@ fn wait_for(
             move |_| set_up()
         })
         .build()
-        .map_err(|problem| Error::Host(format!("threads cannot be started: {problem}")))?;
+        .map_err(|problem| Error::Host(format!("cannot start threads: {problem}")))?;
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         std::thread::Builder::new()
@@ -55,7 +55,7 @@ fn wait_for(
                 // The receiver waits for this message, so sending cannot fail.
                 drop(sender.send(outcome));
             })
-            .map_err(|problem| Error::Host(format!("a thread cannot be started: {problem}")))?;
+            .map_err(|problem| Error::Host(format!("cannot start a thread: {problem}")))?;
         let mut stopped = None;
         loop {
             match receiver.recv_timeout(POLL_INTERVAL) {
@@ -76,12 +76,12 @@ fn wait_for(
     })
 }
 
-/// The error for the payload of an unwinding: the reason of a stop, otherwise an internal error.
+/// Converts a panic payload into an error: the stop reason if it is one, otherwise an internal error.
 pub fn unwound(payload: Box<dyn std::any::Any + Send>) -> Error {
     stop_reason(payload).unwrap_or_else(|panic| Error::Internal(panic_text(panic.as_ref())))
 }
 
-/// The text of a panic's payload.
+/// The message in a panic payload.
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     payload
         .downcast_ref::<&str>()

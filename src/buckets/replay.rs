@@ -176,9 +176,7 @@ impl Replay {
     pub fn record(&mut self, answers: Vec<BucketSums>) -> Result<()> {
         let questions = std::mem::take(&mut self.questions);
         if answers.len() != questions.len() {
-            return Err(Error::Data(
-                "an answer of another training: it has another number of sums".to_owned(),
-            ));
+            return Err(Error::Data("the answer is from another training: wrong number of sums".to_owned()));
         }
         for ((number, _), sums) in questions.into_iter().zip(answers) {
             if let Record::Open(answers) = &mut self.records[number] {

@@ -127,9 +127,9 @@ impl Round {
 
     fn check_same(&self, other: &Self) -> Result<()> {
         let problem = if self.number != other.number {
-            format!("an answer of round {}, in round {}", other.number, self.number)
+            format!("the answer is from round {}, not round {}", other.number, self.number)
         } else if self != other {
-            "an answer of another training".to_owned()
+            "the answer is from another training".to_owned()
         } else {
             return Ok(());
         };
@@ -199,7 +199,7 @@ pub struct Answer {
 
 fn join(left: Vec<BucketSums>, right: Vec<BucketSums>) -> Result<Vec<BucketSums>> {
     if left.len() != right.len() {
-        return Err(Error::Data("an answer of another training: it has another number of sums".to_owned()));
+        return Err(Error::Data("the answer is from another training: wrong number of sums".to_owned()));
     }
     let add = |(mut left, right): (BucketSums, BucketSums)| left.add(right).map(|()| left);
     left.into_iter().zip(right).map(add).collect()

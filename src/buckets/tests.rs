@@ -105,10 +105,11 @@ fn an_answer_that_does_not_belong_is_named() {
     );
     // 2. Another round, another training.
     let mixed = merged(vec![leaf(&first, 0), leaf(&second, 1)]);
-    assert!(problem(mixed).starts_with("an answer of round 2, in round 1"));
+    assert!(problem(mixed).starts_with("the answer is from round 2, not round 1"));
     let other = Round { training: 8, ..first.clone() };
     assert!(
-        problem(merged(vec![leaf(&first, 0), leaf(&other, 1)])).starts_with("an answer of another training")
+        problem(merged(vec![leaf(&first, 0), leaf(&other, 1)]))
+            .starts_with("the answer is from another training")
     );
     // 3. A bucket that is missing, and one that had no rows.
     let missing = merged([0, 1, 5].map(|bucket| leaf(&second, bucket)).to_vec()).unwrap();

@@ -176,10 +176,7 @@ fn ids_are_not_rounded() {
             ),
         ] {
             let error = error(&connection, &format!("SELECT * FROM {call}")).to_string();
-            assert!(
-                error.contains(&format!("got {long}, allowed is whole numbers of 64 bits")),
-                "{call}: {error}"
-            );
+            assert!(error.contains(&format!("got {long}, allowed is 64-bit integers")), "{call}: {error}");
         }
         let error =
             error(&connection, &format!("SELECT ltr_metric('alpha_ndcg', '[{long}.0, {long}e0]', 1)"))

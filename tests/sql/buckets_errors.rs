@@ -51,7 +51,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "SELECT ltr_pack(query_id, doc_id, relevance, features, 2.5) FROM judgments",
-        "got 2.5, allowed is NULL; the weight of the query is the 6th argument",
+        "got 2.5, allowed is NULL; the query weight is the 6th argument",
     ),
     (
         "SELECT ltr_pack(query_id, doc_id, relevance, features, NULL, 1e-320) FROM judgments",
@@ -245,20 +245,23 @@ fn errors_of_merges_name_the_bucket() {
     }
     // 3. An answer of another round.
     let earlier = training.answer(0, &all).unwrap();
-    assert_problem(training.step(1, &earlier), "an answer of round 1, in round 2");
+    assert_problem(training.step(1, &earlier), "the answer is from round 1, not round 2");
     assert_problem(
         training.merge(&[training.answer(1, &[0]).unwrap(), earlier]),
-        "an answer of round 1, in round 2",
+        "the answer is from round 1, not round 2",
     );
     // 4. Of a training with other options, and of one with other rows in its first round.
     let other = Training::new(r#", "lambda": 0.5"#);
     for round in [0, 1] {
         let answer = other.answer(round, &all).unwrap();
-        assert_problem(training.step(round, &answer), "an answer of another training");
+        assert_problem(training.step(round, &answer), "the answer is from another training");
     }
     let fewer = training.step(0, &training.answer(0, &all[1..]).unwrap()).unwrap();
     let other = Training { states: [training.states[0].clone(), fewer], ..Training::new("") };
-    assert_problem(training.step(1, &other.answer(1, &all[1..]).unwrap()), "an answer of another training");
+    assert_problem(
+        training.step(1, &other.answer(1, &all[1..]).unwrap()),
+        "the answer is from another training",
+    );
     // 5. A bucket without rows in the first round.
     assert_problem(other.answer(1, &[0]), "bucket 0 has no rows in the first round");
 }

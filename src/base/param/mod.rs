@@ -1,4 +1,4 @@
-//! Options and other JSON from callers: strict reading, rules of values, typed access.
+//! Options and other JSON from callers: strict parsing, value rules, typed access.
 
 mod json;
 pub(crate) mod list;

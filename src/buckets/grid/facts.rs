@@ -1,8 +1,8 @@
-//! What a training learns from the first rounds: counts, means of features, the scaling.
+//! Facts that a training gathers in its first rounds: counts, feature means, the scaling.
 //!
-//! The scaling `quantile` counts the values of each feature by the first 16 bits of their single-precision number (sign,
-//! exponent and 7 bits): the values of a bin count as its end toward 0. So small whole numbers are exact, and others differ
-//! by less than 0.8%.
+//! The scaling `quantile` counts the values of each feature in bins by the upper 16 bits of their `f32` (sign, exponent and
+//! 7 mantissa bits). Each bin stands for its end nearest 0, so small integers are exact, and other values are off by less
+//! than 0.8%.
 
 #[cfg(test)]
 mod tests;
@@ -20,14 +20,14 @@ use crate::train::grid::checks;
 use crate::train::grid::spec::GridSpec;
 use crate::train::report::DataFacts;
 
-/// The task of the first questions.
+/// The number of this task.
 const TASK: usize = 0;
 
 /// Kinds of questions.
 pub const FACTS: u64 = 0;
 pub const VARIANCES: u64 = 1;
 
-/// Where the numbers are: counts of each fold by [`Count`], then counts of all rows, then of features.
+/// Layout of the numbers: per-fold counts by [`Count`], then counts of all rows, then per-feature counts and sums.
 const DOCUMENTS: usize = 3 * FOLDS as usize;
 /// Sum of N (N - 1) over queries of N documents.
 const ORDERED_PAIRS: usize = DOCUMENTS + 1;
@@ -35,10 +35,10 @@ const ORDERED_PAIRS: usize = DOCUMENTS + 1;
 const DOUBLE: usize = DOCUMENTS + 2;
 const HEAD: usize = DOCUMENTS + 3;
 
-/// Counts up to this are exact.
+/// Counts up to this value are exact.
 const MOST_COUNT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 
-/// Counts of all rows, and for each feature count and sum of the values that are not missing.
+/// Counts of all rows, and for each feature the count and sum of the values that are not missing.
 #[derive(Debug, Clone)]
 pub struct Facts(Vec<f64>);
 
@@ -51,7 +51,7 @@ pub enum Count {
 }
 
 impl Count {
-    /// Where the numbers have it.
+    /// Index of this count in the numbers.
     fn in_fold(self, fold: u32) -> usize {
         self as usize * FOLDS as usize + fold as usize
     }
@@ -59,7 +59,7 @@ impl Count {
 
 impl Facts {
     /// # Errors
-    /// Sums that are not facts; counts that do not fit each other.
+    /// Sums of the wrong length or not finite; inconsistent counts.
     pub fn new(numbers: Vec<f64>) -> Result<Self> {
         if numbers.len() <= HEAD || !(numbers.len() - HEAD).is_multiple_of(2) {
             return Err(wrong_length());
@@ -76,10 +76,10 @@ impl Facts {
             || 2.0 * facts.count(Count::Pairs, Part::All) > counts[ORDERED_PAIRS]
             || counts[DOUBLE..].iter().any(|known| *known > documents)
         {
-            return Err(Kind::State.forged("counts from 0 to 2^53 that fit each other"));
+            return Err(Kind::State.forged("consistent counts from 0 to 2^53"));
         }
         if !sums.iter().all(|sum| sum.is_finite()) {
-            return Err(Error::Data("features are so large that their sum is not finite".to_owned()));
+            return Err(Error::Data("features are too large: their sum is not finite".to_owned()));
         }
         if facts.is_double() && facts.double() < facts.documents() {
             let problem = "features are BLOBs in some packs and JSON in others; use one of the two";
@@ -106,7 +106,7 @@ impl Facts {
         self.0[DOCUMENTS]
     }
 
-    /// The mean of N (N - 1) or N over queries, by which weights of queries are divided.
+    /// The divisor of query weights: the mean over queries of N (N - 1) or N, for N documents.
     pub fn mean_size(&self, weighting: Weighting) -> f64 {
         let queries = self.count(Count::Queries, Part::All);
         match weighting {
@@ -116,18 +116,18 @@ impl Facts {
         }
     }
 
-    /// Means of the values that are not missing.
+    /// Feature means over the values that are not missing.
     pub fn means(&self) -> Vec<f64> {
         let (counts, sums) = self.0[HEAD..].split_at(self.dim());
         counts.iter().zip(sums).map(|(count, sum)| if *count > 0.0 { sum / count } else { 0.0 }).collect()
     }
 
-    /// Number of documents without a feature.
+    /// Number of documents in which a feature is missing.
     pub fn missing(&self, feature: usize) -> f64 {
         self.documents() - self.0[HEAD + feature]
     }
 
-    /// What stands for missing values.
+    /// Replacements for missing values.
     pub fn fills(&self, missing: Missing) -> Vec<f64> {
         if missing == Missing::Mean { self.means() } else { vec![0.0; self.dim()] }
     }
@@ -137,15 +137,15 @@ impl Facts {
         self.double() > 0.0
     }
 
-    /// Replaces missing features of a bucket, unless splits choose their side.
+    /// Replaces missing features of a bucket, unless tree splits handle them.
     ///
     /// # Errors
-    /// Another number of features.
+    /// A different number of features.
     pub fn complete(&self, data: &mut Dataset, bucket: u32, missing: Missing) -> Result<()> {
         let (found, width) = (data.features.columns(), self.dim());
         if found != width {
             return Err(Error::Data(format!(
-                "bucket {bucket}: {found} features, {width} in the first round"
+                "bucket {bucket} has {found} features; the first round had {width}"
             )));
         }
         if missing != Missing::Branch {
@@ -165,21 +165,21 @@ impl Facts {
         &self.0
     }
 
-    /// The counts of a report.
+    /// The counts for the report.
     fn report(&self) -> DataFacts {
         let counts = [Count::Queries, Count::Pairs].map(|count| self.count(count, Part::All));
         DataFacts::of_counts([counts[0], self.documents(), counts[1]], self.dim(), self.is_double())
     }
 }
 
-/// What is fixed before anything is fitted.
+/// Facts and scaling, which are fixed before the first fit.
 pub struct Prepared {
     pub facts: Facts,
     pub scaling: Scaling,
 }
 
 impl Prepared {
-    /// The result of the first questions; `None` if they have no answers yet.
+    /// The result of the first questions; `None` if they are not answered yet.
     pub fn run(spec: &GridSpec, replay: &mut Replay) -> Result<Option<Self>> {
         let found = replay.task(TASK, |asking| {
             let Self { facts, scaling } = Self::ask(spec, asking)?;
@@ -195,7 +195,7 @@ impl Prepared {
     fn of(spec: &GridSpec, (numbers, scaling): (Vec<f64>, Scaling)) -> Result<Self> {
         let facts = Facts::new(numbers)?;
         if scaling.kind() != spec.scale || scaling.validate(facts.dim()).is_err() {
-            return Err(Kind::State.forged("the scaling of its options"));
+            return Err(Kind::State.forged("the scaling set by its options"));
         }
         check_bytes(answer_bytes(facts.dim())).map(|()| Self { facts, scaling })
     }
@@ -234,7 +234,7 @@ impl Prepared {
                     let missing = facts.missing(feature);
                     let known = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
                     if known != (facts.documents() - missing) as u64 {
-                        return Err(Kind::State.forged("bins of all values"));
+                        return Err(Kind::State.forged("a bin for every value"));
                     }
                     let mut ties: Vec<(f64, f64)> =
                         counts.iter().map(|(key, count)| (bin_value(*key), *count as f64)).collect();
@@ -252,15 +252,14 @@ impl Prepared {
     }
 }
 
-/// Bytes of the sums that answer a question about functions of `dim` numbers: at most a value, a gradient and the upper
-/// half of a Hessian.
+/// Bytes of an answer about functions with `dim` weights: at most a value, a gradient and the upper triangle of a Hessian.
 pub fn answer_bytes(dim: usize) -> usize {
     4usize.saturating_mul(dim + 1).saturating_mul(dim + 2)
 }
 
-/// The error about sums of another length than the question has.
+/// The error for sums of the wrong length.
 pub fn wrong_length() -> Error {
-    Error::Data("an answer of another training: it has another number of numbers".to_owned())
+    Error::Data("the answer is from another training: wrong number of values".to_owned())
 }
 
 /// Refuses data from which nothing can be learned.
@@ -275,39 +274,39 @@ fn check(spec: &GridSpec, facts: &Facts) -> Result<()> {
     Ok(())
 }
 
-/// The bin of a value: the first 16 bits of the single-precision number, in the order of numbers.
+/// The bin of a value: the upper 16 bits of its `f32`, mapped so that bins are in the order of the values.
 fn bin(value: f64) -> u32 {
     let bits = ((value as f32).clamp(f32::MIN, f32::MAX) + 0.0).to_bits();
     (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }) >> 16
 }
 
-/// The end of a bin toward 0; the upper bits of the key are a feature.
+/// The end of a bin nearest 0. The upper bits of the key are the feature.
 fn bin_value(key: u32) -> f64 {
     let key = key & 0xffff;
     let bits = if key >> 15 == 1 { (key << 16) ^ 1 << 31 } else { (!key & 0xffff) << 16 };
     f64::from(f32::from_bits(bits))
 }
 
-/// What a training needs to know first.
+/// Settings of the first round.
 pub struct First<'a> {
-    /// Which queries count as informative, by the grades and weights of their documents.
+    /// Whether a query is informative, given the grades and weights of its documents.
     pub informative: &'a dyn Fn(&[f64], &[f64]) -> bool,
-    /// What to do about missing features.
+    /// How to handle missing features.
     pub missing: Missing,
     /// Whether values are counted in bins.
     pub counts_bins: bool,
 }
 
 impl First<'_> {
-    /// The answer of a bucket to [`FACTS`].
+    /// A bucket's answer to [`FACTS`].
     ///
     /// # Errors
-    /// Rows that the training cannot learn from.
+    /// Too many features, or a missing one that [`Missing`] does not allow.
     pub fn answer(&self, bucket: u32, data: &Dataset) -> Result<BucketSums> {
         let dim = data.features.columns();
         if dim > usize::from(u16::MAX) {
             return Err(Error::Unsupported(format!(
-                "{dim} features; training in buckets takes at most {}",
+                "{dim} features; training in buckets supports at most {}",
                 u16::MAX
             )));
         }
@@ -369,7 +368,7 @@ fn missing(data: &Dataset, bucket: u32, row: usize, column: usize) -> Error {
     let query = data.offsets.partition_point(|offset| *offset <= row) - 1;
     let name = data.names.get(column).map_or_else(|| (column + 1).to_string(), Clone::clone);
     Error::Data(format!(
-        "bucket {bucket}, query {}: the feature \"{name}\" of a document is NULL; use the option \"missing\": \"zero\" or \
+        "bucket {bucket}, query {}: feature \"{name}\" of a document is NULL; use the option \"missing\": \"zero\" or \
          \"mean\" to allow missing features",
         data.query_ids[query]
     ))
@@ -389,7 +388,7 @@ fn fill(data: &mut Dataset, fills: &[f64]) {
     }
 }
 
-/// The answer of a bucket to [`VARIANCES`]: for each feature the sum of (x - center)^2.
+/// A bucket's answer to [`VARIANCES`]: the sum of (x - center)^2 for each feature.
 pub fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<BucketSums> {
     let dim = data.features.columns();
     if numbers.len() != 2 * dim {

@@ -1,13 +1,13 @@
-//! Training in buckets: one linear function of all queries, from sums over buckets.
+//! Training in buckets: one linear function for all queries, fitted from sums over buckets.
 //!
 //! | task | questions | result |
 //! |---|---|---|
-//! | facts | counts and sums of features; of the scaling | means, scaling |
-//! | Gram matrices, of quadratic losses | the sums of least squares, of each fold if validation chooses lambda | those sums |
-//! | fits, of other losses | value, gradient and Hessian at a point, for each fold and lambda | a solution |
-//! | values | the metric of the held-out queries of a fold with every lambda | its sums |
+//! | facts | counts and feature sums, then sums for the scaling | means, scaling |
+//! | Gram matrices (quadratic losses) | least-squares sums, per fold if validation chooses lambda | the same sums |
+//! | fits (other losses) | value, gradient and Hessian at a point, for each fold and lambda | a solution |
+//! | values | metric of each fold's held-out queries for every lambda | sums of the metric |
 //!
-//! Folds are the buckets with the same number modulo 5.
+//! A bucket's fold is its number modulo 5.
 
 mod answers;
 mod check;

@@ -131,7 +131,7 @@ fn answers_of_other_data_are_refused() {
         state.step(answer, &control).unwrap();
     }
     let problem = states[0].step(answer(&states[1], &some).unwrap(), &control).unwrap_err().to_string();
-    assert!(problem.starts_with("an answer of another training"), "{problem}");
+    assert!(problem.starts_with("the answer is from another training"), "{problem}");
     let missing = states[0].step(answer(&states[0], &some).unwrap(), &control).unwrap_err().to_string();
     assert!(missing.starts_with(&format!("bucket {} is missing", packs[0].0)), "{missing}");
     let problem = begin("regression", "{}").finish(&control).unwrap_err().to_string();

@@ -1,11 +1,11 @@
-//! SQL that converts the texts of a form, proposed only where it is right for all texts at hand.
+//! SQL that converts text of a given form to numbers, proposed only if it is correct for every text of the column.
 
 use super::form::{Form, NumberForm};
 use super::table;
 
 impl Form {
-    /// SQL that converts a column (its name in quotes) with the texts at hand. `None`: there is no simple expression, or it
-    /// gives another value for one of them.
+    /// An SQL expression that converts a column (quoted name) with these texts. `None` if no simple expression exists, or
+    /// if it is wrong for one of the texts.
     pub fn sql<'a>(&self, column: &str, mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
         let form = match self {
             Self::Listed(form) => form,
@@ -34,7 +34,7 @@ impl Form {
                 '?' => !found.is_ascii_digit(),
                 mark => found == mark,
             };
-            // SQLite reads hours up to 24.
+            // SQLite accepts hours up to 24.
             text.chars().count() == shape.len()
                 && text.chars().zip(shape.chars()).all(fits)
                 && !(shape == "00:00:00" && text > "24")
@@ -44,7 +44,7 @@ impl Form {
 }
 
 impl NumberForm {
-    /// What stands around digits, and what takes the place of it.
+    /// Strings to replace, each with its replacement: text around digits, thousands separator, decimal comma.
     fn pairs(&self) -> impl Iterator<Item = (String, &'static str)> {
         let thousands = self.thousands.map(String::from).unwrap_or_default();
         let decimal = if self.decimal == ',' { "," } else { "" }.to_owned();
@@ -63,7 +63,7 @@ impl NumberForm {
     }
 }
 
-/// The number that SQLite's `CAST(... AS REAL)` makes of a text: that at its start, or 0.
+/// What SQLite's `CAST(text AS REAL)` returns: the number at the start of the text, or 0.
 fn cast(text: &str) -> f64 {
     let text = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
     let ends = (1..=text.len()).rev().filter(|end| text.is_char_boundary(*end));

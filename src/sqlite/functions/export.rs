@@ -1,10 +1,10 @@
 //! `ltr_export(model, format)` and `ltr_import(text [, options])`: models as text.
 //!
 //! Rules (docs/reference/rules.md, 9):
-//! * 9.8: A refusal names the formats that the model has.
-//! * 9.9: The expression of `'sql'` has the scores of `ltr_rank` up to rounding.
-//! * 9.10: An imported model is stored as `ltr_train` does.
-//! * 9.17: `ltr_import` reads models of other libraries too, and scores as they do.
+//! * 9.8: A refusal lists the formats that the model supports.
+//! * 9.9: The `'sql'` expression gives the scores of `ltr_rank` up to rounding.
+//! * 9.10: An imported model is stored like a trained one.
+//! * 9.17: `ltr_import` also reads models of other libraries; they score as they do there.
 
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -19,10 +19,8 @@ use crate::train::algorithm;
 use crate::train::options::{self, Use};
 use crate::train::protocol::Encoded;
 
-/// The definition of `ltr_export`.
 pub const EXPORT: ScalarFunction = ScalarFunction::new("ltr_export", "model, format", export);
 
-/// The definition of `ltr_import`.
 pub const IMPORT: ScalarFunction = ScalarFunction::new("ltr_import", "text [, options]", import);
 
 fn export(call: &ScalarCall<'_>) -> Result<Output> {
@@ -31,7 +29,7 @@ fn export(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_connection(|connection| {
         let (argument, limits) = (call.context.get_raw(0), RunLimits::of(connection));
         let handle = model(connection, argument, None, call.state, &limits)?;
-        // The model has the same name in the other program.
+        // The exported text keeps the model's name.
         let stored = named_version(connection, argument, None, &limits)?;
         let name = stored.map_or_else(|| handle.model.card.algorithm.clone(), |stored| stored.name);
         exchange::export(&handle.model, &name, format, &limits.memory).map(Output::Text)
@@ -53,18 +51,17 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
     };
     let _mark = call.state.begin_training()?;
     call.with_connection(|connection| {
-        // 1. What could not be stored is refused first.
+        // 1. Refuse first what could not be stored.
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare()?;
-        // 2. The model.
-        // Nested JSON is read by recursion: a thread of the library has the stack for it, the caller's may not.
+        // 2. Read the model. Nested JSON is parsed recursively: a library thread has enough stack, the caller's may not.
         let read = |control: &Control| exchange::import(text, &spec, algorithm::find_name, control);
         let Imported { model, mut warnings, memory: _memory } = limits.run(read)?;
         let card = model.card.clone();
         let name = options.text("name").unwrap_or(&card.algorithm).to_owned();
         check_name(&name)?;
         let encoded = Encoded::new(model, most_bytes(connection), &limits.memory)?;
-        // 3. A new version.
+        // 3. Store a new version.
         let activate = options::switch(&options, "activate");
         let new = NewVersion {
             name: &name,
@@ -90,7 +87,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// The report of an imported version: as much of the training's report as the text has.
+/// The report of an imported version: the training report, as far as the text contains it.
 fn stored_report(name: &str, card: &Card) -> Value {
     let mut report = card.summary.clone();
     let own = [

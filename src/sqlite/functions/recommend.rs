@@ -129,7 +129,7 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
         return Err(refuse(format!("{} bytes", text.len())));
     }
     if let Some(long) = std::str::from_utf8(text).ok().and_then(long_integer) {
-        return Err(Error::value("argument 'user'", long, "whole numbers of 64 bits, and texts"));
+        return Err(Error::value("argument 'user'", long, "64-bit integers and texts"));
     }
     let bytes = ID_BYTES.saturating_mul(text.len() as u64);
     let memory = limits.memory.reserve(bytes, "an array of users", "give fewer users in one call")?;

@@ -339,7 +339,7 @@ pub fn within_time<T>(limits: &RunLimits, read: impl FnOnce() -> Result<T>) -> R
         let finish = Finish(&finished);
         std::thread::Builder::new()
             .spawn_scoped(scope, watch)
-            .map_err(|problem| Error::Host(format!("a thread cannot be started: {problem}")))?;
+            .map_err(|problem| Error::Host(format!("cannot start a thread: {problem}")))?;
         let outcome = read();
         drop(finish);
         outcome

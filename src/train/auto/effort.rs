@@ -1,34 +1,32 @@
-//! What each level of the option `effort` does: how many candidates are compared, on how many folds, and how many functions
-//! are averaged.
+//! Levels of the option `effort`: how many candidates are compared, on how many folds, and how many functions are averaged.
 
-/// What a training does.
+/// The settings of one level.
 #[derive(Debug)]
 pub struct Effort {
     pub level: usize,
-    /// Widths of Gaussian kernels, the first one to try first.
+    /// Widths of Gaussian kernels, in the order in which they are tried.
     pub gaussian: &'static [u32],
     /// Widths of L1-Laplace kernels.
     pub laplace_l1: &'static [u32],
-    /// How often the queries are partitioned into folds.
+    /// Number of partitions of the queries into folds.
     pub partitions: usize,
-    /// Largest number of landmarks of a trial.
+    /// Largest number of landmarks while candidates are compared.
     pub trial_landmarks: usize,
-    /// Landmarks of the chosen kernels, unless the caller gives a number.
+    /// Landmarks of the chosen kernels, unless the caller sets a number.
     pub landmarks: usize,
-    /// Number of kernels that are averaged.
+    /// Number of kernels to average.
     pub averaged: usize,
-    /// Parts of the queries that are held out from trees, one after the other.
+    /// Folds of the queries that are held out from trees in turn.
     pub tree_folds: usize,
-    /// Ensembles of trees for each of these parts.
+    /// Tree ensembles per fold.
     pub ensembles: usize,
-    /// The number of trees that the learning rate is for, and the largest number for many documents.
+    /// Number of trees that the learning rate assumes. With many documents, also the maximum.
     pub trees: usize,
 }
 
-/// The default level.
 const DEFAULT: usize = 3;
 
-/// The levels from 1 to 5. The page of `auto` has the same table.
+/// Levels 1 to 5, as in the table of `docs/algorithms/auto.md`.
 const LEVELS: [Effort; 5] = [
     // Level, kernels; partitions, trial landmarks, landmarks, averaged; tree folds, ensembles, trees.
     level(1, &[2], &[4], [1, 150, 300, 1], [3, 1, 60]),
@@ -60,7 +58,7 @@ const fn level(
 }
 
 impl Effort {
-    /// A level from 1 to 5.
+    /// The settings of a level, clamped to 1..=5; `None` is the default.
     pub fn of(level: Option<usize>) -> &'static Self {
         &LEVELS[level.unwrap_or(DEFAULT).clamp(1, LEVELS.len()) - 1]
     }
@@ -70,7 +68,6 @@ impl Effort {
 mod tests {
     use super::*;
 
-    /// The table of the page of `auto`.
     #[test]
     fn the_page_has_these_levels() {
         let page = include_str!("../../../docs/algorithms/auto.md");

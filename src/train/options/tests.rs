@@ -60,7 +60,7 @@ fn an_option_of_another_function_says_whose_it_is() {
 
 #[test]
 fn a_key_given_twice_is_refused() {
-    assert_eq!(message(r#"{"seed": 1, "seed": 2}"#), "option 'seed': got it twice, allowed is each key once");
+    assert_eq!(message(r#"{"seed": 1, "seed": 2}"#), "option 'seed': got the key twice, allowed is once");
     assert!(message(r#"{"columns": {"doc": "a", "doc": "b"}}"#).contains("\"doc\" appears twice"));
 }
 

@@ -1,4 +1,4 @@
-//! Packs of rows and sums of answers, as SQL aggregates: `ltr_pack` and `ltr_merge`.
+//! The SQL aggregates `ltr_pack`, which packs rows, and `ltr_merge`, which sums answers.
 
 use super::arguments::blob;
 use crate::base::{Error, Memory, Reservation, Result};
@@ -23,7 +23,7 @@ const PACK_PARAMETERS: &str =
 /// Registers both aggregates.
 ///
 /// # Errors
-/// Errors of SQLite.
+/// SQLite errors.
 pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     let Parameters { names, required } = Parameters::of(PACK_PARAMETERS);
@@ -50,7 +50,7 @@ impl Rows {
     }
 
     fn push(&mut self, context: &Context<'_>) -> Result<()> {
-        // 1. Every value is checked before the row is added.
+        // 1. Check every value before adding the row.
         let row = self.builder.n_rows() + 1;
         let value =
             |index: usize| if index < context.len() { context.get_raw(index) } else { ValueRef::Null };
@@ -61,19 +61,19 @@ impl Rows {
         };
         let query = row_id(value(0));
         if query == Id::Null {
-            return Err(refuse(0, "an id of the query"));
+            return Err(refuse(0, "a query id"));
         }
         let relevance = number_of(value(2)).filter(|grade| grade.is_finite());
         let relevance = relevance.ok_or_else(|| refuse(2, "a finite number"))?;
         match value(4) {
             ValueRef::Null => {}
             ValueRef::Integer(_) | ValueRef::Real(_) => {
-                return Err(refuse(4, "NULL; the weight of the query is the 6th argument"));
+                return Err(refuse(4, "NULL; the query weight is the 6th argument"));
             }
             _ => {
                 return Err(refuse(
                     4,
-                    "NULL; query features are for query-dependent models, which ltr_fit trains on rows with \
+                    "NULL; query features are for query-dependent models: train those on rows, by ltr_fit with \
                      \"fit_at\": \"query_time\"",
                 ));
             }
@@ -88,7 +88,7 @@ impl Rows {
         let query_weight =
             weight(5, f64::MIN_POSITIVE, "a number from 2.2250738585072014e-308 to 1e100, or NULL")?;
         let doc_weight = weight(6, 0.0, "a number from 0 to 1e100, or NULL")?;
-        // 2. The features, which the builder checks.
+        // 2. Add the row. The builder checks the features.
         self.builder.begin(NewRow {
             query,
             doc: Some(row_id(value(1))),
@@ -100,7 +100,7 @@ impl Rows {
         match value(3) {
             ValueRef::Blob(bytes) => self.builder.blob(bytes),
             ValueRef::Text(bytes) => self.builder.json(bytes),
-            _ => Err(refuse(3, "a BLOB of ltr_vec or a JSON array")),
+            _ => Err(refuse(3, "an ltr_vec BLOB or a JSON array")),
         }
     }
 
@@ -117,7 +117,7 @@ impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
     fn step(&self, context: &mut Context<'_>, rows: &mut Rows) -> rusqlite::Result<()> {
         let outcome = self.0.guard(PACK, || reading(context, || rows.push(context)));
         if outcome.is_err() {
-            // SQLite asks for a pack all the same, and drops it.
+            // SQLite still asks for the result, and discards it.
             *rows = Rows::new(context);
         }
         outcome
@@ -130,10 +130,10 @@ impl Aggregate<Rows, Option<Vec<u8>>> for Pack {
 
 struct Merge(Arc<ConnectionState>);
 
-/// The answers so far as one, and its bytes.
+/// The sum of the answers so far, and the memory reserved for it.
 type Merged = (Option<Answer>, Reservation);
 
-/// Bytes for each byte of an answer: it, the sum so far, what is decoded, the result, and the copy that SQLite takes.
+/// Memory per byte of an answer: the answer, the sum so far, the decoded answer, the result and SQLite's copy.
 const ANSWER_FACTOR: u64 = 5;
 
 impl Aggregate<Merged, SqlValue> for Merge {
