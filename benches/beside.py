@@ -1,4 +1,4 @@
-"""What a user waits for, beside other libraries: processor seconds of one thread, in one run.
+"""What a user waits for, beside other libraries: CPU seconds of one thread, in one run.
 
     benches/beside.py LIBRARY[,LIBRARY...] DATA [PYTHON] [CASE...]
 

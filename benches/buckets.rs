@@ -147,7 +147,7 @@ fn in_process(path: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}: {problem}"))
 }
 
-/// Time, processor time and memory.
+/// Time, CPU time and memory.
 fn figures(value: &Value) -> String {
     let of = |what: &str| value[what].as_f64().unwrap_or(f64::NAN);
     format!("{:.1} s | {:.1} s | {:.0} MB", of("seconds"), of("processor"), of("memory") / 1e6)
@@ -233,7 +233,7 @@ fn main() {
     let end = if has("--packs") {
         ""
     } else {
-        " in memory | processor | memory | ratio | of processor time | difference of weights |"
+        " in memory | processor | memory | ratio | of CPU time | difference of weights |"
     };
     let start = "| rows | features | buckets | features' bytes | algorithm | rounds | answer | state";
     println!("{start} | packs | processor | memory |{end}");

@@ -1,10 +1,10 @@
 """Fits with a Gaussian kernel, and long lists, in the library of `cargo ext`: benches/kernels.py LIBRARY DATA [CASE...]
 
-DATA is the folder of `LTR_DATA`. Each case prints processor time and wall time of one training. Cases: mslr (`rank_svm` on
+DATA is the folder of `LTR_DATA`. Each case prints CPU time and wall time of one training. Cases: mslr (`rank_svm` on
 the MSLR sample, lambda chosen), mslr_list_net, mq2008 (`rank_svm` on the first 1,545 documents of S1), hinge, logistic and
 cs_list_mle (`cofi_rank`, one user with 2,000 ratings), movielens (`cofi_rank` with `direct` NDCG@10, every choice), and
 million (`rank_svm`, one query of 1,000,000 documents and 20 features, one lambda). The cases serve_yandex, serve_mslr and
-serve_mq2008 print processor time for each row of `ltr_rank` in lists of 100 on one thread, and of one `ltr_explain`, the least
+serve_mq2008 print CPU time for each row of `ltr_rank` in lists of 100 on one thread, and of one `ltr_explain`, the least
 of five, by `auto` and a Gaussian `rank_svm`. Without a case all of them.
 
 The library of `cargo ext` is compiled with less inlining than benchmarks, so its kernels are measured themselves.

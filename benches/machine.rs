@@ -1,7 +1,7 @@
 //! What the machine can do, for the ratios in docs/benchmarks.md: `cargo bench --bench machine`.
 //!
 //! Bandwidth: sums of a vector that no cache holds, and of one that the second cache holds. Multiply rate: products of square
-//! matrices in single and double precision, with fused operations. One thread; the largest of several runs, by processor time.
+//! matrices in single and double precision, with fused operations. One thread; the largest of several runs, by CPU time.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
 
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use sqlite_ltr::ndarray::{Array2, LinalgScalar, linalg::general_mat_mul};
 mod process;
 
 const REPETITIONS: usize = 5;
-/// Bytes read in a run, and products in a run: processor time is counted in hundredths of a second.
+/// Bytes read in a run, and products in a run: CPU time is counted in hundredths of a second.
 const READ: usize = 8 << 30;
 const PRODUCTS: usize = 128;
 /// Bytes of a vector that no cache of one core holds, and of one in the second cache.
@@ -19,7 +19,7 @@ const LARGE: usize = 512 << 20;
 const SMALL: usize = 1 << 20;
 const SIDE: usize = 512;
 
-/// The least processor seconds of several runs.
+/// The least CPU seconds of several runs.
 fn least_seconds(mut work: impl FnMut()) -> f64 {
     let run = |_| {
         let before = process::processor().unwrap_or_default();

@@ -1,7 +1,7 @@
 """The tables of docs/experiments.md, through SQL: benches/papers.py LIBRARY DATA [PART...]
 
 DATA is the folder of `LTR_DATA`. Parts: example_1 and example_2 (tables 1, 2 and 5 of Dai & Wang at gamma = 0, three
-replications), novel (their observed and novel queries, scenario III, gamma = 0.2), times (their table 4: processor time of
+replications), novel (their observed and novel queries, scenario III, gamma = 0.2), times (their table 4: CPU time of
 whole trainings), movielens (five splits, users with more than N + 10 ratings) and kernels (table 1 of Olinto & Fokoue on the
 MSLR sample). Without a part all of them. The simulations have the reading of examples/paper_q_svm, and the methods of Dai & Wang
 have the options of the paper (`PAPER`). "default" is `q_svm` with its own prior, lambda and neighbors.

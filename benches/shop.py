@@ -6,7 +6,7 @@
    * clicks: the model of shop.sql, whose log always has the order of BM25.
    * clicks, 10 % of the lists shuffled: the same with 1,000 of the 10,000 lists in a random order.
    * clicks, then a week: `clicks`, and again from this log and 2,000 lists that mix its order with BM25 (ltr_interleave).
-   * true grades: the same algorithm with hidden grades of all candidates of the logged searches, in place of clicks.
+   * true grades: the same algorithm with hidden grades of all candidates of the logged searches, instead of clicks.
    * LightGBM lambdarank on the rows and labels of the model of shop.sql; leaves and rate by cross-validation over the
      searches on these labels, rounds by early stopping. Left out without the module lightgbm.
    The share of the gap is (clicks - bm25) / (true grades - bm25).

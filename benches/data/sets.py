@@ -119,7 +119,7 @@ def package(folder: Path, python: str = sys.executable, name: str = "msn") -> No
         pinned = Path(temporary, "requirements.txt")
         pinned.write_text(f"{SETS[name]['package']} --hash=sha256:{digest}\n")
         pip = [python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        # `:all:` in place of the name would build the build tools from source too.
+        # `:all:` instead of the name would build the build tools from source too.
         source = ["--no-binary", SETS[name]["package"].split("==")[0]]
         options = ["--no-deps", *source, "--require-hashes", "--dest", temporary]
         if subprocess.run([*pip, *options, "--requirement", str(pinned)], check=False).returncode:

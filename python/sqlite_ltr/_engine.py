@@ -225,7 +225,7 @@ def tree(answers: list[Any], join: Callable[..., Any]) -> Any:
 
 
 def _without_booleans(rows: pyarrow.Table) -> pyarrow.Table:
-    """Return the numbers 0 and 1 in place of booleans, as SQLite stores them."""
+    """Return the numbers 0 and 1 instead of booleans, as SQLite stores them."""
     types = pyarrow.types
     fields = [field.with_type(pyarrow.int8()) if types.is_boolean(field.type) else field for field in rows.schema]
     return rows.cast(pyarrow.schema(fields))

@@ -67,7 +67,7 @@ def of_driver(error: Exception) -> BaseException | None:
 
 
 def in_python(text: str) -> str:
-    """Return a message of the library with the arguments of Python in place of options in JSON."""
+    """Return a message of the library with the arguments of Python instead of options in JSON."""
     import re
 
     function = re.match(r"ltr_\w+(?=: )", text)

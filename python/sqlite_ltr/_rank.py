@@ -244,7 +244,7 @@ def evaluate(
         model: from `train` or `ltr_fit`.
         group: the number of rows of each query, in the order of the rows.
         options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}.
-        per_query: return the metrics of each query in place of the means.
+        per_query: return the metrics of each query instead of the means.
 
     Returns:
         The mean of each metric over the queries, by name; by default {"ndcg@10": ...}. Queries without a relevant

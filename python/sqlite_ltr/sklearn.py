@@ -103,7 +103,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             qid: query of each row, instead of `group`; rows may be in any order.
             sample_weight: weight of each row, the role `doc_weight`. Some losses refuse it.
             eval_set: held-out judgments (X, y), or a list of one such pair, on which lambda or the number of trees is
-                chosen, in place of folds of X. "auto" and "perceptron" only measure on it.
+                chosen, instead of folds of X. "auto" and "perceptron" only measure on it.
             eval_group: their `group`, or a list of it.
             eval_qid: their `qid`, or a list of it.
 

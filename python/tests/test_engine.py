@@ -1,4 +1,4 @@
-"""The code that Spark, Ray and Dask share, with lists in place of an engine."""
+"""The code that Spark, Ray and Dask share, with lists instead of an engine."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ class TestGroups:
             ([0, ROWS], "size 0 at position 0"),
             ([ROWS, -1], "size -1 at position 1"),
             ([1.5, 198.5], "size 1.5 at position 0"),
-            # Queries of rows in place of sizes.
+            # Queries of rows instead of sizes.
             ([2**62] * ROWS, "the data have 200 rows; .* the query of each row is a column"),
             (["boots"] * ROWS, "size boots at position 0; .* the query of each row is a column"),
         ],

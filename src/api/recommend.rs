@@ -16,7 +16,7 @@ pub struct RecommendOptions {
     pub include_seen: bool,
     /// The items to choose from; all items of the model by default. Items that are not in the model are left out.
     pub candidates: Option<Vec<Id>>,
-    /// Ratings of the user, in place of the training's; counts, for a model of pairs without ratings. The user is fitted to them; items that are not in the model are
+    /// Ratings of the user, instead of the training's; counts, for a model of pairs without ratings. The user is fitted to them; items that are not in the model are
     /// left out, as candidates are.
     pub ratings: Option<Vec<(Id, f64)>>,
 }

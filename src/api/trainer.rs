@@ -139,7 +139,7 @@ impl Trainer {
         self
     }
 
-    /// Makes the function of a trained model the center of the penalty, in place of an earlier option `prior`: warm retraining, or
+    /// Makes the function of a trained model the center of the penalty, instead of an earlier option `prior`: warm retraining, or
     /// transfer from much data to little. The model needs one linear function and the features of the new data; documents
     /// are scaled as in its training.
     ///

@@ -453,7 +453,7 @@ impl DatasetBuilder {
         Ok(())
     }
 
-    /// What to do about BLOBs that look like numbers of 64 bits; otherwise empty.
+    /// What to do about BLOBs that look like 64-bit numbers; otherwise empty.
     pub(super) fn advice_on_64_bits(&self) -> String {
         match &self.values {
             Values::F32(values) if are_64_bits(values, self.width.unwrap_or(0)) => {
@@ -463,7 +463,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// The error about a BLOB of the wrong length; twice the length of a model's may be numbers of 64 bits.
+    /// The error about a BLOB of the wrong length; twice the length of a model's may be 64-bit numbers.
     fn of_64_bits(&self, error: Error, found: usize) -> Error {
         match error {
             Error::Row { source_text, row, column, problem }

@@ -320,7 +320,7 @@ impl DatasetBuilder {
                 format!("; the options {categories} make its values categories")
             }
             TextColumns::RefuseListed => {
-                "; a column of texts is listed under \"categories\" in place of \"features\"".to_owned()
+                "; a column of texts is listed under \"categories\" instead of \"features\"".to_owned()
             }
             TextColumns::Refuse | TextColumns::Ignore => String::new(),
         };

@@ -11,7 +11,7 @@ const MAX_FEATURE: usize = 1_000_000;
 /// Maximum bytes of a line, enough for all features.
 const MAX_LINE: u64 = 1 << 26;
 
-/// What a file has in place of a value that is missing, in any case. C prints NaN with a sign, Windows as `nan(ind)`.
+/// What a file has instead of a value that is missing, in any case. C prints NaN with a sign, Windows as `nan(ind)`.
 const MISSING: [&str; 7] = ["nan", "-nan", "-nan(ind)", "na", "n/a", "null", "none"];
 
 /// The byte order mark that editors of Windows write at the start of a file.

@@ -51,14 +51,14 @@ pub struct Shuffle {
     pub orders: Vec<Vec<usize>>,
 }
 
-/// What to do about BLOBs of numbers of 64 bits.
+/// What to do about BLOBs of 64-bit numbers.
 pub const ADVICE_ON_64_BITS: &str = "the vectors look like 64-bit floats, but each feature takes 4 bytes: make them with ltr_vec, \
                                      struct.pack('<3f', ...) or numpy.asarray(x, 'float32').tobytes()";
 
 /// Numbers that BLOBs are checked for.
 const CHECKED: usize = 1 << 16;
 
-/// Whether vectors of this width, read as numbers of 32 bits, look like numbers of 64 bits: all of these are ordinary, and
+/// Whether vectors of this width, read as numbers of 32 bits, look like 64-bit numbers: all of these are ordinary, and
 /// their low halves are no ordinary numbers, or all 0.
 pub fn are_64_bits(values: &[f32], width: usize) -> bool {
     let ordinary = |x: f64| x.abs() <= 0.0 || (1e-12..1e12).contains(&x.abs());
@@ -155,7 +155,7 @@ impl Matrix {
         on_array!(self, array => array.iter().all(|value| value.is_finite()))
     }
 
-    /// The matrix with 0 in place of NaN.
+    /// The matrix with 0 instead of NaN.
     #[must_use]
     pub fn without_nan(mut self) -> Self {
         on_array!(&mut self, array => array.mapv_inplace(|value| if value.is_nan() { 0.0 } else { value }));

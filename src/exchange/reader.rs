@@ -40,7 +40,7 @@ struct Keys {
 /// The text of these bytes.
 ///
 /// # Errors
-/// What the bytes are in place of a text.
+/// What the bytes are instead of a text.
 pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
     if let Some(advice) = advice(bytes) {
         return Err(Error::Unsupported(format!("argument 'text' {advice}")));

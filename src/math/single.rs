@@ -62,7 +62,7 @@ pub fn add_product(a: &[Row], b: &[Row], columns: usize, c: &mut [Row]) {
     }
 }
 
-/// C += sums of absolute differences of a column of A and one of B, in place of their products; see [`add_product`].
+/// C += sums of absolute differences of a column of A and one of B, instead of their products; see [`add_product`].
 pub fn add_differences(a: &[Row], b: &[Row], columns: usize, c: &mut [Row]) {
     add_absolute(a, b, columns, c, has_many_registers());
 }

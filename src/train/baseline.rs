@@ -196,7 +196,7 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n).sqrt()
 }
 
-/// A smooth loss, or one of pairs, in place of others.
+/// A smooth loss, or one of pairs, instead of others.
 fn stand_in(loss: &Loss) -> Loss {
     match (loss, loss.shape()) {
         (Loss::Pair(PairLoss::Psi, weights), _) => Loss::Pair(PairLoss::Hinge, *weights),

@@ -5,7 +5,7 @@
 //! weight of the query. Then the sums of a leaf are sums of the gradient, and documents of long queries weigh less, as
 //! they do in the curvature of the losses. A step along the whole tree minimizes the loss before the learning rate.
 //!
-//! [`Shape::Gradients`](crate::cost::loss::Shape::Gradients) has second derivatives h_j in place of 1 / N: the target is
+//! [`Shape::Gradients`](crate::cost::loss::Shape::Gradients) has second derivatives h_j instead of 1 / N: the target is
 //! -g_j / h_j, and the values of leaves are Newton steps (Burges 2010, section 7). It has no function that a longer or
 //! shorter step could minimize.
 

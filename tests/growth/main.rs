@@ -1,7 +1,7 @@
 //! Calls with long texts and BLOBs (rule 13.5): time is about linear in each argument, and a call hears an interrupt.
 //!
 //! The walk takes each function of the connection, each of its arguments and each input of `inputs.rs`, at a size and at
-//! twice that size. `cargo test` takes a share of the inputs, and measures processor time: only calls that take long can
+//! twice that size. `cargo test` takes a share of the inputs, and measures CPU time: only calls that take long can
 //! grow too fast, and these are measured again until they do not. The whole walk counts instructions (`counted.rs`), so it
 //! has the same outcome on any machine:
 //!
@@ -9,7 +9,7 @@
 //! LTR_LONG=1 cargo test --release --test growth -- --nocapture
 //! ```
 //!
-//! `LTR_FUNCTION` names a function to walk alone, `LTR_LIBRARY` a loadable library in place of this crate.
+//! `LTR_FUNCTION` names a function to walk alone, `LTR_LIBRARY` a loadable library instead of this crate.
 #![allow(clippy::print_stdout, reason = "figures are shown")]
 #![allow(unsafe_code, reason = "the clock of the process, and a name for valgrind")]
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "short texts of tests")]

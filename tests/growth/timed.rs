@@ -1,4 +1,4 @@
-//! The walk by processor time.
+//! The walk by CPU time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ fn time(connection: &Connection, sql: &str, input: &Value) -> f64 {
     seconds() - begun
 }
 
-/// Interrupts a call after this much processor time; the time that it takes after that, 0 if it has ended before.
+/// Interrupts a call after this much CPU time; the time that it takes after that, 0 if it has ended before.
 fn delay(connection: &Connection, sql: &str, input: &Value, after: f64) -> f64 {
     let handle = connection.get_interrupt_handle();
     let ended = Arc::new(AtomicBool::new(false));

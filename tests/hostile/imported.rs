@@ -1,13 +1,13 @@
 //! Texts of other libraries that are changed at random are refused, or give models with finite scores that leave again.
 //!
-//! By default 300 changes of each text, with `LTR_LONG=1` 10,000. None takes more than [`MOST_SECONDS`] of processor time, and all
+//! By default 300 changes of each text, with `LTR_LONG=1` 10,000. None takes more than [`MOST_SECONDS`] of CPU time, and all
 //! together stay below [`MOST_MEMORY`].
 
 use std::path::PathBuf;
 
 use sqlite_ltr::Model;
 
-/// Most processor time of a text that is read, scored, written and read again.
+/// Most CPU time of a text that is read, scored, written and read again.
 const MOST_SECONDS: f64 = 1.0;
 /// Most resident memory of the process, in kB.
 const MOST_MEMORY: u64 = 600_000;

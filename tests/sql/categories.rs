@@ -245,7 +245,7 @@ fn what_is_no_category_is_told() {
         problem(&connection, &sql)
     };
     for (source, columns, expected) in [
-        ("shop", json!({"features": ["price", "brand"]}), "\"categories\" in place of \"features\""),
+        ("shop", json!({"features": ["price", "brand"]}), "\"categories\" instead of \"features\""),
         ("shop", json!({"features": ["price", "brand"], "categories": ["brand"]}), "to both"),
         ("shop", json!({"categories": ["colour"]}), "does not exist"),
         ("shop", json!({"categories": "brand"}), "array of names"),

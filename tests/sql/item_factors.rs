@@ -77,7 +77,7 @@ impl Problem {
         0.5 * self.lambda * dot(items, items) + losses.map(|(value, _)| value).sum::<f64>()
     }
 
-    /// V and the minimum of the objective with these planes in place of the losses, by Clarabel.
+    /// V and the minimum of the objective with these planes instead of the losses, by Clarabel.
     fn minimum_of(&self, planes: &[Plane]) -> (Vec<f64>, f64) {
         let (n, users) = (self.ratings.n_items * self.rank, self.losses.len());
         let penalty: Vec<f64> = (0..n + users).map(|i| if i < n { self.lambda } else { 0.0 }).collect();

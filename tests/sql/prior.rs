@@ -112,7 +112,7 @@ fn data_without_information_return_the_prior() {
     );
     train(&connection, "rank_svm", &ranked, &json!({"name": "same", "lambda": 0.01, "prior": "@large"}));
     assert_eq!(weights(&connection, "same"), expected);
-    // 2. Equal grades have no pairs: a warning in place of the refusal.
+    // 2. Equal grades have no pairs: a warning instead of the refusal.
     let flat = "SELECT * FROM small WHERE relevance = 1";
     for algorithm in ["rank_svm", "slam", "q_svm", "list_net", "regression"] {
         let report =

@@ -283,7 +283,7 @@ impl<'a> Parts<'a> {
 }
 
 impl Part<'_> {
-    /// Scores of documents with these scaled features, row-major, in place of a document of the query.
+    /// Scores of documents with these scaled features, row-major, instead of a document of the query.
     fn scores(&self, rows: Vec<f64>, control: &Control) -> Result<Vec<f64>> {
         let width = self.base.len();
         let rows = Matrix::F64(shaped(rows.len() / width.max(1), width, rows));

@@ -245,7 +245,7 @@ pub(crate) fn long_integer(text: &str) -> Option<String> {
     words.find(|word| !word.is_empty() && is_whole(word) && word.parse::<i64>().is_err()).map(str::to_owned)
 }
 
-/// What is wrong with a JSON text, in the words of JSON and SQL in place of the parser's.
+/// What is wrong with a JSON text, in the words of JSON and SQL instead of the parser's.
 pub(crate) fn json_problem(problem: &serde_json::Error) -> String {
     const WORDS: &[(&str, &str)] = &[
         ("invalid type: map, ", "an object, "),

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the features of other values and of NULL show in place of a value.
+/// What the features of other values and of NULL show instead of a value.
 const OTHER: &str = "(other)";
 
 pub(super) const NULL: &str = "(NULL)";

@@ -1,4 +1,4 @@
-//! Numbers in text: the digits and marks of a number, and the shape of a text, which has `NUMBER` in place of its numbers.
+//! Numbers in text: the digits and marks of a number, and the shape of a text, which has `NUMBER` instead of its numbers.
 
 /// Marks that may separate groups of digits; all blanks count as ' ' and all apostrophes as '\''.
 pub const MARKS: [char; 5] = [',', '.', ' ', '\'', '_'];

@@ -106,7 +106,7 @@ pub(in super::super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Tex
     ))
 }
 
-/// XGBoost's number of the type of whole numbers of 64 bits.
+/// XGBoost's number of the type of whole 64-bit numbers.
 const INT64: u8 = 15;
 
 /// The values of the categories. Texts are bytes one after the other, from -128 to 127; `sorted_idx` is the order of the values.

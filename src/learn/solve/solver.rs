@@ -24,7 +24,7 @@ pub struct SolverDef {
 pub struct PairMethod {
     /// Supported losses. Psi is supported if the hinge is ([`SolverDef::takes`]).
     pub losses: &'static [PairLoss],
-    /// Whether it sorts the documents of a long query for the hinge, in place of looking at all pairs.
+    /// Whether it sorts the documents of a long query for the hinge, instead of looking at all pairs.
     pub sorts_hinge: bool,
     /// Solves the problem for each lambda.
     pub path: PairPath,

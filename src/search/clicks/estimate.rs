@@ -11,7 +11,7 @@
 //! contexts; otherwise gamma counts as known.
 //!
 //! Clicks may have weights w, relative to the largest. Then the attractiveness v of a pair, in this unit, maximizes the same
-//! sum with the given gamma, the sum of w in place of c, and m times the mean weight in place of m: a click of weight w is the
+//! sum with the given gamma, the sum of w instead of c, and m times the mean weight instead of m: a click of weight w is the
 //! part w of a click. More or heavier clicks never lower it.
 
 use super::cells::{Cell, Numbers, number_of};
@@ -142,7 +142,7 @@ impl Fitted {
     }
 }
 
-/// The cells with numbers of contexts in place of contexts.
+/// The cells with numbers of contexts instead of contexts.
 pub(super) struct Problem<'a> {
     cells: &'a [Cell],
     /// By cell: the number of its context.

@@ -71,7 +71,7 @@ impl Measure {
 /// The rows that are in the group or frame now.
 struct State {
     judged: Judged,
-    /// The arguments of the first row; NULL in place of the judgment and the score.
+    /// The arguments of the first row; NULL instead of the judgment and the score.
     first: Vec<Value>,
     scores: VecDeque<f64>,
     /// Bytes of the judgments on the heap.

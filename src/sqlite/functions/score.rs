@@ -198,7 +198,7 @@ fn scorer<S: DocumentScorer>(
     S::new(Arc::clone(model), function)
 }
 
-// Ranking by a column of the source in place of a model: as by a model whose only feature is the column, with weight 1.
+// Ranking by a column of the source instead of a model: as by a model whose only feature is the column, with weight 1.
 
 /// Takes the key `score` out of the option `columns`: the column that a NULL model ranks by, if it is given, and the other options.
 ///

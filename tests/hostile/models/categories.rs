@@ -134,7 +134,7 @@ fn forged_dictionaries_are_refused_and_right_ones_are_used() {
         other.categories[0].name = "x".repeat(1 << 19);
         other.categories[0].values = (0..90).map(|number| format!("{number:03}")).collect();
         assert!(refusal(&connection, &other.seal()).is_some());
-        // 4. Means in place of a value, right and wrong ones.
+        // 4. Means instead of a value, right and wrong ones.
         let mut other = opened.clone();
         other.categories[0].values.pop();
         for (means, is_right) in [

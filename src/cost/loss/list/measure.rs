@@ -42,7 +42,7 @@ pub enum Measure {
         /// True if it is divided by its largest value.
         normalized: bool,
     },
-    /// Weights of the caller in place of a measure's.
+    /// Weights of the caller instead of a measure's.
     Own {
         /// The measure of the weights that are not given.
         measure: Box<Measure>,

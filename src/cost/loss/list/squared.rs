@@ -5,7 +5,7 @@
 //! ```
 //!
 //! With `centering` "query", the default, the means in the query are subtracted from scores and labels. Then
-//! L = 1 / (4 N^2) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2. `pair_squared` divides by N - 1 in place of N: a quarter of
+//! L = 1 / (4 N^2) sum_j sum_l ((s_j - s_l) - (y_j - y_l))^2. `pair_squared` divides by N - 1 instead of N: a quarter of
 //! the mean over the N (N - 1) ordered pairs. With "none" a constant added to all scores changes the loss. With weights of
 //! documents the sum and the means are weighted, and N is the sum of the weights.
 

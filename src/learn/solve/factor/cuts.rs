@@ -78,7 +78,7 @@ impl Cuts {
         value
     }
 
-    /// The loss at these scores: an evaluation that is kept, or a new one in place of the oldest.
+    /// The loss at these scores: an evaluation that is kept, or a new one instead of the oldest.
     fn evaluation(&mut self, loss: &UserLoss, scores: &[f64]) -> &Evaluation {
         let known = self.last.iter().position(|kept| kept.scores == scores);
         let evaluation = known.and_then(|index| self.last.remove(index)).unwrap_or_else(|| {

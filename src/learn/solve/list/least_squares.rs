@@ -50,7 +50,7 @@ pub fn path_of_sums(gram: &Gram, lambdas: &[f64], rule: &StopRule, control: &Con
     solve_all(objective, Some(system), vec![0.0; gram.dim()], lambdas, rule, control)
 }
 
-/// Solves for each lambda in place of the one of `objective`.
+/// Solves for each lambda instead of the one of `objective`.
 fn solve_all(
     objective: Ridge<'_>,
     mut system: Option<System>,

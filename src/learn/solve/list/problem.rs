@@ -10,7 +10,7 @@ use crate::math::Ridge;
 
 use super::block::ListBlock;
 
-/// Losses in place of the queries' own. A query with `None` keeps its own.
+/// Losses instead of the queries' own. A query with `None` keeps its own.
 pub(super) type Losses = Vec<Option<Box<dyn QueryLoss>>>;
 
 /// A weighted sum of the losses of queries, with a penalty.
