@@ -263,7 +263,9 @@ impl Rows<'_> {
         let measured = measured(folds, data);
         let held_out = HeldOut { measured: &measured, others: &[], seeds: ensembles, source: None };
         let most = if folds.count > 1 { MOST_TREES } else { self.options().trees };
-        let pace = Pace { most, interval: INTERVAL, patience: PATIENCE, from_0: !self.start.is_empty() };
+        // Smaller steps need more patience.
+        let patience = PATIENCE * self.options().trees.div_ceil(spec.effort.trees);
+        let pace = Pace { most, interval: INTERVAL, patience, from_0: !self.start.is_empty() };
         let (curve, mut best) = measure(&spec.validation, &mut trainings, held_out, pace, control)?;
         let chosen = best.at.map(|(at, _)| at);
         let trees = curve[chosen.unwrap_or(curve.len() - 1)].0 as usize;
