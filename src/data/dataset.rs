@@ -139,7 +139,11 @@ impl Dataset {
 
     /// A warning about rows that repeat a (query, document).
     pub fn repeated_rows(&self) -> Option<String> {
-        let repeated = || format!("{} rows repeat a (query, document) of another row", self.duplicates);
+        let repeated = || {
+            let count = self.duplicates;
+            let rows = if count == 1 { "row repeats" } else { "rows repeat" };
+            format!("{count} {rows} a (query, document) of another row; each row counts as a document")
+        };
         (self.duplicates > 0).then(repeated)
     }
 

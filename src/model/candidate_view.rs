@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct CandidateView {
     /// Name without the schema.
     pub name: String,
-    /// The columns of query, document and relevance in the judgments of the training.
-    pub judged: [String; 3],
+    /// The columns of query, document, relevance and `params` in the judgments of the training; the last one may be empty.
+    pub judged: [String; 4],
     /// The text of its CREATE VIEW.
     pub sql: String,
     /// The tables and views that it reads, in the order of their names: the name, and XXH3-64 of the CREATE statement.

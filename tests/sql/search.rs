@@ -190,7 +190,7 @@ fn an_evaluation_counts_from_the_query_on() {
     assert!((counted - mean(&zero)).abs() < 0.01 && counted < of("ndcg@10"), "{counted} {}", mean(&zero));
     assert!(of("best ndcg@10") >= of("ndcg@10"));
     assert_eq!(candidates["best"]["ndcg@10"], json!(of("best ndcg@10")));
-    assert!(warnings(&connection).contains("relevant documents are no candidates"));
+    assert!(warnings(&connection).contains("relevant documents are not among the candidates"));
     // 3. Rows with the features are evaluated as they are.
     connection.execute_batch(EACH).unwrap();
     connection.execute_batch("INSERT INTO texts SELECT DISTINCT query FROM judgments").unwrap();

@@ -46,7 +46,7 @@ fn judged_functions_take_features_from_the_view() {
         let of =
             |source: &str| rows(&connection, &format!("SELECT * FROM {}", call.replace("SOURCE", source)));
         let found = of(judged);
-        assert!(warnings(&connection).contains("relevant documents are no candidates"), "{call}");
+        assert!(warnings(&connection).contains("relevant documents are not among the candidates"), "{call}");
         assert_eq!(found, of("'joined'"), "{call}");
         assert!(found.len() >= 3, "{call}: {found:?}");
     }
@@ -55,9 +55,12 @@ fn judged_functions_take_features_from_the_view() {
         assert_eq!(of(judged), of("'joined'"), "{kind}");
     }
     let report: String = value(&connection, &format!("SELECT ltr_report('shop', {judged})"), []);
-    for part in
-        ["Features come from the view", "best ndcg@10", "judged@10", "relevant documents are no candidates"]
-    {
+    for part in [
+        "Features come from the view",
+        "best ndcg@10",
+        "judged@10",
+        "relevant documents are not among the candidates",
+    ] {
         assert!(report.contains(part), "{part}");
     }
     // A column that the view lost is a finding.

@@ -5,7 +5,8 @@
 //! * 8.16: A judged document that is no candidate gains nothing. A candidate that nobody judged counts as the option `unjudged`
 //!   says (rule 8.17).
 
-use super::ranking_call::{FEWER_RANKED, RankingCall};
+use super::evaluate::{check_once, left_out};
+use super::ranking_call::{FEWER_RANKED, RankingCall, after_change};
 use super::variety::scores_of_list;
 use crate::apply::{Depths, Evaluation, JudgedLists, METRIC_COST, evaluate};
 use crate::base::{Error, Reservation, Result};
@@ -56,11 +57,14 @@ pub(super) fn end_to_end(
     }
     let spec = ReadSpec::ranked(model, constraint);
     let of_judgments = SourceCall { connection, source, options, values: &request.values(), limits };
-    let judgments = ReadSpec { judgments: Judgments::Relevance, ..spec };
+    let judgments = ReadSpec { judgments: Judgments::RelevanceIfJudged, ..spec };
     let judged = read_judgments(of_judgments, judgments, model.card.candidates.as_ref())?;
+    check_once(source, &judged.data)?;
     // 2. The candidates and their scores.
     let of_view = SourceCall { connection, source: view, options, values: &[], limits };
-    let SourceRows { data, read_report, .. } = read_view(&judged, of_view, call.state, spec, Unjudged::Kept)?;
+    let rows = read_view(&judged, of_view, call.state, spec, Unjudged::Kept);
+    let SourceRows { data, read_report, .. } =
+        rows.map_err(|error| after_change(error, view.warning.as_deref()))?;
     if data.n_docs() == 0 {
         judged.check_found(|problem| view.error(problem))?;
     }
@@ -93,7 +97,9 @@ pub(super) fn end_to_end(
     let names = metrics.iter().map(Metric::name);
     let best = metrics.iter().map(|metric| format!("best {}", metric.name()));
     let names = names.chain(best).chain(depths.names()).collect();
-    let warnings = scored.warnings.into_iter().chain(view.warning.clone());
+    let left_out = left_out(source, judged.unjudged_queries, judged.data.n_queries());
+    let warnings = scored.warnings.into_iter().chain(view.warning.clone()).chain(left_out);
+    let warnings = warnings.chain(request.without_params(!judged.params.is_empty()));
     let warnings = warnings.chain(judged.warning(view, &metrics[0])).collect();
     let (queries, kept) = judged.into_queries();
     let shares = 2 * metrics.len();

@@ -23,6 +23,7 @@ use crate::cost::metric::{DEFAULT_METRIC, Metric, MetricOptions};
 use crate::data::{Dataset, Fingerprint, Id, ListConstraint, Missing};
 use crate::model::{Model, Probability};
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
+use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::{self, Use};
 
@@ -231,7 +232,9 @@ fn measure_some(
 ) -> Result<Measurement> {
     let ScoredDocuments { mut data, scores, mut warnings, memory, .. } = judged;
     drop(data.take_features());
-    check_once(request, &data)?;
+    if has_unjudged(&data) {
+        check_once(&request.source, &data)?;
+    }
     let undefined = options::choice(&request.options, "undefined")?;
     let (n, depths) = (data.n_docs(), Depths::of(metrics));
     let what = format_args!("a list of {n} documents");
@@ -244,11 +247,7 @@ fn measure_some(
                 .source
                 .error("the relevance is NULL in every row; there is nothing to evaluate"));
         }
-        left_out => warnings.push(format!(
-            "source {}: {left_out} of {} queries have no judged document and are left out",
-            request.source.shown,
-            data.n_queries()
-        )),
+        count => warnings.extend(left_out(&request.source, count, lists.queries().len())),
     }
     let operations = n.saturating_mul(metrics.len() * METRIC_COST + depths.operations());
     let evaluation = request.limits.run_sized(operations, |control| {
@@ -273,9 +272,18 @@ fn column_scores(data: &Dataset) -> Vec<f64> {
     data.features.rows_f64(0..data.n_docs()).into_iter().map(place).collect()
 }
 
+/// A warning about `count` queries without a judged document, beside `others`.
+pub(super) fn left_out(source: &Source, count: usize, others: usize) -> Option<String> {
+    let warning = || {
+        let all = count + others;
+        format!("source {}: {count} of {all} queries have no judged document and are left out", source.shown)
+    };
+    (count > 0).then(warning)
+}
+
 /// Refuses a document that a query has twice: one row may be judged and the other not.
-fn check_once(request: &RankingCall<'_>, data: &Dataset) -> Result<()> {
-    if data.duplicates == 0 || data.constraint == ListConstraint::Slots || !has_unjudged(data) {
+pub(super) fn check_once(source: &Source, data: &Dataset) -> Result<()> {
+    if data.duplicates == 0 || data.constraint == ListConstraint::Slots {
         return Ok(());
     }
     let twice = |query: usize| {
@@ -284,7 +292,7 @@ fn check_once(request: &RankingCall<'_>, data: &Dataset) -> Result<()> {
     };
     match (0..data.n_queries()).find_map(twice) {
         None => Ok(()),
-        Some((query, doc)) => Err(request.source.error(format!(
+        Some((query, doc)) => Err(source.error(format!(
             "query {query} has the document {doc} in two rows, and some documents are unjudged; give each document once, as with \
              PRIMARY KEY (query_id, doc_id) in the tables of judgments and of rankings"
         ))),

@@ -119,7 +119,7 @@ pub(super) fn has_features(model: &Model, names: &[String]) -> Result<(), String
 }
 
 /// An error of reading a view, with what changed in it since the training.
-fn after_change(error: Error, change: Option<&str>) -> Error {
+pub(super) fn after_change(error: Error, change: Option<&str>) -> Error {
     let Some(change) = change else { return error };
     match error {
         Error::Row { source_text, row, column, problem } => {
@@ -334,6 +334,18 @@ impl<'a> RankingCall<'a> {
         self.noted.take()
     }
 
+    /// A warning about a view that had parameters in the training and has none now.
+    pub fn without_params(&self, has_params: bool) -> Option<String> {
+        let view = self.handle.model.card.candidates.as_ref().filter(|view| !view.judged[3].is_empty())?;
+        (!has_params).then(|| {
+            format!(
+                "candidates '{}': the training had \"params\" for each query, this call has none (ltr_search: option 'params'; \
+                 judgments: column params)",
+                view.name
+            )
+        })
+    }
+
     /// Reads the source, or the candidates of the view.
     ///
     /// # Errors
@@ -352,7 +364,8 @@ impl<'a> RankingCall<'a> {
                 source.error("a view has no judgments; give a source of query, document and relevance")
             );
         }
-        self.noted.borrow_mut().extend(source.warning.clone());
+        let without_params = self.only.as_ref().and_then(|_| self.without_params(self.params.is_some()));
+        self.noted.borrow_mut().extend(source.warning.clone().into_iter().chain(without_params));
         let asked = self.only.clone().map(|query| Asked::new(vec![query], vec![self.params.clone()]));
         let _mark = asked.map(|asked| call.state.ask(asked)).transpose()?;
         let rows = self.read_rows(spec).map_err(|error| after_change(error, source.warning.as_deref()))?;
@@ -377,10 +390,12 @@ impl<'a> RankingCall<'a> {
         }
         let call = SourceCall { connection, source, options, values: &self.values(), limits };
         let judged = read_judgments(call, spec, handle.model.card.candidates.as_ref())?;
-        let rows = read_view(&judged, SourceCall { source: view, ..call }, state, spec, Unjudged::Skipped)?;
+        let rows = read_view(&judged, SourceCall { source: view, ..call }, state, spec, Unjudged::Skipped);
+        let rows = rows.map_err(|error| after_change(error, view.warning.as_deref()))?;
         judged.check_found(|problem| view.error(problem))?;
         let missing = judged.warning(view, &Metric::parse(DEFAULT_METRIC)?);
-        self.noted.borrow_mut().extend(view.warning.clone().into_iter().chain(missing));
+        let warnings = view.warning.clone().into_iter().chain(missing);
+        self.noted.borrow_mut().extend(warnings.chain(self.without_params(!judged.params.is_empty())));
         Ok(rows)
     }
 

@@ -53,6 +53,7 @@ fn search(call: &Call<'_>) -> Result<OutputRows> {
     let request = RankingCall::of_view(call, handle, view, options, limits)?;
     if query == Id::Null {
         // An empty search box finds nothing.
+        call.state.set_warnings(request.noted());
         return Ok(ready(Vec::new()));
     }
     // 2. The candidates, ranked.

@@ -13,7 +13,7 @@ use crate::data::RowOrder;
 use crate::model::{CandidateView, Model};
 use crate::sqlite::glue::{RunLimits, State};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
+use crate::sqlite::source::judgments::{PARAMS, Unjudged, read_judgments, read_view};
 use crate::sqlite::source::passes::read;
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
@@ -174,7 +174,9 @@ pub fn read_candidates(
     let judged = read_judgments(call, spec, Some(&view))?;
     let rows = read_view(&judged, SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
     judged.check_found(|problem| source.error(problem))?;
-    view.judged.clone_from(&judged.ids);
+    let params = if judged.params.is_empty() { String::new() } else { PARAMS.to_owned() };
+    let [query, doc, relevance] = judged.ids.clone();
+    view.judged = [query, doc, relevance, params];
     // 2. What the view does not return.
     let metric = query_metrics(call.options)?.remove(0);
     let mut report = judged.coverage(&metric);

@@ -179,7 +179,9 @@ fn no_such_view(entries: &BTreeMap<String, Entry>, schema: &str, name: &str) -> 
     match nearest(name, views) {
         _ if is_query(name) => format!("a statement; create a view of it, as in {EXAMPLE}"),
         Some(view) => format!("no view of this name in the database '{schema}', did you mean '{view}'?"),
-        None => format!("no view of this name in the database '{schema}'; views in temp do not count"),
+        None => format!(
+            "no view of this name in the database '{schema}', which is the model's; views in temp do not count, and the option 'schema' names another database for both"
+        ),
     }
 }
 

@@ -48,7 +48,9 @@ pub struct JudgedDocuments {
     /// Columns of the source without a role.
     pub ignored: Vec<String>,
     /// The parameters of each query for `ltr_query`; empty if there are none.
-    pub(super) params: Vec<Option<String>>,
+    pub params: Vec<Option<String>>,
+    /// Number of queries whose documents all have the relevance NULL.
+    pub unjudged_queries: usize,
     columns: Vec<(String, JudgedColumn)>,
     returned: Mutex<Returned>,
     memory: Reservation,
@@ -75,12 +77,13 @@ impl JudgedDocuments {
         data: Dataset,
         report: ReadReport,
         columns: Vec<(String, JudgedColumn)>,
-        (names, params): (JudgedNames, Vec<Option<String>>),
+        (names, params, unjudged_queries): (JudgedNames, Vec<Option<String>>, usize),
     ) -> Self {
         let JudgedNames { ids, determined, ignored } = names;
         let (determined, memory) = (report.determined.map(|mean| (determined, mean)), report.memory);
         let returned = Mutex::default();
-        let judged = Self { data, determined, ids, ignored, params, columns, returned, memory };
+        let judged =
+            Self { data, determined, ids, ignored, params, unjudged_queries, columns, returned, memory };
         judged.begin();
         judged
     }
@@ -188,6 +191,16 @@ impl JudgedDocuments {
         nulls.into_iter().filter(is_feature).map(warning).collect()
     }
 
+    /// A document with an id as INTEGER and as TEXT in one query: a candidate could be either.
+    pub(super) fn in_two_types(&self) -> Option<(&Id, &Id)> {
+        (0..self.data.n_queries()).find_map(|query| {
+            let ids = &self.data.doc_ids[self.data.rows(query)];
+            let has_other =
+                |doc: &&Id| doc.in_other_type().is_some_and(|other| ids.binary_search(&other).is_ok());
+            ids.iter().find(has_other).map(|doc| (&self.data.query_ids[query], doc))
+        })
+    }
+
     fn query(&self, id: &Id) -> Option<usize> {
         self.data.query_ids.binary_search(id).ok()
     }
@@ -243,7 +256,7 @@ impl JudgedDocuments {
         }
         let best = self.best(metric)?;
         Some(format!(
-            "candidates {}: {missing} of {all} relevant documents are no candidates, so no order reaches more than {best:.3} of {}; \
+            "candidates {}: {missing} of {all} relevant documents are not among the candidates, so {} cannot exceed {best:.3}; \
              let the view return more documents first",
             view.shown,
             metric.name()

@@ -23,7 +23,7 @@ use crate::sqlite::glue::{Asked, State, describe, row_id};
 const ROLES: [&str; 6] = ["query", "doc", "relevance", "weight", "doc_weight", "determined"];
 
 /// The column of judgments with the parameters of `ltr_query`.
-const PARAMS: &str = "params";
+pub const PARAMS: &str = "params";
 
 /// What becomes of candidates that nobody judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +57,18 @@ pub fn read_judgments(
     let call = SourceCall { options: &options, ..call };
     let judged = ReadSpec::judged(ListConstraint::None, RowOrder::Canonical, false);
     let judged = ReadSpec { judgments: spec.judgments, doc_weights: spec.doc_weights, ..judged };
-    let SourceRows { data, roles, mut read_report } = read(call, judged)?;
+    let SourceRows { mut data, roles, mut read_report } = read(call, judged)?;
     if data.n_docs() == 0 {
         return Err(call.source.error("0 rows; there is no judgment"));
     }
+    let known: Vec<usize> = (0..data.n_docs()).filter(|row| !data.relevance[*row].is_nan()).collect();
+    let all_queries = data.n_queries();
+    if known.is_empty() {
+        return Err(call.source.error("the relevance is NULL in every row; there is nothing to evaluate"));
+    } else if known.len() < data.n_docs() {
+        data = data.subset(&known);
+    }
+    let unjudged_queries = all_queries - data.n_queries();
     // 2. The columns that a reader of the view takes from them, under the names of their roles.
     let group = roles.fold_group.filter(|group| roles.split != Some(*group));
     let columns = [
@@ -79,7 +87,20 @@ pub fn read_judgments(
         determined: name(roles.determined),
         ignored: roles.training_columns(&[]).ignored.into_iter().filter(|name| !is_params(name)).collect(),
     };
-    Ok(JudgedDocuments::new(data, read_report, columns, (names, params)))
+    let judged = JudgedDocuments::new(data, read_report, columns, (names, params, unjudged_queries));
+    match judged.in_two_types() {
+        Some((query, doc)) => Err(call.source.error(format!(
+            "query {query} has the document {doc} as INTEGER and as TEXT; a candidate could be either: CAST its column to one type"
+        ))),
+        None => Ok(judged),
+    }
+}
+
+/// Whether the option `columns` lists a column under "ignore".
+fn is_ignored(options: &Params, name: &str) -> bool {
+    let columns = given_columns(options);
+    let ignored = columns.get("ignore").and_then(Value::as_array);
+    ignored.is_some_and(|names| names.iter().filter_map(Value::as_str).any(|ignored| ignored == name))
 }
 
 fn is_params(name: &str) -> bool {
@@ -93,7 +114,8 @@ fn read_params(
     data: &Dataset,
     memory: &mut Reservation,
 ) -> Result<Vec<Option<String>>> {
-    let column = roles.ignored.iter().map(|column| &roles.names[*column]).find(|name| is_params(name));
+    let is_given = |name: &&String| is_params(name) && !is_ignored(call.options, PARAMS);
+    let column = roles.ignored.iter().map(|column| &roles.names[*column]).find(is_given);
     let (Some(query), Some(column)) = (roles.query, column) else { return Ok(Vec::new()) };
     let mut params: Vec<Option<Option<String>>> = vec![None; data.n_queries()];
     let select = call.source.ordered(&[&roles.names[query], column], "1");
@@ -171,8 +193,7 @@ fn check_names(
         return Err(format!("no column of documents among {all}; name it in the view, as in id AS doc_id"));
     }
     for judged in judged.names() {
-        let is_like = |name: &&String| is_default_name(judged, name) || name.eq_ignore_ascii_case(judged);
-        if let Some(name) = names.iter().find(is_like) {
+        if let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(judged)) {
             return Err(format!(
                 "the column \"{name}\" is named like the {judged} of the judgments; name it otherwise in the view"
             ));
@@ -186,8 +207,9 @@ fn columns_of_view(judged: &JudgedDocuments, options: &Params, names: &[String])
     let mut columns = given_columns(options);
     columns.retain(|role, _| !ROLES.contains(&&**role));
     if let Some(Value::Array(ignored)) = columns.get_mut("ignore") {
-        let is_of_judgments =
-            |name: &Value| name.as_str().is_some_and(|name| contains(&judged.ignored, name));
+        let is_of_judgments = |name: &Value| {
+            name.as_str().is_some_and(|name| is_params(name) || contains(&judged.ignored, name))
+        };
         ignored
             .retain(|name| !is_of_judgments(name) || name.as_str().is_some_and(|name| contains(names, name)));
     }
@@ -197,6 +219,10 @@ fn columns_of_view(judged: &JudgedDocuments, options: &Params, names: &[String])
         if by_default != 1 && contains(names, name) {
             columns.insert(role.to_owned(), json!(name));
         }
+    }
+    // The relevance comes from the judgments, so a column such as rating is a feature.
+    if judged.names().any(|name| name == "relevance") {
+        columns.insert("relevance".to_owned(), json!("relevance"));
     }
     // Weights are the judgments'. A column of the view with such a name is a feature.
     for role in ["weight", "doc_weight", "determined"] {
