@@ -44,6 +44,10 @@ pub(super) fn shop(connection: &Connection, schema: &str) {
         let words: Vec<&str> = query.split(' ').collect();
         connection.execute(&insert, (&query, words[0], words[1])).unwrap();
     }
+    // Each document once.
+    let once = "rowid NOT IN (SELECT min(rowid) FROM {schema}.judgments GROUP BY query, item_id)";
+    let delete = format!("DELETE FROM {schema}.judgments WHERE {}", once.replace("{schema}", schema));
+    connection.execute_batch(&delete).unwrap();
 }
 
 pub(super) fn train(connection: &Connection, algorithm: &str, options: &Value) -> Value {

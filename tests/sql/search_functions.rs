@@ -277,3 +277,92 @@ fn updates_take_features_from_the_view() {
     let gone = problem(&connection, "SELECT ltr_update('shop@2', 'judgments')");
     assert!(gone.contains("the training had: CREATE VIEW"), "{gone}");
 }
+
+/// Judgments are checked end to end as rows with features are (rules 5.35, 8.17), and parameters are missed.
+#[test]
+fn judgments_that_are_no_list_are_told() {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE d(id INTEGER, f REAL); INSERT INTO d VALUES (1, 1), (2, 2), (3, 3);
+             CREATE VIEW c AS SELECT q.query AS query_id, id AS doc_id, f, f + coalesce(q.params ->> '$.user', 0) AS rating
+               FROM ltr_query AS q, d;
+             CREATE TABLE j AS SELECT 'a' AS query, 1 AS doc_id, 0 AS grade UNION ALL SELECT 'a', 2, 1 UNION ALL SELECT 'a', 3, 3",
+        )
+        .unwrap();
+    let train = |source: &str, name: &str, options: Value| -> Value {
+        let mut options = options;
+        (options["name"], options["candidates"], options["lambda"]) = (json!(name), json!("c"), json!(0.1));
+        let text: String = value(
+            &connection,
+            "SELECT ltr_train('rank_svm', ?1, ?2)",
+            [source.to_owned(), options.to_string()],
+        );
+        serde_json::from_str(&text).unwrap()
+    };
+    // 1. A column of the view such as rating is a feature: the relevance comes from the judgments.
+    let report = train("j", "m", json!({}));
+    assert_eq!(report["roles"]["features"], json!(["f", "rating"]), "{report}");
+    let mean = |source: &str| -> f64 {
+        let sql = "SELECT value FROM ltr_evaluate('m', ?1) WHERE query_id IS NULL AND metric = 'ndcg@10'";
+        value(&connection, sql, [source])
+    };
+    // 2. A document twice, in one type or in two.
+    assert!((mean("j") - 1.0).abs() < 1e-12);
+    for (row, told) in
+        [("'a', 3, 0", "the document 3 in two rows"), ("'a', '3', 0", "as INTEGER and as TEXT")]
+    {
+        let source = format!("SELECT * FROM j UNION ALL SELECT {row}");
+        for call in ["SELECT * FROM ltr_evaluate('m', ?1)", "SELECT * FROM ltr_compare('m', 'm', ?1)"] {
+            let error = connection.query_row(call, [&source], |_| Ok(())).unwrap_err().to_string();
+            assert!(error.contains(told), "{call}: {error}");
+        }
+    }
+    // 3. NULL is unjudged: it is left out, and so are queries without a judgment.
+    let unjudged = "SELECT query, doc_id, nullif(grade, 1) AS grade FROM j UNION ALL SELECT 'b', 1, NULL";
+    assert!((mean(unjudged) - 1.0).abs() < 1e-12);
+    assert!(
+        warnings(&connection).contains("1 of 2 queries have no judged document"),
+        "{}",
+        warnings(&connection)
+    );
+    let error =
+        problem(&connection, "SELECT * FROM ltr_evaluate('m', 'SELECT query, doc_id, NULL AS grade FROM j')");
+    assert!(error.contains("NULL in every row"), "{error}");
+    // 4. The training had parameters; a search or an evaluation without them is a warning.
+    let with_params = "SELECT *, json_object('user', 5) AS params FROM j";
+    train(with_params, "p", json!({}));
+    let _ = pairs(
+        &connection,
+        "SELECT doc_id, score FROM ltr_search('p', 'a', '{\"params\": {\"user\": 2}}')",
+        [],
+    );
+    assert_eq!(warnings(&connection), "[]");
+    for call in ["ltr_search('p', 'a')", "ltr_evaluate('p', 'j')", "ltr_importance('p', 'j')"] {
+        let _: i64 = value(&connection, &format!("SELECT count(*) FROM {call}"), []);
+        assert!(
+            warnings(&connection).contains("the training had \\\"params\\\""),
+            "{call}: {}",
+            warnings(&connection)
+        );
+    }
+    let report = train(with_params, "ignored", json!({"columns": {"ignore": ["params"]}}));
+    assert_eq!(report["view"]["ignored"], json!([]), "{report}");
+    let _ = pairs(&connection, "SELECT doc_id, score FROM ltr_search('ignored', 'a')", []);
+    assert_eq!(warnings(&connection), "[]");
+    // 5. A changed view is named in each error, and an empty search leaves no warning of another.
+    connection
+        .execute_batch(
+            "DROP VIEW c; CREATE VIEW c AS SELECT q.query AS query_id, id AS doc_id FROM ltr_query AS q, d",
+        )
+        .unwrap();
+    for call in ["ltr_search('m', 'a')", "ltr_evaluate('m', 'j')", "ltr_importance('m', 'j')"] {
+        let error = problem(&connection, &format!("SELECT * FROM {call}"));
+        assert!(error.contains("changed since the training"), "{call}: {error}");
+    }
+    connection.execute_batch("DROP VIEW c; CREATE VIEW c AS SELECT q.query AS query_id, id AS doc_id, f, f AS rating FROM ltr_query AS q, d").unwrap();
+    let _ = pairs(&connection, "SELECT doc_id, score FROM ltr_search('m', 'a')", []);
+    assert!(warnings(&connection).contains("changed since the training"));
+    let _ = pairs(&connection, "SELECT doc_id, score FROM ltr_search('p', '')", []);
+    assert_eq!(warnings(&connection), "[]");
+}

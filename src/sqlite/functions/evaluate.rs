@@ -205,8 +205,7 @@ fn reliability(request: &RankingCall<'_>, judged: &ScoredDocuments) -> Result<Ve
 pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<Measurement> {
     if let Some(view) = &request.features {
         if request.options.has("min_probability") {
-            let problem =
-                "option 'min_probability': it measures judged rows that have the features of the model";
+            let problem = "option 'min_probability': it measures judged rows that have the features of the model; give a source with these columns";
             return Err(Error::Unsupported(problem.to_owned()));
         }
         return end_to_end(request, view, metrics);

@@ -124,6 +124,9 @@ impl Source {
                 (true, false) => {
                     " in a view; if PRAGMA trusted_schema is off, it may work with PRAGMA trusted_schema = ON, and FTS5 with a newer SQLite"
                 }
+                (false, _) if problem.starts_with("fts5: syntax error") => {
+                    "; write MATCH ltr_fts_query(q.query) in the view"
+                }
                 (false, _) => "",
             };
             self.error(format!("{problem}{advice}"))

@@ -46,6 +46,8 @@ pub fn read_judgments(
     // 1. The rows, without features.
     let names = call.source.columns(call.connection, call.limits)?;
     let mut columns = given_columns(call.options);
+    let ignored = columns.get("ignore").and_then(Value::as_array);
+    let ignores_params = ignored.is_some_and(|names| names.iter().filter_map(Value::as_str).any(is_params));
     columns.retain(|role, _| ROLES.contains(&&**role));
     for (role, name) in ["query", "doc", "relevance"].iter().zip(trained.iter().flat_map(|view| &view.judged))
     {
@@ -80,7 +82,8 @@ pub fn read_judgments(
     ];
     let columns =
         columns.into_iter().filter_map(|(name, column)| Some((name?.to_owned(), column?))).collect();
-    let params = read_params(call, &roles, &data, &mut read_report.memory)?;
+    let params =
+        if ignores_params { Vec::new() } else { read_params(call, &roles, &data, &mut read_report.memory)? };
     let name = |column: Option<usize>| column.map(|column| roles.names[column].clone()).unwrap_or_default();
     let names = JudgedNames {
         ids: [roles.query, roles.doc, roles.relevance].map(name),
@@ -96,13 +99,6 @@ pub fn read_judgments(
     }
 }
 
-/// Whether the option `columns` lists a column under "ignore".
-fn is_ignored(options: &Params, name: &str) -> bool {
-    let columns = given_columns(options);
-    let ignored = columns.get("ignore").and_then(Value::as_array);
-    ignored.is_some_and(|names| names.iter().filter_map(Value::as_str).any(|ignored| ignored == name))
-}
-
 fn is_params(name: &str) -> bool {
     name.eq_ignore_ascii_case(PARAMS)
 }
@@ -114,8 +110,7 @@ fn read_params(
     data: &Dataset,
     memory: &mut Reservation,
 ) -> Result<Vec<Option<String>>> {
-    let is_given = |name: &&String| is_params(name) && !is_ignored(call.options, PARAMS);
-    let column = roles.ignored.iter().map(|column| &roles.names[*column]).find(is_given);
+    let column = roles.ignored.iter().map(|column| &roles.names[*column]).find(|name| is_params(name));
     let (Some(query), Some(column)) = (roles.query, column) else { return Ok(Vec::new()) };
     let mut params: Vec<Option<Option<String>>> = vec![None; data.n_queries()];
     let select = call.source.ordered(&[&roles.names[query], column], "1");
@@ -168,7 +163,7 @@ pub fn read_view(
     unjudged: Unjudged,
 ) -> Result<SourceRows> {
     let names = call.source.columns(call.connection, call.limits)?;
-    let columns = columns_of_view(judged, call.options, &names);
+    let columns = columns_of_view(judged, call.options, &names, unjudged);
     check_names(judged, &names, &columns).map_err(|problem| call.source.error(problem))?;
     let options = &call.options.clone().without(&["params"]).with("columns", Value::Object(columns));
     let mark = state.ask(Asked::new(judged.data.query_ids.clone(), judged.params.clone()))?;
@@ -192,8 +187,11 @@ fn check_names(
     if !has("doc") {
         return Err(format!("no column of documents among {all}; name it in the view, as in id AS doc_id"));
     }
+    let relevance = &judged.ids[2];
     for judged in judged.names() {
-        if let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(judged)) {
+        let is_relevance = |name: &str| judged == "relevance" && name.eq_ignore_ascii_case(relevance);
+        let is_like = |name: &&String| name.eq_ignore_ascii_case(judged) || is_relevance(name);
+        if let Some(name) = names.iter().find(is_like) {
             return Err(format!(
                 "the column \"{name}\" is named like the {judged} of the judgments; name it otherwise in the view"
             ));
@@ -203,7 +201,12 @@ fn check_names(
 }
 
 /// The option `columns` for reading the view, without what only the judgments have. `names`: the columns of the view.
-fn columns_of_view(judged: &JudgedDocuments, options: &Params, names: &[String]) -> Map<String, Value> {
+fn columns_of_view(
+    judged: &JudgedDocuments,
+    options: &Params,
+    names: &[String],
+    unjudged: Unjudged,
+) -> Map<String, Value> {
     let mut columns = given_columns(options);
     columns.retain(|role, _| !ROLES.contains(&&**role));
     if let Some(Value::Array(ignored)) = columns.get_mut("ignore") {
@@ -221,7 +224,7 @@ fn columns_of_view(judged: &JudgedDocuments, options: &Params, names: &[String])
         }
     }
     // The relevance comes from the judgments, so a column such as rating is a feature.
-    if judged.names().any(|name| name == "relevance") {
+    if unjudged == Unjudged::Skipped && names.iter().any(|name| is_default_name("relevance", name)) {
         columns.insert("relevance".to_owned(), json!("relevance"));
     }
     // Weights are the judgments'. A column of the view with such a name is a feature.
