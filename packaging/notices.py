@@ -5,7 +5,7 @@
 
 Writes LICENSE-APACHE, LICENSE-MIT, THIRD-PARTY-LICENSES and sbom.cdx.json (CycloneDX 1.6). The crates are those that
 `cargo tree` finds for the library: no macros, build scripts or tests. `--zig` is the folder of the package ziglang, if
-zig is the linker: it adds LLVM's libunwind. Needs Python 3.11 and cargo. Equal inputs give equal files.
+zig is the linker: it adds LLVM's libunwind, and on Windows MinGW. Needs Python 3.11 and cargo. Equal inputs give equal files.
 """
 
 from __future__ import annotations
@@ -112,14 +112,18 @@ def standard_library() -> Part:
     return Part("rust-std", version, "MIT OR Apache-2.0", "The Rust standard library", folder, kind="generic")
 
 
-def unwinder(zig: Path) -> Part:
-    """Return the library that zig links in place of the system's libgcc_s."""
+def linked_by_zig(zig: Path, target: str) -> list[Part]:
+    """Return what zig links: a library in place of the system's libgcc_s, and on Windows the start of a library."""
     version = re.search(r"clang version ([\d.]+)", output(str(zig / "zig"), "cc", "--version"))
     assert version is not None
-    about = "Unwinds the stack after a panic"
-    return Part(
-        "llvm-libunwind", version[1], "Apache-2.0 WITH LLVM-exception", about, zig / "lib/libunwind", kind="generic"
-    )
+    about, terms = "Unwinds the stack after a panic", "Apache-2.0 WITH LLVM-exception"
+    parts = [Part("llvm-libunwind", version[1], terms, about, zig / "lib/libunwind", kind="generic")]
+    if "-windows-" in target:
+        header = (zig / "lib/libc/include/any-windows-any/_mingw_mac.h").read_text(encoding="utf-8")
+        numbers = re.findall(r"__MINGW64_VERSION_(?:MAJOR|MINOR|BUGFIX)\s+(\d+)", header)
+        about = "Starts programs and libraries of Windows"
+        parts.append(Part("mingw-w64", ".".join(numbers), "ZPL-2.1", about, zig / "lib/libc/mingw", kind="generic"))
+    return parts
 
 
 def license_texts(part: Part) -> list[tuple[str, str]]:
@@ -211,7 +215,7 @@ def main() -> None:
         shutil.copy(ROOT / name, arguments.out / name)
     # 2. Everything else that is linked: crates, and what the compiler and the linker add.
     own, *parts = crates(arguments.target)
-    added = [standard_library()] + ([unwinder(arguments.zig)] if arguments.zig else [])
+    added = [standard_library()] + (linked_by_zig(arguments.zig, arguments.target) if arguments.zig else [])
     own.dependencies |= {part.purl for part in added}
     parts += added
     write(arguments.out / "THIRD-PARTY-LICENSES", third_party(parts))
