@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from numbers import Number
 from typing import Any
 
 try:
@@ -103,7 +104,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             qid: query of each row, instead of `group`; rows may be in any order.
             sample_weight: weight of each row, the role `doc_weight`. Some losses refuse it.
             eval_set: held-out judgments (X, y), or a list of one such pair, on which lambda or the number of trees is
-                chosen, instead of folds of X. "auto" and "perceptron" only measure on it.
+                chosen, instead of folds of X. "auto", "perceptron" and a fixed number of `trees` only measure on it.
             eval_group: their `group`, or a list of it.
             eval_qid: their `qid`, or a list of it.
 
@@ -131,7 +132,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         columns = {**{key: columns for key, columns in listed.items() if columns}, **given}
         _warn_without_queries(frame, group, qid)
         held_out = None if eval_set is None else self._held_out(eval_set, eval_group, eval_qid)
-        if held_out is not None and self._can_validate():
+        if held_out is not None and self._can_validate(options):
             options["validation"] = held_out
         self.model_ = train(
             frame, self.algorithm, query=_QUERY, relevance=_RELEVANCE, options={**options, "columns": columns}
@@ -251,8 +252,10 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         """Return the options, with those by name."""
         return with_parameters(self.options, self._parameters)
 
-    def _can_validate(self) -> bool:
-        """Return whether the algorithm chooses on rows that are given."""
+    def _can_validate(self, options: Mapping[str, Any]) -> bool:
+        """Return whether the training chooses on rows that are given."""
+        if isinstance(options.get("trees"), Number):
+            return False
         sql = "SELECT count(*) FROM ltr_algorithms WHERE name = ? AND parameters ->> '$.validation' IS NOT NULL"
         with database(None) as connection:
             return bool(scalar(connection, sql, self.algorithm))
