@@ -86,12 +86,13 @@ def to_json(options: Mapping[str, Any]) -> str:
     return json.dumps(options, default=to_list)
 
 
-def card(connection: Any, model: bytes) -> dict[str, Any]:
+def card(connection: Any, model: bytes | None) -> dict[str, Any]:
     """Return what `ltr_info` says about a model."""
     if not isinstance(model, (bytes, bytearray, memoryview)):
         raise TypeError(
             f"a model is bytes, not {type(model).__qualname__}: from train(), model_ of an LtrRanker, Model.load(), "
-            "or from the database where it is stored: SELECT model FROM ltr_models WHERE name = 'rank_svm' AND active"
+            "import_model() of another library's model, or from the database where it is stored: "
+            "SELECT model FROM ltr_models WHERE name = 'rank_svm' AND active"
         )
     found: dict[str, Any] = json.loads(scalar(connection, "SELECT ltr_info(?)", model))
     return found
@@ -168,7 +169,7 @@ def query_column(frame: Frame, known: Mapping[str, Any], columns: Mapping[str, A
 
 
 def for_model(
-    connection: Any, model: bytes, options: Mapping[str, Any] | None, roles: Mapping[str, str]
+    connection: Any, model: bytes | None, options: Mapping[str, Any] | None, roles: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the options to apply a model: they name the column of the document."""
     known = card(connection, model)["roles"]
@@ -180,12 +181,22 @@ def for_model(
 
 @contextmanager
 def applied(
-    frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None
+    frame: Frame,
+    model: bytes | None,
+    group: Iterable[int] | None,
+    options: Mapping[str, Any] | None,
+    or_column: bool = False,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Open a database with the frame; yield it, and the options to apply the model. Issue warnings at the end."""
+    """Open a database with the frame; yield it, and the options to apply the model. Issue warnings at the end.
+
+    With `or_column` the model may be None: a ranking by a column.
+    """
     roles = add_group(frame, group, {})
     frame.add(ROW, list(range(frame.rows)))
     options = as_dict("options", options, {"k": 10})
     with database(frame, take_progress(options)) as connection:
-        yield connection, for_model(connection, model, options, roles)
+        if model is None and or_column:
+            yield connection, with_columns(options, {**roles, "doc": ROW})
+        else:
+            yield connection, for_model(connection, model, options, roles)
         warn_again(connection)

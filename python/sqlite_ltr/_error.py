@@ -31,6 +31,8 @@ _OTHERS = {
     **dict.fromkeys(["eval_metric", "eval_at"], "metric"),
     **dict.fromkeys(["reg_lambda", "lambda_l2", "alpha", "C"], "lambda"),
     **dict.fromkeys(["objective"], "loss"),
+    **dict.fromkeys(["monotone_constraints"], 'monotone={"price": -1}'),
+    **dict.fromkeys(["lambdarank_truncation_level"], "truncation"),
     **dict.fromkeys(["early_stopping_rounds", "early_stopping"], 'trees="auto"'),
     **dict.fromkeys(["verbose", "verbosity"], "progress"),
 }

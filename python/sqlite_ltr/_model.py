@@ -79,17 +79,20 @@ class Model(bytes):
             ((data, report),) = select(connection, sql, stored["name"], stored["version"])
         return cls(data, json.loads(report))
 
-    def save(self, path: str | os.PathLike[str], name: str | None = None) -> Model:
+    def save(self, path: Any, name: str | None = None) -> Model:
         """Write the model into a file, or a database (.db, .sqlite, .sqlite3) as a new active version in `ltr_models`.
 
         Args:
-            path: the file. A file that is no database gets the bytes alone, without the report.
+            path: the file, or an open connection with the functions. A file that is no database gets the bytes alone,
+                without the report.
             name: of the stored model; default: the training's name, by default the algorithm's.
 
         Returns:
             The model.
         """
-        if Path(path).suffix not in _DATABASES:
+        if hasattr(path, "execute"):
+            self._store(path, name)
+        elif Path(path).suffix not in _DATABASES:
             Path(path).write_bytes(self)
         else:
             with _opened(path) as connection:
@@ -118,7 +121,7 @@ class Model(bytes):
     def evaluate(
         self, df: Any, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
     ) -> dict[str, float]:
-        """Measure the model on judged documents: `sqlite_ltr.evaluate`."""
+        """Measure the model on judged documents: `sqlite_ltr.evaluate`, which also has `per_query`."""
         return sqlite_ltr.evaluate(df, self, group=group, options=options)
 
     def explain(

@@ -209,7 +209,7 @@ def predict(df: Any, model: bytes, group: Iterable[int] | None = None) -> Any:
 @overload
 def evaluate(
     df: Any,
-    model: bytes,
+    model: bytes | None,
     *,
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -220,7 +220,7 @@ def evaluate(
 @overload
 def evaluate(
     df: Rows,
-    model: bytes,
+    model: bytes | None,
     *,
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -230,7 +230,7 @@ def evaluate(
 
 def evaluate(
     df: Any,
-    model: bytes,
+    model: bytes | None,
     *,
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -241,7 +241,8 @@ def evaluate(
     Args:
         df: as for `rank`, with the relevance in a column of the same name as in the training. It is missing where
             nobody judged the document; `judged@10` then tells the share that was judged (option `unjudged`).
-        model: from `train` or `ltr_fit`.
+        model: from `train` or `ltr_fit`. None ranks by the column `score`, or by another column with
+            options={"columns": {"score": "bm25"}}: what you have today.
         group: the number of rows of each query, in the order of the rows.
         options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}.
         per_query: return the metrics of each query instead of the means.
@@ -257,9 +258,11 @@ def evaluate(
     Example:
         >>> sqlite_ltr.evaluate(held_out, model, options={"metric": ["mrr", "precision@1"]})
         {'mrr': 1.0, 'precision@1': 1.0}
+        >>> sqlite_ltr.evaluate(held_out, None, options={"columns": {"score": "stars"}})["ndcg@10"].round(2)
+        0.9
     """
     frame, source = read(df), "ltr_evaluate(?, 'frame', ?) WHERE query_id IS"
-    with applied(frame, model, group, options) as (connection, settings):
+    with applied(frame, model, group, options, or_column=True) as (connection, settings):
         arguments = model, to_json(settings)
         if per_query:
             return table(frame, connection, "query_id, metric, value", f"{source} NOT NULL", *arguments)
@@ -269,8 +272,8 @@ def evaluate(
 
 def compare(
     df: Rows,
-    model_a: bytes,
-    model_b: bytes,
+    model_a: bytes | None,
+    model_b: bytes | None,
     *,
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -280,7 +283,7 @@ def compare(
     Args:
         df: as for `evaluate`, with the features of both models.
         model_a: from `train` or `ltr_fit`.
-        model_b: the other model.
+        model_b: the other model. One of both may be None, as in `evaluate`.
         group: the number of rows of each query, in the order of the rows.
         options: options of `ltr_compare`, such as {"metric": ["ndcg@10", "map"]}.
 
@@ -298,8 +301,9 @@ def compare(
         0  ndcg@10  18        0.09
     """
     names, frame = "metric, n, mean_a, mean_b, difference, ci_low, ci_high, p_value", read(df)
-    with applied(frame, model_a, group, options) as (connection, settings):
-        card(connection, model_b)
+    with applied(frame, model_a, group, options, or_column=True) as (connection, settings):
+        if model_b is not None:
+            card(connection, model_b)
         arguments = model_a, model_b, to_json(settings)
         compared: Rows = table(frame, connection, names, "ltr_compare(?, ?, 'frame', ?)", *arguments)
     return compared

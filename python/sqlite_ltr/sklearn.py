@@ -21,6 +21,17 @@ from sqlite_ltr._rank import evaluate, info, train
 _QUERY, _RELEVANCE, _WEIGHT = "query_id", "relevance", "doc_weight"
 # Algorithms that take missing numbers without the option `missing`.
 _TREES = ("boosted_trees", "lambdamart")
+# Arguments of other libraries, and what does the same here.
+_OTHERS = {
+    **dict.fromkeys(["callbacks", "early_stopping_rounds"], "the number of trees is chosen on eval_set"),
+    **dict.fromkeys(["eval_metric", "eval_at"], 'model_.evaluate(frame, options={"metric": ["ndcg@5", "map"]})'),
+    "categorical_feature": "columns of texts or of a categorical type are categories",
+    "feature_name": "X as a data frame names the features",
+    "init_model": "models are trained from the start; ltr_update continues a perceptron",
+    "pred_contrib": "model_.explain(X)",
+    "num_iteration": "set trees= in the training",
+    "raw_score": "scores are raw",
+}
 
 
 class LtrRanker(BaseEstimator):  # type: ignore[misc]
@@ -94,6 +105,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         eval_set: Any = None,
         eval_group: Any = None,
         eval_qid: Any = None,
+        **others: Any,
     ) -> LtrRanker:
         """Train a model.
 
@@ -107,11 +119,13 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
                 chosen, instead of folds of X. "auto", "perceptron" and a fixed number of `trees` only measure on it.
             eval_group: their `group`, or a list of it.
             eval_qid: their `qid`, or a list of it.
+            others: arguments of other libraries are errors that name the way here.
 
         Raises:
             ValueError, TypeError: X, y, group or qid cannot be used; the message says why.
             sqlite_ltr.Error: an error of the training, for example if y is the same in all rows.
         """
+        _refuse("fit", others)
         texts = _text_columns(X)
         X, y = validate_data(self, X, y, ensure_min_samples=2, y_numeric=True, **self._checks(texts))
         frame = {**self._frame(X, group, qid), _RELEVANCE: y}
@@ -141,7 +155,9 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             self.evals_result_ = {"valid_0": self.model_.evaluate(held_out, options={"metric": "ndcg@10"})}
         return self
 
-    def predict(self, X: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None) -> Any:
+    def predict(
+        self, X: Any, group: Iterable[int] | None = None, qid: Iterable[Any] | None = None, **others: Any
+    ) -> Any:
         """Return the score of each row, shape (documents,); higher is better.
 
         Scores depend on `group` or `qid` if the algorithm or its scaling depends on the query, as for `q_svm`.
@@ -149,6 +165,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite_ltr.Error: as `fit`.
         """
+        _refuse("predict", others)
         frame, known = self._candidates(X, group, qid), self.model_.card
         # Other rows of the query change a score.
         if not scores_rows_alone(known):
@@ -323,6 +340,13 @@ def _text_columns(X: Any) -> list[int]:
     named = [getattr(kind, "name", "") == "category" for kind in types] if len(types) == values.shape[1] else []
     texts = [any(isinstance(value, str) for value in column) for column in values.T]
     return [at for at, is_text in enumerate(texts) if is_text or (named and named[at])]
+
+
+def _refuse(function: str, others: Mapping[str, Any]) -> None:
+    """Refuse unknown arguments as Python does, and say what is meant here."""
+    for name in others:
+        way = f"; here: {_OTHERS[name]}" if name in _OTHERS else ""
+        raise TypeError(f"LtrRanker.{function}() got an unexpected keyword argument '{name}'{way}")
 
 
 def _warn_without_queries(frame: Mapping[str, Any], group: Iterable[int] | None, qid: Iterable[Any] | None) -> None:

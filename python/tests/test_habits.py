@@ -136,6 +136,13 @@ def into_sql(tmp_path):
     return Model.load(tmp_path / "shop.db", "shop").report["name"] == "shop"
 
 
+def into_a_connection():
+    connection = sqlite3.connect(":memory:")
+    sqlite_ltr.load(connection)
+    MODEL.save(connection, "shop")
+    return connection.execute("SELECT model FROM ltr_models WHERE name = 'shop' AND active").fetchone() == (MODEL,)
+
+
 def in_a_notebook():
     parts = MODEL._repr_html_(), MODEL.plot("weights")._repr_svg_(), sqlite_ltr.report(HELD_OUT, MODEL)._repr_html_()
     return all(part.startswith("<") for part in parts)
@@ -192,6 +199,11 @@ WORKS = {
     "feature names": lambda: MODEL.features == ["x", "y"],
     "pred_contrib": lambda: MODEL.explain(X).shape == (len(X), 3),
     "pred_contrib of an array": lambda: (MODEL.explain(X.to_numpy()) == MODEL.explain(X)).all(),
+    "a column as the baseline": lambda: (
+        sqlite_ltr.compare(HELD_OUT, MODEL, None, options={"columns": {"score": "y"}})["ci_low"][0] > 0
+    ),
+    "the score of today": lambda: sqlite_ltr.evaluate(HELD_OUT.assign(score=HELD_OUT["x"]), None)["ndcg@10"] > 0.9,
+    "a model saved into an open connection": into_a_connection,
     "importance": lambda: list(MODEL.importance(HELD_OUT)["feature"]) == ["x", "y"],
     "a notebook shows models, plots and reports": in_a_notebook,
     "warnings of the training": lambda: train(FRAME.assign(n=range(200)), "rank_svm").warnings,
@@ -284,6 +296,24 @@ REFUSED = {
         lambda: sqlite_ltr.import_model(object()),
         "LightGBM, XGBoost or CatBoost, or the path",
     ),
+    "a connection for train": (
+        lambda: train(sqlite3.connect(":memory:"), "rank_svm"),
+        r"pandas\.read_sql\(sql, connection\)",
+    ),
+    "SQL for train": (lambda: train("SELECT * FROM judgments"), r"pandas\.read_sql\(sql, connection\)"),
+    "a column as a model": (lambda: sqlite_ltr.evaluate(HELD_OUT, None), r'options={"columns": {"score": "\.\.\."}}'),
+    **{
+        f"{name} of fit": (lambda name=name: LtrRanker().fit(X, Y, qid=QID, **{name: 1}), way)
+        for name, way in {
+            "callbacks": "the number of trees is chosen on eval_set",
+            "eval_at": r"model_\.evaluate",
+            "categorical_feature": "of texts or of a categorical type",
+            "feature_name": "data frame",
+            "init_model": "from the start",
+        }.items()
+    },
+    "pred_contrib of predict": (lambda: fitted().predict(X, pred_contrib=True), r"here: model_\.explain\(X\)"),
+    "a misspelled argument of fit": (lambda: LtrRanker().fit(X, Y, qids=QID), "unexpected keyword argument 'qids'$"),
     "a path for load": (lambda: sqlite_ltr.load("shop.db"), r"sqlite3\.connect\("),
     "an engine of SQLAlchemy": (
         refused("sqlalchemy.engine", "Engine", sqlite_ltr.load),
