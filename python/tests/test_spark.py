@@ -16,7 +16,9 @@ from engines import BUCKETS, METRICS, OneProcess, before_round, judged, need, pr
 pyspark = need("pyspark", java=True)
 
 from pyspark.sql import SparkSession, functions  # noqa: E402
+from test_pages import examples  # noqa: E402
 
+import sqlite_ltr  # noqa: E402
 from sqlite_ltr import spark  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore:lambda ")
@@ -143,6 +145,32 @@ def test_errors_name_the_column_and_the_reason(session):
         spark.train(df, options={"buckets": BUCKETS})
     with pytest.raises(Exception, match="train it with ltr_fit on rows"):
         spark.train(df, algorithm="q_svm")
+
+
+@LOCAL
+def test_trees_that_xgboost_trains_on_spark_rank_with_its_scores(session, tmp_path, monkeypatch):
+    pytest.importorskip("xgboost")
+    monkeypatch.chdir(tmp_path)
+    hotels = session.sql("""
+        SELECT query_id, doc_id, CAST(4 * (stars / 5 - price + 1) AS INT) AS relevance, price, stars
+          FROM (SELECT id DIV 12 AS query_id, id % 12 AS doc_id, id * 7919 % 1009 / 1009 AS price,
+                       id * 3571 % 5 + 1 AS stars FROM range(3600))""").cache()
+    names = {"judgments": hotels.where("query_id < 250"), "held_out": hotels.where("query_id >= 250")}
+    names["candidates"] = names["held_out"].drop("relevance")
+    (block,) = [block for block in examples("docs/guide/engines.md") if "SparkXGBRanker" in block]
+    exec(compile(block, "engines.md", "exec"), names)
+    # The scores of XGBoost to the last bit, for every document.
+    found, keys = names["ranked"].toPandas(), ["query_id", "doc_id"]
+    theirs = names["trained"].transform(names["candidates"]).select(*keys, "prediction").toPandas()
+    both = found.merge(theirs, on=keys)
+    assert len(both) == 600
+    assert (both["score"] - both["prediction"]).abs().max() == 0
+    # The best first, as in one process.
+    assert (found.sort_values(["query_id", "rank"]).groupby("query_id")["score"].diff().dropna() <= 0).all()
+    loaded = sqlite_ltr.Model.load("shop.db", "trees")
+    alone = sqlite_ltr.evaluate(names["held_out"].toPandas(), loaded)
+    assert spark.evaluate(names["held_out"], loaded) == alone
+    assert alone["ndcg@10"] > 0.95
 
 
 @CLUSTER
