@@ -89,6 +89,11 @@ impl ColumnAdvice<'_> {
     }
 }
 
+/// A name in quotes, as SQL has it.
+pub fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// The option `columns` of a call with a further role and further ignored columns: an object of options in quotes, as
 /// `ltr_train` takes it.
 pub fn columns_text(

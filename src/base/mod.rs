@@ -27,7 +27,7 @@ pub mod run;
 pub mod temporary_file;
 
 pub use cache::BoundedCache;
-pub use column_advice::{ColumnAdvice, Origin, columns_text};
+pub use column_advice::{ColumnAdvice, Origin, columns_text, quote};
 pub use control::{Control, Ticks, checkpoint, each_in_memory, stop_reason, stoppable, stopped, unwind};
 pub(crate) use error::require;
 pub use error::{Error, Result, nearest, shorten};

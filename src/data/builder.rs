@@ -58,7 +58,16 @@ pub(super) struct Column {
     pub pending: Option<Box<Pending>>,
     /// The form of the texts.
     pub form: Option<Form>,
+    /// Whether the texts have one form but for some, which may be missing.
+    pub fits_with_missing: bool,
     pub first_missing: Option<usize>,
+}
+
+impl Column {
+    /// Whether all values that are no numbers are texts that mark missing values, such as NA.
+    pub fn are_others_missing(&self) -> bool {
+        self.others.as_ref().is_some_and(|others| others.readings.are_missing())
+    }
 }
 
 /// The rows read so far.
@@ -95,6 +104,8 @@ pub struct DatasetBuilder {
     pub(super) texts: Vec<usize>,
     /// Query features whose texts may be quantities.
     pub(super) pending_query_features: Vec<usize>,
+    /// The share of the texts of a column that must have one form.
+    pub(super) share_of_form: f64,
     pub(super) categories: Vec<CategoryColumn>,
     /// The bytes of all rows.
     pub(super) memory: Reservation,

@@ -91,7 +91,7 @@ impl DatasetBuilder {
         self.read_quantities(is_optional && options.missing == Missing::Error);
         let (mut learned, facts) = self.listed_categories()?;
         report.category_facts = facts;
-        self.allow_misfits(options.missing);
+        self.allow_misfits(options.missing, options.text_columns);
         let kept = self.numeric_columns(options.text_columns, vector, &mut report, &mut learned)?;
         sort_items(&mut learned, |a, b| a.category.name.cmp(&b.category.name));
         self.check_missing(&options, &kept, vector)?;
@@ -99,7 +99,7 @@ impl DatasetBuilder {
         let matrix = self.take_matrix();
         let mut rows_bytes = self.bytes_besides_features() + matrix.bytes() + positions;
         let matrix = self.kept_columns(matrix, &kept, &learned, &mut rows_bytes)?;
-        let quantities = self.quantities(&kept, options.missing);
+        let quantities = self.quantities(&kept);
         let kept_names = kept.iter().map(|&column| std::mem::take(&mut self.names[column])).collect();
         let category_rows = learned.iter_mut().map(|learned| std::mem::take(&mut learned.unknown)).collect();
         let (categories, mean_codes) = self.name_features(kept_names, learned, &report.ignored)?;
@@ -315,14 +315,25 @@ impl DatasetBuilder {
             };
             format!("allowed are numbers and text that is a well-formed number{reason}")
         };
+        let state = &self.columns[column];
+        let in_sql = || others.filter(|_| state.form.is_none())?.null_in_sql(name, self.n_rows());
         let advice = match text_columns {
-            TextColumns::Ignore if self.has_frequent_value(column, others) => {
-                format!("; the options {categories} make its values categories")
+            TextColumns::Refuse => String::new(),
+            _ if state.are_others_missing() || state.fits_with_missing => {
+                "; with the option \"missing\" texts such as NA are missing values".to_owned()
             }
             TextColumns::RefuseListed => {
                 "; a column of texts is listed under \"categories\" instead of \"features\"".to_owned()
             }
-            TextColumns::Refuse | TextColumns::Ignore => String::new(),
+            TextColumns::Ignore => {
+                let missing = in_sql().map(|sql| {
+                    format!("; {sql} in the source and the option \"missing\" make other values missing")
+                });
+                let categories = self
+                    .has_frequent_value(column, others)
+                    .then(|| format!("; the options {categories} make its values categories"));
+                missing.into_iter().chain(categories).collect()
+            }
         };
         self.context(row).error(name, format!("{found} is not a number; {allowed}{advice}"))
     }

@@ -53,8 +53,11 @@ pub use missing::{
 pub use names::repeated_name;
 pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};
-pub use quantity::{Form, Keys, Outcome, Quantities, Readings, Unread, numbers_by_key, outcome_of};
-pub use quantity_columns::SHARE_OF_FORM;
+pub use quantity::{
+    Form, Keys, Outcome, Quantities, Readings, Unread, is_missing_mark, null_in_sql, numbers_by_key,
+    outcome_of,
+};
+pub use quantity_columns::{SHARE_OF_FORM, SHARE_OF_LISTED};
 pub use query_columns::QueryValue;
 pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};

@@ -2,29 +2,34 @@
 
 use super::builder::{DatasetBuilder, Values};
 use super::missing::Missing;
-use super::quantity::{Form, Outcome, Pending, Quantities, outcome_of};
+use super::missing::TextColumns;
+use super::quantity::{Form, HALF, Outcome, Pending, Quantities, outcome_of};
 use super::query_columns::QueryValue;
 
 /// The share of texts that must have one form if missing values are allowed.
 pub const SHARE_OF_FORM: f64 = 0.95;
-
-/// The share of the texts of a column that must have one form (rule 3.9).
-fn share_of_form(missing: Missing) -> f64 {
-    if missing == Missing::Error { 1.0 } else { SHARE_OF_FORM }
-}
+/// The same in columns that the option `columns` lists under `quantities`.
+pub const SHARE_OF_LISTED: f64 = HALF;
 
 impl DatasetBuilder {
     /// The same builder; the texts of these features and query features may be numbers, dates or durations. `missing`: what
-    /// becomes of missing values. Only before the first row.
+    /// becomes of missing values. `are_listed`: by the option `columns`. Only before the first row.
     #[must_use]
     pub fn may_be_quantities(
         mut self,
         features: impl IntoIterator<Item = usize>,
         query_features: Vec<usize>,
         missing: Missing,
+        are_listed: bool,
     ) -> Self {
+        // Rule 3.9.
+        self.share_of_form = match missing {
+            Missing::Error => 1.0,
+            _ if are_listed => SHARE_OF_LISTED,
+            _ => SHARE_OF_FORM,
+        };
         for feature in features {
-            self.columns[feature].pending = Some(Pending::new(share_of_form(missing)).into());
+            self.columns[feature].pending = Some(Pending::new(self.share_of_form).into());
         }
         self.pending_query_features = query_features;
         self
@@ -49,7 +54,11 @@ impl DatasetBuilder {
         for index in self.texts.drain(..) {
             let column = &mut self.columns[index];
             let (Some(pending), Some(others)) = (column.pending.take(), &column.others) else { continue };
-            let Outcome::Form(form) = pending.outcome(&others.readings) else { continue };
+            let Outcome::Form(form) = pending.outcome(&others.readings, self.share_of_form) else {
+                let allowed = pending.outcome(&others.readings, SHARE_OF_FORM);
+                column.fits_with_missing = matches!(allowed, Outcome::Form(_));
+                continue;
+            };
             if refuses_missing && column.first_missing.is_some() && !column.numeric {
                 continue;
             }
@@ -65,22 +74,24 @@ impl DatasetBuilder {
         }
     }
 
-    /// Makes texts missing that do not have the form of their column, if missing values are allowed.
-    pub(super) fn allow_misfits(&mut self, missing: Missing) {
-        let read =
-            self.columns.iter_mut().filter(|column| column.form.is_some() && missing != Missing::Error);
-        for column in read {
-            let others = column.first_other.take().map(|(row, _)| row);
-            column.first_missing = column.first_missing.into_iter().chain(others).min();
+    /// Makes texts missing that do not have the form of their column, and texts such as NA in columns of numbers, if missing
+    /// values are allowed.
+    pub(super) fn allow_misfits(&mut self, missing: Missing, text_columns: TextColumns) {
+        for column in self.columns.iter_mut().filter(|_| missing != Missing::Error) {
+            let is_number = column.numeric || text_columns != TextColumns::Ignore;
+            if column.form.is_some() || is_number && column.are_others_missing() {
+                let others = column.first_other.take().map(|(row, _)| row);
+                column.first_missing = column.first_missing.into_iter().chain(others).min();
+            }
         }
     }
 
     /// Makes numbers of query features whose texts have one form, and returns the forms of all columns.
-    pub(super) fn quantities(&mut self, kept: &[usize], missing: Missing) -> Quantities {
+    pub(super) fn quantities(&mut self, kept: &[usize]) -> Quantities {
         let mut forms: Vec<(String, Form)> = Vec::new();
         for column in std::mem::take(&mut self.pending_query_features) {
             let texts = self.query_features.iter().filter_map(|values| values[column].text());
-            let Outcome::Form(form) = outcome_of(texts, share_of_form(missing)) else { continue };
+            let Outcome::Form(form) = outcome_of(texts, self.share_of_form) else { continue };
             for values in &mut self.query_features {
                 if let Some(text) = values[column].text() {
                     values[column] = form.value(text).map_or(QueryValue::Missing, QueryValue::Number);

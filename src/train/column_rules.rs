@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::base::{ColumnAdvice, Origin, shorten};
+use crate::base::{ColumnAdvice, Origin, quote, shorten};
 use crate::data::{
     Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
-    SHARE_OF_FORM, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number, one_in_sql,
-    outcome_of, spelling_variants,
+    SHARE_OF_FORM, SHARE_OF_LISTED, Seen, Unread, facts_of_feature, is_like_id, is_missing_mark, is_part,
+    is_row_number, null_in_sql, one_in_sql, outcome_of, spelling_variants,
 };
 use crate::train::feature_checks::SMALLEST_ID;
 
@@ -125,7 +125,7 @@ fn quantities_among_texts(name: &str, data: &Dataset, column: usize) -> Option<S
     let outcome = outcome_of(texts.iter().copied(), 1.0);
     let Outcome::Unread { kind, example, .. } = &outcome else { return None };
     let is_meant = outcome.is_quantity() || *kind == Unread::Others;
-    let how = conversion(&outcome, &quote(name), || texts.iter().copied());
+    let how = conversion(&outcome, &quote(name), true, || texts.iter().copied());
     is_meant.then(|| {
         format!(
             "the query feature \"{name}\" has {} as text, which are compared as texts (such as '{}'): {kind}; {how}",
@@ -135,20 +135,35 @@ fn quantities_among_texts(name: &str, data: &Dataset, column: usize) -> Option<S
     })
 }
 
-/// How to make numbers of the texts of a column, whose name is in quotes.
+/// How to make numbers of the texts of a column, whose name is in quotes. `are_all`: whether these are all of its texts.
 fn conversion<'a, T: Iterator<Item = &'a str>>(
     outcome: &Outcome,
     quoted: &str,
+    are_all: bool,
     texts: impl Fn() -> T,
 ) -> String {
     let forms = match outcome {
         Outcome::Form(form) => std::slice::from_ref(form),
-        Outcome::Unread { kind: Unread::Others, .. } => {
-            return "make the other texts NULL in the source, or write them in the same form".to_owned();
-        }
         Outcome::Unread { forms, .. } => forms,
         Outcome::Text => &[],
     };
+    // 1. Texts without the form become NULL.
+    if let [form] = forms {
+        let (fitting, others): (Vec<&str>, Vec<&str>) = texts().partition(|text| form.value(text).is_some());
+        let are_missing = others.iter().all(|text| is_missing_mark(text.trim()));
+        let others = others.into_iter().filter(|_| are_all).collect();
+        if matches!(outcome, Outcome::Unread { kind: Unread::Others, .. }) {
+            let sql = null_in_sql(quoted, &others, None);
+            let sql =
+                sql.map(|sql| format!(", as in {sql}, with the option \"missing\"")).unwrap_or_default();
+            return format!("make the other texts NULL in the source{sql}, or write them in the same form");
+        }
+        let number = form.sql(quoted, fitting.into_iter()).filter(|_| are_missing);
+        if let Some(sql) = number.and_then(|number| null_in_sql(quoted, &others, Some(&number))) {
+            return format!("convert it in the source, as in {sql}, with the option \"missing\"");
+        }
+    }
+    // 2. All texts become numbers.
     let sql: Vec<String> = forms.iter().filter_map(|form| form.sql(quoted, texts())).collect();
     match &sql[..] {
         [only] => format!("convert it in the source, as in {only}"),
@@ -159,10 +174,6 @@ fn conversion<'a, T: Iterator<Item = &'a str>>(
         _ if outcome.what() == "dates" => "write them as YYYY-MM-DD in the source".to_owned(),
         _ => "write them as numbers of one unit in the source".to_owned(),
     }
-}
-
-fn quote(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// SQL for the numbers in JSON objects, if all texts are valid.
@@ -333,7 +344,10 @@ impl ColumnRules<'_> {
             let category = data.categories.iter().find(|category| category.name == name);
             let reason = self.category_reason(name, category, is_category);
             let values = category.iter().flat_map(|category| &category.values).map(String::as_str);
-            fate(("category", Some(reason), spelling(name, values)), facts.map(ColumnFacts::facts))
+            let mixed =
+                facts.filter(|_| !is_category).and_then(|facts| self.quantities_in_category(name, facts));
+            let warning = mixed.or_else(|| spelling(name, values));
+            fate(("category", Some(reason), warning), facts.map(ColumnFacts::facts))
         } else if let Some(facts) = ignored().or(column.observed) {
             let (decided, reason, warning) = self.fate(name, facts);
             fate((decided, Some(reason), warning), Some(facts.facts()))
@@ -461,6 +475,42 @@ impl ColumnRules<'_> {
         is_open && self.takes_categories && facts.lacks_keys()
     }
 
+    /// The end of a sentence with the options that read a column although some texts have another form.
+    fn reading_options(&self, name: &str, facts: &ColumnFacts) -> Option<String> {
+        let reads = |share| matches!(facts.readings.outcome(share), Outcome::Form(_));
+        let is_open =
+            !self.advice.gives("quantities") && self.takes_categories && self.advice.vector.is_none();
+        if is_open && reads(SHARE_OF_FORM) {
+            return Some(", or use the option \"missing\", which makes them missing".to_owned());
+        }
+        // The list excludes columns that it does not name.
+        let read = self.data.quantities.iter().map(|(known, form)| match form {
+            Form::Key { column, .. } => column,
+            _ => known,
+        });
+        let names: BTreeSet<&str> = read.chain([name]).collect();
+        let options = self.advice.role("quantities", json!(names));
+        (is_open && reads(SHARE_OF_LISTED)).then(|| {
+            format!(", or use the option \"missing\" and the options {options}, which make them missing")
+        })
+    }
+
+    /// A warning about a category most of whose texts are quantities.
+    fn quantities_in_category(&self, name: &str, facts: &ColumnFacts) -> Option<String> {
+        let outcome = facts.readings.outcome(1.0);
+        let Outcome::Unread { kind: Unread::Others, example, .. } = &outcome else { return None };
+        let texts = &facts.texts;
+        let how = conversion(&outcome, &quote(name), texts.is_whole(), || texts.all());
+        Some(format!(
+            "the column \"{name}\" is a category because some of its texts are no {} (such as '{}'); {how}{}; to keep it a \
+             category, use the options {}",
+            outcome.what(),
+            shorten(example),
+            self.reading_options(name, facts).unwrap_or_default(),
+            self.advice.listed("categories", name),
+        ))
+    }
+
     /// What becomes of texts that numbers would say better. `is_small`: whether there are few values.
     fn converted(&self, name: &str, facts: &ColumnFacts, is_small: bool) -> Option<Decision> {
         let (texts, quoted) = (&facts.texts, quote(name));
@@ -513,11 +563,9 @@ impl ColumnRules<'_> {
             }
         };
         let what = outcome.what();
-        let mut how = conversion(&outcome, &quoted, || texts.texts());
-        if matches!(outcome, Outcome::Unread { kind: Unread::Others, .. })
-            && matches!(facts.readings.outcome(SHARE_OF_FORM), Outcome::Form(_))
-        {
-            how.push_str(", or use the option \"missing\", which makes them missing");
+        let mut how = conversion(&outcome, &quoted, texts.is_whole(), || texts.all());
+        if matches!(outcome, Outcome::Unread { kind: Unread::Others, .. }) {
+            how.extend(self.reading_options(name, facts));
         } else if matches!(outcome, Outcome::Form(_)) && facts.facts().missing > 0 {
             how = format!("it is NULL in some rows: use the option \"missing\" to read it, or {how}");
         }

@@ -10,7 +10,7 @@
 //!
 //! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
 
-use crate::base::{ColumnAdvice, Control, Result, checkpoint, parallel};
+use crate::base::{ColumnAdvice, Control, Result, checkpoint, parallel, quote};
 use crate::data::{ADVICE_ON_64_BITS, Dataset, Slice, are_64_bits, is_code, is_row_number};
 use crate::math::sort_indices;
 use crate::train::select::significant;
@@ -65,7 +65,7 @@ impl DateFormat {
 
     /// SQL for the days since a fixed date. With the current date the features would differ from call to call.
     fn days(self, column: &str) -> String {
-        let column = format!("\"{}\"", column.replace('"', "\"\""));
+        let column = quote(column);
         match self {
             Self::Calendar => format!(
                 "julianday(substr({column}, 1, 4) || '-' || substr({column}, 5, 2) || '-' || substr({column}, 7, 2)) - \

@@ -105,6 +105,9 @@ fn texts_that_may_mean_two_things_are_left_out_with_a_reason() {
         ("strftime('%m/%d/%Y', '2024-01-01', (x % 12) || ' days')", "the order of day, month and year"),
         ("printf('%dK', x)", "words or a unit"),
         ("printf('%d kg', x)", "words or a unit"),
+        ("iif(x % 2, 'R', 'D') || printf(' +%d.5', x)", "words or a unit"),
+        ("iif(x % 9, iif(x % 2, 'R', 'D') || '+' || x, 'EVEN')", "words or a unit"),
+        ("iif(x % 9, printf('%d kg', x), 'N/A')", "words or a unit"),
         ("iif(x % 2, '$', '\u{20ac}') || x", "several currencies"),
         ("printf('%d-%d', x, x + 10)", "several numbers"),
         ("iif(x < 24, 'unknown', '$' || x)", "other texts have another form"),
@@ -168,6 +171,106 @@ fn options_choose_the_columns_and_missing_allows_a_few_other_texts() {
         let refused = problem(&connection, sql);
         assert!(refused.contains("7 kg"), "{refused}");
     }
+}
+
+/// The text between two others.
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    Some(text.split_once(start)?.1.split_once(end)?.0)
+}
+
+fn warning(report: &Value) -> String {
+    let lines = report["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
+    lines.filter(|line| line.contains("\"v\"")).collect()
+}
+
+#[test]
+fn texts_that_mark_missing_values_are_missing_with_the_option() {
+    for mark in ["NA", "n/a", "-", "--", "None", "null", "NaN", "?", "", " N/A "] {
+        for text in ["x", "x / 7.0", "printf('$%d.50', x)", "x || ' %'", "date('2024-01-01', x || ' days')"] {
+            let connection = database();
+            rows(&connection, &format!("iif(x % 5 = 1, '{mark}', {text})"));
+            // 1. Without it the message names it, or SQL that makes the texts NULL.
+            let plain = json!({"lambda": 0.01});
+            if text.starts_with("x /") || text == "x" {
+                let refused = connection
+                    .query_row("SELECT ltr_train('rank_svm', 'written', ?1)", [plain.to_string()], |_| Ok(()))
+                    .unwrap_err()
+                    .to_string();
+                assert!(
+                    refused.contains("option \"missing\"") && !refused.contains("categories"),
+                    "{mark}: {refused}"
+                );
+            } else {
+                let warning = warning(&train(&connection, "rank_svm", "written", &plain));
+                let sql = between(&warning, "NULL in the source, as in ", ", with the option").unwrap();
+                assert_eq!(sql, format!("nullif(\"v\", '{mark}')"), "{text}");
+                assert!(warning.contains("or use the option \"missing\", which makes them missing"), "{warning}");
+            }
+            // 2. With it they are NULL, in the training and in what reads rows later.
+            let options = json!({"lambda": 0.01, "missing": "mean", "name": "marks"});
+            let report = train(&connection, "rank_svm", "written", &options);
+            assert_eq!(column(&report, "v")["fate"], "feature", "{mark} {text}: {report}");
+            assert_eq!(column(&report, "v")["facts"]["missing"], 48, "{mark} {text}");
+            let nulls = format!("SELECT query_id, doc_id, relevance, nullif(v, '{mark}') AS v, w FROM written");
+            train(&connection, "rank_svm", &nulls, &json!({"lambda": 0.01, "missing": "mean", "name": "nulls"}));
+            let sql = "SELECT max(abs(a.score - b.score)) FROM ltr_rank('marks', 'written') AS a JOIN \
+                       ltr_rank('nulls', ?1) AS b USING (query_id, doc_id)";
+            assert!(value::<f64>(&connection, sql, [&nulls]) < 1e-12, "{mark} {text}");
+            let alone = format!("SELECT 1 AS query_id, 1 AS doc_id, '{mark}' AS v, 1 AS w");
+            let score: f64 = value(&connection, "SELECT score FROM ltr_rank('marks', ?1)", [alone]);
+            assert!(score.is_finite());
+        }
+    }
+}
+
+#[test]
+fn a_column_of_mostly_quantities_tells_how_it_is_read() {
+    for (text, form, _) in FORMS {
+        // One text in three has another form: two such texts, and more than SQL lists.
+        for others in ["iif(x % 2, 'Free', 'call us')", "'from shop ' || char(65 + x % 26)"] {
+            let connection = database();
+            rows(&connection, &format!("iif(x % 3 = 1, {others}, {text})"));
+            let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));
+            let warning = warning(&report);
+            let read = |source: &str, columns: Value| {
+                let mut options = json!({"lambda": 0.01, "missing": "zero"});
+                options.as_object_mut().unwrap().extend(columns.as_object().cloned().unwrap_or_default());
+                let report = train(&connection, "rank_svm", source, &options);
+                let column = column(&report, "v");
+                assert_eq!((&column["form"], &column["facts"]["missing"]), (&json!(form), &json!(80)), "{text}");
+            };
+            let options = between(&warning, "and the options '", "'").unwrap();
+            read("written", serde_json::from_str(options).unwrap());
+            let sql = between(&warning, "NULL in the source, as in ", ", with the option");
+            assert_eq!(sql.is_some(), others.contains("Free"), "{warning}");
+            if let Some(sql) = sql {
+                let source = format!("SELECT query_id, doc_id, relevance, {sql} AS v, w FROM written");
+                read(&source, json!({}));
+            }
+        }
+    }
+    // As a category it is told, too.
+    let connection = database();
+    rows(&connection, "iif(x % 3 = 1, 'Free', '$' || x % 7)");
+    let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));
+    assert_eq!(column(&report, "v")["fate"], "category", "{report}");
+    let warning = self::warning(&report);
+    assert!(warning.contains("CASE WHEN") || warning.contains("nullif(\"v\", 'Free')"), "{warning}");
+    let kept = between(&warning, "keep it a category, use the options '", "'").unwrap();
+    let mut options: Value = serde_json::from_str(kept).unwrap();
+    options["lambda"] = json!(0.01);
+    assert_eq!(self::warning(&train(&connection, "rank_svm", "written", &options)), "");
+}
+
+#[test]
+fn words_among_numbers_have_sql_that_was_tried() {
+    let connection = database();
+    rows(&connection, "iif(x % 9 = 1, 'it''s free', x)");
+    let refused = problem(&connection, "SELECT ltr_train('rank_svm', 'written')");
+    let sql = between(&refused, "well-formed number; ", " in the source").unwrap();
+    let source = format!("SELECT query_id, doc_id, relevance, {sql} AS v, w FROM written");
+    let report = train(&connection, "rank_svm", &source, &json!({"lambda": 0.01, "missing": "mean"}));
+    assert_eq!((&column(&report, "v")["fate"], &report["missing_filled"]), (&json!("feature"), &json!(27)));
 }
 
 #[test]

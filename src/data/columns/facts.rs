@@ -7,10 +7,10 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::super::dataset::Dataset;
 use super::super::missing::MissingRows;
-use super::super::quantity::{Readings, numbers_by_key};
+use super::super::quantity::{Readings, null_in_sql, numbers_by_key};
 use super::super::text_values::{LONGEST_VALUE, ValueCount};
 use super::texts::{JsonKind, TextSample};
-use crate::base::checkpoint;
+use crate::base::{checkpoint, quote};
 
 /// Different values that are counted in text and in other columns that are no features.
 const MOST_DISTINCT: usize = 2000;
@@ -137,7 +137,10 @@ impl ColumnFacts {
                 let hash = xxh64(text, 2);
                 let text = std::str::from_utf8(text).ok();
                 text.into_iter().for_each(|text| self.texts.add(hash, text));
-                self.readings.add(text.unwrap_or_default());
+                match text {
+                    Some(text) => self.readings.add(text),
+                    None => self.readings.add_other(),
+                }
                 self.is_utf8 &= text.is_some();
                 hash
             }
@@ -146,7 +149,7 @@ impl ColumnFacts {
                 self.blob_bytes =
                     Some(bytes.len()).filter(|bytes| is_first || self.blob_bytes == Some(*bytes));
                 self.kinds[2] += 1;
-                self.readings.add("");
+                self.readings.add_other();
                 xxh64(bytes, 3)
             }
         };
@@ -227,6 +230,16 @@ impl ColumnFacts {
     /// Whether its texts may be JSON with numbers by keys.
     pub fn may_be_objects(&self) -> bool {
         self.texts.json_kind().is_some_and(|kind| kind != JsonKind::Vectors)
+    }
+
+    /// SQL that makes its values NULL, where it has those of a column that are no numbers: if they are few texts, and at most
+    /// half of these rows.
+    pub fn null_in_sql(&self, name: &str, rows: usize) -> Option<String> {
+        let texts = self.texts.all().collect();
+        let are_texts =
+            self.kinds[1] == self.kinds.iter().sum::<u64>() && self.is_utf8 && self.texts.is_whole();
+        let are_few = 2 * self.kinds[1] <= rows as u64;
+        null_in_sql(&quote(name), &texts, None).filter(|_| are_texts && are_few)
     }
 
     /// Whether all BLOBs may be vectors of 32-bit numbers.

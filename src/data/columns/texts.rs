@@ -59,9 +59,19 @@ impl TextSample {
         }
     }
 
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|text| &**text)
+    }
+
     /// Texts that are not blank.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.values().map(|text| &**text).filter(|text| !text.trim().is_empty())
+        self.all().filter(|text| !text.trim().is_empty())
+    }
+
+    /// Whether it has all texts of the column.
+    pub fn is_whole(&self) -> bool {
+        self.0.len() < MOST_TEXTS
     }
 
     /// Whether some text is not blank.

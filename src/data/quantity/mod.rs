@@ -17,9 +17,11 @@ mod unread;
 
 pub use form::Form;
 pub use keys::{Keys, numbers_by_key};
+pub use numbers::is_missing_mark;
 pub use pending::Pending;
 pub use quantities::Quantities;
-pub use readings::{Outcome, Readings, outcome_of};
+pub use readings::{HALF, Outcome, Readings, outcome_of};
+pub use sql::null_in_sql;
 pub use unread::Unread;
 
 #[cfg(test)]

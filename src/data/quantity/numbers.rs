@@ -16,6 +16,11 @@ const CURRENCIES: [&str; 91] = [
     "Ft", "Fr.", "SFr.", "zł", "Kč", "euro", "Euro", "euros", "Euros", "dollars", "руб", "руб.", "元", "円",
     "원",
 ];
+/// Texts that mark a missing value, in lower case.
+const MISSING: [&str; 24] = [
+    "", "-", "--", "---", "\u{2013}", "\u{2014}", "?", "??", ".", "..", "...", "na", "n/a", "#n/a", "n.a.",
+    "nan", "null", "(null)", "nil", "none", "\\n", "missing", "unknown", "tbd",
+];
 /// Words after a number that multiply it; case does not matter.
 const MAGNITUDES: [&str; 38] = [
     "K", "K+", "M", "M+", "B", "B+", "T", "BN", "MN", "MM", "TN", "MIL", "MIO", "MIO.", "MRD", "MRD.", "MLN",
@@ -49,6 +54,16 @@ fn mark(c: char) -> Option<char> {
 
 fn is_minus(c: char) -> bool {
     matches!(c, '-' | '\u{2212}' | '\u{2013}' | '\u{fe63}' | '\u{ff0d}')
+}
+
+/// Whether a character is a sign.
+pub fn is_sign(c: char) -> bool {
+    is_minus(c) || c == '+'
+}
+
+/// Whether a text without blanks at its ends marks a missing value.
+pub fn is_missing_mark(text: &str) -> bool {
+    MISSING.iter().any(|mark| mark.eq_ignore_ascii_case(text))
 }
 
 /// Whether a text names a currency: a symbol, an ISO code, or a symbol after letters such as 'US$'.
@@ -150,7 +165,6 @@ pub fn split(text: &str, (start, end): (usize, usize)) -> Split<'_> {
         (before, after, in_parentheses) = (inner.trim(), rest.trim(), true);
     }
     let mut is_negative = in_parentheses;
-    let is_sign = |c: char| is_minus(c) || c == '+';
     let unsigned = before.trim_matches(is_sign).trim_matches(is_blank);
     if !in_parentheses
         && before.chars().filter(|c| is_sign(*c)).count() == 1

@@ -58,13 +58,13 @@ impl Pending {
         grown_bytes(&self.rows, 1) + 2 * (self.texts.len() + LONGEST) as u64
     }
 
-    /// What the texts are. `readings` has those that are no well-formed numbers.
-    pub fn outcome(&self, readings: &Readings) -> Outcome {
+    /// What the texts are, if this share of them must have one form. `readings` has those that are no well-formed numbers.
+    pub fn outcome(&self, readings: &Readings, share: f64) -> Outcome {
         // 1. A few of the well-formed numbers stand for all of them.
         let mut readings = readings.clone();
         let numbers = || self.numbers.iter().flatten().map(|text| &**text);
         numbers().for_each(|text| readings.add(text));
-        let outcome = readings.outcome(self.share);
+        let outcome = readings.outcome(share);
         // 2. They are in the matrix already, so the form must read the same from them.
         let Outcome::Form(form) = outcome else { return outcome };
         let is_other = |text: &&str| form.value(text) != text_number(text);

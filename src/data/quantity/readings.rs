@@ -1,5 +1,7 @@
 use super::form::{Form, LONGEST, NumberForm};
-use super::numbers::{self, MARKS, NUMBER, Split, is_currency, is_money, is_percent, is_scaled};
+use super::numbers::{
+    self, MARKS, NUMBER, Split, is_currency, is_missing_mark, is_money, is_percent, is_scaled, is_sign,
+};
 use super::table::{self, DOUBTS, FORMS};
 use super::unread::Unread;
 use crate::base::text_number;
@@ -13,7 +15,7 @@ const DIGITS_OF_CODES: usize = 5;
 /// Numbers in a text that are no code.
 const MOST_NUMBERS: usize = 4;
 /// The share of texts from which on a column is probably meant as a quantity.
-const HALF: f64 = 0.5;
+pub const HALF: f64 = 0.5;
 /// A share of texts that makes no difference.
 const NEARLY: f64 = 0.02;
 
@@ -172,7 +174,7 @@ impl Shape {
         // A word and whole numbers, such as SKU 12.
         let is_label = before.contains(char::is_alphabetic)
             && after.is_empty()
-            && !before.ends_with([':', '.'])
+            && !before.ends_with(|c: char| is_sign(c) || ":.".contains(c))
             && !is_unit;
         if is_label && self.digits.is_some_and(|[least, _]| least > 0) {
             return Vec::new();
@@ -206,7 +208,9 @@ impl Shape {
 #[derive(Debug, Clone)]
 pub struct Readings {
     count: u64,
-    /// Texts without a number, and prose.
+    /// Texts that mark a missing value.
+    marks: Texts,
+    /// Other texts without a number, and prose.
     others: Texts,
     /// Texts that fit each form of the table, and then each doubt.
     fits: Vec<Texts>,
@@ -225,9 +229,9 @@ type Key = (bool, usize, String);
 
 impl Default for Readings {
     fn default() -> Self {
-        let (others, spare, fits) =
-            (Texts::default(), Shape::default(), vec![Texts::default(); FORMS + DOUBTS.len()]);
-        Self { count: 0, others, fits, shapes: Vec::new(), last: 0, spare, buffer: String::new() }
+        let (marks, others, spare) = (Texts::default(), Texts::default(), Shape::default());
+        let fits = vec![Texts::default(); FORMS + DOUBTS.len()];
+        Self { count: 0, marks, others, fits, shapes: Vec::new(), last: 0, spare, buffer: String::new() }
     }
 }
 
@@ -247,6 +251,10 @@ impl Readings {
     pub fn add(&mut self, text: &str) {
         self.count += 1;
         let text = text.trim();
+        if is_missing_mark(text) {
+            self.marks.add(text);
+            return;
+        }
         // Prose and words are dismissed at once.
         if text.len() > LONGEST || !text.bytes().any(|b| b.is_ascii_digit()) {
             let length =
@@ -285,6 +293,17 @@ impl Readings {
         self.buffer = shape;
     }
 
+    /// Adds a value other than UTF-8 text.
+    pub fn add_other(&mut self) {
+        self.count += 1;
+        self.others.add("");
+    }
+
+    /// Whether there are texts, and all of them mark missing values.
+    pub fn are_missing(&self) -> bool {
+        self.count > 0 && self.marks.count == self.count
+    }
+
     fn shape(&mut self, shape: &str) -> &mut Shape {
         if self.shapes.get(self.last).is_none_or(|(key, _)| key.2 != shape) {
             let key = (!is_known(shape), shape.len(), shape.to_owned());
@@ -304,18 +323,21 @@ impl Readings {
     /// Adds the texts of other rows.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
+        self.marks.merge(&other.marks);
         self.others.merge(&other.others);
         self.fits.iter_mut().zip(&other.fits).for_each(|(texts, others)| texts.merge(others));
         other.shapes.iter().for_each(|(key, shape)| self.shape(&key.2).merge(shape));
     }
 
-    /// What the texts are, if at least this share of them must have one form.
+    /// What the texts are, if at least this share of them must have one form. Texts that mark missing values count only if
+    /// all must.
     pub fn outcome(&self, share: f64) -> Outcome {
         let mut found = self.listed();
         found.extend(self.numbers());
         found.retain(|(count, _)| *count > 0);
-        let all = self.count as f64;
-        if let Some(place) = found.iter().position(|(count, _)| *count as f64 >= share * all) {
+        let all = (self.count - self.marks.count) as f64;
+        let needed = if share < 1.0 { share * all } else { self.count as f64 };
+        if let Some(place) = found.iter().position(|(count, _)| *count as f64 >= needed) {
             return found.swap_remove(place).1;
         }
         // Of several with about as many texts the first.
@@ -334,8 +356,10 @@ impl Readings {
     fn misfit(&self, form: &Form) -> String {
         let shapes =
             self.shapes.iter().flat_map(|(_, shape)| [&shape.all, &shape.two_values, &shape.no_value]);
-        let texts =
-            shapes.chain([&self.others]).chain(&self.fits).filter_map(|texts| texts.example.as_deref());
+        let texts = shapes
+            .chain([&self.others, &self.marks])
+            .chain(&self.fits)
+            .filter_map(|texts| texts.example.as_deref());
         let misfit = texts.filter(|text| form.value(text).is_none()).min_by_key(|text| (text.len(), *text));
         misfit.unwrap_or_default().to_owned()
     }
@@ -398,6 +422,11 @@ impl Readings {
             let (_, scaled) = single(&|before, after| is_amount(before, after) || is_scaled(before, after));
             found.push(scaled.unread(Unread::Magnitude, Vec::new()));
         }
+        // Words and signs, such as 'R +1.5' and 'D +2'.
+        let (different, signed) = single(&is_signed_word);
+        if (2..=MOST_UNITS).contains(&different) {
+            found.push(signed.unread(Unread::Words, Vec::new()));
+        }
         let (_, mut several) = total(&are_several);
         let is_unit =
             |before: &str, after: &str| (before.is_empty() || is_currency(before)) && !is_code(before, after);
@@ -435,6 +464,12 @@ fn are_several(shape: &str) -> bool {
         || shape.contains(|c: char| c.is_ascii_digit())
         || shape.contains("\u{1} \u{1}");
     (2..=MOST_NUMBERS).contains(&numbers) && !is_joined && !has_code
+}
+
+/// Whether a word and a sign stand before a number. A hyphen joins codes.
+fn is_signed_word(before: &str, after: &str) -> bool {
+    let word = before.strip_suffix(is_sign).unwrap_or_default();
+    after.is_empty() && word.contains(char::is_alphabetic) && !is_code(before, after)
 }
 
 /// Whether a number between these texts is part of a code, such as INV-7 or 7_at.

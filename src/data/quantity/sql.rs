@@ -1,7 +1,27 @@
 //! SQL that converts text of a given form to numbers, proposed only if it is correct for every text of the column.
 
-use super::form::{Form, NumberForm};
+use std::collections::BTreeSet;
+
+use super::form::{Form, LONGEST, NumberForm};
 use super::table;
+
+/// Texts that SQL lists at most.
+const MOST_LISTED: usize = 5;
+
+/// SQL for a column (its name in quotes) without these texts, which become NULL: for `sql`, if it is another expression.
+/// `None`: they are none, many or long.
+pub fn null_in_sql(column: &str, texts: &BTreeSet<&str>, sql: Option<&str>) -> Option<String> {
+    let are_short = texts.iter().all(|text| text.len() <= LONGEST && !text.contains('\0'));
+    let listed: Vec<String> = texts.iter().map(|text| format!("'{}'", text.replace('\'', "''"))).collect();
+    match (&listed[..], sql) {
+        ([only], None) if are_short => Some(format!("nullif({column}, {only})")),
+        ([_, ..], _) if are_short && listed.len() <= MOST_LISTED => {
+            let (others, sql) = (listed.join(", "), sql.unwrap_or(column));
+            Some(format!("CASE WHEN {column} NOT IN ({others}) THEN {sql} END"))
+        }
+        _ => None,
+    }
+}
 
 impl Form {
     /// An SQL expression that converts a column (quoted name) with these texts. `None` if no simple expression exists, or

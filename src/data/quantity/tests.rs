@@ -142,6 +142,8 @@ fn doubtful_texts_are_not_read_and_the_reason_has_an_example() {
         (&["1,234", "5,678"], Unread::ThousandsOrDecimals, "1,234"),
         (&["1.299", "899"], Unread::ThousandsOrDecimals, "1.299"),
         (&["$1,234", "$899"], Unread::ThousandsOrDecimals, "$1,234"),
+        (&["R +1.5", "D +12", "EVEN"], Unread::Words, "D +12"),
+        (&["$5", "$7", "N/A"], Unread::Others, "N/A"),
         (&["1/2/2022", "3/4/2022"], Unread::OrderOfDate, "1/2/2022"),
         (&["25/08/22", "24/09/21"], Unread::OrderOfDate, "24/09/21"),
         (&["Aug-22", "Sep-21"], Unread::NoYear, "Aug-22"),

@@ -6,7 +6,7 @@ use rusqlite::{ErrorCode, ToSql};
 use crate::base::{
     Error, LONGEST_VECTOR, Result, Strict, json_problem, numbers, shorten, text_number, whole_number,
 };
-use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, no_vector};
+use crate::data::{CategoryValue, Id, InputColumn, Missing, QueryValue, is_missing_mark, no_vector};
 use crate::model::Model;
 
 /// A value that an SQL function returns.
@@ -289,7 +289,8 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
         Some(form) => {
             form.value(text).or((card.missing != Missing::Error && !form.is_age()).then_some(f64::NAN))
         }
-        None => text_number(text),
+        None => text_number(text)
+            .or((card.missing != Missing::Error && is_missing_mark(text.trim())).then_some(f64::NAN)),
     };
     let mut features = vec![0.0; card.features.len()];
     for (Strict(value), input) in values.iter().zip(inputs) {

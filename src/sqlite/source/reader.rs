@@ -221,7 +221,9 @@ impl<'a> Reader<'a> {
         let features = places(Some(&self.roles.features), &may_be);
         let of_queries =
             places(self.roles.query_features.as_ref(), &|column| may_be(column) && !is_compared(column));
-        builder.may_be_quantities(features, of_queries, self.finish.missing)
+        let options = self.call.options.get("columns").and_then(|columns| columns.get("quantities"));
+        let are_listed = options.is_some_and(Value::is_array);
+        builder.may_be_quantities(features, of_queries, self.finish.missing, are_listed)
     }
 
     /// The rows, and the values of the columns `split_by` and `group_by`.
