@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ndarray::Array2;
 use serde_json::json;
 
-use super::builder::{DatasetBuilder, FEWER_ROWS, Values};
+use super::builder::{Column, DatasetBuilder, FEWER_ROWS, Values};
 use super::categories::Learned;
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups, selected};
@@ -34,6 +34,8 @@ pub struct ReadReport {
     pub observed: Vec<ColumnFacts>,
     /// Facts of columns that became categories, by the name of the column.
     pub category_facts: Vec<(String, ColumnFacts)>,
+    /// Columns of texts that are numbers, some with zeros before their digits.
+    pub zero_padded: Vec<String>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
     /// Where they are in the data set.
@@ -87,6 +89,12 @@ impl DatasetBuilder {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
         let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
+        let columns = self.names.iter().zip(&self.columns);
+        let is_padded = |column: &Column| column.pending.as_ref().is_some_and(|pending| pending.has_zeros);
+        report.zero_padded = columns
+            .filter(|(_, column)| column.numeric && is_padded(column))
+            .map(|(name, _)| name.clone())
+            .collect();
         let is_optional = options.text_columns == TextColumns::Ignore;
         self.read_quantities(is_optional && options.missing == Missing::Error);
         let (mut learned, facts) = self.listed_categories()?;

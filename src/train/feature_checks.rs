@@ -4,14 +4,14 @@
 //! |---|---|
 //! | constant | one value in all rows |
 //! | constant in queries | one value in every query |
-//! | code | whole numbers from 1000 on with a name such as `zip`, `plz`, `phone` or `isbn` |
+//! | code | whole numbers from 1000 on with a name such as `zip`, `plz`, `phone` or `isbn`; texts such as 00501 |
 //! | running number | whole numbers that increase from row to row, or each once: consecutive ones with gaps, or of a name such as `index` |
 //! | date | whole numbers, all of the form YYYYMMDD, all of the form DDMMYYYY, or all plausible Unix times in seconds or milliseconds |
 //!
 //! With the scaling `none` a feature counts by its spread, so very different spreads are a sign, too.
 
 use crate::base::{ColumnAdvice, Control, Result, checkpoint, parallel, quote};
-use crate::data::{ADVICE_ON_64_BITS, Dataset, Slice, are_64_bits, is_code, is_row_number};
+use crate::data::{ADVICE_ON_64_BITS, Dataset, ReadReport, Slice, are_64_bits, is_code, is_row_number};
 use crate::math::sort_indices;
 use crate::train::select::significant;
 
@@ -90,17 +90,18 @@ pub struct FeatureChecks {
 }
 
 impl FeatureChecks {
-    /// Checks the features before they are scaled. `rows`: for each document the number of its row. `counts_spread`: whether
-    /// different spreads are a sign.
+    /// Checks the features before they are scaled. `read`: how they were read. `counts_spread`: whether different spreads
+    /// are a sign.
     ///
     /// # Errors
     /// An interruption.
-    pub fn of(data: &Dataset, rows: &[usize], counts_spread: bool, control: &Control) -> Result<Self> {
+    pub fn of(data: &Dataset, read: &ReadReport, counts_spread: bool, control: &Control) -> Result<Self> {
         let mut by_row: Vec<usize> = (0..data.n_docs()).collect();
-        sort_indices(&mut by_row, &|a, b| rows[a].cmp(&rows[b]));
+        sort_indices(&mut by_row, &|a, b| read.rows[a].cmp(&read.rows[b]));
         let sign = |column: usize| {
             control.check()?;
-            Ok(Column { data, index: column, by_row: &by_row }
+            let is_padded = read.zero_padded.contains(&data.names[column]);
+            Ok(Column { data, index: column, by_row: &by_row, is_padded }
                 .sign()
                 .map(|sign| (data.names[column].clone(), sign)))
         };
@@ -149,7 +150,7 @@ impl FeatureChecks {
         let codes = named(Sign::Code);
         let codes = (!codes.is_empty()).then(|| {
             format!(
-                "features that are codes by their names: {}; the size of a code means nothing, so make columns or categories of what \
+                "features that are codes by their names or by zeros before their digits: {}; the size of a code means nothing, so make columns or categories of what \
                  it stands for, or {}",
                 listed(&codes),
                 advice.ignore_features(&codes)
@@ -232,6 +233,8 @@ struct Column<'a> {
     index: usize,
     /// Documents in the order of their rows.
     by_row: &'a [usize],
+    /// Whether its texts have zeros before their digits.
+    is_padded: bool,
 }
 
 impl Column<'_> {
@@ -262,7 +265,9 @@ impl Column<'_> {
                     self.all(|x| is_whole(x) && is_unix_time((x / 1000.0).floor()))
                 }
                 Sign::Code => {
-                    is_code(&self.data.names[self.index]) && self.all(|x| is_whole(x) && x >= SMALLEST_CODE)
+                    self.is_padded
+                        || is_code(&self.data.names[self.index])
+                            && self.all(|x| is_whole(x) && x >= SMALLEST_CODE)
                 }
                 Sign::RunningNumber => self.is_running_number(),
             }
@@ -370,7 +375,8 @@ mod tests {
             ..Dataset::default()
         };
         let rows: Vec<usize> = (0..12).collect();
-        FeatureChecks::of(&data, &rows, false, &Control::default()).unwrap().signs
+        let read = ReadReport { rows, ..ReadReport::default() };
+        FeatureChecks::of(&data, &read, false, &Control::default()).unwrap().signs
     }
 
     fn advice() -> ColumnAdvice<'static> {
@@ -406,7 +412,7 @@ mod tests {
             ..Dataset::default()
         };
         let by_row: Vec<usize> = (0..60).collect();
-        assert_eq!(Column { data: &data, index: 0, by_row: &by_row }.sign(), Some(Sign::RunningNumber));
+        assert_eq!(Column { data: &data, index: 0, by_row: &by_row, is_padded: false }.sign(), Some(Sign::RunningNumber));
         let days = [20_240_131.0, 20_231_105.0, 19_991_231.0, 20_240_229.0];
         assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date(DateFormat::Calendar)));
         assert_eq!(

@@ -288,7 +288,7 @@ impl Signs {
         if rows.read_report.determined.is_some() {
             warnings.extend(counters::warning(&rows.data, rows.advice, control)?);
         }
-        let features = FeatureChecks::of(&rows.data, &rows.read_report.rows, counts_spread, control)?;
+        let features = FeatureChecks::of(&rows.data, &rows.read_report, counts_spread, control)?;
         Ok(Self { features, warnings })
     }
 

@@ -204,15 +204,24 @@ fn texts_that_mark_missing_values_are_missing_with_the_option() {
                 let warning = warning(&train(&connection, "rank_svm", "written", &plain));
                 let sql = between(&warning, "NULL in the source, as in ", ", with the option").unwrap();
                 assert_eq!(sql, format!("nullif(\"v\", '{mark}')"), "{text}");
-                assert!(warning.contains("or use the option \"missing\", which makes them missing"), "{warning}");
+                assert!(
+                    warning.contains("or use the option \"missing\", which makes them missing"),
+                    "{warning}"
+                );
             }
             // 2. With it they are NULL, in the training and in what reads rows later.
             let options = json!({"lambda": 0.01, "missing": "mean", "name": "marks"});
             let report = train(&connection, "rank_svm", "written", &options);
             assert_eq!(column(&report, "v")["fate"], "feature", "{mark} {text}: {report}");
             assert_eq!(column(&report, "v")["facts"]["missing"], 48, "{mark} {text}");
-            let nulls = format!("SELECT query_id, doc_id, relevance, nullif(v, '{mark}') AS v, w FROM written");
-            train(&connection, "rank_svm", &nulls, &json!({"lambda": 0.01, "missing": "mean", "name": "nulls"}));
+            let nulls =
+                format!("SELECT query_id, doc_id, relevance, nullif(v, '{mark}') AS v, w FROM written");
+            train(
+                &connection,
+                "rank_svm",
+                &nulls,
+                &json!({"lambda": 0.01, "missing": "mean", "name": "nulls"}),
+            );
             let sql = "SELECT max(abs(a.score - b.score)) FROM ltr_rank('marks', 'written') AS a JOIN \
                        ltr_rank('nulls', ?1) AS b USING (query_id, doc_id)";
             assert!(value::<f64>(&connection, sql, [&nulls]) < 1e-12, "{mark} {text}");
@@ -237,7 +246,11 @@ fn a_column_of_mostly_quantities_tells_how_it_is_read() {
                 options.as_object_mut().unwrap().extend(columns.as_object().cloned().unwrap_or_default());
                 let report = train(&connection, "rank_svm", source, &options);
                 let column = column(&report, "v");
-                assert_eq!((&column["form"], &column["facts"]["missing"]), (&json!(form), &json!(80)), "{text}");
+                assert_eq!(
+                    (&column["form"], &column["facts"]["missing"]),
+                    (&json!(form), &json!(80)),
+                    "{text}"
+                );
             };
             let options = between(&warning, "and the options '", "'").unwrap();
             read("written", serde_json::from_str(options).unwrap());

@@ -1,4 +1,5 @@
 use super::form::{Form, LONGEST};
+use super::numbers::begins_with_zero;
 use super::readings::{Outcome, Readings};
 use super::unread::Unread;
 use crate::base::{grown_bytes, text_number};
@@ -11,6 +12,8 @@ pub struct Pending {
     /// The smallest text that is a well-formed number: without a point, with a point before three digits, which may separate
     /// thousands, and with another point.
     numbers: [Option<Box<str>>; 3],
+    /// Whether one of them has zeros before three digits or more, as codes have.
+    pub has_zeros: bool,
     /// Rows of the other texts, and the end of each in `texts`.
     rows: Vec<(usize, usize)>,
     texts: String,
@@ -31,6 +34,7 @@ impl Pending {
             Some((_, decimals)) if decimals.len() == 3 => 1,
             Some(_) => 2,
         };
+        self.has_zeros |= text.len() >= 3 && begins_with_zero(text) && kind == 0;
         let is_smaller = |held: &str| (text.len(), text) < (held.len(), held);
         if self.numbers[kind].as_deref().is_none_or(is_smaller) {
             self.numbers[kind] = Some(text.into());
