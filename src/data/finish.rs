@@ -328,7 +328,7 @@ impl DatasetBuilder {
         let advice = match text_columns {
             TextColumns::Refuse => String::new(),
             _ if state.are_others_missing() || state.fits_with_missing => {
-                "; with the option \"missing\" texts such as NA are missing values".to_owned()
+                "; with the option \"missing\" such texts are missing values".to_owned()
             }
             TextColumns::RefuseListed => {
                 "; a column of texts is listed under \"categories\" instead of \"features\"".to_owned()

@@ -63,7 +63,7 @@ pub fn is_sign(c: char) -> bool {
 
 /// Whether a text without blanks at its ends marks a missing value.
 pub fn is_missing_mark(text: &str) -> bool {
-    MISSING.iter().any(|mark| mark.eq_ignore_ascii_case(text))
+    text.len() <= 7 && MISSING.iter().any(|mark| mark.eq_ignore_ascii_case(text))
 }
 
 /// Whether a text names a currency: a symbol, an ISO code, or a symbol after letters such as 'US$'.
