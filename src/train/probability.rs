@@ -45,11 +45,6 @@ const FEWEST_QUERIES: usize = 20;
 /// Fraction of the queries that a fold holds out.
 const HELD_OUT: f64 = 0.2;
 
-/// The options of losses that a training reads for probabilities.
-pub fn own(params: &Params) -> &'static [&'static str] {
-    if params.flag(KEY) { &[THRESHOLD] } else { &[] }
-}
-
 /// Refuses a threshold that nothing reads.
 ///
 /// # Errors
@@ -58,7 +53,7 @@ pub fn check_threshold(params: &Params) -> Result<()> {
     if !params.has(THRESHOLD) || params.flag(KEY) {
         return Ok(());
     }
-    let reason = format!("\"{KEY}\": false");
+    let reason = format!("\"{KEY}\": false; use \"{KEY}\": true");
     Err(Error::NoEffect { option: THRESHOLD, reason, because_of: KEY })
 }
 

@@ -199,10 +199,11 @@ fn models_without_probabilities_say_why() {
         refused("perceptron", r#"{"probability": true}"#)
             .contains("'perceptron' has no option 'probability'")
     );
-    assert!(
-        refused("boosted_trees", r#"{"threshold": 2}"#)
-            .contains("option 'threshold' has no effect with \"probability\": false")
-    );
+    for (algorithm, options) in algorithms() {
+        let message = refused(algorithm, &with(&options, &json!({"threshold": 2})).to_string());
+        let told = "option 'threshold' has no effect with \"probability\": false; use \"probability\": true";
+        assert!(message.ends_with(told), "{algorithm}: {message}");
+    }
     assert!(
         refused("regression", r#"{"probability": true, "buckets": 4}"#)
             .contains("the option 'probability' is not supported")

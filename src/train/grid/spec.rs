@@ -146,7 +146,10 @@ impl GridSpec {
     pub fn parse(params: &Params) -> Result<Self> {
         // 1. The loss, the space of functions and the penalty decide the other defaults.
         let loss_def = loss::find(params.text("loss").unwrap_or(loss::NAMES[0]))?;
-        check_loss_parameters(loss_def, params, probability::own(params))?;
+        check_loss_parameters(loss_def, params, &[probability::THRESHOLD])?;
+        if !loss_def.parameters.contains(&probability::THRESHOLD) {
+            probability::check_threshold(params)?;
+        }
         let losses = parse_losses(loss_def, params)?;
         let loss = losses[0].1.clone();
         let given_kernel = params.get("kernel").cloned().unwrap_or_else(|| json!(kernel::NAMES[0]));
