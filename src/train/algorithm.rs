@@ -221,19 +221,19 @@ pub struct TrainingSet {
 
 /// Where scores of documents by functions come from that were fitted without their queries.
 pub enum OutOfFold {
-    /// The choice of the training has them.
-    Scores(Vec<Held>),
+    /// The choice of the training has them, fold by fold.
+    Scores(Vec<FoldScores>),
     /// Trainings of this kind on folds, with the numbers that the choice found.
     Folds(Box<dyn TrainingSpec>),
 }
 
-/// The documents of a query whose function did not see them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Held {
-    /// The score of each document.
+/// Queries that the function of a fold did not see.
+#[derive(Default)]
+pub struct FoldScores {
+    /// Their numbers in the training set.
+    pub queries: Vec<usize>,
+    /// The score of each of their documents.
     pub scores: Vec<f64>,
-    /// The grade of each document.
-    pub grades: Vec<f64>,
 }
 
 /// The result of a training.

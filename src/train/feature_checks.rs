@@ -412,7 +412,10 @@ mod tests {
             ..Dataset::default()
         };
         let by_row: Vec<usize> = (0..60).collect();
-        assert_eq!(Column { data: &data, index: 0, by_row: &by_row, is_padded: false }.sign(), Some(Sign::RunningNumber));
+        assert_eq!(
+            Column { data: &data, index: 0, by_row: &by_row, is_padded: false }.sign(),
+            Some(Sign::RunningNumber)
+        );
         let days = [20_240_131.0, 20_231_105.0, 19_991_231.0, 20_240_229.0];
         assert_eq!(sign(column(|row| days[row % 4])), Some(Sign::Date(DateFormat::Calendar)));
         assert_eq!(

@@ -14,12 +14,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::algorithm::{AlgorithmDef, Held, OutOfFold};
+use super::algorithm::{AlgorithmDef, FoldScores, OutOfFold, TrainingSpec};
 use super::options;
 use super::report::Finished;
 use super::select::{Gain, HeldOut, Validation, ValidationSpec};
 use super::tuning::{fitted_model, scores_of};
-use crate::base::{Control, Error, Params, Result};
+use crate::base::{Control, Error, Params, Result, bytes_of};
 use crate::data::{ColumnSummary, Dataset};
 use crate::learn::fit;
 use crate::math::{compare, sort_ascending, sort_items};
@@ -44,6 +44,8 @@ const PART_OF_VARIANCE: f64 = 0.02;
 const FEWEST_QUERIES: usize = 20;
 /// Fraction of the queries that a fold holds out.
 const HELD_OUT: f64 = 0.2;
+/// Numbers in memory for each document: four copies of a document, and what two forms and the best of them predict.
+const NUMBERS: usize = 12;
 
 /// Refuses a threshold that nothing reads.
 ///
@@ -68,7 +70,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Scores of documents that their functions did not see.
+    /// The documents of queries that their functions did not see.
     ///
     /// # Errors
     /// Errors of the fits; too little memory; an interruption.
@@ -78,39 +80,60 @@ impl Rows {
         found: OutOfFold,
         (algorithm, params): (&AlgorithmDef, &Params),
         control: &Control,
-    ) -> Result<Vec<Held>> {
-        let Self { data, is_source, summaries } = self;
-        let spec = match found {
-            _ if is_source => return Ok(queries_of(&data, &scores_of(model, &data, control)?)),
-            OutOfFold::Scores(held) => return Ok(held),
-            OutOfFold::Folds(spec) => spec,
+    ) -> Result<Vec<Vec<Document>>> {
+        let (data, threshold) = (&self.data, options::number(params, THRESHOLD));
+        // Losses within queries leave the level of all scores open, so each fold is shifted to the mean of the model.
+        let of_model = scores_of(model, data, control)?;
+        let folds = match found {
+            _ if self.is_source => {
+                vec![FoldScores { queries: (0..data.n_queries()).collect(), scores: of_model.clone() }]
+            }
+            OutOfFold::Scores(folds) => folds,
+            OutOfFold::Folds(spec) => self.refitted(&*spec, (algorithm, params), control)?,
         };
+        let mut held = Vec::new();
+        for FoldScores { queries, scores } in folds {
+            control.check()?;
+            let of_fold = queries.iter().flat_map(|query| &of_model[data.rows(*query)]).copied();
+            let shift = mean(&of_fold.collect::<Vec<f64>>()) - mean(&scores);
+            let mut scores = scores.into_iter().map(|score| score + shift);
+            held.extend(queries.into_iter().map(|query| -> Vec<Document> {
+                data.labels(query)
+                    .iter()
+                    .zip(&mut scores)
+                    .map(|(grade, score)| (score, *grade >= threshold))
+                    .collect()
+            }));
+        }
+        held.retain(|query| !query.is_empty());
+        Ok(held)
+    }
+
+    /// The scores of folds by trainings with these numbers.
+    fn refitted(
+        &self,
+        spec: &dyn TrainingSpec,
+        (algorithm, params): (&AlgorithmDef, &Params),
+        control: &Control,
+    ) -> Result<Vec<FoldScores>> {
+        let data = &self.data;
         let validation = ValidationSpec::parse(params, fit::HeldOut::Queries)?;
         let validation = ValidationSpec { data: Validation::Queries(HELD_OUT), ..validation };
         let numbers = data.n_docs() as f64 * data.features.columns() as f64;
-        let parts = HeldOut::new(&validation, &data, None, |_, _| true, numbers, params.seed())?;
-        let mut held = Vec::new();
-        for part in 0..parts.parts() {
+        let parts = HeldOut::new(&validation, data, None, |_, _| true, numbers, params.seed())?;
+        let of_part = |part| {
             let (training, judge, _memory) = parts.part(part, control)?;
-            let of_fold = fitted_model(algorithm, &*spec, training, &summaries, control)?;
-            let mut scores = scores_of(&of_fold, &judge, control)?;
-            // Losses within queries leave the level of all scores open.
-            let shift = mean(&scores_of(model, &judge, control)?) - mean(&scores);
-            scores.iter_mut().for_each(|score| *score += shift);
-            held.extend(queries_of(&judge, &scores));
-        }
-        Ok(held)
+            let model = fitted_model(algorithm, spec, training, &self.summaries, control)?;
+            let number = |id| data.query_ids.binary_search(id).unwrap_or_default();
+            let queries = judge.query_ids.iter().map(number).collect();
+            Ok(FoldScores { queries, scores: scores_of(&model, &judge, control)? })
+        };
+        (0..parts.parts()).map(of_part).collect()
     }
 }
 
-/// The queries of a data set with these scores of all documents.
-fn queries_of(data: &Dataset, scores: &[f64]) -> Vec<Held> {
-    let of_query = |query: usize| Held {
-        scores: scores[data.rows(query)].to_vec(),
-        grades: data.labels(query).to_vec(),
-    };
-    (0..data.n_queries()).map(of_query).collect()
-}
+/// A document: its score, and whether it is relevant.
+pub type Document = (f64, bool);
 
 /// What a training found out about probabilities.
 pub struct Found {
@@ -131,20 +154,15 @@ impl Found {
     }
 }
 
-/// A document: its score, and whether it is relevant.
-type Document = (f64, bool);
-
-/// Learns a map.
-pub fn learn(held: &[Held], params: &Params) -> Found {
+/// Learns a map from the documents of each query.
+///
+/// # Errors
+/// Too little memory; an interruption.
+pub fn learn(queries: &[Vec<Document>], params: &Params, control: &Control) -> Result<Found> {
     let threshold = options::number(params, THRESHOLD);
-    let queries: Vec<Vec<Document>> = held
-        .iter()
-        .filter(|query| !query.scores.is_empty())
-        .map(|Held { scores, grades }| {
-            scores.iter().zip(grades).map(|(score, grade)| (*score, *grade >= threshold)).collect()
-        })
-        .collect();
     let documents = queries.iter().map(Vec::len).sum::<usize>();
+    let bytes = bytes_of::<[f64; NUMBERS]>(documents);
+    let _memory = control.reserve(bytes, "learning probabilities", "use fewer rows")?;
     let relevant = queries.iter().flatten().filter(|(_, relevant)| *relevant).count();
     let mut report = Map::from_iter([
         (THRESHOLD.to_owned(), json!(threshold)),
@@ -169,7 +187,7 @@ pub fn learn(held: &[Held], params: &Params) -> Found {
     let (form, problem) = if let Some(problem) = problem {
         (None, Some(problem))
     } else {
-        let (form, told, problem) = judge(&queries);
+        let (form, told, problem) = judge(queries, control)?;
         report.extend(told);
         (Some(form), problem)
     };
@@ -179,11 +197,12 @@ pub fn learn(held: &[Held], params: &Params) -> Found {
         report.insert("problem".to_owned(), json!(problem));
         format!("no probabilities: {problem}. The column probability is NULL, and the option 'min_probability' an error")
     });
-    Found { map: knots.map(|knots| Probability { threshold, knots }), report: report.into(), warning }
+    let map = knots.map(|knots| Probability { threshold, knots });
+    Ok(Found { map, report: report.into(), warning })
 }
 
 /// The better form, what predictions of other queries show, and what speaks against a map.
-fn judge(queries: &[Vec<Document>]) -> (Form, Map<String, Value>, Option<String>) {
+fn judge(queries: &[Vec<Document>], control: &Control) -> Result<(Form, Map<String, Value>, Option<String>)> {
     // 1. Predictions of each part by both forms, which were learned on the others.
     let mut predicted = vec![[Vec::new(), Vec::new()]; queries.len()];
     let mut base = vec![0.0; queries.len()];
@@ -196,6 +215,7 @@ fn judge(queries: &[Vec<Document>]) -> (Form, Map<String, Value>, Option<String>
         let learned: Vec<Document> =
             (0..queries.len()).filter(is_other).flat_map(|query| &queries[query]).copied().collect();
         for (number, form) in [Form::Isotonic, Form::Logistic].into_iter().enumerate() {
+            control.check()?;
             let map = Probability { threshold: 0.0, knots: form.knots(learned.clone()) };
             for query in (part..queries.len()).step_by(PARTS) {
                 predicted[query][number] = queries[query].iter().map(|(score, _)| map.at(*score)).collect();
@@ -239,7 +259,7 @@ fn judge(queries: &[Vec<Document>]) -> (Form, Map<String, Value>, Option<String>
              share of relevant ones at this rank (gain in squared error {mean:.4}, standard error {error:.4})"
         )
     });
-    (form, told, problem)
+    Ok((form, told, problem))
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -205,7 +205,7 @@ impl Training {
         finished.warnings.extend(doubt.or(single_feature));
         if let Some(((rows, _memory), found)) = kept.zip(out_of_fold) {
             let held = rows.held(&finished.model, found, (self.algorithm, &self.options), control)?;
-            probability::learn(&held, &self.options).add_to(&mut finished);
+            probability::learn(&held, &self.options, control)?.add_to(&mut finished);
         }
         finished.model = finished.model.with_fingerprint(fingerprint);
         finished.missing_filled = read_report.imputed;

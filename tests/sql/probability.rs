@@ -54,6 +54,7 @@ fn algorithms() -> Vec<(&'static str, Json)> {
         ("rank_svm", json!({"lambda": 0.1})),
         ("list_net", json!({"kernel": "gaussian", "landmarks": 20, "lambda": [0.1, 0.01]})),
         ("eigen_rank", json!({})),
+        ("auto", json!({"effort": 1})),
         ("boosted_trees", json!({"learning_rate": 0.3})),
         ("lambdamart", json!({"trees": 20})),
         ("boosted_trees", json!({"scale": "none+quantile_minmax", "trees": 20})),

@@ -1,5 +1,6 @@
 //! The folds of a trial: functions for several lambdas, fitted on all cells but the cells of a fold and evaluated on these.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,13 +11,47 @@ use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Scaling};
 use crate::learn::space::Scorer;
+use crate::train::algorithm::FoldScores;
 use crate::train::averaged::weight;
 use crate::train::select::{
     Curve, Folds, Split, argmax_smoothed, fold_numbers, numbers, parts_in_order, smoothed,
 };
 
-/// The queries that a fold holds out, and for each lambda their values; none for lambdas that were not tried.
-pub(super) type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>);
+/// The queries that a fold holds out, and for each lambda their values, and the function; none for lambdas that were not tried.
+pub(super) type FoldValues = (Vec<usize>, Vec<Vec<Option<f64>>>, Vec<Vec<f64>>);
+
+/// The documents of a query by the function of a fold that did not see it.
+pub(super) struct QueryScores {
+    pub query: usize,
+    pub fold: usize,
+    pub scores: Vec<f64>,
+}
+
+/// The sums of the scores of functions with these factors, for queries that all functions have scored.
+pub(super) fn sums(data: &Dataset, functions: &[(f64, &[QueryScores])]) -> Vec<FoldScores> {
+    let mut sums = vec![(Vec::new(), Vec::new()); data.n_queries()];
+    for (factor, scored) in functions {
+        for QueryScores { query, fold, scores } in *scored {
+            let (folds, sum): &mut (Vec<usize>, Vec<f64>) = &mut sums[*query];
+            // A sample has no documents of the other queries.
+            if scores.len() == data.rows(*query).len() {
+                sum.resize(scores.len(), 0.0);
+                sum.iter_mut().zip(scores).for_each(|(sum, score)| *sum += factor * score);
+                folds.push(*fold);
+            }
+        }
+    }
+    // Queries with the same folds have the same functions.
+    let mut found: BTreeMap<Vec<usize>, FoldScores> = BTreeMap::new();
+    for (query, (folds, scores)) in sums.into_iter().enumerate() {
+        if !folds.is_empty() && folds.len() == functions.len() {
+            let of_folds = found.entry(folds).or_default();
+            of_folds.queries.push(query);
+            of_folds.scores.extend(scores);
+        }
+    }
+    found.into_values().collect()
+}
 
 /// What the folds of a candidate have in common.
 pub(super) struct FoldRun<'a> {
@@ -144,7 +179,12 @@ impl FoldRun<'_> {
                 }
             }
         }
-        Ok((held_out, values))
+        let mut kept = Vec::new();
+        if self.spec.keeps_scores {
+            kept.resize(self.lambdas.len(), Vec::new());
+            kept.splice(tried, functions);
+        }
+        Ok((held_out, values, kept))
     }
 }
 
@@ -152,7 +192,7 @@ impl FoldRun<'_> {
 pub(super) fn curve(spec: &AutoSpec, data: &Dataset, lambdas: &[f64], folds: &[FoldValues]) -> Curve {
     let mean = |index: usize| {
         let mut mean = Mean::new(spec.validation.metric.def(), spec.validation.undefined);
-        for (held_out, values) in folds {
+        for (held_out, values, _) in folds {
             for (query, value) in held_out.iter().zip(&values[index]) {
                 mean.add(*value, data.labels(*query));
             }
@@ -179,7 +219,7 @@ pub(super) fn of_queries(
     // The sum of values, their number, and the weight.
     let mut sums = vec![(0.0, 0.0, 0.0); data.n_queries()];
     let counted = Mean::new(spec.validation.metric.def(), spec.validation.undefined);
-    for (held_out, of_lambda) in folds.iter().filter(|_| chosen.is_some()) {
+    for (held_out, of_lambda, _) in folds.iter().filter(|_| chosen.is_some()) {
         for (query, value) in held_out.iter().zip(&of_lambda[chosen.unwrap_or(0)]) {
             if let Some((value, weight)) = counted.weighted(*value, data.labels(*query)) {
                 let (sum, times, _) = sums[*query];

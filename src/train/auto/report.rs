@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::folds::QueryScores;
 use super::trial::Trial;
 use super::{AutoSpec, spec::is_better};
 use crate::train::algorithm::BOOSTED_TREES;
@@ -28,6 +29,8 @@ pub struct Grown {
     pub query_columns: Option<bool>,
     /// The functions whose sum it is.
     pub fitted: Vec<Fitted>,
+    /// The scores of each of them by functions of folds, if scores are kept.
+    pub scores: Vec<Vec<QueryScores>>,
 }
 
 /// Every candidate, the best first. The best `averaged` kernels are averaged. `grown`: the trees, and whether they are

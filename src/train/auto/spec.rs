@@ -42,6 +42,8 @@ pub struct AutoSpec {
     pub baseline: Option<BaselineSpec>,
     /// Features with an order, which only linear functions and trees keep.
     pub monotone: Monotone,
+    /// Whether folds keep scores, from which probabilities are learned.
+    pub keeps_scores: bool,
     pub seed: u64,
 }
 
@@ -67,6 +69,7 @@ impl AutoSpec {
                 "option 'monotone': functions of this kernel cannot keep it; leave out the option 'kernel'";
             return Err(Error::Unsupported(problem.to_owned()));
         }
+        let baseline = BaselineSpec::parse(params);
         Ok(Self {
             scale: params.choice("scale")?,
             kernel,
@@ -74,7 +77,8 @@ impl AutoSpec {
             effort: Effort::of(params.count("effort")),
             validation: ValidationSpec::parse(params, HeldOut::Queries)?,
             missing: options::choice(params, "missing")?,
-            baseline: BaselineSpec::parse(params),
+            keeps_scores: params.flag(probability::KEY) && baseline.is_none(),
+            baseline,
             monotone,
             seed: params.seed(),
         })

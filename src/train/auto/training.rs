@@ -8,7 +8,7 @@ use super::super::grid;
 use super::super::single_feature::{self, Judge};
 use super::baseline::OfBaseline;
 use super::candidates::Candidate;
-use super::folds::{Partitions, Sample};
+use super::folds::{FOLDS, Partitions, QueryScores, Sample, sums};
 use super::prepared::{Copies, judged_queries};
 use super::report::{Grown, report};
 use super::spec::{AutoSpec, is_better};
@@ -22,7 +22,7 @@ use crate::train::averaged::{self, Fitted};
 use crate::train::baseline::{self, BASELINE_ALONE, Baseline, BaselineSpec};
 use crate::train::monotone;
 use crate::train::probability;
-use crate::train::select::{Gain, Searched, Selection, is_below};
+use crate::train::select::{Gain, Searched, Selection, is_below, unjudged};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
@@ -102,7 +102,7 @@ impl TrainingSpec for AutoSpec {
             _ => None,
         };
         let grown = grown.map(|grown| (grown, &data, of_trees));
-        let Found { chosen, mut trees, splits_queries, mut choice } = match &sample.part {
+        let Found { chosen, mut trees, scores, splits_queries, mut choice } = match &sample.part {
             Some(part) => {
                 let mut copies = Copies::new(part, joined, baseline.as_ref());
                 self.find(counts, &mut copies, sample.has_many_documents, grown, control)?
@@ -118,6 +118,18 @@ impl TrainingSpec for AutoSpec {
             control.step();
         }
         let count = fitted.len().max(1) as f64;
+        let of_kernels =
+            fitted.iter().zip(&chosen).map(|((fitted, _), trial)| (fitted.factor, &trial.scores[..]));
+        let of_trees = trees
+            .iter()
+            .zip(&scores)
+            .map(|(fitted, scores)| (count / trees.len() as f64 * fitted.factor, &scores[..]));
+        let scores = sums(&data, &of_kernels.chain(of_trees).collect::<Vec<_>>());
+        let out_of_fold = if scores.is_empty() {
+            OutOfFold::Folds(Box::new(self.clone()))
+        } else {
+            OutOfFold::Scores(scores)
+        };
         if let Some(baseline) = &baseline {
             // The baseline, half of the mean of kernels and half of the trees.
             let half = if fitted.is_empty() || trees.is_empty() { 1.0 } else { 0.5 };
@@ -138,7 +150,7 @@ impl TrainingSpec for AutoSpec {
         let is_used = splits_queries || joined.is_some() && !chosen.is_empty();
         let rule = if is_used { rule } else { None };
         let trained = choice.trained(data.features.columns(), fitted, rule);
-        Ok(Trained { out_of_fold: Some(OutOfFold::Folds(Box::new(self.clone()))), ..trained })
+        Ok(Trained { out_of_fold: Some(out_of_fold), ..trained })
     }
 
     fn fold_options(&self) -> &'static [&'static str] {
@@ -205,6 +217,8 @@ struct Found {
     chosen: Vec<Trial>,
     /// The trees, if they are among the best.
     trees: Vec<Fitted>,
+    /// The scores of each of the trees by functions of folds, if scores are kept.
+    scores: Vec<Vec<QueryScores>>,
     /// Whether the trees split query features.
     splits_queries: bool,
     choice: Choice,
@@ -404,12 +418,17 @@ impl AutoSpec {
         let warnings = searched.and_then(|searched| selection.warning(&searched)).into_iter().collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
-        let grown =
-            grown.filter(|_| with_trees).map(|(grown, ..)| (grown.fitted, grown.query_columns == Some(true)));
-        let (trees, splits_queries) = grown.unwrap_or_default();
+        if self.keeps_scores {
+            let others = unjudged(tried, &judged_queries(tried), held_out.len(), FOLDS, self.seed);
+            best.iter_mut().try_for_each(|trial| trial.score(self, copies, &others, control))?;
+        }
+        let grown = grown.filter(|_| with_trees);
+        let grown = grown.map(|(grown, ..)| (grown.fitted, grown.scores, grown.query_columns == Some(true)));
+        let (trees, scores, splits_queries) = grown.unwrap_or_default();
         Ok(Found {
             chosen: best,
             trees,
+            scores,
             splits_queries,
             choice: Choice {
                 lambda,

@@ -9,8 +9,8 @@
 //! documents there are, so the time of a training does not fall where the documents become many.
 
 use super::AutoSpec;
-use super::folds::{MANY, Sample};
-use super::prepared::Copies;
+use super::folds::{MANY, QueryScores, Sample};
+use super::prepared::{Copies, judged_queries};
 use super::report::Grown;
 use crate::base::{Control, Result, parallel};
 use crate::cost::loss::pair_count;
@@ -20,7 +20,7 @@ use crate::train::boosted_trees::QueryColumns;
 use crate::train::boosted_trees::early::{
     HeldOut, MOST_TREES, Measured, Pace, QueryValue, ScaledRows, Scores, measure, sum_of_scores, values,
 };
-use crate::train::select::{Folds, Selection, is_below};
+use crate::train::select::{Folds, Selection, is_below, unjudged};
 use crate::trees::{self, Boosting, Prepared, RowWeights, Targets, TreeOptions};
 
 /// Trees between two measurements of the ensembles.
@@ -124,6 +124,8 @@ fn sum(
     };
     let mut fitted = first.fitted;
     fitted.extend(second.fitted);
+    let mut kept = first.scores;
+    kept.extend(second.scores);
     fitted.iter_mut().flat_map(|fitted| &mut fitted.weights).for_each(|weight| *weight *= 0.5);
     Ok(Grown {
         scale: BOTH_SCALES,
@@ -135,6 +137,19 @@ fn sum(
         selection: selection.with_error(|_| of_queries.into_iter().flatten().collect()),
         held_out: first.held_out,
         fitted,
+        scores: kept,
+    })
+}
+
+/// Scores of the queries of each fold.
+fn of_folds<'a>(folds: &'a [Measured<'_>], scores: &'a Scores) -> impl Iterator<Item = QueryScores> + 'a {
+    folds.iter().zip(scores).enumerate().flat_map(|(fold, (Measured { queries, .. }, scores))| {
+        let of_query = move |(query, scores): (&usize, &Vec<f64>)| QueryScores {
+            query: *query,
+            fold,
+            scores: scores.clone(),
+        };
+        queries.iter().zip(scores).map(of_query)
     })
 }
 
@@ -261,7 +276,16 @@ impl Rows<'_> {
         let mut trainings = (0..folds.count * ensembles).map(training).collect::<Result<Vec<_>>>()?;
         // 2. The number of trees.
         let measured = measured(folds, data);
-        let held_out = HeldOut { measured: &measured, others: &[], seeds: ensembles, source: None };
+        let held: usize = measured.iter().map(|fold| fold.queries.len()).sum();
+        // A single part has queries of all kinds.
+        let others = if spec.keeps_scores && folds.count > 1 {
+            unjudged(data, &judged_queries(data), held, folds.count, spec.seed)
+        } else {
+            Vec::new()
+        };
+        let others: Vec<Measured<'_>> =
+            others.into_iter().map(|queries| Measured { data, queries }).collect();
+        let held_out = HeldOut { measured: &measured, others: &others, seeds: ensembles, source: None };
         let most = if folds.count > 1 { MOST_TREES } else { self.options().trees };
         // Smaller steps need more patience.
         let patience = PATIENCE * self.options().trees.div_ceil(spec.effort.trees);
@@ -278,6 +302,11 @@ impl Rows<'_> {
             fitted.push(self.mean(trainings)?);
         }
         // 3. What validation tells.
+        let kept: Vec<QueryScores> = if spec.keeps_scores {
+            of_folds(&measured, &best.scores).chain(of_folds(&others, &best.others)).collect()
+        } else {
+            Vec::new()
+        };
         let held_out: Vec<usize> = measured.into_iter().flat_map(|fold| fold.queries).collect();
         let selection = Selection {
             option: Some("trees"),
@@ -294,6 +323,7 @@ impl Rows<'_> {
             selection: selection.with_error(|_| best.values.into_iter().flatten().collect()),
             held_out,
             fitted,
+            scores: vec![kept],
         };
         Ok(Some(Ensembles { grown, scores }))
     }

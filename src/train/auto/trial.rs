@@ -11,9 +11,9 @@
 use super::AutoSpec;
 use super::candidates::Candidate;
 use super::documents::Parts;
-use super::folds::{FOLDS, FoldRun, FoldValues, Partitions, chosen, curve, of_queries};
-use super::prepared::Scaled;
-use crate::base::{Control, Result};
+use super::folds::{FOLDS, FoldRun, FoldValues, Partitions, QueryScores, chosen, curve, of_queries};
+use super::prepared::{Copies, Prepared, Scaled};
+use crate::base::{Control, Result, parallel};
 use crate::cost::loss::{Loss, least_squares};
 use crate::data::Dataset;
 use crate::learn::fit::Prior;
@@ -50,6 +50,10 @@ pub struct Trial {
     pub dropped: bool,
     /// The value of each query in the first partition (`n_queries`), negated if lower ones are better.
     pub first: Vec<Option<f64>>,
+    /// For the folds of the last partition the held-out queries, and the function with the chosen lambda, if scores are kept.
+    functions: Vec<(Vec<usize>, Vec<f64>)>,
+    /// The scores by these functions.
+    pub scores: Vec<QueryScores>,
 }
 
 impl Trial {
@@ -57,6 +61,34 @@ impl Trial {
     pub fn lambda(&self) -> f64 {
         self.curve[self.chosen.unwrap_or(0)].0
     }
+
+    /// Scores the documents of the queries that each fold holds out, and of `others`.
+    pub fn score(
+        &mut self,
+        spec: &AutoSpec,
+        copies: &mut Copies<'_>,
+        others: &[Vec<usize>],
+        control: &Control,
+    ) -> Result<()> {
+        let scaled = copies.for_kernels(self.candidate.scale, control)?;
+        let Prepared { space, data, .. } =
+            &scaled.prepare(spec, &self.candidate, landmarks(spec), control)?;
+        for (fold, ((held_out, w), others)) in self.functions.iter().zip(others).enumerate() {
+            let queries = [&held_out[..], others].concat();
+            let of_query = |number: usize| {
+                control.check()?;
+                let query = queries[number];
+                Ok(QueryScores { query, fold, scores: space.scores(&data.documents(query), w, control)? })
+            };
+            self.scores.extend(parallel::try_map(queries.len(), of_query)?);
+        }
+        Ok(())
+    }
+}
+
+/// Landmarks of a trial.
+fn landmarks(spec: &AutoSpec) -> usize {
+    spec.landmarks().min(spec.effort.trial_landmarks)
 }
 
 /// What candidates are tried on.
@@ -79,8 +111,7 @@ pub(super) fn cross_validate(
     control: &Control,
 ) -> Result<Trial> {
     let Tried { data, start, partitions, before } = tried;
-    let landmarks = spec.landmarks().min(spec.effort.trial_landmarks);
-    let prepared = scaled.prepare(spec, &candidate, landmarks, control)?;
+    let prepared = scaled.prepare(spec, &candidate, landmarks(spec), control)?;
     let space = &prepared.space;
     let _memory = Parts::reserve(&prepared, CELLS_AND_FOLDS, control)?;
     let prior = if start.is_empty() { Prior::Zero } else { Prior::Model };
@@ -127,7 +158,11 @@ pub(super) fn cross_validate(
     let curve = curve(spec, data, &lambdas, &folds);
     let (chosen, value) = chosen(spec, &curve, window);
     let values = of_queries(spec, data, &folds, chosen).into_iter().flatten().collect();
-    Ok(Trial { candidate, curve, chosen, value, values, dropped, first })
+    // Means of categories are other numbers in each fold.
+    let last = if data.has_means() { Vec::new() } else { folds.split_off(folds.len() - FOLDS) };
+    let function = |(queries, _, functions): FoldValues| Some((queries, functions.get(chosen?)?.clone()));
+    let functions = last.into_iter().filter_map(function).collect();
+    Ok(Trial { candidate, curve, chosen, value, values, dropped, first, functions, scores: Vec::new() })
 }
 
 /// The largest lambda within one standard error of the best one: with a baseline, functions stay near 0.

@@ -7,11 +7,11 @@ use super::spec::DEFAULT_TREES;
 use super::{TreeCount, TreesSpec};
 use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
-use crate::data::{Dataset, FoldKeys, ListConstraint, Scaling};
-use crate::train::algorithm::Held as OfQuery;
+use crate::data::{Dataset, ListConstraint, Scaling};
+use crate::train::algorithm::FoldScores;
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{
-    Baseline, Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec, fold_numbers,
+    Baseline, Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec, unjudged,
 };
 use crate::train::single_feature;
 use crate::train::single_feature::Judge;
@@ -33,8 +33,8 @@ pub(super) struct Found {
     values: Vec<(f64, f64)>,
     /// The scores with that number of trees.
     scores: Scores,
-    /// The same with grades, also of queries that no fold holds out, if probabilities are learned from them.
-    pub of_documents: Vec<OfQuery>,
+    /// The same, also of queries that no fold holds out, if probabilities are learned from them.
+    pub of_documents: Vec<FoldScores>,
 }
 
 impl Found {
@@ -181,8 +181,15 @@ pub(super) fn find(
     let of_documents = if others.is_empty() {
         Vec::new()
     } else {
-        let folds = measured.iter().chain(&others).zip(scores.iter().chain(&best.others));
-        folds.flat_map(|(fold, scores)| held(fold, scores)).collect()
+        let folds = measured.iter().zip(&others).zip(scores.iter().zip(&best.others));
+        let of_fold =
+            |((fold, others), (scores, more)): ((&Measured<'_>, &Measured<'_>), (&Vec<_>, &Vec<_>))| {
+                FoldScores {
+                    queries: [&fold.queries[..], &others.queries].concat(),
+                    scores: [scores.concat(), more.concat()].concat(),
+                }
+            };
+        folds.map(of_fold).collect()
     };
     let mut selection = Selection { gain, ..selection(spec, split, curve, best) };
     let default = if spec.may_be_baseline() { 0 } else { DEFAULT_TREES };
@@ -201,30 +208,19 @@ pub(super) fn find(
     Ok(Found { trees, selection, warnings, values, scores, of_documents })
 }
 
-/// The other queries, whose documents have equal grades: a share of them for each fold, for probabilities. Groups and orders have
-/// folds of their own.
+/// The other queries, whose documents have equal grades: a share of them for each fold, for probabilities.
 fn others<'a>(spec: &TreesSpec, data: &'a Dataset, measured: &[Measured<'a>]) -> Vec<Measured<'a>> {
-    let FoldKeys { groups, order } = &data.fold_keys;
-    if !spec.is_probability_wanted || spec.may_be_baseline() || !groups.is_empty() || !order.is_empty() {
+    if !spec.is_probability_wanted || spec.may_be_baseline() {
         return Vec::new();
     }
-    let is_equal: Vec<bool> =
-        (0..data.n_queries()).map(|query| crate::cost::loss::pair_count(data.labels(query)) == 0).collect();
-    let judged = is_equal.iter().filter(|is_equal| !**is_equal).count();
-    let held: usize = measured.iter().map(|fold| fold.queries.len()).sum();
-    let parts = measured.len() * (judged / held.max(1)).max(1);
-    let numbers = fold_numbers(&data.query_ids, &is_equal, parts, spec.options.seed);
-    let of_fold = |fold: usize| (0..data.n_queries()).filter(|query| numbers[*query] == Some(fold)).collect();
-    (0..measured.len()).map(|fold| Measured { data, queries: of_fold(fold) }).collect()
+    let held = measured.iter().map(|fold| fold.queries.len()).sum();
+    let found = unjudged(data, &judged(data), held, measured.len(), spec.options.seed);
+    found.into_iter().map(|queries| Measured { data, queries }).collect()
 }
 
-/// The held-out queries of a fold with their grades.
-fn held(Measured { data, queries }: &Measured<'_>, scores: &[Vec<f64>]) -> Vec<OfQuery> {
-    let of_query = |(query, scores): (&usize, &Vec<f64>)| OfQuery {
-        scores: scores.clone(),
-        grades: data.labels(*query).to_vec(),
-    };
-    queries.iter().zip(scores).map(of_query).collect()
+/// Whether each query has documents of different relevance.
+fn judged(data: &Dataset) -> Vec<bool> {
+    (0..data.n_queries()).map(|query| crate::cost::loss::pair_count(data.labels(query)) > 0).collect()
 }
 
 /// What validation tells about the sum of two ensembles with `trees` trees in all, and what the caller should know.
@@ -277,8 +273,7 @@ fn folds<'a>(spec: &TreesSpec, data: &'a Dataset, width: usize) -> Result<HeldQu
     let Validation::Queries(fraction) = spec.validation.data else {
         return Ok((Vec::new(), Split::Nothing, Vec::new()));
     };
-    let judged: Vec<bool> =
-        (0..data.n_queries()).map(|query| crate::cost::loss::pair_count(data.labels(query)) > 0).collect();
+    let judged = judged(data);
     let numbers = data.n_docs() as f64 * width as f64;
     let seed = spec.options.seed;
     let folds = match spec.validation.folds {

@@ -14,6 +14,7 @@ use crate::learn::fit::{FitAt, Interaction, LambdaScope, Penalty, Prior};
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
 use crate::math::descending;
+use crate::train::algorithm::FoldScores;
 use crate::train::baseline::BASELINE_ALONE;
 use crate::train::select::{
     Candidates, Choice, Curve, FitQuality, HeldOut, Searched, Selection, SelectionRule, TunedValue, argmax,
@@ -37,12 +38,14 @@ pub(super) struct Lambdas {
     /// Lambda of each training query, if chosen separately.
     pub each: Option<Vec<f64>>,
     pub selection: Option<Selection>,
+    /// Scores of held-out documents with this lambda, if probabilities are learned from them.
+    pub scores: Vec<FoldScores>,
 }
 
 impl Lambdas {
     /// The same lambda for every function, without validation.
     pub fn given(lambda: f64) -> Self {
-        Self { all: lambda, each: None, selection: None }
+        Self { all: lambda, each: None, selection: None, scores: Vec::new() }
     }
 }
 
@@ -203,14 +206,14 @@ impl GridSpec {
                 &fractions
             }
         };
-        let Choice { selection, queries } = self.among(candidates, held_out, control)?;
+        let Choice { selection, queries, scores } = self.among(candidates, held_out, control)?;
         let fallback = if self.baseline.is_some() { BASELINE_ALONE } else { FALLBACK_LAMBDA };
         let all = selection.chosen.map_or(fallback, |chosen| candidates[chosen]);
         let each = (self.lambda_scope == LambdaScope::Each).then(|| {
             let data = held_out.data();
             self.of_each_query(data, candidates, all, &queries, warnings)
         });
-        Ok(Some(Lambdas { all, each, selection: Some(selection) }))
+        Ok(Some(Lambdas { all, each, selection: Some(selection), scores }))
     }
 
     /// The choice among these candidates, largest first.
@@ -238,6 +241,7 @@ impl GridSpec {
                 None => SelectionRule::Smoothed,
             },
             first: if is_exact { FitQuality::Final } else { FitQuality::Coarse },
+            keeps_scores: self.keeps_scores && !self.is_prior,
         };
         choose(held_out, &candidates, &self.validation, control)
     }

@@ -3,6 +3,8 @@
 //! A trial is one function, fitted for every lambda on the judgments of its neighbors, and the queries that judge it. Trials
 //! run in parallel; their values are in the order of the queries.
 
+use std::sync::PoisonError;
+
 use ndarray::Array2;
 
 use super::checks;
@@ -95,6 +97,22 @@ struct Measuring<'a> {
 impl Prepared for Measuring<'_> {
     fn values(&self, candidates: &[f64], quality: FitQuality) -> Result<Vec<Values>> {
         self.session.values(&self.round, candidates, quality)
+    }
+
+    fn scores(&self, candidate: f64, documents: Dataset) -> Result<Option<Vec<f64>>> {
+        let kept = self.session.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((_, w)) = kept.iter().find(|(lambda, _)| lambda.total_cmp(&candidate).is_eq()) else {
+            return Ok(None);
+        };
+        let (round, control) = (self.session.round(documents)?, self.session.control);
+        let judge = &round.judge;
+        let of_query = |query| {
+            control.check()?;
+            let scores =
+                self.session.space().scores_by(&judge.documents(query), [&w[..]].into_iter(), control)?;
+            Ok(scores.concat())
+        };
+        Ok(Some(parallel::try_map(judge.n_queries(), of_query)?.concat()))
     }
 }
 
@@ -266,6 +284,10 @@ impl Session<'_> {
             let blocks = neighborhood.weighted_blocks(&trial.neighbors, control)?;
             spec.path(space, &blocks, lambdas, control)?
         };
+        if grid.keeps_scores && quality == FitQuality::Final {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(lambdas.iter().copied().zip(functions.iter().cloned()));
+        }
         let values = trial.queries.iter().map(|&query| {
             let scores =
                 space.scores_by(&judge.documents(query), functions.iter().map(Vec::as_slice), control)?;

@@ -1,6 +1,6 @@
 //! What is fixed before anything is fitted: the scalings, the distance of queries and the space of functions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ndarray::Array2;
 
@@ -38,6 +38,8 @@ pub(super) struct Session<'a> {
     pub baseline: Option<Baseline>,
     /// Whether the numbers among the query features have learned weights, if the caller asked for them.
     pub learned: Option<bool>,
+    /// Functions by their lambda, of which scores may be wanted.
+    pub kept: Mutex<Vec<(f64, Vec<f64>)>>,
     pub control: &'a Control,
     /// The bytes of what is kept until training ends.
     _memory: Vec<Reservation>,
@@ -110,6 +112,7 @@ impl<'a> Session<'a> {
             center,
             baseline,
             learned,
+            kept: Mutex::default(),
             control,
             _memory: memory,
         })

@@ -125,6 +125,8 @@ pub struct GridSpec {
     pub baseline: Option<BaselineSpec>,
     /// Features with an order, which the signs of their weights keep.
     pub monotone: Monotone,
+    /// Whether the choice of lambda keeps scores, from which probabilities are learned.
+    pub keeps_scores: bool,
     /// Scaling of document features.
     pub scale: ScalingKind,
     pub missing: Missing,
@@ -207,6 +209,7 @@ impl GridSpec {
             validation,
             baseline,
             monotone: Monotone::of_linear(params)?,
+            keeps_scores: params.flag(probability::KEY),
             scale: params.choice("scale")?.unwrap_or(ScalingKind::Quantile),
             missing: options::choice(params, "missing")?,
             seed: params.seed(),

@@ -161,10 +161,15 @@ impl GridSpec {
         details.extend(chosen.power.map(|power| (DECODER_POWER.to_owned(), power)));
         details.extend(chosen.powers.map(|powers| (format!("{DECODER_POWER}_curve"), json!(powers))));
         details.extend(learned.map(|learned| ("learned_distance".to_owned(), json!(learned))));
-        let mut settled = chosen.spec.clone();
-        settled.lambda = TunedValue::Fixed(lambdas.all);
+        let out_of_fold = if lambdas.scores.is_empty() {
+            let mut settled = chosen.spec.clone();
+            settled.lambda = TunedValue::Fixed(lambdas.all);
+            OutOfFold::Folds(Box::new(settled))
+        } else {
+            OutOfFold::Scores(lambdas.scores)
+        };
         Ok(Trained {
-            out_of_fold: Some(OutOfFold::Folds(Box::new(settled))),
+            out_of_fold: Some(out_of_fold),
             lambda: lambda.filter(|_| !is_alone),
             prior_lambda: chosen.spec.prior_lambda,
             selection: lambdas.selection,

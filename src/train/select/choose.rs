@@ -10,12 +10,13 @@
 //! part.
 
 use super::report::{Curve, Gain, Selection, Split};
-use super::split::{Folds, held_out_documents};
+use super::split::{Folds, held_out_documents, unjudged};
 use super::validation::{Validation, ValidationSpec};
 use super::{argmax, argmax_smoothed, one_standard_error};
 use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};
 use crate::cost::metric::{Mean, StandardError};
 use crate::data::{Dataset, Id, means_without};
+use crate::train::algorithm::FoldScores;
 
 /// Fraction of the documents of each query that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
@@ -69,6 +70,12 @@ pub trait Prepared: Send + Sync {
     /// # Errors
     /// Errors of a fit on the training data; documents that have no scores.
     fn values(&self, candidates: &[f64], quality: FitQuality) -> Result<Vec<Vec<Option<f64>>>>;
+
+    /// The scores of documents by the function of a candidate, if it was fitted as a training with this candidate fits, and kept.
+    ///
+    /// # Errors
+    /// Documents that have no scores.
+    fn scores(&self, candidate: f64, documents: Dataset) -> Result<Option<Vec<f64>>>;
 }
 
 /// Rows of a part (`n_docs`); none for a source.
@@ -85,6 +92,9 @@ pub struct HeldOut<'a> {
     data: &'a Dataset,
     parts: Vec<Part>,
     source: Option<&'a Dataset>,
+    /// For each part the queries from which probabilities are learned: held out, or a share of those that no part holds out. Empty if
+    /// there are none.
+    scored: Vec<Vec<usize>>,
     /// What is held out, for reports.
     pub split: Split,
 }
@@ -106,7 +116,8 @@ impl<'a> HeldOut<'a> {
         let all = data.n_queries();
         if let Some(source) = source {
             let split = Split::SourceQueries(source.n_queries());
-            return Ok(Self { data, parts: vec![Part::default()], source: Some(source), split });
+            let parts = vec![Part::default()];
+            return Ok(Self { data, parts, source: Some(source), scored: Vec::new(), split });
         }
         match validation.data {
             Validation::Queries(fraction) => {
@@ -120,7 +131,13 @@ impl<'a> HeldOut<'a> {
                     left_out: of_rows(&|query| !folds.trains(fold, query)),
                 };
                 let parts = (0..folds.count).map(part).collect();
-                Ok(Self { data, parts, source: None, split: folds.split() })
+                let held = folds.of_query.iter().flatten().count();
+                let mut scored = unjudged(data, &judged, held, folds.count, seed);
+                for (fold, queries) in scored.iter_mut().enumerate() {
+                    queries.extend(folds.held_out(fold));
+                    queries.sort_unstable();
+                }
+                Ok(Self { data, parts, source: None, scored, split: folds.split() })
             }
             Validation::Documents | Validation::Source(_) => {
                 let held = held_out_documents(data, HELD_OUT_DOCUMENTS, seed);
@@ -129,7 +146,7 @@ impl<'a> HeldOut<'a> {
                 let kept: Vec<usize> = (0..held.len()).filter(|row| !held[*row]).collect();
                 let kept = data.with_rows(&kept);
                 let part = Part { left_out: held.clone(), held };
-                let mut found = Self { data, parts: vec![part], source: None, split };
+                let mut found = Self { data, parts: vec![part], source: None, scored: Vec::new(), split };
                 if !(0..all).any(|query| judged(&kept, query)) {
                     (found.parts, found.split) = (Vec::new(), Split::Nothing);
                 }
@@ -139,7 +156,7 @@ impl<'a> HeldOut<'a> {
     }
 
     pub fn nothing(data: &'a Dataset) -> Self {
-        Self { data, parts: Vec::new(), source: None, split: Split::Nothing }
+        Self { data, parts: Vec::new(), source: None, scored: Vec::new(), split: Split::Nothing }
     }
 
     fn rows(&self, part: usize, held: bool) -> Vec<usize> {
@@ -212,6 +229,8 @@ pub struct Candidates<'a> {
     pub rule: SelectionRule,
     /// How all of them are fitted at first.
     pub first: FitQuality,
+    /// Whether scores with the chosen one are wanted.
+    pub keeps_scores: bool,
 }
 
 /// What was chosen.
@@ -219,6 +238,8 @@ pub struct Choice {
     pub selection: Selection,
     /// The held-out queries in the order of the parts, with the value at each candidate.
     pub queries: Vec<(Id, Vec<Option<f64>>)>,
+    /// The scores with the chosen candidate, if they are wanted and at hand.
+    pub scores: Vec<FoldScores>,
 }
 
 /// Chooses among candidates.
@@ -259,13 +280,15 @@ pub fn choose(
         }
         again.iter().for_each(|index| screened[*index] = false);
     };
+    let wanted = chosen.filter(|_| candidates.keeps_scores);
+    let scores = wanted.map(|chosen| parts.scores(candidates.values[chosen])).transpose()?.flatten();
     // 3. The report.
     let mut selection = table.selection(held_out.split, chosen);
     selection.screened = screened;
     if let SelectionRule::BaselineUnlessBetter { .. } = candidates.rule {
         selection.gain = table.best_gain(chosen);
     }
-    Ok(Choice { selection, queries })
+    Ok(Choice { selection, queries, scores: scores.unwrap_or_default() })
 }
 
 /// The id, the grades and the values of a held-out query.
@@ -289,7 +312,7 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn new(held_out: &'a HeldOut<'a>, candidates: &'a Candidates<'a>, control: &'a Control) -> Result<Self> {
         let mut parts = Self { held_out, candidates, control, kept: Vec::new() };
-        if held_out.are_small() && candidates.first == FitQuality::Coarse {
+        if held_out.are_small() && (candidates.first == FitQuality::Coarse || candidates.keeps_scores) {
             parts.kept = match parallel::try_map(held_out.parts.len(), |part| stopped(|| parts.prepare(part)))
             {
                 Err(Error::Memory { .. }) => Vec::new(),
@@ -321,6 +344,19 @@ impl<'a> Parts<'a> {
             None => values(&self.prepare(*part)?),
         };
         Ok(each_in_memory(&numbers, of_part)?.concat())
+    }
+
+    /// The scores of each part with a candidate; none unless all parts have kept its function.
+    fn scores(&self, candidate: f64) -> Result<Option<Vec<FoldScores>>> {
+        let HeldOut { data, scored, .. } = self.held_out;
+        let _memory = self.control.reserve(data.bytes(), "a copy of the rows for probabilities", WAY_OUT)?;
+        let of_part = |(part, (kept, queries)): (usize, (&Kept<'_>, &Vec<usize>))| {
+            let rows: Vec<usize> = queries.iter().flat_map(|query| data.rows(*query)).collect();
+            let documents = data.subset_with(&rows, &self.held_out.means(part));
+            let scores = kept.prepared.scores(candidate, documents)?;
+            Ok(scores.map(|scores| FoldScores { queries: queries.clone(), scores }))
+        };
+        self.kept.iter().zip(scored).enumerate().map(of_part).collect()
     }
 }
 

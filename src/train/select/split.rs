@@ -211,6 +211,19 @@ pub fn parts_in_order(order: &[Id], all: &[Id], parts: usize) -> Vec<usize> {
     all.iter().map(|position| begins.partition_point(|begin| *begin <= position)).collect()
 }
 
+/// For each fold queries that no choice holds out, because nothing is learned from them: as large a part of them as of the `judged`
+/// queries, of which the folds hold out `held`. Empty with groups or an order, which have folds of their own.
+pub fn unjudged(data: &Dataset, judged: &[bool], held: usize, folds: usize, seed: u64) -> Vec<Vec<usize>> {
+    if !data.fold_keys.groups.is_empty() || !data.fold_keys.order.is_empty() {
+        return Vec::new();
+    }
+    let others: Vec<bool> = judged.iter().map(|judged| !judged).collect();
+    let parts = folds * ((judged.len() - others.iter().filter(|other| **other).count()) / held.max(1)).max(1);
+    let numbers = fold_numbers(&data.query_ids, &others, parts, seed);
+    let of_fold = |fold| (0..numbers.len()).filter(|query| numbers[*query] == Some(fold)).collect();
+    (0..folds).map(of_fold).collect()
+}
+
 /// The judged queries, shuffled by their ids and the seed.
 fn shuffled(ids: &[Id], judged: &[bool], seed: u64) -> Vec<usize> {
     let mut queries: Vec<usize> = (0..ids.len()).filter(|query| judged[*query]).collect();
