@@ -42,6 +42,7 @@ impl Default for Values {
 
 /// One feature column so far.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is about other values of the column")]
 pub(super) struct Column {
     pub numeric: bool,
     /// The first row that holds neither a number nor NULL, and what it holds.

@@ -7,7 +7,6 @@ use super::super::algorithm::{
 use super::super::grid;
 use super::super::single_feature::{self, Judge};
 use super::baseline::OfBaseline;
-use super::candidates::Candidate;
 use super::folds::{FOLDS, Partitions, QueryScores, Sample, sums};
 use super::prepared::{Copies, judged_queries};
 use super::report::{Grown, report};
@@ -320,15 +319,16 @@ impl AutoSpec {
         Ok(selection)
     }
 
-    /// Cross-validates these candidates.
+    /// Cross-validates the candidates.
     fn trials(
         &self,
-        candidates: Vec<Candidate>,
+        (counts, has_many_documents): (QueryCounts, bool),
         copies: &mut Copies<'_>,
         partitions: &Partitions,
         control: &Control,
     ) -> Result<Vec<Trial>> {
         let (data, start) = (copies.data(), copies.start().to_vec());
+        let candidates = super::candidates::candidates(self, counts.judged, has_many_documents);
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
         for candidate in candidates {
@@ -342,6 +342,22 @@ impl AutoSpec {
         Ok(trials)
     }
 
+    /// Keeps the scores of queries that folds hold out, for probabilities.
+    fn keep_scores(
+        &self,
+        best: &mut [Trial],
+        copies: &mut Copies<'_>,
+        held_out: usize,
+        control: &Control,
+    ) -> Result<()> {
+        if !self.keeps_scores {
+            return Ok(());
+        }
+        let tried = copies.data();
+        let others = unjudged(tried, &judged_queries(tried), held_out, FOLDS, self.seed);
+        best.iter_mut().try_for_each(|trial| trial.score(self, copies, &others, control))
+    }
+
     /// Tries every kernel on these queries, and compares it with trees of all documents. `counts`: of the whole training set.
     fn find(
         &self,
@@ -351,24 +367,21 @@ impl AutoSpec {
         grown: Option<(Grown, &Dataset, Option<OfBaseline>)>,
         control: &Control,
     ) -> Result<Found> {
-        let (tried, start) = (copies.data(), copies.start().to_vec());
+        let tried = copies.data();
         let partitions = Partitions::new(self, tried, tried.n_docs() < counts.documents)?;
-        let candidates = super::candidates::candidates(self, counts.judged, has_many_documents);
-        let trials = self.trials(candidates, copies, &partitions, control)?;
+        let trials = self.trials((counts, has_many_documents), copies, &partitions, control)?;
         let order = best_first(self, &trials);
         // Who takes part.
-        let (mut with_kernels, mut with_trees) = match &grown {
-            Some((grown, ..)) => {
-                let trees_may_lead = has_many_documents || grown.query_columns == Some(true);
-                takes_part(self, &trials, &order, grown, trees_may_lead)
-            }
-            None => (true, false),
+        let taking_part = |(grown, ..): &(Grown, &Dataset, Option<OfBaseline>)| {
+            let trees_may_lead = has_many_documents || grown.query_columns == Some(true);
+            takes_part(self, &trials, &order, grown, trees_may_lead)
         };
+        let (mut with_kernels, mut with_trees) = grown.as_ref().map_or((true, false), taking_part);
         let mut averaged = if with_kernels { self.effort.averaged } else { 0 };
         let held_out = partitions.held_out();
         let split = partitions.split(counts.all);
-        let of_baseline = || OfBaseline::new(self, tried, &start, &held_out, control);
-        let of_kernels = (!start.is_empty()).then(of_baseline).transpose()?;
+        let of_baseline = || OfBaseline::new(self, tried, copies.start(), &held_out, control);
+        let of_kernels = (!copies.start().is_empty()).then(of_baseline).transpose()?;
         let mut gain = None;
         if let Some(of_kernels) = &of_kernels {
             let of_first = of_kernels.gain(&trials[order[0]].first, split);
@@ -382,8 +395,8 @@ impl AutoSpec {
             with_trees &= is_shown && of_trees.is_some_and(|gain| gain.mean > 0.0);
         }
         let is_alone = of_kernels.is_some() && !with_kernels && !with_trees;
-        let details =
-            report(self, &trials, &order, averaged, grown.as_ref().map(|(grown, ..)| (grown, with_trees)));
+        let of_trees = grown.as_ref().map(|(grown, ..)| (grown, with_trees));
+        let details = report(self, &trials, &order, averaged, of_trees);
         let mut trials: Vec<Option<Trial>> = trials.into_iter().map(Some).collect();
         let mut best: Vec<Trial> =
             order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();
@@ -418,12 +431,9 @@ impl AutoSpec {
         let warnings = searched.and_then(|searched| selection.warning(&searched)).into_iter().collect();
         let lambda = with_kernels.then(|| first.lambda());
         best.truncate(averaged);
-        if self.keeps_scores {
-            let others = unjudged(tried, &judged_queries(tried), held_out.len(), FOLDS, self.seed);
-            best.iter_mut().try_for_each(|trial| trial.score(self, copies, &others, control))?;
-        }
-        let grown = grown.filter(|_| with_trees);
-        let grown = grown.map(|(grown, ..)| (grown.fitted, grown.scores, grown.query_columns == Some(true)));
+        self.keep_scores(&mut best, copies, held_out.len(), control)?;
+        let grown = grown.filter(|_| with_trees).map(|(grown, ..)| grown);
+        let grown = grown.map(|grown| (grown.fitted, grown.scores, grown.query_columns == Some(true)));
         let (trees, scores, splits_queries) = grown.unwrap_or_default();
         Ok(Found {
             chosen: best,
