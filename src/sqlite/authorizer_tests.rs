@@ -38,7 +38,7 @@ SELECT ltr_train('rank_svm', 'j', '{\"name\": \"lin\", \"lambda\": 0.1}'), ltr_t
 UPDATE ltr_models SET active = 0 WHERE name = 'inactive';
 CREATE TABLE stored AS SELECT * FROM ltr_models;";
 
-/// What each call begins with.
+/// Setup before each call.
 const RESTORE: &str = "DROP TABLE IF EXISTS ltr_models";
 const RESTORE_MODELS: &str =
     "CREATE TABLE ltr_models (name TEXT NOT NULL, version INTEGER NOT NULL, algorithm TEXT NOT NULL, active INTEGER NOT NULL,

@@ -25,14 +25,14 @@ pub enum Files {
     /// All functions are added.
     #[default]
     Allowed,
-    /// `ltr_letor`, which reads files, is left out.
+    /// Omits `ltr_letor`, which reads files.
     Denied,
 }
 
 /// Adds all functions of this crate to a connection.
 ///
 /// # Errors
-/// Errors of SQLite.
+/// SQLite errors.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     register_with(connection, Files::Allowed)
 }
@@ -40,7 +40,7 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
 /// Adds the functions of this crate to a connection, with [`Files::Denied`] all but those that read files.
 ///
 /// # Errors
-/// Errors of SQLite.
+/// SQLite errors.
 pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<()> {
     let state = State::of(connection);
     // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.

@@ -8,7 +8,6 @@ use crate::sqlite::glue::{Output, ScalarCall, ScalarFunction, describe, text_arg
 use crate::sqlite::store::Store;
 use crate::train::options::Use;
 
-/// The definition of `ltr_activate`.
 pub const ACTIVATE: ScalarFunction =
     ScalarFunction::new("ltr_activate", "name, version [, options]", activate);
 

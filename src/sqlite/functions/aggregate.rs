@@ -3,7 +3,7 @@
 //! Rules (docs/reference/rules.md, 8):
 //! * 8.1: `f(relevance, score [, k] [, options])`, or `ltr_metric(name, judgment, score [, options])`.
 //! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors, but a NULL score.
-//! * 8.3: `k` is a whole number from 1. NULL options are no options.
+//! * 8.3: `k` is a whole number from 1. NULL options count as absent.
 //! * 8.4: All arguments but the judgment and the score are the same in every row of a group.
 //! * 8.5: A group without rows, or for which the metric is undefined, gives NULL.
 //! * 8.6: Rows are counted from 1 as they enter the group.
@@ -28,9 +28,6 @@ use crate::sqlite::glue::{
 use crate::train::options::{self, Use};
 
 /// Registers the aggregates of metrics.
-///
-/// # Errors
-/// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     let own = METRICS.iter().filter(|def| def.function != NAMED).map(|def| Some(*def));
@@ -78,7 +75,7 @@ struct State {
     heap_bytes: u64,
     entered: usize,
     memory: Memory,
-    /// The bytes of the rows.
+    /// Memory for the rows.
     held: Reservation,
     database: Database,
 }
@@ -179,7 +176,7 @@ impl Judged {
         }
     }
 
-    /// Most bytes of a judgment on the heap, before it is read.
+    /// Upper bound of the heap bytes of a judgment, before it is read.
     fn most_heap_bytes(&self, value: ValueRef<'_>) -> u64 {
         match (self, value) {
             (Self::Subtopics(..), ValueRef::Text(text)) => {
@@ -196,7 +193,7 @@ const ROW_BYTES: u64 = 64;
 /// Bytes that it uses for each byte of judgments on the heap.
 const HEAP_FACTOR: u64 = 3;
 
-/// What to do about a group that takes too much memory.
+/// Advice for groups that take too much memory.
 const FEWER_ROWS: &str =
     "measure groups of fewer rows: GROUP BY the query, and leave out rows that no ranking has";
 
@@ -274,7 +271,7 @@ impl Layout {
         }
     }
 
-    /// The names of the arguments of one call.
+    /// Argument names of one call.
     fn names(self, arguments: &[ValueRef<'_>]) -> &'static [&'static str] {
         match (self.metric, arguments.get(2)) {
             (None, _) => &["name", "relevance", "score", "options"],
@@ -360,12 +357,12 @@ fn subtopics(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
     Whole(i128),
-    /// Another number, by its bits.
+    /// Any other number, by its bits.
     Real(u64),
     Text(String),
 }
 
-/// The subtopics in a JSON array; `None` if the value is something else.
+/// The subtopics in a JSON array; `None` for other values.
 fn topics(value: ValueRef<'_>) -> Option<Vec<Topic>> {
     let ValueRef::Text(text) = value else { return None };
     let mut topics = Vec::with_capacity(most_elements(text));

@@ -20,7 +20,6 @@ use crate::train::options::{self, Use};
 
 const PARAMETERS: &str = "log [, options] [, value1, ...]";
 
-/// The definition of `ltr_click_models`.
 pub const CLICK_MODEL_TABLE: TableFunction = TableFunction::new(
     "ltr_click_models",
     "name, summary, formula, source, log_likelihood, perplexity",
@@ -28,7 +27,6 @@ pub const CLICK_MODEL_TABLE: TableFunction = TableFunction::new(
     click_models,
 );
 
-/// The definition of `ltr_propensities`.
 pub const PROPENSITIES: TableFunction = TableFunction::new(
     "ltr_propensities",
     "position, propensity, standard_error, method",
@@ -36,7 +34,6 @@ pub const PROPENSITIES: TableFunction = TableFunction::new(
     propensities,
 );
 
-/// The definition of `ltr_judgments`.
 pub const JUDGMENTS: TableFunction = TableFunction::new(
     "ltr_judgments",
     "query_id, doc_id, relevance, attractiveness, ci_low, ci_high, impressions, clicks, doc_weight, determined, model, passes",
@@ -153,7 +150,7 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     Ok(ready(estimates.into_iter().map(row).collect()))
 }
 
-/// What a log tells about positions.
+/// Position effects estimated from a log.
 struct Positions {
     /// The number of the position-based model.
     model: usize,
@@ -276,10 +273,10 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     Ok(Box::new((0..pairs).map(row)))
 }
 
-/// What a log needs so that position and attractiveness can be told apart.
+/// Advice for logs in which position and attractiveness are not identifiable.
 const OTHER_ORDERS: &str = "show some lists in another order, as ltr_interleave does";
 
-/// What may be wrong with a log.
+/// Warnings about a log.
 fn warnings_of(counted: &Counted) -> Vec<String> {
     let sum = |count: fn(&Seen) -> u64| counted.seen.iter().map(count).sum::<u64>();
     let (rows, clicks) = (sum(|seen| seen.rows), sum(|seen| seen.clicks));

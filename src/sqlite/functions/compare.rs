@@ -6,7 +6,7 @@
 //! * 8.12: `ltr_compare('["a", "b", "c"]', source [, options])` compares all pairs of named models. `p_holm` corrects the
 //!   p-values of all pairs by one metric.
 //! * 8.17, 8.18: Unjudged documents, and a NULL model, are as in `ltr_evaluate`.
-//! * 8.13: Values that are undefined for a query count as the option `undefined` says; with `skip` the query is left out.
+//! * 8.13: Values that are undefined for a query count as the option `undefined` says; `skip` omits the query.
 
 use std::sync::Arc;
 
@@ -29,14 +29,13 @@ use crate::sqlite::glue::{
 };
 use crate::train::options::{self, Use};
 
-/// The definition of `ltr_compare`.
 pub const COMPARE: TableFunction =
     TableFunction { forms: Some(USAGE), ..TableFunction::new("ltr_compare", COLUMNS, PARAMETERS, compare) };
 
 const COLUMNS: &str =
     "name_a, name_b, metric, n, mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm";
 
-/// The source is missing after an array of models: then each argument stands one place earlier.
+/// The source is missing after an array of models: then each argument moves one position to the left.
 const PARAMETERS: &str = "model_a, model_b [, source] [, options] [, value1, ...]";
 
 const USAGE: &str = "ltr_compare(model_a, model_b, source [, options] [, value1, ...]) or \
@@ -79,7 +78,7 @@ impl CompareRequest {
     }
 }
 
-/// The names in an array of models; empty if the argument is no array.
+/// The names in an array of models; empty if the argument is not an array.
 fn names(argument: ValueRef<'_>) -> Result<Vec<String>> {
     let ValueRef::Text(text) = argument else { return Ok(Vec::new()) };
     if !text.trim_ascii_start().starts_with(b"[") {
@@ -124,7 +123,7 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
             Some(first) if *first != measured.queries => return Err(other_queries(&ranking)),
             Some(_) => {}
         }
-        // The metrics, and the shares of judged documents if all models have them.
+        // The metrics, and the fractions of judged documents if all models have them.
         let best = request.metrics.len()..measured.shares;
         measured.names.drain(best.clone());
         measured.evaluation.remove(best);
@@ -211,7 +210,7 @@ fn row(
 // Rules (docs/reference/rules.md, 8):
 // * 8.14: The result is a JSON object with `n`, `mean_a`, `mean_b`, `difference`, `ci_low`, `ci_high` and `p_value`. A group
 //   without rows gives NULL.
-// * 8.15: A NULL value counts as the option `undefined` says; with `skip` its row is left out. The options are the same in
+// * 8.15: A NULL value counts as the option `undefined` says; `skip` omits its row. The options are the same in
 //   every row.
 
 const NAME: &str = "ltr_paired_test";
@@ -221,9 +220,6 @@ const TEST_PARAMETERS: &str = "value_a, value_b [, options]";
 const FIRST_ROWS: usize = 64;
 
 /// Registers the aggregate.
-///
-/// # Errors
-/// Errors of SQLite.
 pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     for arguments in 2..=3 {
@@ -327,7 +323,7 @@ fn options_of<'a>(context: &'a Context<'_>) -> ValueRef<'a> {
     if context.len() > 2 { context.get_raw(2) } else { ValueRef::Null }
 }
 
-/// A value; `None` for NULL.
+/// A number, or `None` for NULL.
 fn number(value: ValueRef<'_>, argument: &str, row: usize) -> Result<Option<f64>> {
     if value == ValueRef::Null {
         return Ok(None);

@@ -3,7 +3,7 @@
 //! Rules (docs/reference/rules.md, 5):
 //! * 5.24: An option that is `searchable` takes an array of values. Each combination of values is a setting.
 //! * 5.28: One row per setting and fold: `setting, fold, metric, value, seconds`. The value equals the result of
-//!   `ltr_fit` on the training part of the fold and `ltr_evaluate` on the held-out part.
+//!   `ltr_fit` on the training rows of the fold and `ltr_evaluate` on the held-out part.
 //! * 5.28: Settings are computed when their rows are asked for, those that differ only in lambda together. No thread runs
 //!   between two rows.
 
@@ -21,7 +21,6 @@ use crate::sqlite::source::reader::SourceRows;
 use crate::train::options::Use;
 use crate::train::tuning::{Score, Search, SearchRows};
 
-/// The definition of `ltr_cross_validate`.
 pub const CROSS_VALIDATE: TableFunction = TableFunction::new(
     "ltr_cross_validate",
     "setting, fold, metric, value, seconds",

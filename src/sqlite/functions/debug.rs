@@ -8,12 +8,11 @@ use crate::sqlite::functions::fts;
 use crate::sqlite::glue::run_limits::running;
 use crate::sqlite::glue::{Output, PURE, ScalarCall, ScalarFunction};
 
-/// The definition of `ltr_version`.
 pub const VERSION: ScalarFunction =
     ScalarFunction::new("ltr_version", "", |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())))
         .with_flags(PURE);
 
-/// The definition of `ltr_debug`: facts for bug reports and the warnings of the last training, ranking, evaluation or
+/// Facts for bug reports and the warnings of the last training, ranking, evaluation or
 /// recommendation.
 pub const DEBUG: ScalarFunction = ScalarFunction::new("ltr_debug", "", debug);
 

@@ -2,7 +2,7 @@
 //! is the one of all judged documents.
 //!
 //! Rules (docs/reference/rules.md, 8):
-//! * 8.16: A judged document that is no candidate gains nothing. A candidate that nobody judged counts as the option `unjudged`
+//! * 8.16: A judged document that is not a candidate gains nothing. An unjudged candidate counts as the option `unjudged`
 //!   says (rule 8.17).
 
 use super::evaluate::{check_once, left_out};
@@ -24,7 +24,7 @@ pub(super) struct Measurement {
     pub queries: Vec<Id>,
     /// The metrics first.
     pub names: Vec<String>,
-    /// The number of the first name `judged@k`, of which there may be none.
+    /// Index of the first name `judged@k`, or the number of names.
     pub shares: usize,
     pub evaluation: Evaluation,
     pub warnings: Vec<String>,

@@ -4,9 +4,9 @@
 //! * 8.8: Rows `query_id, metric, value` for every query and metric, then the means with `query_id` NULL. The default metric is
 //!   `ndcg@10`.
 //! * 8.9: Documents that a constraint removes from the list rank below all others.
-//! * 8.17: A NULL relevance means that nobody judged the document; the option `unjudged` says what it counts.
+//! * 8.17: A NULL relevance means that the document is unjudged; the option `unjudged` sets its value.
 //! * 8.18: A NULL model means the ranking by a column.
-//! * 8.19: With `min_probability` more means tell how good the probabilities are.
+//! * 8.19: With `min_probability`, further means measure the calibration of the probabilities.
 
 use std::sync::Arc;
 
@@ -27,7 +27,6 @@ use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::{self, Use};
 
-/// The definition of `ltr_evaluate`.
 pub const EVALUATE: TableFunction =
     TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, |call| {
         let (options, limits) = call.options(2, Use::Evaluate)?;
@@ -51,11 +50,11 @@ pub struct ScoredDocuments {
     /// Whether the fingerprint says that the rows are the training data.
     #[cfg(feature = "plots")]
     pub(super) in_training: bool,
-    /// What the scores say about grades; none for lists with a constraint.
+    /// The map from scores to probabilities; `None` for lists with a constraint.
     pub(super) probability: Option<Probability>,
     /// Messages about the scores.
     pub(super) warnings: Vec<String>,
-    /// The bytes of the documents.
+    /// Memory for the documents.
     pub(super) memory: Reservation,
 }
 
@@ -64,7 +63,7 @@ pub(super) fn judged(request: &RankingCall<'_>) -> Result<ScoredDocuments> {
     scored_judged(request, read_judged(request, Judgments::Relevance)?)
 }
 
-/// Reads the judged rows of the source of a call.
+/// Reads the judged rows of a call's source.
 fn read_judged(request: &RankingCall<'_>, judgments: Judgments) -> Result<SourceRows> {
     let constraint = request.constraint()?;
     let (keep_missing, not_allowed) = match request.by_column {
@@ -109,7 +108,7 @@ pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Res
     }))
 }
 
-/// Scores the judged rows of the source of a call.
+/// Scores the judged rows of a call's source.
 pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Result<ScoredDocuments> {
     let training = training_rows(request, &rows)?;
     #[cfg(feature = "plots")]
@@ -165,7 +164,7 @@ fn evaluate_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     Ok(Box::new(rows(queries, names, evaluation, memory).chain(more)))
 }
 
-/// What judged documents tell about probabilities, with the option `min_probability`.
+/// Calibration of the probabilities on judged documents, with the option `min_probability`.
 fn reliability(request: &RankingCall<'_>, judged: &ScoredDocuments) -> Result<Vec<(String, Option<f64>)>> {
     let Some(least) = min_probability(request)? else { return Ok(Vec::new()) };
     let Some(map) = &judged.probability else {
@@ -328,7 +327,7 @@ pub(super) fn metrics(options: &Params) -> Result<Vec<Metric>> {
     names.into_iter().map(|name| Metric::parse(name)?.with_options(settings.clone())).collect()
 }
 
-/// As [`metrics`], without metrics that are no means over queries.
+/// As [`metrics`], but only metrics that are means over queries.
 ///
 /// # Errors
 /// A metric whose mean is pooled.

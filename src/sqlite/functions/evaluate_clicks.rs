@@ -31,7 +31,6 @@ use crate::sqlite::source::reader::ReadSpec;
 use crate::sqlite::source::roles::Roles;
 use crate::train::options::{self, LOG_KEYS, Use};
 
-/// The definition of `ltr_evaluate_clicks`.
 pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
     "ltr_evaluate_clicks",
     "metric, estimator, value, ci_low, ci_high, impressions, clicks, effective_sample_size",
@@ -48,7 +47,7 @@ const DEFAULT_METRIC: &str = "dcg@10";
 /// Rows that are scored together, or the rows of one impression.
 const ROWS_OF_PART: usize = 4096;
 
-/// What to do about propensities that are not known.
+/// Advice for unknown propensities.
 const GIVE_PROPENSITIES: &str = "give them with the option 'propensities', as an array by position or a source with position and propensity";
 
 /// The gain of a rank, from 0.
@@ -194,7 +193,7 @@ struct Propensities {
     estimated: Option<Estimated>,
 }
 
-/// What propensities were estimated from.
+/// Propensities estimated from the log.
 struct Estimated {
     counted: Counted,
     influence: Influence,
@@ -239,12 +238,12 @@ struct Evaluation<'a> {
     queries: HashSet<Id>,
     needs_queries: bool,
     sums: ClickSums,
-    /// By group: slopes of the likelihood by propensity.
+    /// Slopes of the likelihood by propensity, for each group.
     slopes: Vec<Vec<f64>>,
     warnings: Vec<String>,
-    /// Values of all parts that the model does not know.
+    /// Unknown values of all parts.
     unknown: Vec<UnknownValues>,
-    /// Rows of the parts before.
+    /// Rows of the previous parts.
     scored_rows: usize,
     /// The warnings with digits removed, to drop repeats.
     kinds: HashSet<String>,
@@ -272,7 +271,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Adds the unknown values of a part of this many rows. A number without a missing value in a part is not among them.
+    /// Adds the unknown values of a part with this many rows, which excludes numbers without missing values.
     fn add_unknown(&mut self, found: Vec<UnknownValues>, rows: usize) {
         let is_same = |a: &UnknownValues, b: &UnknownValues| (&a.name, a.counted) == (&b.name, b.counted);
         let is_found = |known: &UnknownValues| found.iter().any(|more| is_same(more, known));
@@ -288,7 +287,7 @@ impl<'a> Evaluation<'a> {
         self.scored_rows += rows;
     }
 
-    /// Ranks the impressions of the part that is read, and adds their clicks.
+    /// Ranks the impressions of the current part, and adds their clicks.
     fn score(&mut self) -> Result<()> {
         let impressions = std::mem::take(&mut self.impressions);
         self.queries.clear();
@@ -298,7 +297,7 @@ impl<'a> Evaluation<'a> {
         }
         let (data, report) = self.part.take()?;
         let scored = self.request.ranking.scored(&data)?;
-        // Impressions of a query repeat its documents. Unknown values are told of all rows together.
+        // Impressions of a query repeat its documents, so unknown values are reported for all rows together.
         let of_all: Vec<String> = data
             .repeated_rows()
             .into_iter()
@@ -359,7 +358,7 @@ impl TakesImpressions for Evaluation<'_> {
     }
 }
 
-/// What the impressions of each group do to the propensities.
+/// Effect of each group's impressions on the propensities.
 fn changes(influence: &Influence, slopes: &[Vec<f64>]) -> Changes {
     let of_group = |slopes: &Vec<f64>| {
         let changes = influence.change(slopes);

@@ -1,8 +1,8 @@
-//! Why a document has its score, and why it stands above another one.
+//! Why a document has its score, and why it ranks above another.
 //!
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.3: `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution, standard_error`. The first row,
-//!   `(base)`, is the score of the means of the training. The contributions add up to the score.
+//!   `(base)`, is the score at the training means. The contributions add up to the score.
 //! * 9.11: `ltr_explain(model, source, query, doc [, options])` explains every model; the base has the means of the query.
 //! * 9.12: `ltr_explain_rank(model, source, query, doc_a, doc_b [, options])`: rows `feature, value_a, value_b, contribution,
 //!   standard_error` add up to the difference of the scores. The base is document b.
@@ -27,7 +27,7 @@ use crate::sqlite::glue::{
 use crate::sqlite::source::reader::{Judgments, ReadSpec};
 use crate::train::options::{self, Use};
 
-/// The definition of `ltr_explain`. With four arguments, the second and third are a source and a query.
+/// With four arguments, the second and third are a source and a query.
 pub const EXPLAIN: TableFunction = TableFunction {
     forms: Some(
         "ltr_explain(model, features [, query_features]) or \
@@ -41,7 +41,6 @@ pub const EXPLAIN: TableFunction = TableFunction {
     )
 };
 
-/// The definition of `ltr_explain_rank`.
 pub const EXPLAIN_RANK: TableFunction = TableFunction::new(
     "ltr_explain_rank",
     "feature, value_a, value_b, contribution, standard_error",
@@ -73,13 +72,13 @@ fn explain_rank(call: &Call<'_>) -> Result<OutputRows> {
 struct Explained {
     /// Names of the contributions.
     names: Vec<String>,
-    /// The values of the columns of each document, before scaling; empty without features.
+    /// Column values of each document, before scaling; empty without features.
     values: Vec<Vec<Output>>,
     found: Explanation,
 }
 
 impl Explained {
-    /// A row for each contribution: its name, the values of the documents, the contribution and its standard error.
+    /// A row for each contribution: name, document values, contribution and its standard error.
     fn rows(&self) -> impl Iterator<Item = Vec<Output>> {
         self.names.iter().zip(&self.found.contributions).enumerate().map(|(index, (name, part))| {
             let value = |values: &Vec<Output>| values.get(index).cloned().unwrap_or(Output::Null);
@@ -90,7 +89,7 @@ impl Explained {
     }
 }
 
-/// The values of the columns of a document with these features. A category shows its value, as far as the model knows it.
+/// Column values of a document with these features. A category shows its value if the model knows it.
 fn shown(model: &Model, features: &[f64]) -> Vec<Output> {
     let value = |input: &InputColumn<'_>| match input {
         InputColumn::Number(feature) => Output::Real(features[*feature]),
@@ -130,7 +129,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     })
 }
 
-/// Explains the score of a document of a source, or the difference between two documents' scores. `parameters`: the names of the
+/// Explains the score of a document of a source, or the difference between two documents' scores. `parameters`: names of the
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let after_documents = 3 + parameters.len();
@@ -148,7 +147,7 @@ fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explai
     let rows = request.read_source(ReadSpec::ranked(model, request.constraint()?))?;
     let data = rows.data;
     check_query(request, &data, call.argument(2))?;
-    // 2. Their scores, and the function of the query.
+    // The documents' scores, and the function of the query.
     let scored = request.scored(&data)?;
     let explained = parameters.iter().enumerate().map(|(number, parameter)| {
         let document = Document { data: &data, scores: &scored.scores, id: call.argument(3 + number) };
@@ -231,7 +230,6 @@ impl Document<'_> {
 // * 9.13: Rows `feature, metric, n, loss, ci_low, ci_high`. `loss` is the mean over `n` queries of the metric minus the metric with
 //   the feature permuted within the query.
 
-/// The definition of `ltr_importance`.
 pub const IMPORTANCE: TableFunction =
     TableFunction::new("ltr_importance", "feature, metric, n, loss, ci_low, ci_high", PARAMETERS, |call| {
         RankingCall::run(call, Use::Importance, importance_rows)

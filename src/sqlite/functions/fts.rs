@@ -33,12 +33,11 @@ use crate::train::options::{self, Use};
 
 use super::fts_api::Match;
 
-/// What answers calls of `ltr_fts` outside of a full-text query.
+/// The error for calls of `ltr_fts` outside of a full-text query.
 pub const FTS: ScalarFunction = ScalarFunction::new("ltr_fts", "fts_table", outside_of_a_match)
     .with_flags(FunctionFlags::SQLITE_INNOCUOUS)
     .taking(&[-1]);
 
-/// The definition of `ltr_fts_names`.
 pub const FTS_NAMES: ScalarFunction = ScalarFunction::new("ltr_fts_names", "fts_table", names);
 
 /// The definitions of `ltr_fts_query`. With options it may read a table, so only views of a trusted schema may use it.
@@ -150,7 +149,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
 const TEXT_BYTES: u64 = 32;
 const TABLE_BYTES: u64 = 64;
 
-/// The tokens of a text in a table. A table without rows has none.
+/// The tokens of a text in a table. A table without rows gives no tokens.
 fn tokens(connection: &Connection, table: &str, text: &str) -> Result<Tokens> {
     let (TableName { sql, table, .. }, _) = find_table(connection, table)?;
     let table = quote(&table);
@@ -172,7 +171,7 @@ const MANY: usize = 10_000;
 /// Bytes for each term and column.
 const TERM_BYTES: usize = 32;
 
-/// What the table stores about the places of terms.
+/// Whether the table stores positions of terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Detail {
     Nothing,
@@ -180,7 +179,7 @@ enum Detail {
     Places,
 }
 
-/// What a statement keeps between its rows.
+/// State that a statement keeps between its rows.
 struct Kept {
     statistics: Statistics,
     detail: Detail,
@@ -203,7 +202,7 @@ pub unsafe extern "C" fn ltr_fts(
     arguments: c_int,
     values: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: FTS5 gave the pointers for this call; what is kept is always `Kept`.
+    // SAFETY: FTS5 gave the pointers for this call; the kept value is always a `Kept`.
     let row = unsafe { Match::new(api, context) };
     let body = || {
         // SAFETY: FTS5 gave so many values.
@@ -342,7 +341,7 @@ impl Kept {
     }
 }
 
-/// What the table knows about a row that has the only term of its query.
+/// The table's detail level, from a row that contains the only term of its query.
 fn detail_of(row: Match<'_>) -> Result<Detail> {
     if row.knows_places(0)? {
         return Ok(Detail::Places);

@@ -2,7 +2,7 @@
 //!
 //! FTS5 gives a pointer to its functions to the SQL function `fts5(pointer)`. A SELECT would read the schema of the database
 //! first. That can fail at load time (a lock, an encrypted file before `PRAGMA key`, a damaged file), and has effects (it
-//! recovers a hot journal, opens a WAL). `VACUUM INTO x` computes x before it reads anything, and fails if x is no text:
+//! recovers a hot journal, opens a WAL). `VACUUM INTO x` computes x before it reads anything, and fails if x is not text:
 //! `fts5(?1) IS NULL` is a number. docs/adr/0021-text-features.md.
 #![allow(unsafe_code, reason = "auxiliary functions of FTS5 are C functions")]
 
@@ -19,7 +19,7 @@ use crate::base::{Error, Result, Ticks};
 use crate::search::text::Hit;
 use crate::sqlite::glue::sql;
 
-/// The most hits of a row. Their places take 12 bytes each.
+/// Largest number of hits in a row. Each position takes 12 bytes.
 const MAX_HITS: usize = 1 << 25;
 
 /// More tokens than a text can have.
@@ -94,7 +94,7 @@ const WANTED: &CStr = c"ltr_fts_text";
 /// Where a table finds tokens in a text. `select` calls the auxiliary function in one row, with its parameter.
 ///
 /// # Errors
-/// Errors of SQLite and of the tokenizer.
+/// SQLite and tokenizer errors.
 pub fn tokens(connection: &Connection, select: &str, text: &str) -> Result<Vec<Range<usize>>> {
     let mut wanted = Wanted { text, found: Ok(Vec::new()) };
     // SAFETY: an open connection, on its thread. The statement ends before `wanted` does.
@@ -192,7 +192,7 @@ fn checked(code: c_int) -> Result<()> {
     }
 }
 
-/// What a callback of FTS5 needs: a closure, and where its panic goes.
+/// State of an FTS5 callback: a closure, and where its panic goes.
 struct Callback<'a, F> {
     body: &'a mut F,
     outcome: Result<()>,
@@ -230,7 +230,7 @@ unsafe extern "C" fn on_row<F: FnMut(Match<'_>) -> Result<()>>(
     callback.run(|body| body(Match { api, context, call: PhantomData }))
 }
 
-/// What [`on_token`] collects.
+/// Tokens collected by [`on_token`].
 type Found = (Vec<Range<usize>>, Ticks);
 
 /// # Safety
@@ -295,7 +295,7 @@ impl Match<'_> {
         below("the number of tokens of a column", tokens, i64::MAX)
     }
 
-    /// Tokens of a column of the row; `None` if the table does not know.
+    /// Number of tokens in a column of the row; `None` if the table does not store it.
     pub fn length(&self, column: usize) -> Result<Option<u32>> {
         let mut tokens = 0;
         checked(call!(self.xColumnSize(column as c_int, &raw mut tokens)))?;
@@ -306,7 +306,7 @@ impl Match<'_> {
     /// Where the tokens of a text begin and end, by the tokenizer of the table.
     ///
     /// Tokenizers get what FTS5 gives them: text that is not empty, has no zero byte, and ends with one. Older ones read the
-    /// first byte before they look at the length.
+    /// first byte before they look at the size.
     pub fn tokens_of(&self, text: &str) -> Result<Vec<Range<usize>>> {
         let mut collected = Found::default();
         if text.is_empty() {
@@ -343,7 +343,7 @@ impl Match<'_> {
         Ok(is_known)
     }
 
-    /// Whether the table knows a place of a term that the row has.
+    /// Whether the table stores the positions of a term that the row contains.
     pub fn knows_places(&self, term: usize) -> Result<bool> {
         let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
         let (mut column, mut offset) = (-1, -1);
@@ -352,9 +352,9 @@ impl Match<'_> {
         Ok(column != UNKNOWN)
     }
 
-    /// The places of all `terms` in the row, in the order of columns, offsets and terms.
+    /// The positions of all `terms` in the row, in the order of columns, offsets and terms.
     ///
-    /// FTS5 offers them in this order (`xInst`), but compares each place with all terms to sort them.
+    /// FTS5 offers them in this order (`xInst`), but compares each position with all terms to sort them.
     pub fn hits(&self, terms: usize, hits: &mut Vec<Hit>) -> Result<()> {
         hits.clear();
         let columns = self.columns()?;

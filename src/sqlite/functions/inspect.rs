@@ -19,7 +19,7 @@ use crate::sqlite::glue::{
 use crate::sqlite::source::roles::as_json;
 use crate::sqlite::store::{NamedVersion, model, named_version};
 
-/// The definition of `ltr_info(model)`: the model's card as JSON.
+/// `ltr_info(model)`: the model's card as JSON.
 pub const INFO: ScalarFunction = ScalarFunction::new("ltr_info", "model", info);
 
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
@@ -60,7 +60,7 @@ fn info(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// What the score of a row takes on one thread, by its operations, without the fit of a function; null for functions of pairs.
+/// Time per row on one thread, estimated from operation counts, without fitting; `None` for pair functions.
 fn microseconds(model: &Model) -> Option<f64> {
     let operations = ScoringJob::operations_of_document(model);
     (operations < usize::MAX).then_some(operations as f64 / 1e3)
@@ -102,7 +102,7 @@ pub fn function_of(call: &Call<'_>, handle: &ModelHandle, query: ValueRef<'_>) -
     function_for(&handle.model, handle.key, query.as_deref(), &call.state.fits, run)
 }
 
-/// `ltr_weights(model [, query_features])`: rows `feature, weight, raw_weight, center, scale` of the function of a query.
+/// `ltr_weights(model [, query_features])`: rows `feature, weight, raw_weight, center, scale` of a query's function.
 pub const WEIGHTS: TableFunction = TableFunction::new(
     "ltr_weights",
     "feature, weight, raw_weight, center, scale",

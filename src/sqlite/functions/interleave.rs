@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 18):
 //! * 18.1: Rows `query_id, doc_id, rank, team, impression`, by team draft. `ltr_rank` gives each ranking.
-//! * 18.2: The option `seed` is the id of the impression. It decides the coins, and stands in the last column.
+//! * 18.2: The option `seed` is the id of the impression. It seeds the coin flips and is the last column.
 //! * 18.3: NULL instead of a model means the ranking by the column `score`, the highest first.
 //! * 18.4: A document that the source has several times for a query is in its list once.
 
@@ -32,7 +32,6 @@ const PARAMETERS: &str = "model_a, model_b, source [, options] [, value1, ...]";
 /// The number of the first argument after the options.
 const FIRST_VALUE: usize = 4;
 
-/// The definition of `ltr_interleave`.
 pub const INTERLEAVE: TableFunction = TableFunction {
     rank_column: Some(2),
     plan: c"may fit functions of new queries",
@@ -240,7 +239,6 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest<'_>) -
 
 const RESULT_PARAMETERS: &str = "log [, options] [, value1, ...]";
 
-/// The definition of `ltr_interleave_result`.
 pub const INTERLEAVE_RESULT: TableFunction = TableFunction::new(
     "ltr_interleave_result",
     "impressions, wins_a, wins_b, ties, no_click, difference, ci_low, ci_high, p_value, more_impressions, warnings",

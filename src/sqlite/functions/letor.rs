@@ -18,7 +18,6 @@ use crate::data::letor::{Line, lines};
 use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, row, text_argument};
 use crate::train::options::{self, Use};
 
-/// The definition of `ltr_letor`.
 pub const LETOR: TableFunction = TableFunction {
     reads_files: true,
     ..TableFunction::new(

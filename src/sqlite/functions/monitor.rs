@@ -1,4 +1,4 @@
-//! `ltr_monitor(model, source [, options])`: what has changed since the training of a model.
+//! `ltr_monitor(model, source [, options])`: drift since a model was trained.
 //!
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.14: Rows `kind, name, value, reference, threshold, status`, compared with the fingerprint in the model.
@@ -21,7 +21,6 @@ use crate::sqlite::source::roles::Roles;
 use crate::train::options::{self, Use};
 use crate::train::select::SelectionReport;
 
-/// The definition of `ltr_monitor`.
 pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PARAMETERS, monitor);
 
 const COLUMNS: &str = "kind, name, value, reference, threshold, status";

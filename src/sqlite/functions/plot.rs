@@ -19,14 +19,13 @@ use crate::sqlite::glue::signature::Parameters;
 use crate::sqlite::glue::usage::wrong_number;
 use crate::sqlite::glue::{Call, Output, ScalarCall, ScalarFunction, text_argument};
 
-/// The definition of `ltr_plot`.
 pub const PLOT: ScalarFunction =
     ScalarFunction::new("ltr_plot", "kind, model [, ...]", plot).taking(&[2, 3, 4, 5]);
 
 /// One kind of plot.
 struct Kind {
     name: &'static str,
-    /// What follows the kind in a call.
+    /// Arguments after the kind.
     signature: &'static str,
     /// Draws the SVG. The call has the arguments after the kind.
     draw: fn(&Call<'_>) -> Result<String>,
@@ -79,7 +78,7 @@ pub fn validation(call: &Call<'_>) -> Result<String> {
     draw_validation(&model, &model_name(call, call.argument(0), &model, None)?)
 }
 
-/// Draws the validated metric of each lambda of a model with this name.
+/// Draws a model's validation curve: the metric by lambda. `name`: the model's name.
 ///
 /// # Errors
 /// A model without a validation curve.
@@ -127,7 +126,7 @@ pub fn training(call: &Call<'_>) -> Result<String> {
     draw_training(&model, &model_name(call, call.argument(0), &model, None)?)
 }
 
-/// Draws the steps of the training of a model with this name.
+/// Draws a model's training steps. `name`: the model's name.
 ///
 /// # Errors
 /// A model without steps.
@@ -162,7 +161,7 @@ fn steps(model: &Model) -> Steps {
     steps.map(|(step, (objective, gap))| (step.into(), *objective, Some(*gap))).collect()
 }
 
-/// Series, names of the axes and what they mean.
+/// Series, axis labels and a caption.
 fn curves(model: &Model, steps: &Steps) -> (Vec<Series>, [&'static str; 2], &'static str) {
     let finite = |points: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
         points.into_iter().filter(|(_, value)| value.is_finite()).collect()

@@ -26,7 +26,7 @@ use crate::train::options::Use;
 /// Most grades that are drawn one by one.
 const MOST_GRADES: usize = 8;
 
-/// Most values of a feature whose effect is drawn.
+/// Number of feature values at which an effect is drawn, at most.
 const MOST_VALUES: usize = 21;
 
 /// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
@@ -197,7 +197,7 @@ pub fn draw_scores(judged: &ScoredDocuments, name: &str) -> String {
     ridges.draw()
 }
 
-/// The scores of the documents of each grade, the highest grade first; of many grades, ranges of about the same size.
+/// Document scores for each grade, highest grade first; many grades are grouped into ranges of about the same size.
 pub fn grade_groups(judged: &ScoredDocuments) -> Vec<(String, Vec<f64>)> {
     let (scores, grades) = (&judged.scores, &judged.data.relevance);
     let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -245,7 +245,7 @@ pub fn weights(call: &Call<'_>) -> Result<String> {
     draw_weights(call, &handle, call.argument(1), &name)
 }
 
-/// Draws the weights of a query's function. `name`: that of the model.
+/// Draws the weights of a query's function. `name`: the model's name.
 ///
 /// # Errors
 /// A model without weights.

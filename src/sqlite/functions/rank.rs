@@ -6,8 +6,8 @@
 //! * 6.3: ORDER BY rank, or query_id and rank, needs no sorter.
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
 //! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
-//! * 6.12: With vectors and a weight in `diversify_by` the order is that of maximal marginal relevance.
-//! * 6.13: `probability` comes from the map of the training; `min_probability` leaves out documents below it.
+//! * 6.12: With vectors and a weight, `diversify_by` orders by maximal marginal relevance.
+//! * 6.13: `probability` comes from the map of the training; `min_probability` omits documents below it.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,6 @@ use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::{self, Use};
 
-/// The definition of `ltr_rank`.
 pub const RANK: TableFunction = TableFunction {
     rank_column: Some(3),
     plan: c"may fit functions of new queries",
@@ -46,7 +45,7 @@ pub(super) struct Ranking {
     pub queries: Vec<Id>,
     /// The documents, in the order of the call.
     pub rows: Vec<RankedRow>,
-    /// The bytes of the rows.
+    /// Memory for the rows.
     pub memory: (Reservation, Reservation),
 }
 
@@ -95,7 +94,7 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
     }
     warnings.extend(request.noted());
     call.state.set_warnings(warnings);
-    // Rows are made one at a time, from what is kept here. Features are not needed any more.
+    // Rows are made one at a time from the values kept here. Features are no longer needed.
     drop(data.take_features());
     let list = List::new(&request.options, constraint)?;
     let bytes = bytes_of::<(Ranked, RankedRow, [f64; 3])>(scores.len());
@@ -130,7 +129,7 @@ struct Ranked {
     rank: usize,
 }
 
-/// The values of a row; the query is a number.
+/// The values of a row; the query is an index.
 pub(super) struct RankedRow {
     pub query: usize,
     pub doc: Id,
@@ -164,7 +163,7 @@ pub(super) fn min_probability(request: &RankingCall<'_>) -> Result<Option<f64>> 
     Err(Error::Unsupported(format!("option 'min_probability': the model has no probabilities: {reason}")))
 }
 
-/// What the list of a query holds.
+/// The list of a query.
 struct List<'a> {
     constraint: ListConstraint,
     /// Length of a list, if limited.

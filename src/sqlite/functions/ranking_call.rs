@@ -28,7 +28,7 @@ pub const PARAMETERS: &str = "model, source [, options] [, value1, ...]";
 /// The number of the first value, for a function without values.
 pub const NO_VALUES: usize = usize::MAX;
 
-/// What to do about documents that take too much memory.
+/// Advice for documents that take too much memory.
 pub const FEWER_RANKED: &str = "rank fewer queries in one call (WHERE query_id = ...)";
 
 /// A model, with the ticket of [`crate::sqlite::glue::statements::Statements::begin`] from before it was found.
@@ -78,7 +78,7 @@ pub struct RankingCall<'a> {
     pub by_column: Option<String>,
     /// The source as the text names it. A function may read a changed copy, for which no statement is kept.
     named: Rc<Source>,
-    /// The text of the source; `None` for the view of a model.
+    /// The source argument; `None` for the view of a model.
     text: Option<String>,
     /// The number of the argument after the options.
     first_value: usize,
@@ -94,14 +94,14 @@ struct Plan {
     needs: Needs,
 }
 
-/// What of a [`ReadSpec`] the statement and the roles depend on.
+/// The facts of a [`ReadSpec`] on which the statement and the roles depend.
 type Needs = (bool, bool, bool, Judgments, ListConstraint);
 
 fn needs(spec: &ReadSpec<'_>) -> Needs {
     (spec.only.is_some(), spec.query, spec.features, spec.judgments, spec.constraint)
 }
 
-/// All that a plan depends on beside the schema and the function.
+/// Everything that a plan depends on besides the schema and the function.
 fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String {
     let filtered = if call.only.is_some() { "one query" } else { "" };
     let columns = options.get("columns").map(Value::to_string).unwrap_or_default();
@@ -329,7 +329,7 @@ impl<'a> RankingCall<'a> {
         self.is_view && self.only.is_none()
     }
 
-    /// Warnings about the view that [`Self::scored`] has not told.
+    /// Warnings about the view that [`Self::scored`] has not reported.
     pub fn noted(&self) -> Vec<String> {
         self.noted.take()
     }

@@ -6,7 +6,7 @@
 //! * 11.3: A new user without ratings gets the items with the best biases.
 //! * 11.5: The option `candidates` names the items to choose from.
 //! * 11.6: A JSON array of users gets a list for each.
-//! * 11.7: An id that the model has in another type, and an id of a type that none of its ids has, is an error.
+//! * 11.7: An id that the model knows with a different type, or whose type no known id has, is an error.
 
 use std::collections::HashSet;
 
@@ -163,7 +163,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// The rows of a source, which must belong to one user; `problem` tells what they are otherwise.
+    /// The rows of a source, which must belong to one user; `problem` describes them otherwise.
     fn read(
         &self,
         text: &str,
@@ -187,7 +187,7 @@ impl Lists<'_> {
         id_of_json(entry, |text| self.of_text(text)).ok_or_else(refuse)
     }
 
-    /// Indices of the items of the option `candidates`, ascending (rule 11.5).
+    /// Item indices for the option `candidates`, ascending (rule 11.5).
     fn candidates(&self, warnings: &mut Vec<String>) -> Result<Option<Vec<u32>>> {
         let ids: Vec<Id> = match self.options.get("candidates") {
             Some(Value::String(text)) => {

@@ -29,7 +29,6 @@ use crate::train::options::{self, Use};
 use crate::train::select::fold_numbers;
 use crate::train::single_feature::{CrossFitted, Measure, cross_fitted, order_by};
 
-/// The definition of `ltr_report`.
 pub const REPORT: ScalarFunction = ScalarFunction::new("ltr_report", "model, source [, options]", report);
 
 /// Metrics of a report without the option `metric`.
@@ -42,7 +41,7 @@ fn report(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// What a page is about.
+/// The subject of a page.
 struct Subject<'a> {
     request: &'a RankingCall<'a>,
     measured: Measured,
@@ -92,7 +91,7 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     Ok(page.finish(&format!("Report of {}", subject.name)))
 }
 
-/// Measures the model, and reads what is stored beside it.
+/// Measures the model, and reads its stored data.
 fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
     let call = request.call;
     // Options of one metric do not fit all of the default metrics.
@@ -121,7 +120,7 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
 /// Largest number of features of all documents whose importance is measured: some seconds.
 const LARGEST_IMPORTANCE: usize = 200_000;
 
-/// Plots of the model and its training; what has no plot is left out.
+/// Plots of the model and its training, as far as they exist.
 fn model_plots(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     let (handle, name) = (&subject.request.handle, &subject.name);
     let can = handle.model.capabilities();
@@ -243,7 +242,7 @@ fn measure_previous(subject: &Subject<'_>, previous: &str) -> Result<Measured> {
     Ok(evaluation)
 }
 
-/// The best ranking by one feature, cross-fitted; `None` without features, or with one query.
+/// The best ranking by one feature, cross-fitted; `None` without features or with only one query.
 fn best_feature(subject: &Subject<'_>) -> Result<Option<CrossFitted>> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, .. } = subject;
     let (data, constraint) = (&judged.data, request.constraint()?);
@@ -301,7 +300,7 @@ fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        // The metric `mre_pooled` is no mean over queries.
+        // The metric `mre_pooled` is not a mean over queries.
         let shown = evaluation.means[column];
         let is_mean = shown.is_some_and(|shown| (shown - mean).abs() < 1e-9);
         let error = is_mean.then(|| (squares / (n - 1.0) / n).sqrt());
@@ -370,7 +369,7 @@ fn warnings(page: &mut Page, subject: &Subject<'_>) {
     }
 }
 
-/// The queries with the worst values of the first metric, and their lists.
+/// The queries with the lowest values of the first metric, and their lists.
 fn worst_queries(page: &mut Page, subject: &Subject<'_>) {
     let Measured { judged: ScoredDocuments { data, scores, .. }, evaluation, .. } = &subject.measured;
     let better = subject.metric().def().better.sign();
@@ -392,7 +391,7 @@ fn worst_queries(page: &mut Page, subject: &Subject<'_>) {
     page.beside(&order.into_iter().take(WORST_QUERIES).map(list).collect::<Vec<_>>());
 }
 
-/// The first documents of the list of a query, and where its best ones are.
+/// The top of a query's list, and the ranks of its best documents.
 fn worst_list(page: &mut Page, data: &Dataset, scores: &[f64], query: usize) {
     let rows = data.rows(query);
     let order = descending(&scores[rows.clone()]);

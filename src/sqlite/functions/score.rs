@@ -203,7 +203,7 @@ fn scorer<S: DocumentScorer>(
 /// Takes the key `score` out of the option `columns`: the column that a NULL model ranks by, if it is given, and the other options.
 ///
 /// # Errors
-/// A value that is no name.
+/// A value that is not a name.
 pub fn take_score(options: Params) -> Result<(Option<String>, Params)> {
     let Some(mut columns) = options.get("columns").and_then(Value::as_object).cloned() else {
         return Ok((None, options));

@@ -16,13 +16,11 @@ use crate::data::Id;
 use crate::sqlite::glue::{Call, OutputRows, TableFunction, ready, row, row_id};
 use crate::train::options::Use;
 
-/// The definition of `ltr_search`.
 pub const SEARCH: TableFunction = TableFunction {
     plan: c"candidates of one query",
     ..TableFunction::new("ltr_search", "rank, doc_id, score", "model, query [, options]", search)
 };
 
-/// The definition of `ltr_query`.
 pub const QUERY: TableFunction =
     TableFunction { lists_queries: true, ..TableFunction::new("ltr_query", "query, params", "", queries) }
         .innocuous();

@@ -33,10 +33,8 @@ use crate::train::report::{ReportLength, short_report};
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &str = "algorithm, source [, options] [, value1, ...]";
 
-/// The definition of `ltr_train`.
 pub const TRAIN: ScalarFunction = ScalarFunction::new("ltr_train", PARAMETERS, train);
 
-/// The definition of `ltr_fit`.
 pub const FIT: ScalarFunction = ScalarFunction::new("ltr_fit", PARAMETERS, fit);
 
 /// The checked arguments of a training.
@@ -61,7 +59,7 @@ pub(super) struct StoredReport {
     pub name: String,
     /// The new version; `None` until it is stored.
     pub version: Option<i64>,
-    /// Whether the new version is active; left out of the stored report, because it can change later.
+    /// Whether the new version is active; not in the stored report, because it can change later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     #[serde(skip_serializing_if = "Start::is_new")]
@@ -70,7 +68,7 @@ pub(super) struct StoredReport {
     pub training: TrainingReport,
 }
 
-/// What a training starts from.
+/// The start of a training.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Start {
@@ -263,7 +261,7 @@ pub(super) fn stored_prior(
 /// The algorithm of the first argument, and the text of the source, the second one.
 ///
 /// # Errors
-/// An unknown algorithm; arguments that are no text.
+/// An unknown algorithm; arguments that are not text.
 pub(super) fn algorithm_and_source(
     name: Option<ValueRef<'_>>,
     source: Option<ValueRef<'_>>,
@@ -288,7 +286,7 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
     }
 }
 
-/// What a training reads. With a prior, it uses the categories and quantities of the prior.
+/// What a training reads. With a prior, it uses the prior's categories and quantities.
 pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
     let known = prior.map(|prior| CategoryColumns::Known(&prior.function.categories));
     ReadSpec {

@@ -1,4 +1,4 @@
-//! What trainings on rows and on packs share: reading judged rows, the report and the bytes of the model.
+//! Shared by trainings on rows and on packs: reading judged rows, the report and the model bytes.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use crate::train::report::{DataFacts, Finished, Summary};
 /// The option that names the view of candidates.
 pub const CANDIDATES: &str = "candidates";
 
-/// What a training read and found.
+/// Facts about the rows that a training read.
 #[derive(Serialize)]
 pub struct TrainingReport {
     pub algorithm: &'static str,
     pub source: String,
     pub roles: Value,
-    /// What became of each column.
+    /// Role and facts of each column.
     pub columns: Value,
     pub settings: Value,
     /// Counts of the rows of an update.
@@ -43,7 +43,7 @@ pub struct TrainingReport {
     #[serde(flatten)]
     pub volatile: Map<String, Value>,
     pub missing_filled: usize,
-    /// What the view of candidates returned.
+    /// Coverage by the view of candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<Value>,
     pub warnings: Vec<String>,
@@ -92,7 +92,7 @@ impl TrainingReport {
     }
 }
 
-/// What a call knows about its training.
+/// A call's facts about its training.
 pub struct About<'a> {
     pub algorithm: &'static AlgorithmDef,
     pub source: &'a str,
@@ -118,7 +118,7 @@ pub struct TrainingRows {
     pub candidates: Option<Candidates>,
 }
 
-/// The view of a training, and what it returned.
+/// The view of a training, and its result.
 pub struct Candidates {
     pub view: CandidateView,
     /// For the report: counts, and judged documents that the view did not return.
@@ -197,7 +197,7 @@ pub fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
     ReadSpec { doc_weights: input.doc_weights, judgments, not_allowed: input.missing, ..judged }
 }
 
-/// Largest number of bytes of a value of the database.
+/// Largest value, in bytes, that the database can store.
 pub fn most_bytes(connection: &Connection) -> u64 {
     connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_or(u64::MAX, |limit| limit as u64)
 }

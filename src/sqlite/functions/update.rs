@@ -32,7 +32,6 @@ use crate::train::algorithm::{self, AlgorithmDef, DocWeights, ResumeFn};
 use crate::train::options::{self, OnConflict, Use};
 use crate::train::protocol::{self, Rows};
 
-/// The definition of `ltr_update`.
 pub const UPDATE: ScalarFunction = ScalarFunction::new("ltr_update", "model, source [, options]", update);
 
 /// Number of attempts with `"on_conflict": "retry"`. Each failed one means that another connection stored a version.
@@ -99,7 +98,7 @@ fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &P
     keep(store, report, &updated, &Keep { state: call.state, options, base: base.as_ref() })
 }
 
-/// The stored version that the argument means; none for a BLOB.
+/// The stored version that the argument names; `None` for a BLOB.
 fn base(store: &Store<'_>, argument: ValueRef<'_>, key: Key) -> Result<Option<BaseVersion>> {
     let ValueRef::Text(text) = argument else { return Ok(None) };
     let argument = String::from_utf8_lossy(text).into_owned();
@@ -118,7 +117,7 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
     })
 }
 
-/// Reads, fits and encodes: the bytes of the model, and the report. `resume`: the function of the algorithm that trains further.
+/// Reads, fits and encodes: the bytes of the model, and the report. `resume`: the algorithm's function for further training.
 fn train_further(
     handle: &ModelHandle,
     (algorithm, resume): (&'static AlgorithmDef, ResumeFn),

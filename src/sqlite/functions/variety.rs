@@ -10,13 +10,13 @@ use crate::data::{Dataset, Id, ListConstraint};
 use crate::sqlite::glue::{id_value, vector_argument};
 use crate::train::options;
 
-/// What to do about vectors that take too much memory.
+/// Advice for vectors that take too much memory.
 const FEWER_VECTORS: &str = "rank fewer documents of a query";
 
-/// The first `k` retrieved documents of a query in the order of maximal marginal relevance, as rows of the data set.
+/// Row numbers of the first `k` retrieved documents of a query, ordered by maximal marginal relevance.
 ///
 /// # Errors
-/// A value that is no vector, vectors of different lengths, an interruption.
+/// A value that is not a vector, vectors with different dimensions, an interrupt.
 pub(super) fn diverse_rows(
     request: &RankingCall<'_>,
     (data, scores): (&Dataset, &[f64]),

@@ -11,20 +11,18 @@ use crate::sqlite::glue::{
     Output, PURE, ScalarCall, ScalarFunction, describe, number_of, reading, vector_argument,
 };
 
-/// The definition of `ltr_vec`.
 pub const VEC: ScalarFunction = ScalarFunction::new("ltr_vec", "", vec).with_flags(PURE).taking(&[-1]);
 
-/// The definition of `ltr_vec_to_json`.
 pub const VEC_TO_JSON: ScalarFunction =
     ScalarFunction::new("ltr_vec_to_json", "blob", to_json).with_flags(PURE);
 
 /// Operations, for [`Ticks`], of a number in decimals.
 const DECIMALS_COST: usize = 128;
 
-/// Most bytes of a number in JSON and the comma after it.
+/// Longest JSON number, with the comma after it, in bytes.
 const LONGEST_NUMBER: usize = 32;
 
-/// What to do about a vector that takes too much memory.
+/// Advice for vectors that take too much memory.
 const SHORTER: &str = "make shorter vectors";
 
 fn vec(call: &ScalarCall<'_>) -> Result<Output> {
@@ -42,7 +40,7 @@ fn concatenated(call: &ScalarCall<'_>) -> Result<Output> {
             ValueRef::Blob(blob) => blob.len() / 4,
             _ => 1,
         };
-        // The numbers of the argument, the vector, and the copy that SQLite takes.
+        // The numbers of the argument, the vector, and SQLite's copy.
         let result = grown_bytes(&bytes, 4 * most) + bytes.len() as u64 + bytes_of::<f32>(most);
         held.resize(result.saturating_add(bytes_of::<f64>(most)), "a vector", SHORTER)?;
         let numbers = match number_of(value) {

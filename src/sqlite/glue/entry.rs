@@ -82,7 +82,7 @@ unsafe fn init(db: *mut ffi::sqlite3, message: Message, api: Api, files: Files) 
         Ok(()) => unsafe { register_into(db, api, files) },
         refused => refused,
     };
-    // With SQLITE_OK SQLite would allocate a place for the library, and fail without memory.
+    // With SQLITE_OK SQLite would allocate a list entry for the library, and fail without memory.
     let Err(problem) = outcome else { return ffi::SQLITE_OK_LOAD_PERMANENTLY };
     // SAFETY: `message` is null or writable, `api` is the host's table.
     unsafe { refuse(&problem, message, api) };
@@ -181,7 +181,7 @@ unsafe fn refuse(text: &str, message: Message, api: Api) {
     if message.is_null() {
         return;
     }
-    // SAFETY: the host's allocator; the copy stays inside what it gave.
+    // SAFETY: the host's allocator; the copy stays inside that allocation.
     unsafe {
         let memory = malloc(text.len() as c_int + 1).cast::<u8>();
         if !memory.is_null() {

@@ -26,7 +26,7 @@ pub struct ScalarFunction {
     execute: fn(&ScalarCall<'_>) -> Result<Output>,
 }
 
-/// Flags of a function of its arguments alone.
+/// Flags of a function that depends on its arguments alone.
 pub const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
 
 impl ScalarFunction {
@@ -122,9 +122,6 @@ impl ScalarCall<'_> {
 }
 
 /// Registers a function under all its numbers of arguments.
-///
-/// # Errors
-/// Errors of SQLite.
 pub fn register(
     connection: &Connection,
     function: &'static ScalarFunction,

@@ -245,7 +245,7 @@ impl Probe {
     }
 }
 
-/// Whether another connection locks the schema: its file, or the cache that both share. This is no interrupt.
+/// Whether another connection locks the schema: its file or the shared cache. This is not an interrupt.
 fn is_lock(code: c_int) -> bool {
     matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
 }

@@ -1,6 +1,6 @@
 //! The only place that prepares statements. `tests/docs/architecture.rs` checks this.
 //!
-//! An authorizer of the host may ignore or deny any part of any statement. Where SQLite then crashes, the statement needs
+//! An authorizer of the host may ignore or deny any part of any statement. If SQLite then crashes, the statement needs
 //! another form. `src/sqlite/authorizer_tests.rs` walks all statements.
 #![allow(unsafe_code, reason = "some statements are prepared without rusqlite")]
 
@@ -10,9 +10,6 @@ use rusqlite::{Batch, Connection, Params, Row, Statement, ffi};
 use crate::sqlite::authorizer_tests::record;
 
 /// As [`Connection::prepare`].
-///
-/// # Errors
-/// Errors of SQLite.
 #[cfg_attr(test, track_caller)]
 pub fn prepare<'a>(connection: &'a Connection, sql: &str) -> rusqlite::Result<Statement<'a>> {
     #[cfg(test)]
@@ -23,7 +20,7 @@ pub fn prepare<'a>(connection: &'a Connection, sql: &str) -> rusqlite::Result<St
 /// As [`Connection::query_row`].
 ///
 /// # Errors
-/// Errors of SQLite; no row.
+/// SQLite errors; no row.
 #[cfg_attr(test, track_caller)]
 pub fn query_row<T>(
     connection: &Connection,

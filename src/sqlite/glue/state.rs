@@ -23,7 +23,7 @@ const MAX_MODELS: usize = 16;
 /// Capacity of the cache of fitted functions in bytes.
 const MAX_FIT_BYTES: usize = 64 << 20;
 
-/// Largest number of bytes of a training in buckets that is kept.
+/// Largest training in buckets that is kept, in bytes.
 const MAX_ROUND_BYTES: usize = 16 << 20;
 
 /// A decoded model, and where its remaining bytes are.
@@ -32,9 +32,9 @@ pub struct ModelHandle {
     pub model: Arc<Model>,
     /// The key of the model.
     pub key: Key,
-    /// The stored model whose blocks are read on demand; `None` for a model from a BLOB argument, which has all.
+    /// The stored model whose blocks are read on demand; `None` for a complete model from a BLOB argument.
     pub location: Option<BlobLocation>,
-    /// The bytes of the model, if this call decoded it.
+    /// Memory for the model, if this call decoded it.
     pub memory: Arc<Reservation>,
 }
 
@@ -147,7 +147,7 @@ impl State {
     /// is small.
     ///
     /// # Errors
-    /// Bytes that are no state.
+    /// Bytes that are not a state.
     #[cfg(feature = "buckets")]
     pub fn round(&self, bytes: &[u8]) -> Result<Arc<rounds::State>> {
         if let Some((_, round)) = lock(&self.round).as_ref().filter(|(known, _)| known == bytes) {
@@ -248,7 +248,7 @@ impl State {
 pub struct Asked {
     /// The texts or ids of the queries.
     pub queries: Vec<Id>,
-    /// Parameters as JSON: the option `params` of a search, or the column `params` of judgments. Empty if there are none.
+    /// Parameters as JSON: the option `params` of a search, or the column `params` of judgments. May be empty.
     pub params: Vec<Option<String>>,
     /// The number of the query that is read now; a larger one: all of them.
     now: AtomicUsize,

@@ -6,7 +6,7 @@
 //! `sqlite3_close_v2` frees the database later. A statement that itself uses a function of this crate would hold its virtual
 //! table, and with it itself, forever; such statements are not kept.
 //!
-//! What is known about a statement (which table a name means, the roles of its columns) is valid until the schema changes. A
+//! Facts about a statement (which table a name means, the roles of its columns) is valid until the schema changes. A
 //! guard statement notices this: SQLite prepares it again after each change of the schemas `main` and `temp`, of functions,
 //! collations, pragmas, the authorizer, and after DETACH. With other attached databases nothing is kept.
 
@@ -29,7 +29,7 @@ const MOST_STATEMENTS: usize = 16;
 /// Compares the schema in memory with the file's, and returns no row.
 const GUARD: &str = "SELECT 1 FROM main.sqlite_master LIMIT 0";
 
-/// A statement and what is known about it.
+/// A statement and its facts.
 struct Kept {
     key: String,
     statement: Statement<'static>,
@@ -56,13 +56,10 @@ pub struct Ticket {
 }
 
 impl Statements {
-    /// No statements of this database.
+    /// Without statements.
     ///
     /// # Safety
     /// The database must stay open until this value is dropped.
-    ///
-    /// # Errors
-    /// Errors of SQLite.
     pub unsafe fn new(database: *mut ffi::sqlite3, state: &Arc<State>) -> Result<Self> {
         // SAFETY: the database is open, and `from_handle` does not close it.
         let connection = unsafe { Connection::from_handle(database) };
@@ -100,7 +97,7 @@ impl Statements {
         Ticket { generation: self.generation.get(), planned: self.state.planned() }
     }
 
-    /// Whether other databases are attached. A change of their schemas may change what a name means, and the guard does not
+    /// Whether other databases are attached. Changes of their schemas may change what a name means; the guard does not
     /// notice it. (A name of `main` or `temp` means the same after ATTACH.)
     pub fn sees_attached(&self) -> bool {
         let list = prepare(&self.connection, "PRAGMA database_list");
@@ -108,13 +105,13 @@ impl Statements {
         !count.is_ok_and(|numbers: Vec<i64>| numbers.iter().all(|number| *number < 2))
     }
 
-    /// What is known about a statement.
+    /// The facts about a statement.
     pub fn facts<T: 'static>(&self, key: &str) -> Option<Rc<T>> {
         let kept = self.kept.borrow();
         Rc::clone(&kept.iter().find(|kept| kept.key == key)?.facts).downcast().ok()
     }
 
-    /// Takes a statement out, with what is known about it. A nested call does not find it.
+    /// Takes a statement out, with its facts. A nested call does not find it.
     pub fn take<T: 'static>(&self, key: &str) -> Option<(Statement<'_>, Rc<T>)> {
         let mut kept = self.kept.borrow_mut();
         let position = kept.iter().position(|kept| kept.key == key)?;

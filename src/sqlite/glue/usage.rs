@@ -22,9 +22,6 @@ pub fn wrong_number(found: usize, usage: &str) -> Error {
 }
 
 /// Answers calls of a scalar function with a number of arguments that it does not accept.
-///
-/// # Errors
-/// Errors of SQLite.
 pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction) -> rusqlite::Result<()> {
     if function.arities().contains(&-1) {
         return Ok(());
@@ -34,9 +31,6 @@ pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction)
 }
 
 /// Answers calls of a table-valued function outside of FROM.
-///
-/// # Errors
-/// Errors of SQLite.
 pub fn answer_table(connection: &Connection, function: &'static TableFunction) -> rusqlite::Result<()> {
     let error = format!("it is a table-valued function; call SELECT * FROM {}", function.usage());
     answer(connection, function.name, move |_| Error::Unsupported(error.clone()))
@@ -61,9 +55,6 @@ struct WrongAggregate {
 }
 
 /// Answers calls of an aggregate with a number of arguments that it does not accept.
-///
-/// # Errors
-/// Errors of SQLite.
 pub fn answer_aggregate(
     connection: &Connection,
     name: &'static str,

@@ -113,7 +113,7 @@ pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
     }
 }
 
-/// A value of a category; `None` for a BLOB and for text that is not UTF-8.
+/// A category's value; `None` for a BLOB and for text that is not UTF-8.
 pub fn category_value(value: ValueRef<'_>) -> Option<CategoryValue<'_>> {
     match value {
         ValueRef::Null => Some(CategoryValue::Null),
@@ -139,7 +139,7 @@ pub fn describe(value: ValueRef<'_>) -> String {
         ValueRef::Null => "NULL".to_owned(),
         ValueRef::Integer(value) => value.to_string(),
         ValueRef::Real(value) => format!("{value:?}"),
-        // 60 characters of it are shown: what is longer is not copied.
+        // Only 60 characters are shown, so longer text is not copied.
         ValueRef::Text(bytes) => {
             format!("text '{}'", shorten(&String::from_utf8_lossy(&bytes[..bytes.len().min(1000)])))
         }
@@ -197,7 +197,7 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
     }
 }
 
-/// The values of a JSON object, by the names of the columns of a model, as an array in their order. One that the object lacks is
+/// The values of a JSON object as an array, ordered by the model's columns. A key that the object lacks is
 /// null.
 fn named_values(value: ValueRef<'_>, model: &Model) -> Option<String> {
     let ValueRef::Text(bytes) = value else { return None };
@@ -268,7 +268,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
     Ok(values)
 }
 
-/// The features of a document for a model that reads texts: a JSON array of the values of its columns, numbers first, then
+/// The features of a document for a model that reads texts: a JSON array of its column values, numbers first, then
 /// categories. Missing numbers are NaN.
 fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f64>> {
     let card = &model.card;

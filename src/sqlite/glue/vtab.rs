@@ -45,7 +45,7 @@ pub struct Call<'a> {
     pub connection: &'a Connection,
     /// Statements of earlier calls.
     pub statements: &'a Statements,
-    /// One per parameter; `None` if it is not given.
+    /// One per parameter; `None` if absent.
     pub arguments: &'a [Option<ValueRef<'a>>],
     /// The value that column 0 must equal, if the function has a [`TableFunction::rank_column`].
     pub only: Option<Id>,
@@ -109,7 +109,7 @@ pub struct TableFunction {
     /// Whether its rows are the queries of the running call: few, at hand, and independent of the schema, so statements that
     /// use it may be kept.
     pub lists_queries: bool,
-    /// What EXPLAIN QUERY PLAN shows.
+    /// The description in EXPLAIN QUERY PLAN.
     pub plan: &'static CStr,
     /// Computes its rows.
     pub execute: fn(&Call<'_>) -> Result<OutputRows>,
@@ -182,9 +182,6 @@ struct Cursor<'vtab> {
 }
 
 /// Registers a table-valued function.
-///
-/// # Errors
-/// Errors of SQLite.
 pub fn register(
     connection: &Connection,
     function: &'static TableFunction,
@@ -248,7 +245,7 @@ impl Aux {
         bits |= self.order(info) << given.len();
         info.set_idx_num(bits);
         info.set_idx_cstr(self.function.plan);
-        // 2. Cost. SQLite also plans the parts of an OR alone, without the arguments: such a plan must lose, not fail.
+        // Cost. SQLite also plans each branch of an OR alone, without the arguments: such a plan must lose, not fail.
         let complete = given[..self.parameters.required].iter().all(Option::is_some);
         let only = given[self.parameters.names.len()].is_some();
         let (cost, rows) = match (complete, only) {
@@ -270,7 +267,7 @@ impl Aux {
         Err(Error::Unsupported(format!("argument '{name}' is missing; call {usage}")))
     }
 
-    /// The number (from 1) of an order that satisfies ORDER BY, and tells SQLite so; 0 for none.
+    /// The number (from 1) of an order that satisfies ORDER BY, marked as consumed; 0 without one.
     fn order(&self, info: &mut IndexInfo) -> c_int {
         let asked: Vec<(c_int, bool)> =
             info.order_bys().map(|order| (order.column(), order.is_order_by_desc())).collect();
@@ -290,7 +287,7 @@ impl Aux {
     }
 }
 
-/// True if a constraint compares like identifiers (rule 3.5). SQLite checks other collations itself.
+/// Whether a constraint compares like identifiers (rule 3.5). SQLite checks other collations itself.
 fn is_binary(info: &IndexInfo, constraint: usize) -> bool {
     info.collation(constraint).is_ok_and(|name| name.eq_ignore_ascii_case("BINARY"))
 }
@@ -403,7 +400,7 @@ impl Cursor<'_> {
         self.advance()
     }
 
-    /// Runs a part of the call. One that fails has no warnings.
+    /// Runs a step of the call. A failed step reports no warnings.
     fn guard(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> rusqlite::Result<()> {
         let outcome = guard(self.aux.function.name, || body(self));
         outcome.map_err(|error| {

@@ -24,11 +24,11 @@ const LONGEST_SQL: usize = 4000;
 const EXAMPLE: &str = "CREATE VIEW candidates AS SELECT q.query AS query_id, docs.rowid AS doc_id, ... FROM ltr_query AS q JOIN docs ON \
      docs MATCH ltr_fts_query(q.query)";
 
-/// What a schema has under a name: its type, its name, and its CREATE statement.
+/// A schema entry: type, name and CREATE statement.
 type Entry = (String, String, String);
 
 impl Source {
-    /// The view of candidates with this name, and what it is now.
+    /// The view of candidates with this name, as it is now.
     ///
     /// # Errors
     /// No such view in the schema; a view that SQLite refuses; the schema `temp`.
@@ -71,7 +71,7 @@ impl Source {
             )));
         }
         let source = Self::view(&name, &format!("{}.{}", quote(schema), quote(&name)));
-        // The statement tells what SQLite refuses, before a call reads rows.
+        // The statement shows whether SQLite accepts the view, before a call reads rows.
         retry_busy(limits, || {
             let prepared = sql::prepare(connection, &source.select);
             prepared.map(drop).map_err(|error| source.view_error(&error))
@@ -79,10 +79,10 @@ impl Source {
         Ok((source, CandidateView { name, judged: Default::default(), sql, tables }))
     }
 
-    /// The view of candidates of a model, with a warning if it, or what it reads, has changed since the training.
+    /// A model's view of candidates, with a warning if it, or what it reads, has changed since the training.
     ///
     /// # Errors
-    /// As [`Self::candidates`]; if there is no such view, with the statement that creates it.
+    /// As [`Self::candidates`]; if the view is missing, the message has its CREATE statement.
     pub fn of_model(
         connection: &Connection,
         schema: &str,
@@ -176,7 +176,7 @@ fn tables_read(entries: &BTreeMap<String, Entry>, view: &str) -> (Vec<(String, u
     (read.map(|(_, (_, name, sql))| (name.clone(), xxh3_64(sql.as_bytes()))).collect(), reads_queries)
 }
 
-/// What to say about a name of no view.
+/// The error for a name that is not a view.
 fn no_such_view(entries: &BTreeMap<String, Entry>, schema: &str, name: &str) -> String {
     let views = entries.values().filter(|(kind, ..)| kind == "view").map(|(_, name, _)| name.as_str());
     match nearest(name, views) {

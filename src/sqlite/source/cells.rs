@@ -40,7 +40,7 @@ impl LastObject {
 /// Days from a date to a time in this form; NaN without a time.
 ///
 /// # Errors
-/// What is wrong with a value that is no time.
+/// The problem with a value that is not a time.
 pub fn days_before(date: f64, form: Option<&Form>, time: ValueRef<'_>) -> Result<f64, String> {
     let text = if let ValueRef::Text(text) = time { std::str::from_utf8(text).ok() } else { None };
     let days = match (time, form) {
@@ -55,13 +55,13 @@ pub fn days_before(date: f64, form: Option<&Form>, time: ValueRef<'_>) -> Result
     })
 }
 
-/// What is wrong with a value that is no id.
+/// The problem with a value that is not an id.
 pub fn no_id(found: ValueRef<'_>, needed: &str) -> String {
     let found = if found == ValueRef::Null { "NULL" } else { "empty text" };
     format!("{found}; every row needs {needed}")
 }
 
-/// A value of a column that is no feature.
+/// A value of a column that is not a feature.
 pub fn seen(value: ValueRef<'_>) -> Seen<'_> {
     match value {
         ValueRef::Null => Seen::Missing,

@@ -21,7 +21,7 @@ pub(super) enum JudgedColumn {
     Relevance,
     Weight,
     DocWeight,
-    /// The place of the query in the order of `split_by`.
+    /// The query's position in the order of `split_by`.
     Split,
     /// The group of the query by `group_by`.
     Group,
@@ -31,13 +31,13 @@ pub(super) enum JudgedColumn {
 pub(super) struct JudgedNames {
     /// Query, document and relevance.
     pub ids: [String; 3],
-    /// The column `determined`; empty if there is none.
+    /// The column `determined`; empty without such a column.
     pub determined: String,
     /// The columns without a role.
     pub ignored: Vec<String>,
 }
 
-/// Judged documents, and what a view of candidates returned of them.
+/// Judged documents, and which of them a view of candidates returned.
 pub struct JudgedDocuments {
     /// The judgments, without features.
     pub data: Dataset,
@@ -47,7 +47,7 @@ pub struct JudgedDocuments {
     pub ids: [String; 3],
     /// Columns of the source without a role.
     pub ignored: Vec<String>,
-    /// The parameters of each query for `ltr_query`; empty if there are none.
+    /// Each query's parameters for `ltr_query`; empty if no query has parameters.
     pub params: Vec<Option<String>>,
     /// Number of queries whose documents all have the relevance NULL.
     pub unjudged_queries: usize,
@@ -56,7 +56,7 @@ pub struct JudgedDocuments {
     memory: Reservation,
 }
 
-/// What a view returned.
+/// Counts of the candidates that a view returned.
 #[derive(Clone, Default)]
 struct Returned {
     /// Whether it returned each judged document.
@@ -88,7 +88,7 @@ impl JudgedDocuments {
         judged
     }
 
-    /// The score of each judged document by the scores of candidates; negative infinity if it is none.
+    /// Each judged document's score as a candidate; negative infinity if it is not a candidate.
     ///
     /// # Errors
     /// A candidate of another query; an interruption.
@@ -118,12 +118,12 @@ impl JudgedDocuments {
         self.query(query).is_some_and(|query| !self.rows(query, doc).is_empty())
     }
 
-    /// The ids of the queries, and the bytes of the judgments.
+    /// The query ids, and the memory of the judgments.
     pub fn into_queries(self) -> (Vec<Id>, Reservation) {
         (self.data.query_ids, self.memory)
     }
 
-    /// The names of the judged columns.
+    /// Names of the judged columns.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|(name, _)| &**name)
     }
@@ -146,10 +146,10 @@ impl JudgedDocuments {
             Returned { found: returned, answered: vec![false; self.data.n_queries()], ..Returned::default() };
     }
 
-    /// The judgments of a candidate: its query and the rows. Usually one, none if nobody judged it.
+    /// The judgments of a candidate: its query and the rows. Usually one row; empty if unjudged.
     ///
     /// # Errors
-    /// A query that nobody asked for, or none.
+    /// A missing query, or one that was not asked for.
     pub(super) fn of(&self, query: Option<&Id>, doc: Option<&Id>) -> Result<(usize, Vec<usize>), String> {
         let asked = || self.data.query_ids.first().map_or_else(String::new, Id::to_string);
         let Some(query) = query else {
@@ -225,8 +225,8 @@ impl JudgedDocuments {
         lock(&self.returned).found.iter().filter(|found| **found).count()
     }
 
-    /// What the view returned, as JSON: counts, judged documents that it did not return by grade, and the mean of the metric of the
-    /// best order of what it returned.
+    /// Coverage by the view, as JSON: counts, judged documents that it did not return by grade, and the mean metric of the
+    /// best order of the returned documents.
     pub fn coverage(&self, metric: &Metric) -> Map<String, Value> {
         let Returned { found, answered, unjudged, .. } = lock(&self.returned).clone();
         let mut missing: Map<String, Value> = Map::new();
@@ -263,7 +263,7 @@ impl JudgedDocuments {
         ))
     }
 
-    /// The mean of a metric of the best order of what the view returned, among all judged documents.
+    /// The mean metric of the best order of the returned documents, among all judged documents.
     fn best(&self, metric: &Metric) -> Option<f64> {
         let scores = self.best_scores();
         let mut mean = Mean::new(metric.def(), Undefined::Skip);

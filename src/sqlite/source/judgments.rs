@@ -25,7 +25,7 @@ const ROLES: [&str; 6] = ["query", "doc", "relevance", "weight", "doc_weight", "
 /// The column of judgments with the parameters of `ltr_query`.
 pub const PARAMS: &str = "params";
 
-/// What becomes of candidates that nobody judged.
+/// Treatment of unjudged candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unjudged {
     /// They are not read.
@@ -103,7 +103,7 @@ fn is_params(name: &str) -> bool {
     name.eq_ignore_ascii_case(PARAMS)
 }
 
-/// The parameters of each query for `ltr_query`; empty if the judgments have none.
+/// Each query's parameters for `ltr_query`; empty if the judgments have no such column.
 fn read_params(
     call: SourceCall<'_>,
     roles: &Roles,
@@ -216,7 +216,7 @@ fn columns_of_view(
         ignored
             .retain(|name| !is_of_judgments(name) || name.as_str().is_some_and(|name| contains(names, name)));
     }
-    // Ids have default names, or the names of the judgments.
+    // Ids have default names, or the judgments' names.
     for (role, name) in ["query", "doc"].into_iter().zip(&judged.ids) {
         let by_default = names.iter().filter(|name| is_default_name(role, name)).count();
         if by_default != 1 && contains(names, name) {

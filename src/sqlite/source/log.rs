@@ -26,7 +26,7 @@ fn is_position(number: f64) -> bool {
 /// Largest weight of a click.
 const MOST_WEIGHT: f64 = 1e6;
 
-/// What ids of a log are.
+/// Valid ids of a log, for messages.
 const IDS: &str = "ids that are neither NULL nor empty";
 
 pub struct LogSource<'a> {
@@ -245,12 +245,12 @@ pub fn given_propensities(
 // * 18.6: A row of another team than a and b, clicks in all rows, and in a log with positions a position that
 //   a list has twice and teams that differ by more than one document are warnings.
 
-/// What a log has.
+/// The contents of a log.
 #[derive(Debug, Default)]
 pub struct Votes {
     /// The lists by who got more clicks.
     pub tally: Tally,
-    /// What may be wrong with it.
+    /// Warnings about the log.
     pub warnings: Vec<String>,
 }
 
@@ -355,7 +355,7 @@ pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
     let present: Vec<&str> = columns.into_iter().flatten().collect();
     let order: Vec<String> = (1..present.len() - 1).map(|number| number.to_string()).collect();
     let select = source.ordered(&present, &order.join(", "));
-    // 2. Their numbers in the row.
+    // Indices in the row.
     let number = |role: usize| columns[role].map(|_| columns[..role].iter().flatten().count());
     let [impression, query, position, team, clicked] = [0, 1, 2, 3, 4].map(number);
     let mut lists = Lists::default();

@@ -5,7 +5,7 @@ pub fn quote(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }
 
-/// What the name of a table in an argument can mean.
+/// The possible meanings of a table name in an argument.
 pub struct TableName {
     /// Quoted, for SQL.
     pub sql: String,

@@ -8,7 +8,7 @@ use super::roles::Roles;
 use crate::base::Result;
 use crate::data::{Dataset, DatasetBuilder, ReadReport};
 
-/// Reads rows that a model ranks, a part of them at a time.
+/// Reads rows that a model ranks, one part at a time.
 pub struct PartReader<'a> {
     reader: Reader<'a>,
     builder: DatasetBuilder,
@@ -28,7 +28,7 @@ impl<'a> PartReader<'a> {
     /// Adds a row to the part.
     ///
     /// # Errors
-    /// A value that the rules do not allow; more memory than is allowed.
+    /// A value that breaks a rule; too much memory.
     pub fn push(&mut self, row: &Row<'_>) -> Result<()> {
         self.reader.read_row(row, &mut self.builder)
     }
@@ -41,7 +41,7 @@ impl<'a> PartReader<'a> {
     /// Ends the part.
     ///
     /// # Errors
-    /// Rows that do not fit together; more memory than is allowed.
+    /// Rows that do not fit together; too much memory.
     pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
         std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.reader.finish)
     }

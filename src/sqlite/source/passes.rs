@@ -58,7 +58,7 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     Ok(SourceRows { data, roles, read_report })
 }
 
-/// The form of the texts of the column of the time of the query, if it has some.
+/// The format of the query's time column, if it contains texts.
 fn time_form<'a>(name: &str, times: Option<&'a Outcome>) -> Result<Option<&'a Form>, String> {
     let found = match times {
         None => return Ok(None),
@@ -80,7 +80,7 @@ fn read_columns(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> 
 /// The features that are keys of JSON objects. Reads the rows until one excludes the last column.
 ///
 /// # Errors
-/// Errors of SQLite; the time limit.
+/// SQLite errors; the time limit.
 fn find_keys(call: SourceCall<'_>, spec: ReadSpec<'_>, allows_missing: bool) -> Result<Quantities> {
     let SourceCall { source, limits, .. } = call;
     let mut statement = call.statement(&source.select)?;

@@ -41,17 +41,17 @@ pub enum Judgments {
     Unread,
     /// The relevance if there is any: data are monitored.
     RelevanceIfAny,
-    /// The relevance as a count of pairs; each row counts 1 if there is none.
+    /// The relevance as a count of pairs; without a relevance, each row counts 1.
     Count,
     /// The relevance, which must exist: rankings are measured, a user is fitted.
     Relevance,
     /// The relevance, NaN in rows that nobody judged.
     RelevanceIfJudged,
-    /// The relevance, and the weights of queries if there are any: a model is trained.
+    /// The relevance, and query weights if the source has them: for training.
     RelevanceAndWeight,
 }
 
-/// What the features of a source are.
+/// The features of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureSet {
     /// Whatever columns it has: a training learns them.
@@ -102,7 +102,7 @@ pub struct ReadSpec<'a> {
     pub constraint: ListConstraint,
     /// Whether documents may have weights.
     pub doc_weights: DocWeights,
-    /// What missing features count as if they are not allowed: an error, or a value where rows are only counted.
+    /// Treatment of missing features if they are not allowed: an error, or a value where rows are only counted.
     pub not_allowed: Missing,
     /// Whether missing features stay missing, as NaN.
     pub keep_missing: bool,
@@ -193,7 +193,7 @@ impl<'a> ReadSpec<'a> {
         })
     }
 
-    /// What a missing feature counts as: by the option, by default as in training (rule 3.3).
+    /// The value of missing features: by the option, by default as in training (rule 3.3).
     ///
     /// # Errors
     /// A value of the option that the model does not allow.
@@ -248,7 +248,7 @@ pub struct SourceCall<'a> {
     pub options: &'a Params,
     /// Values for the parameters of the statement that the option `params` leaves.
     pub values: &'a [ValueRef<'a>],
-    /// What the call may use.
+    /// Limits of the call.
     pub limits: &'a RunLimits,
 }
 
@@ -256,7 +256,7 @@ impl<'a> SourceCall<'a> {
     /// Runs a statement over a source, and passes each row to `take`.
     ///
     /// # Errors
-    /// Errors of SQLite and of `take`; the time limit.
+    /// Errors from SQLite and `take`; the time limit.
     pub(super) fn each_row(self, select: &str, take: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
         let mut statement = self.statement(select)?;
         bind(&mut statement, &self, None)?;
@@ -276,7 +276,7 @@ impl<'a> SourceCall<'a> {
     /// Prepares a statement over the source.
     ///
     /// # Errors
-    /// Errors of SQLite; the time limit.
+    /// SQLite errors; the time limit.
     pub fn statement(&self, select: &str) -> Result<Statement<'a>> {
         retry_busy(self.limits, || {
             sql::prepare(self.connection, select).map_err(|error| self.source.host_error(&error))

@@ -4,7 +4,7 @@
 //! * 3.1: REAL, INTEGER and JSON features stay f64, BLOBs are f32. TEXT that is a well-formed number is a number.
 //! * 3.3: A NULL feature is missing: an error unless the option `missing` allows it.
 //! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
-//! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and length.
+//! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and dimension.
 //! * 3.9: Columns of texts of one form are read as numbers.
 //! * 3.10: The keys of JSON objects are features.
 
@@ -37,12 +37,12 @@ pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 /// Rows between two checks of the time limit; they are scored together.
 const TOGETHER: usize = 256;
 
-/// What was read.
+/// The rows.
 pub struct SourceRows {
     pub data: Dataset,
     /// The roles of the columns.
     pub roles: Rc<Roles>,
-    /// What was found besides.
+    /// Facts about the rows.
     pub read_report: ReadReport,
 }
 
@@ -100,9 +100,9 @@ pub(super) struct Reader<'a> {
     roles: &'a Roles,
     spec: ReadSpec<'a>,
     pub(super) finish: FinishOptions<'a>,
-    /// What to do about rows of a query with different weights.
+    /// Advice for rows of a query with different weights.
     weight_advice: String,
-    /// Sum and number of the values of the column `determined`.
+    /// Sum and count of the column `determined`.
     determined: Cell<[f64; 2]>,
     /// The texts of the column `query_time`.
     times: RefCell<Option<Readings>>,
@@ -112,7 +112,7 @@ pub(super) struct Reader<'a> {
     first_key: usize,
     /// The first column that [`ReadSpec::judged`] has.
     first_judged: usize,
-    /// The query and the row of the judgment of the candidate that is read.
+    /// Query and row of the current candidate's judgment.
     judgment: Cell<(usize, usize)>,
 }
 
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         builder.may_be_quantities(features, of_queries, self.finish.missing, are_listed)
     }
 
-    /// The rows, and the values of the columns `split_by` and `group_by`.
+    /// The rows, and their values in the columns `split_by` and `group_by`.
     fn read_all(&self, statement: &mut Statement<'_>) -> Result<(DatasetBuilder, [Vec<Id>; 2])> {
         self.determined.take();
         self.times.take();
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Adds a row, and its values of the columns `split_by` and `group_by`.
+    /// Adds a row, and its values in the columns `split_by` and `group_by`.
     fn add_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder, folds: &mut [Vec<Id>; 2]) -> Result<()> {
         self.read_row(row, builder)?;
         if let Some(column) = self.roles.query_time.filter(|_| self.spec.learns())
@@ -364,7 +364,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An error about words in the place of a vector, with the ways to use them.
+    /// The error for words where a vector is expected, with advice on text features.
     fn with_words_advice(&self, error: Error, column: usize, bytes: &[u8]) -> Error {
         match error {
             Error::Row { source_text, row, column: shown, problem } if is_words(bytes) => {
@@ -394,7 +394,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Days from the date in a text to the time of the query; NaN without a time. `None`: the column has no ages, or
-    /// the text is no date of its form.
+    /// the text is not a date in this format.
     fn age(
         &self,
         row: &Row<'_>,

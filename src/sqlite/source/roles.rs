@@ -4,7 +4,7 @@
 //! * 2.5: Features are one column `features`, otherwise the columns that `columns` lists, or every remaining numeric one.
 //! * 2.6: Query features are one column `query_features`, otherwise the columns `q_*` without another role.
 //! * 2.10: The report lists every role and every ignored column.
-//! * 2.12: A column named like an id is no feature unless the option `columns` lists it.
+//! * 2.12: A column named like an id is not a feature unless the option `columns` lists it.
 //! * 2.13: A model finds the columns of its training again.
 
 use serde_json::{Map, Value, json};
@@ -94,7 +94,7 @@ pub struct Roles {
     takes_categories: bool,
     /// Whether the columns come from a model.
     is_of_model: bool,
-    /// Names of the values of a column of vectors, if they have names.
+    /// Names of vector values, if they have names.
     pub feature_names: Option<Vec<String>>,
     /// Query features, if there are any. With a model: those that it needs.
     pub query_features: Option<FeatureColumns>,
@@ -118,7 +118,7 @@ impl Roles {
     /// Finds the roles of columns with these names.
     ///
     /// # Errors
-    /// Rules 2.3, 2.4, 2.9 and 2.13; a name in an option that is no column of the source; no slot although the constraint needs it;
+    /// Rules 2.3, 2.4, 2.9 and 2.13; an option that names no column of the source; no slot although a constraint needs it;
     /// features of the model that are missing.
     pub fn find(source: &Source, names: Vec<String>, spec: ReadSpec<'_>, options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
@@ -258,12 +258,12 @@ impl Roles {
         self
     }
 
-    /// The name of the column of the documents.
+    /// Name of the document column.
     pub fn doc_name(&self) -> Option<&str> {
         self.doc.map(|column| self.names[column].as_str())
     }
 
-    /// The role of the groups of rows.
+    /// The role that groups the rows.
     fn group_role(&self) -> &'static str {
         if self.constraint == ListConstraint::Slots { "slot" } else { "diversify_by" }
     }
@@ -274,7 +274,7 @@ impl Roles {
         is_listed.unwrap_or_else(|| !is_row_number_or_split(&self.names[column]))
     }
 
-    /// What messages propose about these columns. `columns`: the option of the call.
+    /// Advice in messages about these columns. `columns`: the option of the call.
     pub fn advice<'a>(&'a self, options: &'a Params) -> ColumnAdvice<'a> {
         let columns = options.get("columns").and_then(Value::as_object);
         let vector = match self.features {
@@ -284,7 +284,7 @@ impl Roles {
         ColumnAdvice { origin: Origin::Source(columns), doc: self.doc_name(), vector }
     }
 
-    /// What became of each column, with facts about the rows that were read.
+    /// Role of each column, with facts about the rows that were read.
     pub fn column_report(&self, data: &Dataset, read: &ReadReport, advice: ColumnAdvice<'_>) -> ColumnReport {
         let column = |column: usize| ReadColumn {
             name: &self.names[column],

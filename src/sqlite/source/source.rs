@@ -18,7 +18,7 @@ pub struct Source {
     from: String,
     /// Whether the rows are read in the order of their rowids.
     by_rowid: bool,
-    /// What changed since a model was trained on it.
+    /// Changes since a model was trained on it.
     pub warning: Option<String>,
 }
 
@@ -114,9 +114,6 @@ impl Source {
     }
 
     /// The names of its columns.
-    ///
-    /// # Errors
-    /// Errors of SQLite.
     pub fn columns(&self, connection: &Connection, limits: &RunLimits) -> Result<Vec<String>> {
         retry_busy(limits, || {
             let statement =
@@ -145,15 +142,12 @@ impl Source {
     }
 
     /// The value in a column of a row.
-    ///
-    /// # Errors
-    /// Errors of SQLite.
     pub fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
         row.get_ref(column).map_err(|error| self.host_error(&error))
     }
 }
 
-/// What to say about a name of no table: the name that may be meant, or what is allowed.
+/// The error for a name that is not a table: the closest name, or what is allowed.
 pub fn no_such_table(connection: &Connection, text: &str) -> String {
     let is_file = [".csv", ".tsv", ".json"].iter().any(|end| text.to_lowercase().ends_with(end));
     if is_file {
@@ -175,7 +169,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     sql::prepare(connection, all)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Whether an error says that there is no table or view of this name, not that a view of this name uses a missing one.
+/// Whether an error says that this table or view does not exist, not that a view of this name uses a missing one.
 pub fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
     let text = message(error);
     text == format!("no such table: {name}") || text.starts_with("unknown database")

@@ -69,7 +69,7 @@ pub fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// SQL: whether a row is a version. Plain SQL may have stored other numbers and texts, which are no models.
+/// SQL: whether a row is a version. Plain SQL may have stored other values, which are not versions.
 pub(super) const IS_VERSION: &str = "typeof(version) = 'integer' AND version >= 0";
 
 /// Splits `name@3`.
@@ -145,13 +145,13 @@ impl<'a> Store<'a> {
         rowid(self.connection, &self.table())
     }
 
-    /// What the table is if it lacks a column. Other errors meet the statement that reads.
+    /// What the table is if it lacks a column. Other errors come from the statement that reads.
     fn other_shape(&self) -> Option<String> {
         let rowid = self.rowid();
         let read = format!("SELECT {rowid}, {COLUMNS} FROM {}", self.table());
         let error = sql::prepare(self.connection, &read).err()?;
         let problem = message(&error);
-        // Depending on the build, SQLITE_ERROR with a place in the statement has no code here.
+        // Depending on the build, SQLITE_ERROR with an offset in the statement has no code here.
         matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| {
             if problem == format!("no such column: {rowid}") {
                 "a table WITHOUT ROWID, or with columns named rowid, oid and _rowid_".to_owned()
@@ -245,7 +245,7 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// The model of a row. Its header is decoded unless it is cached; its blocks are read on demand.
+    /// The model of a row. The header is decoded unless it is cached; blocks are read on demand.
     fn load(&self, row: i64, state: &State) -> Result<ModelHandle> {
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = open_blob(self.connection, &location)?;
@@ -282,9 +282,6 @@ impl<'a> Store<'a> {
     }
 
     /// The version of a model before this one, if there is one.
-    ///
-    /// # Errors
-    /// Errors of SQLite.
     #[cfg(feature = "plots")]
     pub fn previous(&self, of: &NamedVersion) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
@@ -294,7 +291,7 @@ impl<'a> Store<'a> {
     }
 }
 
-/// The stored version that the argument of a model names; none for a BLOB.
+/// The stored version that a model argument names; `None` for a BLOB.
 ///
 /// # Errors
 /// No such model.
@@ -319,7 +316,7 @@ fn rowid(connection: &Connection, table: &str) -> &'static str {
     ["rowid", "oid", "_rowid_"].into_iter().find(is_free).unwrap_or("no_rowid")
 }
 
-/// Opens the column `model` of a row for reading in parts.
+/// Opens the column `model` of a row for incremental reading.
 pub(super) fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<Blob<'a>> {
     let blob = connection.blob_open(location.schema.as_str(), "ltr_models", "model", location.row, true);
     blob.map_err(|error| match error.sqlite_error_code() {
@@ -333,7 +330,7 @@ fn no_model() -> Error {
     Error::Corrupt("the column model does not hold a BLOB of a model".to_owned())
 }
 
-/// Reserves memory to decode a model of `bytes` bytes: the bytes, the parts in them, and their values.
+/// Reserves memory to decode a model of `bytes` bytes: the bytes, the decoded structure, and its values.
 fn reserve_decoded(memory: &mut Reservation, bytes: usize) -> Result<()> {
     memory.resize(3 * bytes as u64, "decoding the model", "use a smaller model")
 }
@@ -425,7 +422,7 @@ pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<Model
 /// The model of an argument (rule 5.10).
 ///
 /// # Errors
-/// No such model, none active, bytes that are not a model, an argument of another type, [`Error::Memory`].
+/// No such model or active version; bytes that are not a model; a wrong argument type; [`Error::Memory`].
 pub fn model(
     connection: &Connection,
     argument: ValueRef<'_>,

@@ -36,7 +36,7 @@ impl<'a> StoreTransaction<'a> {
     /// Opens the savepoint. `alone`: the call began outside of a transaction.
     ///
     /// # Errors
-    /// Errors of SQLite; an authorizer that ignores savepoints; the transaction of the call has ended.
+    /// SQLite errors; an authorizer that ignores savepoints; the transaction of the call has ended.
     pub fn begin(connection: &'a Connection, alone: bool) -> Result<Self> {
         if connection.is_autocommit() != alone {
             return Err(Error::Host("a transaction began or ended during the call".to_owned()));
@@ -74,7 +74,7 @@ impl<'a> StoreTransaction<'a> {
     /// Keeps the changes. After [`Error::Busy`] it can be called again: in rollback-journal mode readers delay a commit.
     ///
     /// # Errors
-    /// Errors of SQLite. The changes are undone when the transaction is dropped.
+    /// SQLite errors. The changes are undone when the transaction is dropped.
     pub fn commit(&mut self) -> Result<()> {
         let released = self.commit.execute([]).map(drop).host();
         let committed = match &released {

@@ -18,10 +18,10 @@ const ONE_ACTIVE: &str = include_str!("../../../sql/one_active.sql");
 const ACTIVATE: &str = include_str!("../../../sql/activate.sql");
 const DELETE_OLDER: &str = include_str!("../../../sql/delete_older.sql");
 
-/// What can make a version active: names of triggers and changes.
+/// Events that can make a version active: names of triggers and changes.
 const EVENTS: [(&str, &str); 2] = [("inserted", "INSERT"), ("activated", "UPDATE OF active, name")];
 
-/// What to do instead of storing.
+/// Advice instead of storing.
 const ADVICE: &str = "; ltr_fit returns the model as a BLOB and writes nothing";
 
 /// Bytes of a stored model that are compared at once.
@@ -33,11 +33,11 @@ pub struct NewVersion<'a> {
     pub algorithm: &'a str,
     /// The report, an object. The key "version" gets the number of the version.
     pub report: &'a Value,
-    /// The bytes of the model.
+    /// The model BLOB.
     pub model: &'a [u8],
     /// Whether it becomes the only active version. Otherwise the active versions stay as they are.
     pub activate: bool,
-    /// The number of versions to keep; `None` for all.
+    /// Number of versions to keep; `None` for all.
     pub keep_versions: Option<usize>,
     /// The version that an update continues.
     pub base: Option<&'a BaseVersion>,
@@ -54,7 +54,7 @@ pub struct BaseVersion {
     pub key: Key,
 }
 
-/// What was stored.
+/// A newly stored version.
 pub struct StoredVersion {
     /// The number of the version.
     pub version: i64,
@@ -165,7 +165,7 @@ impl Store<'_> {
     /// Stores a new version.
     ///
     /// # Errors
-    /// Errors of SQLite; [`Error::Conflict`]. Nothing has changed then, or the message says that this is not known.
+    /// SQLite errors; [`Error::Conflict`]. Nothing has changed then, or the message says that this is not known.
     /// Some errors of SQLite, and an interrupt, end the transaction of the caller, too.
     pub fn put(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
         let failed = |error| match error {
@@ -203,7 +203,7 @@ impl Store<'_> {
     }
 
     /// Writes a new version in an open transaction, and reads back that it is complete: triggers and authorizers of the host
-    /// can leave out changes without an error.
+    /// can suppress changes without an error.
     fn write(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
         // 1. The write lock: from here on no other connection stores.
         self.start_to_write()?;

@@ -22,7 +22,6 @@ use crate::train::select::{FOLD_OPTIONS, Validation};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
 use serde_json::{Map, Value};
 
-/// The definition of `boosted_trees`.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "boosted_trees",
     summary: "boosted oblivious trees: sums of functions that are constant between borders of up to eight features each",

@@ -21,7 +21,6 @@ use serde_json::{Map, Value, json};
 /// Vectors of a number per rating beside the vectors of fits.
 const JUDGED_VECTORS: usize = 10;
 
-/// The definition of `cofi_rank`.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "cofi_rank",
     summary: "recommendation from ratings: factors of users and items with a ranking loss per user, around biases; reads ids and ratings, no features; with feedback implicit from pairs of users and items, by weighted least squares over all items or with drawn negatives",

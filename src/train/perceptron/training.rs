@@ -21,7 +21,6 @@ use crate::math::Random;
 use crate::model::{Online, OnlineState, Ranker};
 use serde_json::{Map, Value, json};
 
-/// The definition of `perceptron`.
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "perceptron",
     summary: "online perceptron for rankings: learns query by query in the order of the rows; ltr_update resumes it",

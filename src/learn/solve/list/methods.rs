@@ -58,7 +58,6 @@ const LBFGS_METHOD: ListMethod = ListMethod {
     bytes: |problem| if problem.shape() == Shape::Annealed { plane_bytes(problem) } else { 0 },
 };
 
-/// The definition of `lbfgs`.
 pub const LBFGS: SolverDef = SolverDef {
     name: "lbfgs",
     summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
@@ -95,7 +94,6 @@ const BUNDLE_METHOD: ListMethod = ListMethod {
     bytes: plane_bytes,
 };
 
-/// The definition of `bundle`.
 pub const BUNDLE: SolverDef = SolverDef {
     name: "bundle",
     summary: "cutting planes with a line search, for convex listwise losses and, in rounds, for differences of convex ones",

@@ -21,9 +21,6 @@ const PACK_PARAMETERS: &str =
     "query_id, doc_id, relevance, features [, query_features] [, weight] [, doc_weight]";
 
 /// Registers both aggregates.
-///
-/// # Errors
-/// SQLite errors.
 pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | PURE;
     let Parameters { names, required } = Parameters::of(PACK_PARAMETERS);

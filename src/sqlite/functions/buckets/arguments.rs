@@ -1,4 +1,4 @@
-//! Arguments and options that calls on packs share.
+//! Arguments and options shared by the functions on packs.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub fn whole(what: &str, value: ValueRef<'_>) -> Result<u32> {
     whole.ok_or_else(|| Error::value(what, describe(value), "a whole number from 0"))
 }
 
-/// The spec of a training of one setting.
+/// The training spec of a single setting.
 ///
 /// # Errors
 /// Arrays of values, among which cross-validation would choose.
@@ -45,10 +45,10 @@ fn roles_of(columns: &mut TrainingColumns) -> [(&'static str, &mut Option<String
     [("query", query), ("doc", doc), ("relevance", relevance), ("weight", weight), ("doc_weight", doc_weight)]
 }
 
-/// What the option `columns` says of the rows before they were packed.
+/// The option `columns`, which describes the rows before they were packed.
 ///
 /// # Errors
-/// A role that packs do not have; a value that is no name.
+/// A role that packs do not have; a value that is not a name.
 pub fn columns(options: &Params) -> Result<Columns> {
     let (mut names, mut roles) = (Vec::new(), TrainingColumns::default());
     for (key, value) in options.get("columns").and_then(Value::as_object).into_iter().flatten() {

@@ -13,22 +13,17 @@ use crate::train::options::Use;
 use crate::train::protocol::Training;
 use rusqlite::types::ValueRef;
 
-/// The definition of `ltr_bucket`.
 pub const BUCKET: ScalarFunction =
     ScalarFunction::new("ltr_bucket", "query_id, buckets", bucket).with_flags(PURE);
 
-/// The definition of `ltr_begin`.
 pub const BEGIN: ScalarFunction =
     ScalarFunction::new("ltr_begin", "algorithm [, options]", begin).with_flags(PURE);
 
-/// The definition of `ltr_partial`.
 pub const PARTIAL: ScalarFunction =
     ScalarFunction::new("ltr_partial", "state, bucket, rows", partial).with_flags(PURE);
 
-/// The definition of `ltr_step`.
 pub const STEP: ScalarFunction = ScalarFunction::new("ltr_step", "state, answer", step).with_flags(PURE);
 
-/// The definition of `ltr_finish`.
 pub const FINISH: ScalarFunction = ScalarFunction::new("ltr_finish", "state", finish).with_flags(PURE);
 
 fn bucket(call: &ScalarCall<'_>) -> Result<Output> {
@@ -120,7 +115,7 @@ pub(super) fn finish(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// What is known about a state, for `ltr_info`; `None` if the BLOB is none.
+/// Information about a state, for `ltr_info`; `None` if the BLOB is not a state.
 pub fn info(value: ValueRef<'_>) -> Result<Option<Output>> {
     match value {
         ValueRef::Blob(bytes) if Kind::State.begins(bytes) => {

@@ -18,7 +18,7 @@ use crate::train::algorithm::AlgorithmDef;
 use crate::train::protocol::{Rows as JudgedRows, Training};
 use crate::train::report::Finished;
 
-/// What to do about packs that take too much memory.
+/// Advice for packs that take too much memory.
 const SMALLER: &str = "use more buckets or fewer threads";
 
 /// Memory of a pack while it answers, as a multiple of its bytes: its rows, scaled and as a solver needs them.
@@ -155,7 +155,7 @@ impl Merged {
     }
 
     /// # Errors
-    /// No answer, because there are no packs.
+    /// There are no packs, so no answer.
     fn finish(self) -> Result<Answer> {
         self.answer.ok_or_else(no_packs)
     }

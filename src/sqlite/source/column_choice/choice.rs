@@ -211,7 +211,7 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// Requires a column of the documents to rank by a model that has read one: row numbers are no ids of those documents
+    /// Requires a column of the documents to rank by a model that has read one: row numbers are not ids of its documents
     /// (rule 2.9).
     pub fn check_doc(&self, doc: Option<usize>) -> Result<()> {
         let is_numbered = self.columns.is_some_and(|columns| columns.get("doc") == Some(&Value::Null));
@@ -296,7 +296,7 @@ impl<'a> ColumnChoice<'a> {
     /// Categories: the categories of the model or of the training set, otherwise the columns that the option `columns` lists.
     ///
     /// # Errors
-    /// A name that is no column; categories of the model that are missing; a list where the training takes none.
+    /// A name that is not a column; missing categories of the model; a list that the training does not support.
     pub fn categories(&self) -> Result<Vec<usize>> {
         if let Some(known) = self.spec.known_categories() {
             return self.by_name("features", &known.names());
@@ -329,7 +329,7 @@ impl<'a> ColumnChoice<'a> {
     }
 
     /// Features of a model: the column of vectors that `columns` names or that the training had; otherwise columns with
-    /// the names of the features; otherwise a column of vectors with the default name.
+    /// the names of the features; otherwise a vector column with the default name.
     fn of_model(&self, role: &str, features: &[String]) -> Result<FeatureColumns> {
         let given = self.columns.is_some_and(|columns| columns.contains_key(role));
         let wide = !given
@@ -374,10 +374,10 @@ impl<'a> ColumnChoice<'a> {
         )))
     }
 
-    /// The names of the values of vectors that the option `columns` gives. With a model: the model's.
+    /// Names of vector values, from the option `columns`; with a model, the model's names.
     ///
     /// # Errors
-    /// No array of names; features in columns; other names than the model has.
+    /// Not an array of names; features in columns; names that differ from the model's.
     pub fn feature_names(&self, features: &FeatureColumns) -> Result<Option<Vec<String>>> {
         let known = self.spec.model.map(|_| self.numbers().to_vec());
         let is_vector = matches!(features, FeatureColumns::Vector(_));
@@ -425,7 +425,7 @@ impl<'a> ColumnChoice<'a> {
     /// The list of columns that the caller gives for a key, if it is one.
     ///
     /// # Errors
-    /// A value that is no such list; a name that is no column.
+    /// A value that is not such a list; a name that is not a column.
     pub fn listed(&self, key: &str) -> Result<Option<Vec<usize>>> {
         let Some(value) = self.columns.and_then(|columns| columns.get(key)) else { return Ok(None) };
         let refuse = || {

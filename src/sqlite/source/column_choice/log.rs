@@ -1,4 +1,4 @@
-//! The columns of a log of impressions and clicks.
+//! Columns of a click log.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::base::{Params, Result};
 use crate::sqlite::source::Source;
 use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 
-/// Default names of the roles that only logs have.
+/// Default names of roles that only logs have.
 const NAMES: [(&str, &[&str]); 4] = [
     ("impression", &["impression", "impression_id", "session", "session_id"]),
     ("position", &["position", "rank", "pos"]),
@@ -15,7 +15,7 @@ const NAMES: [(&str, &[&str]); 4] = [
     ("team", &["team"]),
 ];
 
-/// The names of the columns of a log, in the order of [`LOG_KEYS`].
+/// Column names of a log, in the order of [`LOG_KEYS`].
 ///
 /// # Errors
 /// An unknown key in the option `columns`; a role without a column, or with several.
@@ -29,7 +29,7 @@ pub fn log_columns(source: &Source, names: &[String], options: &Params) -> Resul
     Ok(chosen)
 }
 
-/// The names of the columns of a log of interleaved lists, in the order of [`INTERLEAVED_KEYS`]. Query and position may be absent.
+/// Column names of a log of interleaved lists, in the order of [`INTERLEAVED_KEYS`]. Query and position may be absent.
 ///
 /// # Errors
 /// As [`log_columns`].
@@ -51,7 +51,7 @@ pub fn interleaved_columns(
     Ok(chosen)
 }
 
-/// The default names of a role of logs.
+/// A log role's default names.
 fn log_names(role: &str) -> &'static [&'static str] {
     NAMES.iter().find(|(known, _)| *known == role).map_or(default_names(role), |(_, names)| names)
 }

@@ -114,7 +114,7 @@ impl ColumnChoice<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikeIds {
     pub columns: Vec<usize>,
-    /// What to say about them.
+    /// The message about them.
     pub error: Error,
 }
 

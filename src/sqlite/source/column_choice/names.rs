@@ -19,7 +19,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("slot", &["slot"]),
 ];
 
-/// The default names of a role.
+/// A role's default names.
 pub(super) fn default_names(role: &str) -> &'static [&'static str] {
     NAMES.iter().find(|(known, _)| *known == role).map_or(&[], |(_, names)| names)
 }
@@ -71,7 +71,7 @@ pub(super) fn check_keys(columns: OptionColumns<'_>, keys: &[&'static str]) -> R
     }
 }
 
-/// The error about a role in the option `columns` whose value is no name.
+/// The error for a role in the option `columns` whose value is not a name.
 pub(super) fn not_a_name(role: &str, value: &Value) -> Error {
     Error::value(format!("option 'columns', key '{role}'"), value.to_string(), "the name of a column")
 }

@@ -39,7 +39,6 @@ fn bytes(problem: &PairProblem<'_>, dim: usize) -> u64 {
     hessians.saturating_add(of_pairs)
 }
 
-/// The definition of `newton`.
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
     summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
