@@ -11,7 +11,7 @@ use crate::model::{Key, Model, no_features};
 /// The fit of one function.
 pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
 
-/// The function of the query with these features; `None` for a model that has one function for all queries.
+/// The function of the query with these features; `None` for a model with one function for all queries.
 ///
 /// If the function must be fitted, `run` gets the encoded query features and the fit. It loads the blocks that the fit needs
 /// and chooses threads and limits.
@@ -69,7 +69,7 @@ pub struct FeatureWeight {
     pub raw_weight: Option<f64>,
     /// The value that scaling maps to 0; `None` if the scaling is not affine.
     pub center: Option<f64>,
-    /// What scaling divides by, after subtracting the center; `None` if the scaling is not affine, and for a constant
+    /// Divisor after subtracting the center; `None` if the scaling is not affine, and for a constant
     /// feature, which is scaled to 0.
     pub scale: Option<f64>,
 }
@@ -138,7 +138,7 @@ impl FitCache {
         self.0.len()
     }
 
-    /// Whether there is no function.
+    /// Whether the query has no function.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

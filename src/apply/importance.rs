@@ -29,10 +29,10 @@ fn inputs_at_once(documents: usize) -> usize {
     (SCORES / (PERMUTATIONS * documents).max(1)).max(1)
 }
 
-/// What is measured.
+/// What to measure.
 pub struct ImportanceSpec<'a> {
     pub metrics: &'a [Metric],
-    /// What an undefined value counts as.
+    /// Treatment of undefined values.
     pub undefined: Undefined,
     /// Seed of the permutations.
     pub seed: u64,
@@ -49,7 +49,7 @@ impl ImportanceSpec<'_> {
     }
 }
 
-/// For each feature and metric: the values of the queries against those with the feature permuted.
+/// For each feature and metric: the per-query values, and the values with the feature permuted.
 ///
 /// `functions`: one per query. Functions and query features stay as they are.
 ///
@@ -113,7 +113,7 @@ fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 
     scaled.saturating_add(values.saturating_mul(data.n_queries() as u64)).saturating_add(of_threads)
 }
 
-/// Values of the metrics of a query.
+/// Metric values of a query.
 struct Losses {
     before: Vec<Option<f64>>,
     /// With each feature permuted, the mean over permutations.

@@ -137,7 +137,7 @@ pub fn constrained_scores(
 
 const BINS: usize = 10;
 
-/// Scores closer than this part of their range to the smallest score of a bin stay in the bin.
+/// Scores closer than this fraction of their range to the smallest score of a bin stay in the bin.
 const NEAR: f64 = 1.0 / 500.0;
 
 /// Probability that an interval does not cover.
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::math::Random;
 
-    /// The share of intervals that cover the true mean grade, 0, in 400 data sets of 60 queries. Half of the variance of a
+    /// The coverage of the true mean grade, 0, in 400 data sets of 60 queries. Half of the variance of a
     /// grade belongs to its query, and scores of a query are close to each other.
     #[test]
     fn intervals_cover_if_grades_of_a_query_depend_on_each_other() {

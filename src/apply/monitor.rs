@@ -3,17 +3,17 @@
 //! | kind | value | warning above | alert above |
 //! |---|---|---|---|
 //! | `drift`, `grades` | population stability index (PSI) | .1 | .25 |
-//! | `outside` | share of values outside of the training range | .01 | .05 |
-//! | `missing` | share of missing values | share in training + .05 | + .2 |
-//! | `new_users`, `new_items` | share of rows | .1 | .25 |
+//! | `outside` | fraction of values outside the training range | .01 | .05 |
+//! | `missing` | fraction of missing values | fraction in training + .05 | + .2 |
+//! | `new_users`, `new_items` | fraction of rows | .1 | .25 |
 //! | `metric` | value | 2 standard errors worse than in validation | 3 |
 //!
 //! Few queries give large values by chance. So the limits of the first three are at least the value that data without a
 //! change exceed with a probability of about .001. The queries are independent, the documents of a query are not: n values
 //! with the design effect d count as n / d independent ones (`data/query_distance.rs`).
 //!
-//! * PSI = sum over the K bins of (p - q) log(p / q), p and q the shares of later and of training values. Half an
-//!   independent value is added to each bin, so that no share is 0. The .1 and .25 are the usual conventions (Siddiqi
+//! * PSI = sum over the K bins of (p - q) log(p / q), p and q the fractions of later and training values. Half an
+//!   independent value is added to each bin, so no fraction is 0. The limits .1 and .25 are conventional (Siddiqi
 //!   2006, Credit Risk Scorecards). Without a change, the PSI of n later and m training values is distributed as
 //!   (d / n + d' / m) times a chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the
 //!   quantile is taken from F, with the degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas &
@@ -21,10 +21,10 @@
 //!   size: few queries tell little about it.
 //! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely
 //!   to have the smallest or the largest value. So the number of later queries beyond M training queries is
-//!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the share of values that this number of
+//!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the fraction of values that so many
 //!   queries contributes.
-//! * The limit of `missing` is a difference of shares in their standard errors, by the t distribution. It is at most half way
-//!   from the share in the training to 1.
+//! * The limit of `missing` is a difference of fractions in standard errors, by the t distribution. It is at most half way
+//!   from the training fraction to 1.
 //! * `metric` has the standard error of the difference of two means over queries. The variance of later queries is at
 //!   least the variance of the validation queries: equal values of few queries tell little. Only the mean of the validation
 //!   has the factor for shared training queries, because one function ranks the later ones.
@@ -39,7 +39,7 @@ const RARE: f64 = 0.001;
 /// The probabilities of a difference below -2 and below -3 standard errors, by the normal distribution.
 const STANDARD_ERRORS: (f64, f64) = (0.022_750_131_948_179_21, 0.001_349_898_031_630_094_6);
 
-/// What a finding calls for.
+/// The action that a finding calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Nothing.
@@ -54,7 +54,7 @@ named!(Status { Ok = "ok", Warning = "warning", Alert = "alert" });
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What is compared.
+    /// The compared quantity.
     pub kind: &'static str,
     /// The feature, column or metric.
     pub name: Option<String>,
@@ -64,7 +64,7 @@ pub struct Finding {
     pub reference: Option<f64>,
     /// The limit of a warning: beyond it the status is not `ok`.
     pub threshold: Option<f64>,
-    /// What it calls for.
+    /// The action that it calls for.
     pub status: Status,
 }
 
@@ -110,7 +110,7 @@ impl Finding {
         Self { threshold: Some(limits.0), status, ..Self::fact(kind, name, Some(value), Some(reference)) }
     }
 
-    /// The mean of a metric over these values of queries, with their weights.
+    /// The weighted mean of a metric's per-query values.
     pub fn metric(
         name: String,
         values: &[(f64, f64)],
@@ -207,7 +207,7 @@ fn degrees(parts: [(f64, u64); 2]) -> f64 {
     (1.0 / squares).max(1.0)
 }
 
-/// The share of values that the queries contribute which can be outside of the range of `m` training queries by chance.
+/// The fraction of values that the queries can contribute outside the range of `m` training queries by chance.
 /// The queries with the most values outside are counted.
 fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     let (n, m) = (later.queries as f64, m as f64);
@@ -226,7 +226,7 @@ fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     outside as f64 / later.count() as f64
 }
 
-/// The difference of shares of missing values that is exceeded by chance.
+/// The difference of missing fractions that is exceeded by chance.
 fn missing_by_chance(training: &Profile, later: &Observed, queries: u64) -> f64 {
     let (n, m) = ((later.count() + later.missing) as f64, (training.count() + training.missing) as f64);
     let share = (later.missing + training.missing) as f64 / (n + m);

@@ -7,7 +7,7 @@ use crate::model::{Factored, Model, User};
 /// Indices of items to choose from, ascending. `what` names the ids.
 ///
 /// # Errors
-/// An id of another type than the items of the model.
+/// An id whose type differs from the model's items.
 pub fn candidate_items(
     factored: &Factored,
     ids: &[Id],
@@ -24,8 +24,8 @@ pub fn candidate_items(
 /// A new user with these ratings. `what` names them.
 ///
 /// # Errors
-/// An item twice, a rating that is too large or far from the training's, an id of another type than the items of the
-/// model.
+/// An item twice, a rating that is too large or far from the training's, an id whose type differs from the model's
+/// items.
 pub fn user_of_ratings(
     model: &Model,
     factored: &Factored,

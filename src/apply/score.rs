@@ -13,11 +13,11 @@ use crate::learn::space::Function;
 use crate::model::{Factored, GeneralTrees, Key, Model, QueryAware, QueryDependent, Ranker};
 use crate::trees::Forest;
 
-/// What needs memory, and what to do about too much of it.
+/// The purpose of memory for scoring, and advice if it is too much.
 const SCORING: &str = "scoring the documents";
 const FEWER_ROWS: &str = "score fewer queries in one call";
 
-/// Operations for a document beside products of factors: finding its id.
+/// Operations per document besides products of factors: finding its id.
 const FACTORED_COST: usize = 200;
 
 /// Documents whose weighted sums one thread computes together.
@@ -34,9 +34,9 @@ pub struct Scored {
     pub warnings: Vec<String>,
     /// Values that the model does not know, which are among the warnings if they are many.
     pub unknown: Vec<UnknownValues>,
-    /// The function of each query; none for a model without features.
+    /// Each query's function; empty for a model without features.
     pub functions: Vec<Arc<Function>>,
-    /// The bytes of the functions.
+    /// Memory for the functions.
     _memory: Reservation,
 }
 
@@ -54,15 +54,15 @@ pub struct ScoringJob<'a> {
     key: Key,
     data: &'a Dataset,
     cache: &'a FitCache,
-    /// Encoded query features (`n_queries`); empty if the model uses none.
+    /// Encoded query features (`n_queries`); empty for a model without query features.
     features: Vec<Vec<f64>>,
     /// Known functions (`n_queries`).
     functions: Vec<Option<Arc<Function>>>,
     warnings: Vec<String>,
     unknown: Vec<UnknownValues>,
-    /// The bytes of the features and functions of queries.
+    /// Memory for the query features and functions.
     memory: Reservation,
-    /// The bytes of the training queries that fits use, reserved before the first fit.
+    /// Memory for the training queries that fits use, reserved before the first fit.
     prepared: Option<[Reservation; 2]>,
 }
 
@@ -253,7 +253,7 @@ pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues
     Ok(unknown)
 }
 
-/// Features that are numbers, had a value in every row of the training of a model, and have none in some rows (rule 2.24).
+/// Numeric features that had a value in every training row, and are missing in some rows (rule 2.24).
 fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
     // Other rows have no missing values: reading fills or refuses them.
     let may_miss = data.missing == Missing::Branch && data.features.count_nan() > 0;
@@ -269,7 +269,7 @@ fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
     found.collect()
 }
 
-/// Weighted sums of the scaled features of each document: scores whose documents need not stay in memory scaled.
+/// Weighted sums of each document's scaled features: scores whose documents need not stay in memory scaled.
 fn weighted_sums(
     model: &Model,
     data: &Dataset,
@@ -316,7 +316,7 @@ fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
     matrix_bytes(data.n_queries(), numbers)
 }
 
-/// Bytes that scoring takes besides the data set: its scaled features, and on each thread what a query needs.
+/// Bytes that scoring takes besides the data set: its scaled features, and each thread's buffers for a query.
 fn scoring_bytes(model: &Model, data: &Dataset) -> Result<u64> {
     let scorer = model.scorer()?;
     let scaled = 1 + (scorer.width() / data.features.columns().max(1)) as u64;
@@ -387,7 +387,7 @@ pub struct RowScorer<'a> {
     kind: RowFunction<'a>,
 }
 
-/// What the function of a [`RowScorer`] is.
+/// The kind of function of a [`RowScorer`].
 #[derive(Debug)]
 enum RowFunction<'a> {
     /// A weighted sum of the scaled features.
@@ -397,7 +397,7 @@ enum RowFunction<'a> {
 }
 
 impl<'a> RowScorer<'a> {
-    /// The scorer of a model; `None` for a function that is slow, depends on the query, or needs all documents of a query.
+    /// A model's scorer; `None` for a function that is slow, depends on the query, or needs all of a query's documents.
     pub fn of(model: &'a Model) -> Option<Self> {
         let function = model.ranker.global_function()?;
         let scorer = model.scorer().ok().filter(|scorer| scorer.pointwise() && model.scaling.pointwise())?;
@@ -429,7 +429,7 @@ impl<'a> RowScorer<'a> {
     }
 }
 
-/// Refuses scores of the documents of a data set that are not finite. Returns the warnings of a ranking by them.
+/// Refuses scores that are not finite. Returns the warnings of a ranking by these scores.
 ///
 /// # Errors
 /// A score that is not finite.

@@ -10,7 +10,7 @@ use crate::data::{Dataset, Id, ListConstraint};
 /// Depth of `judged@k` for metrics without a cutoff.
 const DEPTH: usize = 10;
 
-/// Names and depths of the shares of judged documents: `judged@k` for each cutoff k of the metrics.
+/// Names and depths of the fractions of judged documents: `judged@k` for each cutoff k of the metrics.
 pub struct Depths(BTreeSet<usize>);
 
 impl Depths {
@@ -19,7 +19,7 @@ impl Depths {
         Self(metrics.iter().map(|metric| metric.cutoff().unwrap_or(DEPTH)).collect())
     }
 
-    /// The names of the shares.
+    /// Names of the fractions.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|depth| format!("judged@{depth}"))
     }
@@ -29,7 +29,7 @@ impl Depths {
         self.0.len() * METRIC_COST
     }
 
-    /// The share of the first k retrieved documents of these queries that was judged, for each k, and the means. The queries are
+    /// The judged fraction of the first k retrieved documents of these queries, for each k, and the means. The queries are
     /// in canonical order.
     ///
     /// # Errors

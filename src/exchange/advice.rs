@@ -1,4 +1,4 @@
-//! Files that are no text of a model here: what they are, and the line that makes one.
+//! Files that are not a supported model text: their kind, and the line that converts them.
 
 /// Bytes that files begin with.
 const FILES: [(&[u8], &str); 12] = [
@@ -35,7 +35,7 @@ const PATH: &str = "looks like a path; give the text of the file: ltr_import(rea
 /// Longest path that is taken for one.
 const LONGEST_PATH: usize = 4096;
 
-/// What these bytes are if they are no text of a model, and what to do.
+/// The kind of bytes that are not a supported model text, and advice.
 pub(super) fn advice(bytes: &[u8]) -> Option<&'static str> {
     let is_pickle = matches!(bytes, [0x80, 2..=5, ..]);
     // The version of the format, then the name of the program that wrote it.

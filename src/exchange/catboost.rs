@@ -22,7 +22,7 @@ const DEEPEST: usize = 16;
 /// Bytes that a leaf of an oblivious tree takes with its split, while its tree is read and in the model.
 const LEAF_BYTES: u64 = 500;
 
-/// Bytes of a value of a category. Longer texts are refused.
+/// Largest category value in bytes. Longer texts are refused.
 const VALUE_BYTES: u64 = 500;
 
 /// Keys without influence on scores, and keys of models that are refused.
@@ -108,7 +108,7 @@ struct Split {
 /// Where the features of both kinds are.
 struct Columns {
     features: Vec<Feature>,
-    /// Number of the feature, and whether missing values are above all borders.
+    /// Feature index, and whether missing values are above all borders.
     floats: HashMap<usize, (usize, bool)>,
     /// Number of the feature, and the code of each hash.
     categories: HashMap<usize, (usize, HashMap<u32, u32>)>,
@@ -233,7 +233,7 @@ fn columns(info: &FeaturesInfo, memory: &mut Reservation) -> Result<Columns> {
     Ok(Columns { features, floats, categories })
 }
 
-/// The question of a split. Values above the border, and the category that it asks for, are above.
+/// The question of a split. Values above the border, and the requested category, go above.
 fn question(split: &Split, columns: &Columns, sets: &mut Sets) -> Result<Question, String> {
     match (
         split.split_type.as_str(),

@@ -14,10 +14,10 @@ use crate::trees::general::{
 };
 use std::borrow::Cow;
 
-/// Most bytes of a text for each byte of its model.
+/// Largest number of text bytes per model byte.
 const LONGEST_OF_BYTE: usize = 100;
 
-/// What to do about a text that is too long.
+/// Advice for a text that is too long.
 pub(super) const FEWER_TREES: &str =
     "use fewer trees or shorter names (import the model with the option 'names')";
 
@@ -35,7 +35,7 @@ pub(super) fn of_import<'a>(model: &model::Model, trees: &'a GeneralTrees) -> Tr
     Trees { forest, features, documents_are_complete: false }
 }
 
-/// Why functions are no trees that can be written.
+/// Why functions cannot be written as trees.
 pub(super) fn check(terms: &[Term<'_>]) -> Result<(), String> {
     let others: Vec<&str> = terms.iter().filter(|term| !term.is_trees()).map(kind_of).collect();
     if !others.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn check(terms: &[Term<'_>]) -> Result<(), String> {
     }
 }
 
-/// The name of what a function is.
+/// The name of a function's kind.
 fn kind_of(term: &Term<'_>) -> &'static str {
     match term.space.weights_of() {
         WeightsOf::Features => "linear",
@@ -95,7 +95,7 @@ pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory
     Ok(Trees { forest: Cow::Owned(builder.finish(n)?), features, documents_are_complete })
 }
 
-/// The first child of a split, what stands between the children, the second child, and the end.
+/// The first child of a split, the text between the children, the second child, and the end.
 pub(super) type Children = (usize, &'static str, usize, &'static str);
 
 /// A numeric split of a program that compares 32-bit floats.
@@ -109,7 +109,7 @@ pub(super) struct SingleSplit {
 }
 
 impl Trees<'_> {
-    /// Most bytes of a text: so many for each byte of the model. Only names or sets of an unusual length are repeated so often.
+    /// Largest text in bytes, in proportion to the model. Only very long names or sets, repeated often, exceed it.
     pub(super) fn longest(&self) -> usize {
         let features = self.features.iter().map(|feature| {
             64 + feature.name.len() + feature.categories.iter().map(String::len).sum::<usize>()

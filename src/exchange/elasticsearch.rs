@@ -18,7 +18,7 @@ use crate::base::{Control, Error, Result, shorten};
 use crate::model::Model;
 use crate::trees::general::Node;
 
-/// A request `_createmodel`, its `model`, the stored model, or what a search for it returns.
+/// A request `_createmodel`, its `model`, the stored model, or a search result that contains it.
 #[derive(Deserialize)]
 struct Plugin {
     model: Option<Box<Plugin>>,
@@ -98,7 +98,7 @@ fn one_model(hits: Vec<Plugin>) -> Result<Plugin> {
     }
 }
 
-/// The model of a text of the plugin.
+/// Reads the plugin's text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let plugin: Plugin = parsed(text, HARMLESS)?;
     let (plugin, features) = plugin.unwrapped()?;
@@ -143,7 +143,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
         "model/ranklib" => {
             let mut read = ranklib::read(&definition, control)?;
             read.source.format = Format::Elasticsearch;
-            // RankLib numbers features by their place in the feature set, from 1.
+            // RankLib numbers features by their position in the feature set, from 1.
             for feature in &mut read.features {
                 let number = feature.name.parse().unwrap_or(0_usize);
                 if let Some(name) = number.checked_sub(1).and_then(|number| features.get(number)) {

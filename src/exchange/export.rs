@@ -1,4 +1,4 @@
-//! The text of a model in a format, or why it has none.
+//! Writes a model in a format, or explains why that is not possible.
 
 use super::checked_trees::{self, FEWER_TREES, Trees};
 use super::term::{Term, terms};
@@ -9,7 +9,7 @@ use crate::data::{Missing, ScalingKind};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::{GeneralTrees, Model};
 
-/// What scores the documents of a model.
+/// A model's scoring function, as formats need it.
 pub(super) enum Parts<'a> {
     /// A sum of functions.
     Terms(Vec<Term<'a>>),
@@ -41,10 +41,10 @@ pub fn export(model: &Model, name: &str, format: Format, memory: &Memory) -> Res
     })
 }
 
-/// The text of these parts in a format.
+/// Writes these parts in a format.
 ///
 /// # Errors
-/// [`Error::Unsupported`] with the reason if the model has none in this format.
+/// [`Error::Unsupported`] with the reason if the format cannot express the model.
 pub(super) fn text(
     model: &Model,
     parts: &Parts<'_>,
@@ -85,10 +85,10 @@ pub(super) fn text(
     }
 }
 
-/// The text of trees in a format.
+/// Writes trees in a format.
 ///
 /// # Errors
-/// [`Error::Unsupported`] with the place of what the format cannot express; a text that is too long; too much memory.
+/// [`Error::Unsupported`] with the location of what the format cannot express; too long a text; too much memory.
 fn tree_text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> Result<String> {
     let mut text = Text::new(memory, trees.longest(), FEWER_TREES);
     match format {

@@ -36,7 +36,7 @@ named!(Format {
     Sql = "sql",
 });
 
-/// The names of the formats that `import` reads: all but SQL, the last one.
+/// Names of the formats that `import` reads: all but SQL, the last one.
 pub const IMPORT_FORMATS: &[&str] = match Format::NAMES.split_last() {
     Some((_, read)) => read,
     None => &[],

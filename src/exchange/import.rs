@@ -31,23 +31,23 @@ const MOST_VALUES: usize = 10_000;
 pub struct ImportSpec {
     /// The format; by default the text shows it.
     pub format: Option<String>,
-    /// The names of the columns of features that have other names in the text.
+    /// Column names of features that have other names in the text.
     pub names: Map<String, Value>,
 }
 
 /// A model that was read.
 pub struct Imported {
     pub model: Model,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
     /// Counts what reading takes. Storing takes as much at most, so keep it until then.
     pub memory: Reservation,
 }
 
-/// The model of a text, which is not trusted.
+/// Reads a model from an untrusted text.
 ///
 /// # Errors
-/// A text that is no model or has what cannot be kept, with the place; names that do not fit; an interruption; too much
+/// A text that is not a model or is not supported, with the location; names that do not fit; an interrupt; too much
 /// memory.
 pub fn import(
     bytes: &[u8],
@@ -133,7 +133,7 @@ fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
     }
 }
 
-/// What the caller should know about a model.
+/// Warnings about an imported model.
 fn warnings(read: &ImportedModel) -> Vec<String> {
     let (Imports::Trees(forest), Some(best)) = (&read.function, read.source.best_round) else {
         return Vec::new();
@@ -204,7 +204,7 @@ impl Columns {
                 "{problem}; train with fewer values, or with their codes as numbers"
             )));
         }
-        // 2. The codes of the values of each category.
+        // Codes of each category's values.
         let mut first = names.len();
         let mut categories = Vec::with_capacity(texts.len());
         for (at, Feature { name, categories: texts, .. }) in texts {
@@ -234,7 +234,7 @@ impl Columns {
     }
 }
 
-/// The values of a category with their codes. Truth values have the spellings of SQL, JSON and Python.
+/// A category's values with their codes. Truth values have the spellings of SQL, JSON and Python.
 fn spellings(texts: &[String]) -> Vec<(&str, u32)> {
     const FALSE: [&str; 3] = ["0", "False", "false"];
     const TRUE: [&str; 3] = ["1", "True", "true"];
@@ -260,7 +260,7 @@ fn card(columns: Columns, missing: Missing, settings: Value) -> Card {
     }
 }
 
-/// What `ltr_info` shows about the source of a model.
+/// Facts about an imported model for `ltr_info`.
 fn settings(source: &Source, forest: Option<&GeneralForest>) -> Value {
     let known = |text: &str| if text.is_empty() { Value::Null } else { Value::from(text) };
     json!({

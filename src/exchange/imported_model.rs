@@ -15,9 +15,9 @@ use std::collections::HashMap;
 pub struct ImportedModel {
     /// Where it comes from.
     pub source: Source,
-    /// The features, in the order of the values of a document.
+    /// The features, in the order of a document's values.
     pub features: Vec<Feature>,
-    /// What gives the scores.
+    /// The scoring function.
     pub function: Function,
 }
 
@@ -43,9 +43,9 @@ impl ImportedModel {
 pub struct Source {
     /// The format of the text.
     pub format: Format,
-    /// Version of the library or of its format; empty if the text has none.
+    /// Version of the library or of its format; empty if the text has no version.
     pub version: String,
-    /// The objective of the training; empty if the text has none.
+    /// The training objective; empty if the text does not name it.
     pub objective: String,
     /// The best round of a training that stopped early, from 0, where the text still has all rounds. The functions of the
     /// library differ: some predict with the rounds up to this one, some with all.
@@ -53,7 +53,7 @@ pub struct Source {
     pub trees_per_round: usize,
 }
 
-/// What gives the scores.
+/// The scoring function.
 #[derive(Debug, Clone)]
 pub enum Function {
     /// Trees of any shape.

@@ -24,7 +24,7 @@ const VERSION: u32 = 1;
 /// Name of the argument in errors.
 const ARGUMENT: &str = "argument 'text'";
 
-/// What to do about a model that is too large.
+/// Advice for a model that is too large.
 const WAY_OUT: &str = "copy its row of ltr_models";
 
 /// Longest text that is read (bytes). There are checkpoints between its numbers, but none within a name.
@@ -49,10 +49,10 @@ struct Document {
     /// The view that candidates come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     candidates: Option<CandidateView>,
-    /// What scores say about grades.
+    /// Map from scores to grade probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     probability: Option<Probability>,
-    /// What replaces a missing feature.
+    /// Replacement for missing features.
     missing: String,
     /// Mean of each feature over the training documents.
     #[serde(with = "list")]
@@ -60,7 +60,7 @@ struct Document {
     /// Whether documents are matched to slots.
     #[serde(default)]
     slots: bool,
-    /// The score is the sum of the scores of the terms.
+    /// The score is the sum of the terms' scores.
     #[serde(with = "list")]
     terms: Vec<TermText>,
     /// In place of terms: trees of another library.
@@ -95,7 +95,7 @@ struct TermText {
     /// One per scaled feature, or per document of the kernel.
     #[serde(with = "list")]
     weights: Vec<f64>,
-    /// The documents of the kernel, their features scaled; none for linear functions.
+    /// Support documents of the kernel, scaled; empty for linear functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     documents: Option<List<List<f64>>>,
     /// Trees, whose leaves have the weights.
@@ -109,8 +109,8 @@ struct TermText {
 struct TreesText {
     /// Splits of each tree.
     depth: usize,
-    /// Level by level, tree by tree: number of the feature from 0, border, whether a missing value counts as above. A
-    /// value above the border of level i adds 2^i to the number of the leaf.
+    /// By level, then by tree: index of the feature from 0, threshold, whether a missing value counts as above. A
+    /// value above the threshold of level i adds 2^i to the leaf's index.
     #[serde(with = "list")]
     splits: Vec<(usize, f64, bool)>,
 }
@@ -327,7 +327,7 @@ impl TryFrom<ScalingText> for Scaling {
     }
 }
 
-/// The error of a text that is no model, with the problem of the first reader.
+/// The error for a text that is not a model, with the problem of the first reader.
 pub fn not_a_model(text: &[u8], problem: &str) -> Error {
     let start = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
     let allowed = format!("the text of ltr_export(model, 'json') or a model of another library ({problem})");
@@ -337,10 +337,10 @@ pub fn not_a_model(text: &[u8], problem: &str) -> Error {
 /// Finds the name of an algorithm, or refuses it.
 pub type FindName = fn(&str) -> Result<&'static str>;
 
-/// The model of a text in the format `json`, which is not trusted.
+/// Reads a model from an untrusted text in the format `json`.
 ///
 /// # Errors
-/// A text that is no such model, with what is wrong; an interruption.
+/// A text that is not such a model, with the problem; an interrupt.
 pub fn read(text: &[u8], find_algorithm: FindName) -> Result<Model> {
     if text.len() > LONGEST {
         let allowed = format!("at most {LONGEST} bytes; copy the row of ltr_models instead");

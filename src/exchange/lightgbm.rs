@@ -199,7 +199,7 @@ pub(super) fn add_categories(
     lists: &[Vec<Value>],
     columns: &[usize],
 ) -> Result<()> {
-    // Without a list, the values of the training data were the codes.
+    // Without a list, the training data's values were the codes.
     if lists.is_empty() {
         return Ok(());
     }
@@ -290,7 +290,7 @@ fn at_most(threshold: f64) -> Test {
     Test::AtMost(threshold.clamp(f64::MIN, f64::MAX))
 }
 
-/// What LightGBM takes for missing.
+/// Values that LightGBM treats as missing.
 #[derive(Clone, Copy)]
 pub(super) enum Missing {
     /// Nothing: NaN counts as 0.
@@ -322,7 +322,7 @@ impl Missing {
     }
 }
 
-/// The numbers of the sets of categories of a tree, which have 32 codes in each word.
+/// Numbers of a tree's category sets, which have 32 codes in each word.
 fn sets(tree: &Section<'_>, sets: &mut Sets, memory: &mut Reservation) -> Result<Vec<usize>> {
     let count: usize = if tree.fields.contains_key("num_cat") { tree.number("num_cat")? } else { 0 };
     if count == 0 {

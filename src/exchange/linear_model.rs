@@ -18,9 +18,9 @@ pub struct LinearTerm {
     pub feature: usize,
     /// Weight of the scaled feature.
     pub weight: f64,
-    /// What is subtracted from the feature.
+    /// Subtracted from the feature.
     pub center: f64,
-    /// What it is multiplied with then.
+    /// Multiplied with the difference.
     pub factor: f64,
 }
 

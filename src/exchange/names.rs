@@ -11,7 +11,7 @@ const MOST_FEATURES: usize = 100_000;
 /// Bytes that a feature takes while a text is read: its name, here and in a table of names.
 const FEATURE_BYTES: u64 = 300;
 
-/// What the caller can do about a text that takes too much memory.
+/// Advice for a text that takes too much memory.
 pub const SMALLER: &str = "import a smaller model";
 
 /// Names of features that a text mentions, numbered as they come.

@@ -4,7 +4,7 @@ use super::checked_trees::Children;
 use super::text::Text;
 use crate::base::Result;
 
-/// Writes a node and what is below it. `write` writes the beginning of a node of this depth. Trees of any depth need no stack.
+/// Writes a node and its subtree. `write` writes the beginning of a node at this depth. Trees of any depth need no stack.
 pub(super) fn write_nested(
     root: usize,
     text: &mut Text,

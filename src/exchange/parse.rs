@@ -15,7 +15,7 @@ use crate::base::{Error, Result, checkpoint, json_problem, shorten};
 /// | `[` | a list, which has room for four values | 128 |
 /// | `,` | a value in a list, whose capacity doubles | 64 |
 /// | `"` | half of a text | 24 |
-/// | `<`, blank, line end (not in JSON) | a tag, a number in a list: a part of a node | 100 |
+/// | `<`, blank, line end (not in JSON) | a tag or a number in a list, which belongs to a node | 100 |
 pub fn parsed_bytes(text: &str) -> u64 {
     let is_json = text.trim_start().starts_with(['{', '[']);
     let bytes = |byte: u8| match byte {
@@ -49,10 +49,10 @@ pub(super) fn any_json<T: DeserializeOwned>(
     parser.end().map(|()| value)
 }
 
-/// The value of a JSON text. `harmless`: keys outside the type that no score depends on.
+/// Parses a JSON text. `harmless`: keys outside the type that no score depends on.
 ///
 /// # Errors
-/// [`Error::Corrupt`] with the place; [`Error::Unsupported`] for another key.
+/// [`Error::Corrupt`] with the location; [`Error::Unsupported`] for other keys.
 pub(super) fn json<T: DeserializeOwned>(text: &str, harmless: &str) -> Result<T> {
     let mut unknown = None;
     let value = any_json(text, |path| {

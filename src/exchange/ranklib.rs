@@ -59,7 +59,7 @@ fn linear<'a>(pairs: impl Iterator<Item = &'a str>, names: &mut Names) -> Result
     model.checked()
 }
 
-/// What was read of the trees.
+/// The trees read so far.
 struct Trees {
     names: Names,
     /// Ensembles of the text.
@@ -80,7 +80,7 @@ struct OpenSplit {
     feature: Option<u32>,
     threshold: Option<f32>,
     output: Option<f32>,
-    /// The numbers of the left and the right child.
+    /// Indices of the left and the right child.
     children: [Option<usize>; 2],
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::base::{Control, Error, Result, shorten};
 
-/// What reads a format.
+/// Reads a format.
 type Read = fn(&str, &Control) -> Result<ImportedModel>;
 
 /// The reader of a text.
@@ -69,10 +69,10 @@ fn with_numbers(text: &str) -> Cow<'_, str> {
 }
 
 impl Reader {
-    /// The reader of a text, as far as its first keys show; `None` for a text that looks like no format.
+    /// The reader of a text, judging by its first keys; `None` if it looks like none of the formats.
     ///
     /// # Errors
-    /// A text that begins like JSON and is none.
+    /// A text that begins like JSON but is not JSON.
     pub fn of(text: &str) -> Result<Option<Self>, serde_json::Error> {
         let (format, read): (Format, Read) = match text.trim_start().as_bytes().first() {
             Some(b't') if text.trim_start().starts_with("tree") => (Format::LightGbm, lightgbm::read),
@@ -103,10 +103,10 @@ impl Reader {
         Ok(Some(Self { format, read }))
     }
 
-    /// The model of the text, which is not trusted.
+    /// Reads the model from the text, which is not trusted.
     ///
     /// # Errors
-    /// A text that is no model, or has what cannot be kept; with the place.
+    /// A text that is not a model, or contains something unsupported; with the location.
     pub fn read(&self, text: &str, control: &Control) -> Result<ImportedModel> {
         (self.read)(text, control)?.checked()
     }

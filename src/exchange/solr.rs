@@ -15,7 +15,7 @@ use crate::base::{Control, Error, Result, shorten};
 use crate::model::Model;
 use crate::trees::general::{Builder, Nested, Node, RawSplit, Split, Test, at_most_single, single_at_most};
 
-/// What Solr adds to thresholds.
+/// The tolerance that Solr adds to thresholds.
 const SOLR_SLACK: f32 = 1e-6;
 
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ enum Side {
 /// Keys without influence on scores, and keys of model classes that are refused.
 const HARMLESS: &str = "name store layers resource";
 
-/// The model of a text of Solr.
+/// Reads a Solr model.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let solr: Solr = parsed(text, HARMLESS)?;
     let mut names = Names::new(control);
@@ -179,7 +179,7 @@ fn read_node<'a>(
     let missing_left = if null_is_zero { 0.0 <= threshold } else { node.missing == Some(Side::Left) };
     Ok(Nested::Split(RawSplit::new(feature, test, missing_left), left, right))
 }
-/// The file of a model of Solr.
+/// Writes trees as a Solr model file.
 pub(super) fn write_trees(trees: &Trees<'_>, name: &str, text: &mut Text) -> Result<()> {
     // 1. The features of splits.
     let mut is_used = vec![false; trees.features.len()];
@@ -241,7 +241,7 @@ fn solr_threshold(trees: &Trees<'_>, tree: usize, split: &Split<'_>) -> Result<(
         return Err(trees.refused(tree, split, problem));
     }
     let border = single_at_most(split.threshold);
-    // LightGBM writes its zero, 1e-35, for the border above 0.
+    // LightGBM writes its zero, 1e-35, for a threshold just above 0.
     let border = if border > 0.0 && border <= 1e-35 { 0.0 } else { border };
     if border == f32::NEG_INFINITY {
         // All numbers go right: they are at most the largest one, so they go left of a swapped split.
@@ -254,7 +254,7 @@ fn solr_threshold(trees: &Trees<'_>, tree: usize, split: &Split<'_>) -> Result<(
     let problem = || format!("Solr adds 1e-6 to thresholds, and no 32-bit float gives {border:?} then");
     exact.map(|threshold| (threshold, false)).ok_or_else(|| trees.refused(tree, split, &problem()))
 }
-/// The file of a model of Solr.
+/// Writes a term as a linear Solr model.
 pub(super) fn linear_model(model: &Model, term: &Term<'_>, name: &str) -> Value {
     let features = weighted(model, term);
     let entry = |feature: &Weighted<'_>| {

@@ -5,7 +5,7 @@ use crate::data::Scaling;
 use crate::learn::space::{Space, Summand, WeightsOf};
 use crate::model::{Model, Ranker};
 
-/// A summand of the scores of a model.
+/// One summand of a model's scores.
 pub(super) struct Term<'a> {
     /// How it scales the documents.
     pub(super) scaling: &'a Scaling,

@@ -1,4 +1,4 @@
-//! The text of a model as it grows. It has a longest length, its bytes count against `max_memory`, and each part is a
+//! A model's text as it grows. Its size is limited, its bytes count against `max_memory`, and each append is a
 //! checkpoint, so no format needs limits of its own.
 
 use std::fmt::{self, Arguments, Write as _};
@@ -13,7 +13,7 @@ pub(super) struct Text {
     bytes: Vec<u8>,
     /// Most bytes.
     longest: usize,
-    /// What to do if they are too few.
+    /// Advice if they are too few.
     way_out: &'static str,
     memory: Reservation,
     ticks: Ticks,
@@ -35,7 +35,7 @@ impl Text {
         self.bytes.clear();
     }
 
-    /// Appends a part.
+    /// Appends text.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a text that is too long; [`Error::Memory`].

@@ -64,7 +64,7 @@ pub(super) fn weights_object(features: &[Weighted<'_>]) -> Value {
     Value::Object(weights)
 }
 
-/// The weights of a linear model.
+/// Weights of a linear model.
 #[derive(Deserialize)]
 pub(super) struct Weights(#[serde(deserialize_with = "object")] pub(super) Map<String, Value>);
 

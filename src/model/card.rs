@@ -1,4 +1,4 @@
-//! What a model tells about itself.
+//! A model's description of itself.
 
 use super::codec::TrainingColumns;
 use super::{CandidateView, Probability};
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The algorithm of models that another library trained.
 pub const IMPORTED: &str = "imported";
 
-/// What is known about a model besides its ranker.
+/// Facts about a model besides its ranker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// Name of the algorithm.
@@ -25,7 +25,7 @@ pub struct Card {
     /// The view that candidates come from, a section of the bytes.
     #[serde(skip)]
     pub candidates: Option<CandidateView>,
-    /// What scores say about grades, a section of the bytes.
+    /// Map from scores to grade probabilities, a section of the bytes.
     #[serde(skip)]
     pub probability: Option<Probability>,
     /// The columns that the training read.
@@ -42,7 +42,7 @@ pub struct Card {
     /// The results of the training, a JSON object.
     #[serde(with = "super::codec::json_text")]
     pub summary: Value,
-    /// Objective and gap of each step of the training log.
+    /// Objective and gap at each step of the training log.
     pub log: Vec<(f64, f64)>,
 }
 
@@ -52,7 +52,7 @@ impl Card {
         self.categories.numbers(self.features.len())
     }
 
-    /// The names of the columns of the features: numbers, then categories.
+    /// Names of the feature columns: numbers, then categories.
     pub fn input_names(&self) -> Vec<String> {
         self.categories.input_names(&self.features)
     }

@@ -22,13 +22,13 @@ pub type Block<'a> = Box<dyn Fn(&mut Vec<u8>) -> Result<()> + 'a>;
 
 /// A ranker as bytes: one header and any number of blocks.
 pub struct Encoded<'a> {
-    /// What every use needs.
+    /// The part that every use needs.
     pub header: Vec<u8>,
     /// The data of one training query each.
     pub blocks: Vec<Block<'a>>,
 }
 
-/// The bytes of a header.
+/// Encodes a header.
 ///
 /// # Errors
 /// A value that is too long.
@@ -101,7 +101,7 @@ pub(super) mod json_text {
 
 // Column names by role, as a training read them.
 
-/// Names of the columns that a training read from its source. A data set of the Rust API has none.
+/// Names of the columns that a training read from its source; empty for data sets of the Rust API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrainingColumns {
     /// The query id.
@@ -114,9 +114,9 @@ pub struct TrainingColumns {
     /// The weight of the document.
     pub doc_weight: Option<String>,
     pub slot: Option<String>,
-    /// The column of feature vectors; `None` if each feature has a column of its own.
+    /// The column of feature vectors; `None` if each feature has its own column.
     pub features: Option<String>,
-    /// The column of vectors of query features; `None` if each has a column of its own.
+    /// The column of query feature vectors; `None` if each query feature has its own column.
     pub query_features: Option<String>,
     /// Columns without a role.
     #[serde(default, with = "crate::base::param::list")]

@@ -5,10 +5,10 @@
 //! | 0..8 | `ltrmodel` |
 //! | 8..10 | format version, little-endian like every number here: 8 |
 //! | 10..16 | zero |
-//! | 16..24 | length of the model |
-//! | 24..32 | length of the header |
+//! | 16..24 | size of the model in bytes |
+//! | 24..32 | size of the header in bytes |
 //! | 32..48 | XXH3-128 of bytes 0..32 and the header: the model's key |
-//! | 48.. | header: bincode of the index (length and XXH3-64 of each block) and of the model's own header |
+//! | 48.. | header: bincode of the index (size and XXH3-64 of each block) and of the model's own header |
 //! | then | the blocks, one after the other |
 //!
 //! The header gives the position and checksum of each block, so a reader loads only the blocks that it needs. Checksums
@@ -23,7 +23,7 @@ use crate::base::{Error, Result, checkpoint};
 const MAGIC: &[u8; 8] = b"ltrmodel";
 const VERSION: u16 = 8;
 const HASHED: usize = 32;
-/// The first bytes of a model, up to the end of its key.
+/// Size of the prefix of a model that ends with its key.
 pub const KEY_END: usize = 48;
 
 /// Identifies a model: equal for equal bytes.
@@ -94,7 +94,7 @@ pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     let index: Vec<Entry> = blocks.iter().map(&mut entry).collect::<Result<_>>()?;
     let blocks_length: u64 = index.iter().map(|entry| entry.length).sum();
     let header = encode_header(&Header { index, model })?;
-    // 2. The fixed-width start, with the key as its last part.
+    // 2. The fixed-width start, which ends with the key.
     let length = KEY_END + header.len() + blocks_length as usize;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend(MAGIC);
@@ -120,7 +120,7 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(buffer)
 }
 
-/// The key written in the first [`KEY_END`] bytes of a model.
+/// The key in the first [`KEY_END`] bytes of a model.
 ///
 /// # Errors
 /// Bytes that do not begin like a model of the format version that this crate reads.
@@ -138,10 +138,10 @@ pub fn read_key(bytes: &[u8]) -> Result<Key> {
     Ok(Key::from_le_bytes(key))
 }
 
-/// Where the header ends, from the first [`KEY_END`] bytes of a model of `length` bytes.
+/// The end of the header, from the first [`KEY_END`] bytes of a model of `length` bytes.
 ///
 /// # Errors
-/// Bytes that do not begin like a model; a wrong length; a header that does not fit.
+/// Bytes that do not begin like a model; a wrong size; a header that does not fit.
 pub fn header_end(start: &[u8], length: u64) -> Result<usize> {
     read_key(start)?;
     let expected = number_at(start, 16);
@@ -156,7 +156,7 @@ pub fn header_end(start: &[u8], length: u64) -> Result<usize> {
     }
 }
 
-/// Opens a model of `length` bytes from its first bytes, up to the end of its header at least.
+/// Opens a model of `length` bytes from a prefix that contains the header.
 pub(super) fn open(start: &[u8], length: u64) -> Result<Opened<'_>> {
     let end = header_end(start, length)?;
     let Some(header) = start.get(KEY_END..end) else {

@@ -8,7 +8,7 @@
 //! without ratings. The model keeps which items each user has rated: they are not recommended again.
 //!
 //! Ratings of 1 stand for pairs without ratings ([`Implicit`]). With all other items as negatives the scale is 0, and b_i, the
-//! share of the users that have the item, ranks for unknown users only.
+//! fraction of users that have the item, ranks for unknown users only.
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,7 @@ pub const MAX_STEPS: usize = 60;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoldIn {
     pub loss: Loss,
-    /// What least squares makes of a rating.
+    /// How least squares transforms a rating.
     pub transform: RatingTransform,
     /// Weight of |u|^2 / 2.
     pub lambda: f64,
@@ -66,7 +66,7 @@ impl RatingTransform {
     /// Refuses a rating that is too large to compute with; `origin` says where it comes from.
     ///
     /// # Errors
-    /// [`Error::Data`] with the rating and what is allowed.
+    /// [`Error::Data`] with the rating and the allowed values.
     pub fn check(self, rating: f64, origin: impl FnOnce() -> String) -> Result<()> {
         if rating.abs() <= MAX_RATING && (!self.gain || rating <= MAX_RATING_WITH_GAIN) {
             return Ok(());
@@ -129,8 +129,8 @@ pub struct Factored {
 /// The index of each id among the known ids, which ascend; `None` for a new id.
 ///
 /// # Errors
-/// [`Error::Value`] for an id that is known in another type (42 for '42'), or of a type that no known id has, and for a REAL
-/// beyond 2^53 that equals a known INTEGER: it may stand for another one.
+/// [`Error::Value`] for an id known with a different type (42 for '42'), or whose type no known id has, and for a REAL
+/// beyond 2^53 that equals a known INTEGER, since several integers round to it.
 fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
     let mut ticks = Ticks::default();
     let mut types: Vec<&str> = Vec::new();
@@ -195,7 +195,7 @@ impl Factored {
         self.items.binary_search(id).ok()
     }
 
-    /// Indices of users, which `what` names; `None` for a new user.
+    /// User indices, `None` for new users; `what` names the ids in messages.
     ///
     /// # Errors
     /// As [`indices`].
@@ -203,7 +203,7 @@ impl Factored {
         indices(&self.users, ids, what)
     }
 
-    /// Indices of items, which `what` names; `None` for a new item.
+    /// Item indices, `None` for new items; `what` names the ids in messages.
     ///
     /// # Errors
     /// As [`indices`].
@@ -414,7 +414,7 @@ impl Factored {
         self.fold_in.validate()
     }
 
-    /// Whether the biases are the shares of users that have rated each item.
+    /// Whether each item's bias is the fraction of users that have rated it.
     fn shares_are_valid(&self) -> bool {
         let (mut users, n) = (vec![0.0; self.items.len()], self.users.len() as f64);
         self.rated.iter().for_each(|item| users.get_mut(*item as usize).map_or((), |users| *users += 1.0));

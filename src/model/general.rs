@@ -27,16 +27,16 @@ const DOCUMENTS: usize = 512;
 pub struct GeneralTrees {
     /// Number of features of a document.
     width: usize,
-    /// How each feature of the library is read from those of a document.
+    /// How each feature of the library is computed from a document's features.
     pub inputs: Vec<TreeInput>,
-    /// The trees, of the features of the library.
+    /// The trees, on the library's features.
     pub forest: GeneralForest,
     /// The function of all queries: trees have no weights.
     #[serde(skip, default = "no_weights")]
     pub function: Arc<Function>,
 }
 
-/// Where a feature of the library is among those of a document.
+/// How a feature of the library is computed from a document's features.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeInput {
@@ -55,7 +55,7 @@ fn no_weights() -> Arc<Function> {
 }
 
 impl TreeInput {
-    /// Number of the feature of the first value.
+    /// Index of the input's first feature.
     fn first(&self) -> usize {
         match self {
             Self::Number(first) | Self::Category { first, .. } => *first,
@@ -96,7 +96,7 @@ impl GeneralTrees {
         self.score_rows(documents, &mut scores[first..]);
     }
 
-    /// What each feature of a document adds to its score, at the number of the first feature of a category; and the base.
+    /// Contribution of each feature to a document's score, where a category's is at its first feature; and the base.
     ///
     /// # Errors
     /// Trees without training weights.
@@ -109,7 +109,7 @@ impl GeneralTrees {
         Ok((added, contributions.last().copied().unwrap_or_default()))
     }
 
-    /// The features of the library, with the names of the columns here.
+    /// The library's features, with the column names used here.
     pub fn features(&self, card: &Card) -> Vec<Feature> {
         let mut is_category = vec![false; self.inputs.len()];
         for node in 0..self.forest.nodes() {

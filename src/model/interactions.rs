@@ -5,7 +5,7 @@
 //!
 //! z        the numbers among the encoded query features (p); a missing one is 0
 //! phi(z)   z itself, or kernels exp(-gamma |z - z_k|^2) at some training queries z_k
-//! w_k      weights of the scaled document features (m)
+//! w_k      scaled document feature weights (m)
 //! ```
 //!
 //! It is a linear function of the features and of their products with phi(z), so it has the kernel <x, x'> (1 + K(z, z')) of

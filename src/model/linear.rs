@@ -26,12 +26,12 @@ impl Linear {
         Self { space: space.into(), function: Arc::new(function) }
     }
 
-    /// What scores documents by the function.
+    /// The scorer of the function.
     pub fn scorer(&self) -> &dyn Scorer {
         self.space.scorer()
     }
 
-    /// The weights of the scaled features, if it is a linear function of one space.
+    /// The weights of the scaled features, if the function is linear in one space.
     pub(super) fn linear_weights(&self) -> Option<&[f64]> {
         match &self.space {
             AnySpace::One(space) if space.is_linear() => Some(&self.function.weights),
@@ -94,10 +94,10 @@ pub const MAX_NEGATIVES: usize = 1000;
 const MAX_CONFIDENCE: f64 = 1e9;
 
 impl Implicit {
-    /// Refuses a count that is no weight of a pair; `origin` says where it comes from.
+    /// Refuses a count that is not a valid pair weight; `origin` says where it comes from.
     ///
     /// # Errors
-    /// [`Error::Data`] with the count and what is allowed.
+    /// [`Error::Data`] with the count and the allowed values.
     pub fn check(self, count: f64, origin: impl FnOnce() -> String) -> Result<()> {
         let count_weight = match self {
             Self::AllItems { count_weight } => count_weight,

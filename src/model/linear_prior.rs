@@ -39,10 +39,10 @@ impl Model {
 }
 
 impl LinearPrior {
-    /// The scaling and the weights for features with these names, which may have another order.
+    /// The scaling and the weights, rearranged for features with these names.
     ///
     /// # Errors
-    /// The names of features that are missing or unknown.
+    /// Names of missing or unknown features.
     pub fn for_features(&self, names: &[String]) -> Result<(Scaling, Vec<f64>), String> {
         let lacks =
             |have: &[String], name: &String| !have.iter().any(|other| other.eq_ignore_ascii_case(name));
@@ -68,7 +68,7 @@ impl LinearPrior {
             return Err(problems.join("; "));
         }
         if names.len() != self.features.len() {
-            return Err("the source and the prior have another number of features".to_owned());
+            return Err("the source and the prior differ in the number of features".to_owned());
         }
         // Values of categories may differ in case only.
         let column = |name: &String| {

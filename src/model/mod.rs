@@ -3,22 +3,22 @@
 //! The BLOB holds nothing volatile (no name, time or number of threads): equal rows and options give equal bytes. Bytes
 //! from a file are untrusted: `envelope` checks the checksums, the decoders check every value and how values fit each other:
 //!
-//! | part | what is checked besides the range of each number |
+//! | part | checks besides the range of each number |
 //! |---|---|
 //! | `envelope` | version; blocks fill the bytes after the header |
 //! | `sections` | they are known, ascend and are not empty |
 //! | `Model` | names differ; scaling, means and ranker have the features of the names; blocks only where a ranker has them |
 //! | `Scaling`, `Quantiles` | values of quantiles ascend, scores do not fall |
 //! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker |
-//! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension; shared documents are those of a member before |
+//! | `Space`, `SumSpace`, `Function` | width of the scaled features; a weight per dimension; shared documents exist in an earlier member |
 //! | `FeatureMap`, `PairMap`, `Basis` | size of the factor, its positive diagonal; pivots are documents of the basis |
-//! | `Forest`, `QueryTrees` | full trees; borders ascend; splits have borders; a value per leaf |
+//! | `Forest`, `QueryTrees` | full trees; thresholds ascend; splits use them; a value per leaf |
 //! | `GeneralTrees` | nodes are trees, with finite thresholds and values whose sum is finite; a feature for each column; a code for each value of a category |
 //! | `Interactions` | linear functions of documents and of the numbers among the query features; weights for each feature |
 //! | `QueryFeatureRule`, `QueryDistance` | an encoding and a comparison per query feature, at its own numbers of a row; categories and items ascend |
 //! | `QueryDependent` | a weight, a size and features per query, ids ascend; functions for all or none; a block for each query with documents, of its size; the choices of the fit are possible in a training; a prior with interactions has its query features and weights |
-//! | `Online` | sums, number of updates and number of rounds agree with the record; means follow from the sums of features; a weight per feature or support document |
-//! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are the shares of users |
+//! | `Online` | sums, number of updates and number of rounds agree with the record; means follow from the feature sums; a weight per feature or support document |
+//! | `Factored`, `Implicit` | ids ascend; factors and a bias per id; rated items ascend in each user; biases of pairs are fractions of users |
 //! | packs, answers, states (`src/buckets/`) | queries and keys ascend; a pack for each bucket with rows, and for no other; a question for each open task; counts of the first round fit each other and the bins |
 //!
 //! `tests/hostile/` changes each of these numbers.

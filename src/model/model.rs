@@ -14,21 +14,21 @@ use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 use serde::{Deserialize, Serialize};
 
-/// What takes memory when a model is encoded.
+/// The purpose of the memory used when a model is encoded.
 pub const ENCODING: &str = "encoding the model";
 
-/// What to do if it is too much.
+/// Advice if that is too much memory.
 pub const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
 
 #[derive(Debug)]
 pub struct Model {
-    /// What is known about it.
+    /// Facts about the model.
     pub card: Card,
     /// The scaling of document features.
     pub scaling: Scaling,
-    /// What scores documents.
+    /// The scoring function.
     pub ranker: Ranker,
-    /// The training data, to compare later data with; `None` for online models and those that were trained in buckets.
+    /// Statistics of the training data, for drift checks; `None` for online models and training in buckets.
     pub fingerprint: Option<Fingerprint>,
     /// The blocks of the bytes that it was read from.
     index: Vec<BlobSpan>,
@@ -64,14 +64,14 @@ impl Model {
         Self { fingerprint, ..self }
     }
 
-    /// What it can do.
+    /// The model's capabilities.
     pub fn capabilities(&self) -> Capabilities {
         let ranker = self.ranker.capabilities();
         let pointwise = ranker.pointwise && self.scaling.pointwise() && !self.card.slots;
         Capabilities { pointwise, ..ranker }
     }
 
-    /// What scores documents by a function.
+    /// The model as a scorer of documents by function.
     ///
     /// # Errors
     /// A model of users and items, which has no features.
@@ -110,10 +110,10 @@ impl Model {
         Err(Error::NotPointwise(reason))
     }
 
-    /// Refuses documents with another number of features than in training.
+    /// Refuses documents whose number of features differs from training.
     ///
     /// # Errors
-    /// [`Error::Shape`] with the names of the features, unless they were the numbered values of vectors.
+    /// [`Error::Shape`] with the feature names, unless they were vector indices.
     pub fn check_width(&self, found: usize) -> Result<()> {
         let names = &self.card.features;
         if found == names.len() {
@@ -138,7 +138,7 @@ impl Model {
         self.encode(&mut Reservation::default())
     }
 
-    /// The BLOB. `memory`: counts the model, its bytes twice, and what is read from them again; of the blocks only their bytes.
+    /// The BLOB. `memory`: counts the model, its bytes twice, and the copy decoded from them; blocks count their bytes only.
     ///
     /// # Errors
     /// As [`Self::to_bytes`]; too much memory.
@@ -194,7 +194,7 @@ impl Model {
         Ok(model)
     }
 
-    /// The model of a BLOB of `length` bytes, from its bytes up to [`header_end`]. [`Self::load_blocks`] reads the rest.
+    /// Decodes a model of `length` bytes from its bytes up to [`header_end`]. [`Self::load_blocks`] reads the rest.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for anything that [`Model::to_bytes`] does not write.

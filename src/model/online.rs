@@ -48,7 +48,7 @@ pub struct OnlineRules {
     pub budget: Option<usize>,
 }
 
-/// What happened in one round.
+/// The outcome of one round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
     /// 1 - measure, before the update.
@@ -92,7 +92,7 @@ impl OnlineRules {
     }
 }
 
-/// What has been learned and counted so far.
+/// Learned weights and counts so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OnlineState {
     /// w: one weight per scaled feature, or per support document.
@@ -107,7 +107,7 @@ pub struct OnlineState {
     pub cumulative_loss: f64,
     /// Sum of f_t(w_t), equation (13).
     pub cumulative_surrogate: f64,
-    /// Sum of |z_t|^2, the squared lengths of the subgradients.
+    /// Sum of |z_t|^2, the squared norms of the subgradients.
     pub squared_steps: f64,
     /// R_X: the largest Euclidean norm of a document.
     pub largest_norm: f64,
@@ -115,7 +115,7 @@ pub struct OnlineState {
     pub largest_ratio: f64,
     /// m: the largest number of documents with a positive weight in one query.
     pub most_weighted: u64,
-    /// Sum and count of the values of each feature, missing ones left out.
+    /// Sum and count of each feature's non-missing values.
     pub summaries: Vec<ColumnSummary>,
     /// The last rounds, at most `RECORDED_ROUNDS`.
     pub record: VecDeque<RoundRecord>,
@@ -168,7 +168,7 @@ impl OnlineState {
         are_bounded(self.weights.iter().chain(&self.sum)) && numbers.iter().all(|number| number.is_finite())
     }
 
-    /// Whether the sums of features are finite.
+    /// Whether the feature sums are finite.
     pub fn has_finite_summaries(&self) -> bool {
         self.summaries.iter().all(|summary| summary.sum.is_finite())
     }
@@ -183,7 +183,7 @@ impl OnlineState {
         };
         let counted =
             [self.cumulative_loss, self.cumulative_surrogate, self.squared_steps, self.largest_norm];
-        // What the record has, and what the rounds before it can have.
+        // Totals of the record, and possible totals of the earlier rounds.
         let loss: f64 = self.record.iter().map(|round| round.loss).sum();
         let surrogate: f64 = self.record.iter().map(|round| round.surrogate).sum();
         let with =
@@ -225,7 +225,7 @@ pub struct Online {
     pub linear: Linear,
     /// The rules of its rounds.
     pub rules: OnlineRules,
-    /// What has been learned and counted so far.
+    /// Learned weights and counts so far.
     pub state: OnlineState,
 }
 

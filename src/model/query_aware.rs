@@ -1,4 +1,4 @@
-//! What rankers have in common whose functions depend on the features of the query.
+//! Shared by rankers whose functions depend on the query features.
 
 use crate::base::{Control, Result};
 use crate::data::QueryFeatureRule;
@@ -9,7 +9,7 @@ pub trait QueryAware: Sync {
     /// How query features are encoded.
     fn query_rule(&self) -> &QueryFeatureRule;
 
-    /// What scores the documents of a query by its function.
+    /// The scorer of a query's documents by its function.
     fn scorer(&self) -> &dyn Scorer;
 
     /// The function of a new query with these encoded features.

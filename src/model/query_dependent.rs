@@ -86,7 +86,7 @@ pub struct QueryDependent {
 }
 
 impl QueryDependent {
-    /// A ranker from its parts, which agree in the number of queries.
+    /// A ranker from components that agree in the number of queries.
     pub fn new(neighborhood: Neighborhood, fit: LocalFit, training: TrainingQueries) -> Self {
         let indices = training.ids.iter().cloned().enumerate().map(|(index, id)| (id, index)).collect();
         let blocks = &neighborhood.blocks;
@@ -103,7 +103,7 @@ impl QueryDependent {
         self.neighborhood.blocks.block_bytes()
     }
 
-    /// Reserves the bytes of the training queries that are loaded and prepared to fit `fits` functions.
+    /// Reserves memory for the training queries that are loaded and prepared to fit `fits` functions.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -288,7 +288,7 @@ struct Header {
     weights: Vec<f64>,
     /// (`n_queries`, width of a row) row-major.
     features: Vec<f64>,
-    /// (`n_queries`, weights of a function) row-major, or empty.
+    /// Function weights (`n_queries`, dimension), row-major, or empty.
     functions: Vec<f64>,
     /// Objective and gap of each function.
     objectives: Vec<(f64, f64)>,
@@ -296,7 +296,7 @@ struct Header {
     documents: Vec<u32>,
     /// 4 or 8.
     element_bytes: u8,
-    /// Whether blocks hold weights of documents.
+    /// Whether blocks contain document weights.
     has_doc_weights: bool,
 }
 

@@ -42,7 +42,7 @@ pub struct Ensemble {
 pub struct QuerySum {
     rule: QueryFeatureRule,
     space: SumSpace,
-    /// The weights of the members, one after the other.
+    /// The members' weights, one after the other.
     weights: Vec<f64>,
 }
 

@@ -26,7 +26,7 @@ pub enum Ranker {
     QueryDependent(Box<QueryDependent>),
     /// One function whose weights depend on query features.
     Interactions(Box<Interactions>),
-    /// Trees that split query features too.
+    /// Trees that also split on query features.
     QueryTrees(Box<QueryTrees>),
     /// Trees that another library trained.
     GeneralTrees(Box<GeneralTrees>),
@@ -34,7 +34,7 @@ pub enum Ranker {
     Factored(Box<Factored>),
 }
 
-/// What a ranker can do.
+/// Capabilities of a ranker.
 #[allow(clippy::struct_excessive_bools, reason = "four independent abilities")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
@@ -94,7 +94,7 @@ impl Ranker {
         }
     }
 
-    /// The ranker as trees that split query features too.
+    /// The ranker as trees that also split on query features.
     pub fn as_query_trees(&self) -> Option<&QueryTrees> {
         if let Self::QueryTrees(trees) = self { Some(trees) } else { None }
     }
@@ -104,7 +104,7 @@ impl Ranker {
         if let Self::GeneralTrees(trees) = self { Some(trees) } else { None }
     }
 
-    /// What scores documents by a function; none without features.
+    /// The ranker as a scorer of documents by function; `None` for rankers without features.
     pub fn scorer(&self) -> Option<&dyn Scorer> {
         match self {
             Self::Linear(linear) => Some(linear.scorer()),
@@ -119,7 +119,7 @@ impl Ranker {
         self.as_query_aware().map(QueryAware::query_rule)
     }
 
-    /// Names of the query features that it reads from a source; empty if it computes them or uses none.
+    /// Names of the query features that it reads from a source; empty if it computes or uses none of them.
     pub fn named_query_features(&self) -> &[String] {
         let rule = self.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named);
         rule.map_or(&[], |rule| &rule.names)
@@ -130,7 +130,7 @@ impl Ranker {
         self.as_query_aware().is_none_or(|ranker| ranker.sees(position))
     }
 
-    /// What it can do before scaling is taken into account.
+    /// Capabilities before scaling is taken into account.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {
             pointwise: self.scorer().is_some_and(Scorer::pointwise),

@@ -1,4 +1,4 @@
-//! Sections: parts of a model that only some models have. A model without a section keeps its bytes when a version of the
+//! Sections: optional parts of a model. A model without a section keeps its bytes when a version of the
 //! library adds one; a library refuses sections that it doesn't know.
 //!
 //! A new section is a field of [`Card`] that serde skips, and its name in the table below. A field with its default value is
@@ -37,7 +37,7 @@ macro_rules! sections {
             Ok(sections)
         }
 
-        /// Reads sections into a card that has none.
+        /// Reads sections into a card without sections.
         ///
         /// # Errors
         /// [`Error::Corrupt`] for sections that [`encode`] doesn't write.

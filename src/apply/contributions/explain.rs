@@ -47,7 +47,7 @@ pub struct DocumentOf<'a> {
     pub row: usize,
 }
 
-/// What is explained, in rows of a data set.
+/// The explained document or difference, as rows of a data set.
 #[derive(Clone, Copy)]
 pub struct ExplainedRows {
     /// The row of the document.
@@ -106,7 +106,7 @@ pub fn explain(
     let exact = |features: &Range<usize>| added[features.clone()].iter().sum();
     let mut contributions: Vec<Contribution> =
         columns.iter().map(|features| Contribution { value: exact(features), standard_error: 0.0 }).collect();
-    // 3. Other parts, in which the features of a category are one player.
+    // 3. Other parts, where a category's features are one player.
     let differing = parts.differing(&columns);
     let players: Vec<Range<usize>> = differing.iter().map(|column| columns[*column].clone()).collect();
     if let Some(game) = parts.game(&players) {
@@ -158,9 +158,9 @@ fn explain_trees(
     Ok(Explanation { base, contributions: columns.iter().map(contribution).collect() })
 }
 
-/// Explains the score of a document of a query. The base is another document, or the means of the query.
+/// Explains the score of a query's document. The base is another document, or the query's means.
 ///
-/// `data`: the documents of the query. `functions`: its function; none for a model without features.
+/// `data`: the documents of the query. `functions`: its function; empty for a model without features.
 ///
 /// # Errors
 /// As [`explain`].

@@ -10,7 +10,7 @@ pub(super) const MOST_ENUMERATED: usize = 12;
 /// The contribution of one feature.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Contribution {
-    /// What the feature adds.
+    /// The feature's contribution.
     pub value: f64,
     /// Standard error of `value`; 0 if it is exact.
     pub standard_error: f64,

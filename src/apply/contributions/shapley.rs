@@ -1,4 +1,4 @@
-//! Shapley values (Shapley 1953): the mean over all orders of players of what a player adds to those before it.
+//! Shapley values (Shapley 1953): a player's mean marginal contribution over all orders of players.
 //!
 //! Up to [`MOST_ENUMERATED`] players all coalitions are evaluated, and the values are exact. Otherwise orders are drawn at random,
 //! each with its reverse (Castro, Gomez and Tejada 2009; Strumbelj and Kononenko 2014; antithetic pairs as in Mitchell, Cooper,
@@ -39,7 +39,7 @@ pub(super) trait Game: Sync {
 /// How Shapley values are estimated if there are too many players for exact values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// Number of random orders, each beside its reverse; at least 2.
+    /// Number of random orders, each paired with its reverse; at least 2.
     pub pairs: usize,
     /// Seed of the random orders.
     pub seed: u64,
@@ -51,7 +51,7 @@ impl Default for Sampling {
     }
 }
 
-/// The Shapley value of each player. They add up to the value of all players minus the value of none.
+/// Each player's Shapley value. They add up to the value of all players minus the value of no players.
 ///
 /// # Errors
 /// Errors of the game; an interruption; too much memory.
@@ -183,7 +183,7 @@ fn add_along(
     Ok(())
 }
 
-// The game of a score: the features of a coalition have the values of the document, all others the values of the base.
+// The game of a score: features in the coalition come from the document, all others from the base.
 
 /// A summand of the score, with the explained document and the base in its scaled features.
 pub(super) struct Part<'a> {
@@ -202,7 +202,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// `scorer`, with the weights of a function: the model's, or the trees of a query. `rows`: the documents of a query
+    /// `scorer`, with a function's weights: the model's, or a query's trees. `rows`: the documents of a query
     /// and the base, before scaling. `explained`: the row of a document.
     pub(super) fn new(
         model: &Model,
@@ -244,7 +244,7 @@ impl<'a> Parts<'a> {
         Ok(sum)
     }
 
-    /// What each feature adds in the parts whose contributions are exact: linear functions and trees.
+    /// Each feature's contribution in the parts that are exact: linear functions and trees.
     pub(super) fn exact(&self) -> Vec<f64> {
         let mut added = vec![0.0; self.n];
         for part in &self.parts {

@@ -68,7 +68,7 @@ fn contributions_of_trees_are_those_of_all_sets_of_features() {
             model.score(&(0..FEATURES).map(value).collect::<Vec<f64>>(), None).unwrap()
         };
         let scores: Vec<f64> = (0..1 << FEATURES).map(score).collect();
-        // The weight of a set of s others: s! (9 - s)! / 10!.
+        // The weight of a coalition of s other players: s! (9 - s)! / 10!.
         let factorial = |n: u32| f64::from((1..=n).product::<u32>());
         let weight = |s: u32| factorial(s) * factorial(9 - s) / factorial(10);
         for (feature, found) in found[1..].iter().enumerate() {

@@ -17,7 +17,7 @@ fn values(n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|_| random.symmetric() + 0.3).collect()
 }
 
-/// The share of all 2^n sign patterns whose sum is as far from 0 as the sum of `d`.
+/// The fraction of all 2^n sign patterns whose sum is as far from 0 as the sum of `d`.
 fn brute_force(d: &[f64]) -> f64 {
     let sum = |pattern: u32| -> f64 {
         d.iter().enumerate().map(|(i, d)| if pattern >> i & 1 == 1 { -d } else { *d }).sum()
@@ -44,7 +44,7 @@ fn the_exact_randomization_test_counts_every_sign_pattern() {
     }
 }
 
-/// The sums of ranks of all 2^n patterns, and the normal approximation beside the exact test.
+/// The rank sums of all 2^n patterns, and the normal approximation against the exact test.
 #[test]
 fn the_signed_rank_test_counts_every_sign_pattern() {
     let p_of = |d: &[f64]| compare(&test(TestKind::Wilcoxon), d).p_value.unwrap();

@@ -11,7 +11,7 @@ const QUERY_COLUMN: &str = "query_id";
 /// The columns of a model.
 pub(super) struct Columns<'a> {
     pub(super) features: Vec<Feature<'a>>,
-    /// What replaces a missing feature.
+    /// Replacement for missing features.
     pub(super) missing: Missing,
     /// The rows of the same query.
     pub(super) window: String,
@@ -27,7 +27,7 @@ pub(super) struct Columns<'a> {
 pub(super) enum Feature<'a> {
     Number {
         cell: Cell<'a>,
-        /// What replaces NULL.
+        /// Replacement for NULL.
         filled: Option<f64>,
     },
     /// A feature of a category: 1 or 0, or a mean (rules 2.20, 2.23).
@@ -96,7 +96,7 @@ impl<'a> Columns<'a> {
         self.features.iter_mut().filter(is_mean).enumerate().map(named).collect()
     }
 
-    /// Conditions that hold, and are not NULL, if `ltr_rank` accepts the values of a row.
+    /// Conditions that are true (not NULL) if `ltr_rank` accepts the row's values.
     pub(super) fn checks(&self) -> impl Iterator<Item = Check<'_>> {
         let numbers = self.features.iter().filter_map(|feature| match feature {
             Feature::Number { cell, .. } => Some(Check::Number(*cell, self.missing != Missing::Error)),
@@ -108,11 +108,11 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What a value must be.
+/// The condition on a value.
 pub(super) enum Check<'a> {
     /// A finite number, or text that is one, or NULL if that is allowed.
     Number(Cell<'a>, bool),
-    /// A JSON array of this length without truth values.
+    /// A JSON array with this many elements, without truth values.
     Vector(&'a str, usize),
     /// No BLOB.
     Category(&'a str),

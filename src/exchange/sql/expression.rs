@@ -23,14 +23,14 @@ const PIECES: usize = 8;
 /// Longest expression (bytes). SQLite takes 3 seconds and 500 MB to prepare one.
 const LONGEST: usize = 20_000_000;
 
-/// What to do about a longer one.
+/// Advice for longer expressions.
 const WAY_OUT: &str = "use fewer features or trees, shorter names or \"scale\": \"standard\"";
 
 /// Bytes of an expression above which means of categories are written once.
 const LONG: usize = 1_000_000;
 
-/// The score as an expression of the columns of a table. Scalings within queries and the form `ranking` make it one with
-/// window functions.
+/// The score as an expression of a table's columns. Scalings within queries and the form `ranking` need window
+/// functions.
 ///
 /// # Errors
 /// An expression longer than [`LONGEST`].
@@ -66,7 +66,7 @@ pub(in super::super) fn expression(model: &Model, terms: &[Term<'_>], memory: &M
 pub(in super::super) fn check_names(model: &Model) -> Result<(), String> {
     let columns = &model.card.columns;
     let inputs = model.card.input_names();
-    // The names of features have the values of categories, except those that have a mean only.
+    // Feature names contain category values, except for categories encoded as means only.
     let means = model.card.categories.iter().filter_map(|category| category.means());
     let values = means.flat_map(|means| means.entries().map(|(value, _)| value));
     let features = model.card.features.iter().chain(&inputs).chain(values);
@@ -116,7 +116,7 @@ impl Sql {
         Self { text: Text::new(memory, LONGEST, WAY_OUT) }
     }
 
-    /// Appends a part.
+    /// Appends text.
     ///
     /// # Errors
     /// An expression longer than [`LONGEST`]; too much memory.
@@ -296,13 +296,13 @@ fn minus(number: f64) -> String {
     format!("{sign} {:?}", number.abs())
 }
 
-// Trees as cases of SQL: `CASE WHEN x > border THEN ... ELSE ... END`, level by level.
+// Trees as cases of SQL: `CASE WHEN x > threshold THEN ... ELSE ... END`, level by level.
 
 pub(super) struct Tree<'a> {
     scaling: &'a Scaling,
     /// One per level. Borders of quantiles are values before scaling.
     splits: Vec<Split>,
-    /// The values of its leaves: a value above the border of level i adds 2^i to the number of the leaf.
+    /// Leaf values: a value above the threshold of level i adds 2^i to the leaf's index.
     values: &'a [f64],
 }
 
@@ -325,7 +325,7 @@ pub(super) fn trees<'a>(term: &Term<'a>) -> Vec<Tree<'a>> {
 }
 
 impl Sql {
-    /// The value of the leaf of a document, below the answers to some levels, which are the bits of `leaf`.
+    /// The value of a document's leaf, given the answers to some levels, which are the bits of `leaf`.
     fn tree(&mut self, columns: &Columns<'_>, tree: &Tree<'_>, level: usize, leaf: usize) -> Result<()> {
         let Some(split) = tree.splits.get(level) else {
             return self.push(format_args!("{:?}", tree.values[leaf]));
@@ -341,7 +341,7 @@ impl Sql {
             _ => self.push(format_args!("{x} > {border:?}"))?,
         }
         self.push(format_args!("{} THEN ", if is_above { ") IS NOT 0" } else { "" }))?;
-        // 2. The leaves above the border, and the others.
+        // 2. The leaves above the threshold, and the others.
         self.tree(columns, tree, level + 1, leaf | 1 << level)?;
         self.push(format_args!(" ELSE "))?;
         self.tree(columns, tree, level + 1, leaf)?;
@@ -349,13 +349,13 @@ impl Sql {
     }
 }
 
-/// The largest value whose score is not above a border: scores rise with values. At the ends it is the first or last number.
+/// The largest value whose score is not above a threshold: scores increase with values. May be the first or last number.
 fn last_not_above(quantiles: &Quantiles, border: f64) -> f64 {
     let (mut low, mut high) = (rank(f64::MIN), rank(f64::MAX));
     if quantiles.normal_score(f64::MAX) <= border {
         return f64::MAX;
     }
-    // The score of `high` is above the border.
+    // The score of `high` is above the threshold.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if quantiles.normal_score(of_rank(middle)) <= border {
@@ -367,7 +367,7 @@ fn last_not_above(quantiles: &Quantiles, border: f64) -> f64 {
     of_rank(low)
 }
 
-/// The place of a number among all finite numbers of its type.
+/// The index of a number among all finite numbers of its type.
 fn rank(value: f64) -> i128 {
     let size = i128::from(value.abs().to_bits());
     if value.is_sign_negative() { -size } else { size }

@@ -11,7 +11,7 @@ use crate::trees::general::{LIGHTGBM_ZERO, Node, Split};
 /// Most levels of a tree: the parser of older SQLite has a stack of 100, of which each level takes 5.
 const MOST_LEVELS: usize = 16;
 
-/// The score as an expression of the columns of a table.
+/// The score as an expression of a table's columns.
 ///
 /// # Errors
 /// Trees that are too deep or too many; an expression that is too long; a split of a category by a number.

@@ -37,7 +37,7 @@ enum Condition {
 /// Keys of nodes without influence on scores.
 pub(in super::super) const HARMLESS: &str = "depth";
 
-/// The model of a text of `get_dump`.
+/// Reads a text from `get_dump`.
 pub(in super::super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let trees: Vec<Node> = json(text, HARMLESS)?;
     from_trees(&trees, Format::XgBoost, String::new(), control)

@@ -80,7 +80,7 @@ struct ModelParameters {
     num_parallel_tree: String,
 }
 
-/// The texts of the categories of each feature.
+/// Each feature's category texts.
 #[derive(Deserialize)]
 struct Categories {
     enc: Vec<Texts>,
@@ -236,7 +236,7 @@ fn features(width: usize, names: Vec<String>, types: &[String]) -> Result<Vec<Fe
     Ok(names.into_iter().enumerate().map(feature).collect())
 }
 
-/// The texts of the categories of a feature.
+/// Decodes a feature's category texts.
 fn decode(texts: &Texts) -> Result<Vec<String>> {
     if texts.offsets.is_empty() {
         return texts.values.iter().map(category_text).collect();
@@ -285,7 +285,7 @@ fn nodes(
     if tree.default_left.iter().any(|flag| matches!(flag, Flag::Number(2..))) {
         return Err("'default_left' has other numbers than 0 and 1".to_owned());
     }
-    // Splits may share a set. Each set is read once, so sets that overlap otherwise would take the square of the text.
+    // Splits may share a set. Each set is read once, or overlapping sets would take memory quadratic in the text.
     let ranges = tree.categories_segments.iter().copied().zip(tree.categories_sizes.iter().copied());
     let mut read: HashMap<(usize, usize), Option<usize>> = ranges.map(|range| (range, None)).collect();
     let sizes = read.keys().fold(0, |sum: usize, (_, size)| sum.saturating_add(*size));
@@ -330,7 +330,7 @@ fn nodes(
     (0..count).map(&mut node).collect()
 }
 
-/// The number of the set of a split. `read`: the numbers of sets by their ranges.
+/// The number of a split's set. `read`: set numbers by range.
 fn set(
     tree: &Tree,
     node: usize,

@@ -10,7 +10,7 @@ use super::super::text::Text;
 use crate::base::{Error, Memory, Result, Ticks, bytes_of, shorten};
 use crate::trees::general::{Feature, Node, Split};
 
-/// What XGBoost has for the parent of the root.
+/// XGBoost's parent of the root.
 const NO_PARENT: i64 = i32::MAX as i64;
 
 /// Most codes of a category.
@@ -109,7 +109,7 @@ pub(in super::super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Tex
 /// XGBoost's number of the type of whole 64-bit numbers.
 const INT64: u8 = 15;
 
-/// The values of the categories. Texts are bytes one after the other, from -128 to 127; `sorted_idx` is the order of the values.
+/// The category values. Texts are concatenated bytes from -128 to 127; `sorted_idx` is the order of the values.
 fn categories(features: &[Feature]) -> serde_json::Value {
     let (mut all, mut segments, mut sorted) = (Vec::new(), vec![0], Vec::new());
     for texts in features.iter().map(|feature| &feature.categories) {
