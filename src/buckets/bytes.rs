@@ -1,12 +1,12 @@
-//! The bytes of packs, answers and states: a kind, a format version, a length, a checksum and a body.
+//! The bytes of packs, answers and states: a kind, a format version, a size, a checksum and a body.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | the kind |
 //! | 8..16 | format version, little-endian like every number here |
-//! | 16..24 | length of the body |
+//! | 16..24 | size of the body |
 //! | 24..32 | XXH3-64 of the body |
-//! | 32.. | the body: bincode; the numbers of a pack follow it |
+//! | 32.. | the body: bincode; a pack's numbers follow it |
 //!
 //! BLOBs are untrusted: the codec of the headers of models reads them, which allocates in proportion to their bytes.
 
@@ -17,14 +17,14 @@ use crate::base::{Error, Result};
 use crate::model::{decode_header, encode_header};
 
 const VERSION: u64 = 2;
-/// Where the header has the version, the length of the body and its checksum.
+/// Offsets of the version, the body size and the checksum in the header.
 const FORMAT: usize = 8;
 const LENGTH: usize = 16;
 const CHECKSUM: usize = 24;
 /// Where the body begins.
 pub const BODY: usize = 32;
 
-/// Largest number of bytes of a state.
+/// Largest state, in bytes.
 const MOST_BYTES: usize = 128 << 20;
 
 /// Refuses a state, or an answer for it, that has too many bytes.
@@ -41,7 +41,7 @@ pub fn check_bytes(bytes: usize) -> Result<()> {
     )))
 }
 
-/// What a BLOB holds.
+/// The content of a BLOB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The rows of a bucket.
@@ -99,7 +99,7 @@ impl Kind {
         self.decode_body(self.body(bytes)?)
     }
 
-    /// The value of a part of a body.
+    /// Decodes a value at the start of a body.
     ///
     /// # Errors
     /// Bytes of another value.
@@ -138,7 +138,7 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     number_at(bytes, CHECKSUM)
 }
 
-/// The number at a place of the header; 0 beyond the end.
+/// The number at an offset of the header; 0 beyond the end.
 fn number_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|number| number.try_into().ok()).map_or(0, u64::from_le_bytes)
 }

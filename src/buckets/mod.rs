@@ -1,7 +1,7 @@
-//! Data sets in buckets: which bucket a query has, the bytes of a bucket's rows, sums over buckets, and trainings that
+//! Data sets in buckets: the bucket of a query, a bucket's rows as bytes, sums over buckets, and trainings that
 //! ask for such sums round by round.
 //!
-//! Buckets are the parts of a data set that engines move. A training needs no two of them in one place: each answers the
+//! Buckets are the parts of a data set that engines move. A training never needs two of them together: each answers the
 //! questions of a round, and answers are added (`docs/adr/0020-buckets.md`).
 
 mod algorithms;

@@ -2,7 +2,7 @@
 //!
 //! Rows are in canonical order: queries by id, the documents of each by id, features, relevance and weight. A missing
 //! feature is NaN. Features and grades take 4 bytes each if single precision holds all of them exactly. Document ids only
-//! decide the order, so a pack has none.
+//! decide the order, so a pack omits them.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub fn rows(builder: DatasetBuilder) -> Result<Dataset> {
     Ok(builder.finish(options)?.0)
 }
 
-/// What a pack has before its numbers. They follow in the order of its last four fields.
+/// A pack's header. The numbers follow, in the order of its last four fields.
 #[derive(Serialize, Deserialize)]
 struct Head {
     /// Whether features are in double precision.
@@ -37,14 +37,14 @@ struct Head {
     /// Each query with its number of documents.
     #[serde(with = "list")]
     queries: Vec<(Id, u32)>,
-    /// `None` for weights that are all 1.
+    /// `None` if all weights are 1.
     weights: Option<Width>,
     doc_weights: Option<Width>,
     relevance: Width,
     features: Width,
 }
 
-/// Bytes of each number of a series.
+/// Number of bytes of each number in a series.
 #[derive(Serialize, Deserialize, Clone, Copy)]
 enum Width {
     /// Single precision, which holds all of them exactly.
@@ -73,7 +73,7 @@ impl Width {
         }
     }
 
-    /// Takes `count` numbers from the beginning of bytes; `None` if there are fewer.
+    /// Takes `count` numbers from the beginning of bytes; `None` if the bytes are too short.
     fn read<T>(
         self,
         count: usize,
@@ -138,7 +138,7 @@ pub fn write(data: &Dataset) -> Result<Vec<u8>> {
     Ok(Kind::Pack.seal(bytes))
 }
 
-/// The packs of a data set in canonical order, by bucket. Buckets without rows have none.
+/// The packs of a data set in canonical order, by bucket. Buckets without rows get no pack.
 ///
 /// # Errors
 /// As [`write`].
@@ -154,7 +154,7 @@ pub fn split(data: &Dataset, buckets: u32) -> Result<Vec<(u32, Vec<u8>)>> {
 /// The rows of a bucket among `buckets`, from a pack.
 ///
 /// # Errors
-/// Bytes that are no pack of this bucket.
+/// Bytes that are not a pack of this bucket.
 pub fn read(bytes: &[u8], bucket: u32, buckets: u32) -> Result<Dataset> {
     let named = |error: Error| Error::Data(format!("bucket {bucket}: {error}"));
     let data = parse(bytes).map_err(named)?;

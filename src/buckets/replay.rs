@@ -21,7 +21,7 @@ use crate::model::{byte_string, encode_header};
 /// Number of folds.
 pub const FOLDS: u32 = 5;
 
-/// The buckets that take part in an answer. Bucket b is in fold b modulo [`FOLDS`].
+/// The buckets that an answer covers. Bucket b is in fold b modulo [`FOLDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     All,
@@ -32,7 +32,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Whether a bucket takes part.
+    /// Whether it includes a bucket.
     pub fn has(self, bucket: u32) -> bool {
         match self {
             Self::All => true,
@@ -41,18 +41,18 @@ impl Part {
         }
     }
 
-    /// The folds that take part.
+    /// The included folds.
     pub fn folds(self) -> impl Iterator<Item = u32> {
         (0..FOLDS).filter(move |fold| self.has(*fold))
     }
 }
 
-/// What each bucket is asked. The trainer defines its meaning.
+/// A question to each bucket. The trainer defines its meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// What is asked.
+    /// The kind of question.
     pub kind: u64,
-    /// The buckets that take part.
+    /// The buckets that answer.
     pub part: Part,
     /// Points and parameters.
     #[serde(deserialize_with = "list::whole")]
@@ -66,7 +66,7 @@ impl Question {
     }
 }
 
-/// What is known of a task.
+/// The recorded data of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Record {
     /// The answers to its questions so far.
@@ -172,7 +172,7 @@ impl Replay {
     /// Records the answers to the questions of this round.
     ///
     /// # Errors
-    /// Another number of answers; too many bytes.
+    /// A different number of answers; too many bytes.
     pub fn record(&mut self, answers: Vec<BucketSums>) -> Result<()> {
         let questions = std::mem::take(&mut self.questions);
         if answers.len() != questions.len() {

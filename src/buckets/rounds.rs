@@ -1,6 +1,6 @@
 //! Training in rounds: a state asks, buckets answer, the next state has the sums of their answers.
 //!
-//! The state is the only thing that rounds share. SQL functions, engines and `ltr_fit` run the same functions, so they give
+//! Rounds share nothing but the state. SQL functions, engines and `ltr_fit` run the same functions, so they give
 //! the same bytes.
 
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,7 @@ impl State {
         self.round.number - u64::from(self.is_done())
     }
 
-    /// What is known, as JSON.
+    /// The state's facts, as JSON.
     pub fn to_json(&self) -> Value {
         let (objective, gap) = self.replay.progress().unzip();
         json!({
@@ -164,7 +164,7 @@ impl State {
     /// Goes on to the next round with the answers of all buckets.
     ///
     /// # Errors
-    /// A bucket that is missing; answers of another round or training; data that the training cannot learn from.
+    /// A missing bucket; answers from a different round or training; data that the training cannot learn from.
     pub fn step(&mut self, answer: Answer, control: &Control) -> Result<()> {
         let digest = answer.digest()?;
         let (mut sums, present) = answer.total(&self.round)?;

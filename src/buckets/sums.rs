@@ -17,7 +17,7 @@ use crate::data::MOST_BUCKETS;
 /// The answer of some buckets to a question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BucketSums {
-    /// Numbers that are added one by one; none if the buckets take no part.
+    /// Numbers that are added one by one; empty if the bucket does not take part.
     #[serde(deserialize_with = "list::whole")]
     pub numbers: Vec<f64>,
     /// Keys in ascending order, with counts that are added.
@@ -40,7 +40,7 @@ impl BucketSums {
     /// Adds the sums of the buckets to the right.
     ///
     /// # Errors
-    /// Another number of numbers.
+    /// A different number of numbers.
     fn add(&mut self, other: Self) -> Result<()> {
         match (self.numbers.len(), other.numbers.len()) {
             (_, 0) => {}
@@ -141,7 +141,7 @@ impl Round {
     /// Checks a round that was read from bytes.
     ///
     /// # Errors
-    /// Another number of buckets than a training has.
+    /// A number of buckets that differs from the training's.
     pub fn check(&self) -> Result<()> {
         let last = self.present.as_ref().and_then(|present| present.last());
         if u64::from(self.buckets) <= MOST_BUCKETS
@@ -181,7 +181,7 @@ mod bits {
     }
 }
 
-/// The sums of a subtree, one for each question of the round.
+/// A subtree's sums for each question of the round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Node {
     /// Number of leaves.
@@ -220,7 +220,7 @@ impl Answer {
     /// Adds the answers of other buckets.
     ///
     /// # Errors
-    /// An answer of another round or training; a bucket that appears twice.
+    /// An answer from a different round or training; a bucket that appears twice.
     pub fn merge(&mut self, other: Self) -> Result<()> {
         self.round.check_same(&other.round)?;
         other.nodes.into_iter().try_for_each(|(start, node)| self.insert(start, node))
@@ -265,7 +265,7 @@ impl Answer {
     /// The sums over all buckets, and the buckets with rows.
     ///
     /// # Errors
-    /// An answer of another round or training than `round`; a bucket that is missing.
+    /// An answer from a different round or training than `round`; a missing bucket.
     pub fn total(mut self, round: &Round) -> Result<(Vec<BucketSums>, Vec<u32>)> {
         round.check_same(&self.round)?;
         if self.round.present.is_none() {

@@ -103,7 +103,7 @@ fn an_answer_that_does_not_belong_is_named() {
             .to_string()
             .starts_with("bucket 3 appears twice")
     );
-    // 2. Another round, another training.
+    // 2. A different round, a different training.
     let mixed = merged(vec![leaf(&first, 0), leaf(&second, 1)]);
     assert!(problem(mixed).starts_with("the answer is from round 2, not round 1"));
     let other = Round { training: 8, ..first.clone() };

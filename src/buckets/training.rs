@@ -1,4 +1,4 @@
-//! What a training in buckets does in each round.
+//! The work of a training in buckets in each round.
 
 use super::replay::Replay;
 use super::sums::BucketSums;
@@ -12,7 +12,7 @@ pub trait BucketTraining: Send + Sync {
     /// The same training on rows.
     fn spec(&self) -> &dyn TrainingSpec;
 
-    /// Refuses rounds on several machines, for a training that keeps what it learns of its buckets in memory.
+    /// Refuses rounds on several machines, for a training that keeps bucket data in memory.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::base::Error::Unsupported) with what to do instead.
@@ -20,7 +20,7 @@ pub trait BucketTraining: Send + Sync {
         Ok(())
     }
 
-    /// Runs the training over the recorded answers. The result, or `None` if there are questions.
+    /// Runs the training over the recorded answers. Returns the result, or `None` if questions are open.
     ///
     /// # Errors
     /// Data that it cannot learn from, a limit, an interruption.

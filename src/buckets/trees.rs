@@ -1,12 +1,12 @@
 //! Training from packs that one process reads three times.
 //!
-//! | pass | what it keeps |
+//! | pass | kept data |
 //! |---|---|
 //! | facts | counts and means of features, as other trainings in buckets; grades and weights of all rows |
-//! | borders | the sample of rows from which borders are found |
+//! | bin edges | the sample of rows from which bin edges are computed |
 //! | bins | the features of all rows in bins of a byte |
 //!
-//! Then trees are added as on rows. Queries are in the order of their ids, which rows in memory have, too. So borders,
+//! Then trees are added as on rows. Queries are in the order of their ids, as rows in memory are, so bin edges,
 //! bins, held-out queries and trees are the same as in a training on rows.
 
 use std::collections::BTreeMap;
@@ -36,13 +36,13 @@ const BINS_TASK: usize = 2;
 const BORDERS: u64 = 1;
 const BINS: u64 = 2;
 
-/// A training, and what it keeps of the packs.
+/// A training, and the data that it keeps from the packs.
 pub(super) struct PackTrees {
     spec: TreesSpec,
     stage: RwLock<Stage>,
 }
 
-/// What the passes gave so far.
+/// The results of the passes so far.
 enum Stage {
     /// Grades and weights of each bucket.
     Facts(Mutex<Judgments>),
@@ -188,7 +188,7 @@ impl BucketTraining for PackTrees {
     }
 }
 
-// Grades and weights of the rows of all packs. They stay in memory while trees train from packs.
+// Grades and weights of all packs' rows. They stay in memory while trees train from packs.
 
 /// Grades and weights of each bucket, without features.
 #[derive(Default)]
@@ -209,7 +209,7 @@ pub(super) struct Rows {
 }
 
 impl Judgments {
-    /// Keeps the grades and weights of a bucket, without its features.
+    /// Keeps a bucket's grades and weights, without features.
     ///
     /// # Errors
     /// Too little memory.
@@ -266,7 +266,7 @@ impl Rows {
         Self { data: all, row_numbers, _memory: memory }
     }
 
-    /// The rows of the queries of a bucket.
+    /// The row ranges of a bucket's queries.
     ///
     /// # Errors
     /// Other queries than in the first pass.

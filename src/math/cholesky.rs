@@ -61,7 +61,7 @@ impl Factor {
 }
 
 simd! {
-    /// Replaces the upper triangle of the leading `(dim, dim)` part of H by U. False, with H overwritten, if H is not
+    /// Overwrites the upper triangle of the leading `(dim, dim)` submatrix of H with U. Returns false if H is not
     /// positive definite in double precision. An entry has the products with the rows above it subtracted in their order.
     fn factor<'m>(h: &'m mut [Lanes], width: usize, dim: usize) -> bool {
         let diagonal: Vec<f64> = (0..dim).map(|i| lanes::get(&h[i * width..], i)).collect();
@@ -189,7 +189,7 @@ pub fn row(factor: &[f64], i: usize) -> &[f64] {
 const ROWS: usize = 4;
 
 simd! {
-    /// Solves L y = b in place for the right-hand sides of a tile: `tiles[i]` holds their numbers i.
+    /// Solves L y = b in place for a tile of right-hand sides: `tiles[i]` has entry i of each.
     pub fn forward<'a>(factor: &'a [f64], tiles: &'a mut [Tile]) {
         let mut ticks = Ticks::default();
         for first in (0..tiles.len()).step_by(ROWS) {

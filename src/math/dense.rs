@@ -128,7 +128,7 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
 /// Largest absolute value of weights, coefficients, factors, biases and scaled features in a model.
 pub const LARGEST: f64 = 1e150;
 
-/// What a decoder needs, for its error.
+/// The valid range, for error messages of decoders.
 pub const BOUNDED: &str = "numbers from -1e150 to 1e150";
 
 /// Whether these numbers are finite and at most [`LARGEST`] in absolute value.

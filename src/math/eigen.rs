@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The columns of Q G are rows in memory, so a rotation combines two of them. The rotations of one QL step are applied
-//! together, a part of the columns at a time, on all threads. No sum depends on the number of threads.
+//! together, a block of columns at a time, on all threads. No sum depends on the number of threads.
 
 use super::dense::dot;
 use super::simd::simd;
@@ -32,7 +32,7 @@ const SERIAL_READS: usize = 1 << 15;
 pub struct Eigen {
     /// Eigenvalues (n).
     pub values: Vec<f64>,
-    /// Eigenvectors of length 1 (n, n), one per row. The first of their largest entries (to 1e-8) is positive.
+    /// Unit eigenvectors (n, n), one per row. The first of their largest entries (to 1e-8) is positive.
     pub vectors: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ struct Tridiagonal {
     n: usize,
     diagonal: Vec<f64>,
     /// Entry i couples i and i + 1; the last is 0.
-    beside: Vec<f64>,
+    off_diagonal: Vec<f64>,
     /// The columns of Q, one per row.
     columns: Vec<f64>,
 }
@@ -88,11 +88,11 @@ impl Tridiagonal {
             }
         }
         // 2. Reflections that make the rows tridiagonal, one after the other.
-        let (mut beside, mut reflections) = (vec![0.0; n], Vec::new());
+        let (mut off_diagonal, mut reflections) = (vec![0.0; n], Vec::new());
         for k in 0..n.saturating_sub(1) {
             control.check()?;
             let (length, reflection) = reflection(&a[k * n + k + 1..(k + 1) * n], k + 1);
-            beside[k] = length;
+            off_diagonal[k] = length;
             if reflection.beta > 0.0 {
                 reflect_both(&mut a, n, &reflection);
             }
@@ -112,10 +112,10 @@ impl Tridiagonal {
                 axpy(factor, v, part);
             });
         }
-        Ok(Self { n, diagonal, beside, columns })
+        Ok(Self { n, diagonal, off_diagonal, columns })
     }
 
-    /// QL steps with shifts until every entry beside the diagonal is rounding.
+    /// QL steps with shifts until every off-diagonal entry is rounding error.
     fn diagonalize(&mut self, control: &Control) -> Result<()> {
         for l in 0..self.n {
             let mut steps = 0;
@@ -124,7 +124,7 @@ impl Tridiagonal {
                 let least = if steps < FEW_STEPS { 0.0 } else { 1.0 };
                 let small = |m: &usize| {
                     let size = self.diagonal[*m].abs() + self.diagonal[m + 1].abs();
-                    self.beside[*m].abs() <= f64::EPSILON * size.max(least)
+                    self.off_diagonal[*m].abs() <= f64::EPSILON * size.max(least)
                 };
                 let m = (l..self.n - 1).find(small).unwrap_or(self.n - 1);
                 if m == l {
@@ -146,7 +146,7 @@ impl Tridiagonal {
 
     /// One implicit QL step on the coordinates l to m; returns its rotations in order.
     fn step(&mut self, l: usize, m: usize) -> Vec<Rotation> {
-        let (d, e) = (&mut self.diagonal, &mut self.beside);
+        let (d, e) = (&mut self.diagonal, &mut self.off_diagonal);
         let mut rotations = Vec::with_capacity(m - l);
         let half = (d[l + 1] - d[l]) / (2.0 * e[l]);
         let root = (1.0 + half * half).sqrt();

@@ -1,5 +1,5 @@
 //! Products of matrices in blocks (`math::lanes`). All callers share them: a copy takes 5 kB, and in long functions compilers
-//! move the numbers of a tile between registers.
+//! spill a tile's numbers from registers.
 #![allow(clippy::inline_always)]
 
 use super::lanes::{LANES, Lanes};

@@ -142,7 +142,7 @@ pub fn tied_pairs<T>(sorted: &[T], equal: impl Fn(&T, &T) -> bool) -> u64 {
     sorted.chunk_by(equal).map(|tied| pairs(tied.len())).sum()
 }
 
-/// Median; the mean of the two middle values when their number is even. `None` without values.
+/// Median; the mean of the two middle values when their number is even. `None` if there are no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));
@@ -193,7 +193,7 @@ pub fn sort_singles(values: &mut [f32]) {
     let mut sorted = vec![0; keys.len()];
     let counts = counts(&keys);
     for (number, counts) in counts.iter().enumerate() {
-        // A digit that all keys share changes no order.
+        // A digit that is equal in all keys does not change the order.
         if counts[digit(keys[0], number)] as usize == keys.len() {
             continue;
         }

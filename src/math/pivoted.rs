@@ -118,7 +118,7 @@ impl Chunk {
         self.columns.push(self.next);
     }
 
-    /// Remaining diagonals of rows that are no pivots.
+    /// Remaining diagonals of rows that are not pivots.
     fn open(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         (self.start..self.end)
             .filter(|row| !self.closed[row - self.start])

@@ -16,7 +16,7 @@ use crate::base::{Control, FEWER_LANDMARKS, Result, matrix_bytes};
 
 /// The smallest eigenvalue that counts, in largest ones.
 const LEAST: f64 = 1e-6;
-/// What replaces the others, in largest ones.
+/// Replacement for all other eigenvalues, relative to the largest.
 const FAR: f64 = 1e6;
 
 /// A matrix in memory, row-major.
@@ -39,7 +39,7 @@ impl Gram for Dense {
     }
 }
 
-/// The factor. All rows are pivots, and `negative` is the share of negative eigenvalues in the sum of the sizes of all.
+/// The factor. All rows are pivots, and `negative` is the fraction of absolute eigenvalues that is negative.
 ///
 /// # Errors
 /// An interruption; more memory than allowed.

@@ -75,7 +75,7 @@ fn at_rank(values: &mut [f32], rank: usize) -> Option<f32> {
     (rank < values.len()).then(|| *values.select_nth_unstable_by(rank, f32::total_cmp).1)
 }
 
-/// Bounds around the numbers of these ranks from a sample; `None` for few numbers.
+/// Bounds around the numbers of these ranks from a sample; `None` if there are few numbers.
 fn sample_bounds(values: &[f32], [first, last]: [usize; 2]) -> Option<[f32; 2]> {
     let step = values.len() / SAMPLE;
     if step < 4 {

@@ -44,7 +44,7 @@ const BEYOND: i8 = 0x70;
 
 /// The registers that a task is compiled for.
 pub trait Registers {
-    /// How many keys are at most x; none for NaN.
+    /// How many keys are at most x; 0 for NaN.
     fn at_most(keys: &Keys, x: f32) -> usize;
 
     /// Looks up bytes in a table of at most 256: 255 where one is above its limit, else 0. A byte beyond the table is 0.

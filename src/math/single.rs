@@ -222,7 +222,7 @@ impl SingleProducts {
         Self { width, scale, rows: 0, left: vec![Row::ZERO; numbers], right: vec![Row::ZERO; numbers] }
     }
 
-    /// What products are multiplied by.
+    /// The factor of all products.
     pub fn scale(&self) -> f64 {
         self.scale
     }

@@ -149,7 +149,7 @@ simd! {
 }
 
 simd! {
-    /// Part j of U'y = b, whose parts before are solved; `u` has the rows of panel j.
+    /// Block j of U'y = b, with earlier blocks solved; `u` has the rows of panel j.
     fn forward<'a>(u: &'a [Row], x: &'a mut [Row], columns: usize) {
         let Some((last, solved)) = x.split_last_mut() else { return };
         for (row, number) in u.iter().zip(0..solved.len() * PANEL) {
@@ -169,7 +169,7 @@ simd! {
 }
 
 simd! {
-    /// Part j of U x = y, whose parts after are solved, and its products subtracted from the parts before.
+    /// Block j of U x = y, with later blocks solved; its products are subtracted from the earlier blocks.
     fn backward<'a>(u: &'a [Row], x: &'a mut [Row], columns: usize) {
         let Some((last, before)) = x.split_last_mut() else { return };
         let (above, diagonal) = u.split_at(before.len() * PANEL);

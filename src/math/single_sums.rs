@@ -86,7 +86,7 @@ impl SingleSums {
     /// Adds the rows of these panels, on all threads.
     ///
     /// # Panics
-    /// When they have another number of columns.
+    /// If the number of columns differs.
     pub fn add(&mut self, slabs: &[&Panels]) {
         assert!(slabs.iter().all(|slab| slab.columns == self.columns), "rows of as many columns");
         let width = panels_for(self.columns);
@@ -158,7 +158,7 @@ impl SingleSums {
         }
     }
 
-    /// Tile (row, column) of the leading (dim, dim) matrix less the numbers of a tile, in their place; row <= column. Beyond
+    /// Overwrites a tile with tile (row, column) of the leading (dim, dim) matrix minus its numbers; row <= column. Beyond
     /// the matrix it is 0.
     pub(super) fn subtract_from(&self, row: usize, column: usize, dim: usize, tile: &mut [Row]) {
         let [rows, columns] = [row, column].map(|number| dim.saturating_sub(number * PANEL).min(PANEL));

@@ -18,7 +18,7 @@ const MANY: usize = 10_000;
 pub struct Item {
     /// The score of the document.
     pub score: f64,
-    /// What the caller adds up for it; it begins with 0.
+    /// The sum that the caller accumulates for it; it begins at 0.
     pub sum: f64,
     /// The number of the document.
     pub document: u32,

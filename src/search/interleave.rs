@@ -169,7 +169,7 @@ impl Tally {
 
     /// The score interval of a difference of paired proportions (Tango 1998): all differences d that are not refused by
     /// |b - a - n d| <= z s(d), where s(d)^2 = n (2 q + d (1 - d)) is the variance of b - a if d is true, and q the likeliest
-    /// probability of a win of the first ranking then. It contains 0 if and only if (b - a)^2 <= z^2 (a + b).
+    /// probability of a win of the first ranking in that case. It contains 0 if and only if (b - a)^2 <= z^2 (a + b).
     fn interval(&self, confidence: f64) -> (f64, f64) {
         let (a, b, n) = (self.wins_a as f64, self.wins_b as f64, self.with_clicks() as f64);
         let z = -random::quantile(f64::midpoint(1.0, -confidence));

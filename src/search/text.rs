@@ -1,7 +1,7 @@
-//! Features of the match of a full-text query, from the positions of its terms and statistics of each column.
+//! Features of a full-text match, from the positions of its terms and statistics of each column.
 //!
-//! A term is a phrase of the query: a word, a prefix, or several tokens in a row. For a column with the average length a in a
-//! table of N rows, a term that n rows have in this column, f hits of the term and the length d of the row's column:
+//! A term is a phrase of the query: a word, a prefix, or several tokens in a row. In a column with average length a, in a
+//! table of N rows, for a term that n rows contain there, with f hits in the row and column length d:
 //!
 //! * idf = ln(1 + (N - n + 0.5) / (n + 0.5))
 //! * bm25 = sum over terms of idf f (k + 1) / (f + k (1 - b + b d / a)), k = 1.2, b = 0.75
@@ -28,10 +28,10 @@ pub const IDF_SUM: &str = "idf_sum";
 /// Saturation of hits: the value of Lucene and of FTS5.
 const K: f64 = 1.2;
 
-/// Strength of the correction for length: the value of Lucene and of FTS5.
+/// Strength of length normalization: the value in Lucene and FTS5.
 const B: f64 = 0.75;
 
-/// The names of the features of a table with these columns.
+/// Names of the features for a table with these columns.
 pub fn feature_names<S: AsRef<str>>(columns: &[S]) -> Vec<String> {
     let of_column = |column: &S| COLUMN_FEATURES.map(|feature| format!("{}_{feature}", column.as_ref()));
     columns.iter().flat_map(of_column).chain([IDF_SUM.to_owned()]).collect()
@@ -40,7 +40,7 @@ pub fn feature_names<S: AsRef<str>>(columns: &[S]) -> Vec<String> {
 /// The offset of a term without a hit.
 const NONE: u32 = u32::MAX;
 
-/// A place where a term begins.
+/// A position at which a term begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
     /// Number of the column.
@@ -51,7 +51,7 @@ pub struct Hit {
     pub term: u32,
 }
 
-/// What a full-text table knows about the terms of a query.
+/// A full-text table's statistics of the terms of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counts {
     /// Rows of the table.
@@ -71,7 +71,7 @@ pub struct Counts {
 /// The terms that a row has.
 #[derive(Debug, Clone, Copy)]
 pub enum Found<'a> {
-    /// Every place, in the order of columns, offsets and terms.
+    /// Every position, in the order of columns, offsets and terms.
     Places(&'a [Hit]),
     /// The term t is in the column c at t * columns + c. Places are unknown.
     Columns(&'a [bool]),
@@ -111,7 +111,7 @@ fn idf(rows: u64, having: u64) -> f64 {
     libm::log1p(((rows - having).max(0.0) + 0.5) / (having + 0.5))
 }
 
-/// The features of a column without the places of its terms.
+/// A column's features without term positions.
 fn of_unknown_places(length: Option<u32>, coverage: f64) -> [f64; COLUMN_FEATURES.len()] {
     let unknown = f64::NAN;
     [unknown, unknown, coverage, unknown, unknown, unknown, length.map_or(unknown, f64::from)]
@@ -157,7 +157,7 @@ impl Statistics {
     }
 
     /// Writes the features of a row: for each column, then the sum of idf over the terms that the row has. NaN: unknown.
-    /// `lengths`: the tokens of the row in each column, if they are known.
+    /// `lengths`: the row's number of tokens in each column, if known.
     pub fn features(&mut self, lengths: &[Option<u32>], found: Found<'_>, features: &mut Vec<f64>) {
         let mut ticks = Ticks::default();
         features.clear();
@@ -199,7 +199,7 @@ impl Statistics {
         covered as f64 / self.terms.max(1) as f64
     }
 
-    /// The features of a column. `hits`: all places there, in the order of offsets and terms.
+    /// A column's features. `hits`: all positions there, in the order of offsets and terms.
     fn of_places(&mut self, column: usize, length: Option<u32>, hits: &[Hit], features: &mut Vec<f64>) {
         let known_length = length.map_or(f64::NAN, f64::from);
         let Some(first) = hits.first() else {

@@ -16,7 +16,7 @@ pub enum Words {
 
 named!(Words { Any = "any", All = "all" });
 
-/// The most words and phrases of a query; further ones are left out. FTS5 takes seconds for 100,000.
+/// The most words and phrases of a query; others are dropped. FTS5 takes seconds for 100,000.
 pub const MAX_WORDS: usize = 1000;
 
 /// Work, for [`Ticks`], of looking at a character, and of adding a string.
@@ -35,7 +35,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// `ranges`: bytes of the text, in the order of the tokens.
+    /// `ranges`: byte ranges in the text, in the order of the tokens.
     pub fn new(ranges: Vec<Range<usize>>) -> Self {
         let overlap = ranges.windows(2).any(|pair| pair[1].start < pair[0].end);
         Self { ranges, overlap }
@@ -47,7 +47,7 @@ impl Tokens {
         !self.overlap && self.ranges.get(next).is_some_and(|range| range.start <= at)
     }
 
-    /// The tokens in a part of the text.
+    /// The tokens within a range of the text.
     fn within(&self, part: Range<usize>) -> &[Range<usize>] {
         let first = self.ranges.partition_point(|range| range.start < part.start);
         let rest = &self.ranges[first..];
@@ -62,7 +62,7 @@ struct Typed<'a> {
 }
 
 impl<'a> Typed<'a> {
-    /// The range of a part of the text.
+    /// The range of a slice of the text.
     fn range(&self, part: &str) -> Range<usize> {
         let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
         start..start + part.len()
@@ -119,7 +119,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// The parts of a word that are words, too; none if it has one part.
+    /// The parts of a word that are words, too; empty if it has one part.
     fn parts(&self, word: &'a str) -> Box<dyn Iterator<Item = &'a str> + '_> {
         let Some(tokens) = self.tokens else { return Box::new(parts_of(word)) };
         match tokens.within(self.range(word)) {
@@ -133,8 +133,8 @@ impl<'a> Typed<'a> {
 
 /// The FTS5 query of a text. Every word becomes a string of FTS5, so that no character is an operator. Text in quotes is a
 /// phrase, if the first quote begins a word: others are marks such as inches. FTS5 makes a phrase of a word with punctuation, as
-/// in `red,shoes`; if one word is enough, its parts are words, too. Words of punctuation alone are left out, and words that are
-/// there already: FTS5 would find each of their places again. With `prefix` the last word also matches its continuations.
+/// in `red,shoes`; if one word is enough, its parts are words, too. Words of punctuation alone are dropped, as are words that are
+/// there already: FTS5 would find each of their hits again. With `prefix` the last word also matches its continuations.
 /// `tokenize` gives the tokens of the text in a table; without it, no tokenizer makes a word of punctuation alone.
 ///
 /// Time is linear in the text. Checkpoints check for interrupts.
@@ -198,7 +198,7 @@ fn split(text: &str, separates: fn(char) -> bool) -> impl Iterator<Item = &str> 
     text.split(separates).filter(|part| !part.is_empty())
 }
 
-/// The parts of a word with punctuation; none if it has one part. Symbols are parts, too, if punctuation separates them.
+/// The parts of a word with punctuation; empty for one part. Symbols are parts, too, if punctuation separates them.
 fn parts_of(word: &str) -> impl Iterator<Item = &str> {
     let several = |separates: fn(char) -> bool| {
         split(word, separates).nth(1).map(|_| split(word, separates)).into_iter().flatten()
@@ -217,7 +217,7 @@ fn opened_phrase(text: &str) -> Option<&str> {
     (!is_mark).then_some(inner)
 }
 
-/// The next quote from this byte on that ends a word; without one a place behind every text.
+/// The next quote from this byte on that ends a word; without one, an empty range past the end of every text.
 fn closing_quote(text: &str, from: usize) -> Range<usize> {
     let mut ticks = Ticks::default();
     let is_any = |c| {
@@ -241,7 +241,7 @@ fn is_punctuation(c: char) -> bool {
     c.is_whitespace() || c.is_control() || c.is_ascii_punctuation() && !is_symbol || is_general
 }
 
-/// Whether a character within a word separates parts of it: no letter, digit or mark of a script.
+/// Whether a character separates parts of a word: it is not a letter, digit or mark of a script.
 fn joins_words(c: char) -> bool {
     let is_other = matches!(c, '\u{a1}'..='\u{f7}' | '\u{2010}'..='\u{20cf}' | '\u{2100}'..='\u{2bff}' | '\u{3000}'..='\u{3029}' | '\u{3030}'..='\u{303f}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff01}'..='\u{ff65}' | '\u{1f000}'..='\u{1faff}');
     !c.is_alphanumeric() && (c.is_ascii_punctuation() || is_other)

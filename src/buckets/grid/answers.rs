@@ -79,7 +79,7 @@ pub fn answer(
     let of_question = |(_, question): &(usize, Question)| {
         control.check()?;
         if !are_bounded(&question.numbers) {
-            return Err(Error::Data(format!("a question of another training: it needs {BOUNDED}")));
+            return Err(Error::Data(format!("the question is from another training: it needs {BOUNDED}")));
         }
         let numbers = match question {
             question if !takes_part(question) => Vec::new(),
@@ -117,7 +117,7 @@ fn lists(queries: &[Weighted]) -> Vec<(&ListBlock, f64)> {
     lists
 }
 
-/// For each function the sum of the weighted values of the metric on these queries, and the sum of their weights.
+/// For each function, the weighted sum of the metric over these queries, and the sum of their weights.
 fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64]) -> Result<Vec<f64>> {
     let (dim, validation) = (data.features.columns(), &spec.validation);
     if functions.is_empty() || !functions.len().is_multiple_of(dim) {
@@ -135,7 +135,7 @@ fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64])
     Ok(parallel::try_map(functions.len() / dim, of_function)?.concat())
 }
 
-/// The sums of the smoothed hinge: the first numbers are two widths, then comes w. Without numbers, what no point changes.
+/// The sums of the smoothed hinge: the numbers are two widths, then w. Without numbers: the sums that do not depend on w.
 fn hinge(dim: usize, queries: &[Weighted], numbers: &[f64], control: &Control) -> Result<Vec<f64>> {
     let mut pairs = Vec::with_capacity(queries.len());
     for (block, weight) in queries {
@@ -173,7 +173,7 @@ fn newton(spec: &GridSpec, dim: usize, queries: &[Weighted], w: &[f64]) -> Resul
 
 // Risks whose rows are in buckets. The image of w is w; a new point is a question.
 
-/// What no point changes about the hinge, as means over queries.
+/// The hinge sums that do not depend on the point, as means over queries.
 pub fn ask_hinge_origin(asking: &Asking<'_>, part: Part, dim: usize, queries: f64) -> Vec<f64> {
     let mut numbers = asking.ask(Question::new(HINGE, part)).numbers;
     if numbers.len() != hinge_origin_len(dim) {
@@ -183,7 +183,7 @@ pub fn ask_hinge_origin(asking: &Asking<'_>, part: Part, dim: usize, queries: f6
     numbers
 }
 
-/// The sums of the smoothed hinge at w with two widths, as means over queries.
+/// The sums of the smoothed hinge at w for two widths, as means over queries.
 pub fn ask_hinge_sums(
     asking: &Asking<'_>,
     part: Part,
@@ -224,7 +224,7 @@ pub struct AskedRisk<'a> {
 }
 
 impl<'a> AskedRisk<'a> {
-    /// The risk of the `queries` queries of a part, in `dim` dimensions.
+    /// The risk on a part's `queries` queries, in `dim` dimensions.
     pub fn new(asking: &'a Asking<'a>, part: Part, dim: usize, queries: f64, lambda: f64) -> Self {
         Self { asking, part, dim, queries, lambda, last: Mutex::new(None) }
     }

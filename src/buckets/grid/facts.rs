@@ -97,7 +97,7 @@ impl Facts {
         (self.0.len() - HEAD) / 2
     }
 
-    /// A count over the buckets of a part.
+    /// A count over a part's buckets.
     pub fn count(&self, count: Count, part: Part) -> f64 {
         part.folds().map(|fold| self.0[count.in_fold(fold)]).sum()
     }

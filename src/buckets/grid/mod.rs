@@ -5,7 +5,7 @@
 //! | facts | counts and feature sums, then sums for the scaling | means, scaling |
 //! | Gram matrices (quadratic losses) | least-squares sums, per fold if validation chooses lambda | the same sums |
 //! | fits (other losses) | value, gradient and Hessian at a point, for each fold and lambda | a solution |
-//! | values | metric of each fold's held-out queries for every lambda | sums of the metric |
+//! | values | metric of each fold's held-out queries for every lambda | metric sums |
 //!
 //! A bucket's fold is its number modulo 5.
 

@@ -115,7 +115,7 @@ struct Fits<'a> {
 }
 
 impl Fits<'_> {
-    /// The lambda to fit with; `None` if there are questions.
+    /// The lambda to fit with; `None` if questions are open.
     fn choose(&mut self) -> Result<Option<Choice>> {
         let spec = self.spec;
         let given = |lambda| Ok(Some(Choice { lambda, selection: None, warnings: Vec::new() }));
@@ -200,7 +200,7 @@ impl Fits<'_> {
         (ANSWER_BYTES / ANSWERS.saturating_mul(answer_bytes(dim))).max(1)
     }
 
-    /// The solutions for these lambdas, largest first; `None` if there are questions.
+    /// The solutions for these lambdas, largest first; `None` if questions are open.
     fn path(&mut self, plan: Plan, lambdas: &[f64]) -> Result<Option<Vec<Solution>>> {
         let spec = self.spec;
         let rule = SolveOptions { tolerance: plan.tolerance, ..SolveOptions::default() }.rule();
@@ -219,7 +219,7 @@ impl Fits<'_> {
         Ok(Some(solutions))
     }
 
-    /// The sums of least squares over a part, each query with its weight in the mean.
+    /// The least-squares sums over a part, each query with its weight in the mean.
     fn gram(&mut self, part: Part) -> Result<Option<Gram>> {
         let (facts, space) = (self.facts, self.space);
         let parts: Vec<Part> = if self.spec.lambda.is_validated() {
@@ -245,7 +245,7 @@ impl Fits<'_> {
         Ok(all.then(|| sum.times(1.0 / facts.count(Count::Queries, part))))
     }
 
-    /// Newton's method for each lambda. Several lambdas share rounds; the others begin at the solution before them.
+    /// Newton's method for each lambda. Several lambdas share rounds; the others start at the previous solution.
     fn asked_path(&mut self, plan: Plan, lambdas: &[f64], rule: &StopRule) -> Result<Option<Vec<Solution>>> {
         let (facts, space) = (self.facts, self.space);
         let (dim, control) = (space.dim(), self.control);

@@ -61,7 +61,7 @@ impl BlockRanking {
 /// from 0 without gaps.
 ///
 /// # Panics
-/// If there are more positions than blocks, or if the length is not positions times l.
+/// If there are more positions than blocks, or if `profits` does not have positions times l values.
 pub fn maximize_in_blocks(
     profits: &[f64],
     positions: usize,

@@ -13,7 +13,7 @@ const TOO_LARGE: f64 = 1e290;
 /// If a profit is not a number, or so large that a sum could overflow, the maximum is NaN and row p gets column p.
 ///
 /// # Panics
-/// If there are more rows than columns, or if the length is not rows times columns.
+/// If there are more rows than columns, or if `profits` does not have rows times columns values.
 pub fn maximize(profits: &[f64], rows: usize, columns: usize, workspace: &mut Workspace) -> f64 {
     assert!(rows <= columns, "every row needs a column of its own");
     assert_eq!(profits.len(), rows * columns, "one profit for each row and column");

@@ -7,7 +7,7 @@ pub(super) fn support(weights: &[f64], most: usize) -> usize {
     weights.iter().take(most).rposition(|&weight| weight != 0.0).map_or(0, |last| last + 1)
 }
 
-/// The weights of the first `positions` positions; missing ones are 0.
+/// The weights of the first `positions` positions; missing weights are 0.
 pub(super) fn padded(weights: &[f64], positions: usize) -> Vec<f64> {
     weights.iter().copied().chain(std::iter::repeat(0.0)).take(positions).collect()
 }

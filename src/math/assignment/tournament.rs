@@ -46,7 +46,7 @@ fn maximum(scores: &[f64]) -> f64 {
     scores.iter().fold(f64::NEG_INFINITY, |best, &score| if score > best { score } else { best })
 }
 
-/// Index of the first of the largest values.
+/// The first index of the largest value.
 fn first_best(values: &[f64]) -> usize {
     let (mut index, mut best) = (0, f64::NEG_INFINITY);
     for (i, &value) in values.iter().enumerate() {

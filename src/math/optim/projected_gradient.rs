@@ -229,7 +229,7 @@ pub(super) fn project(radius: f64, w: &mut [f64]) {
 // ```
 //
 // L doubles until R(w') is at most the parabola of curvature L at w, and halves before each step. The gap of a report is
-// B times the length of the tangential part of g: 0 at a stationary point, no distance from the minimum.
+// B times the norm of the tangential component of g: 0 at a stationary point, not a distance from the minimum.
 
 /// Descends on the sphere of radius B > 0 from the point that is nearest to `start`.
 pub fn descend(

@@ -1,4 +1,4 @@
-//! What a method returns: the solution, its certificate, the record of steps, and when it stops.
+//! The result of a method: the solution, its certificate and the record of steps; and the stop rule.
 
 use serde::{Deserialize, Serialize};
 

@@ -11,14 +11,14 @@ pub struct Cell {
     pub rows: f64,
     /// Rows with a click.
     pub clicks: f64,
-    /// Sum of the weights of the clicks of all impressions, relative to the largest weight of the log.
+    /// Sum of click weights over all impressions, relative to the largest weight of the log.
     pub weight: f64,
 }
 
 /// Numbers of things in the order in which they came; a thing is two numbers.
 pub(super) type Numbers = HashMap<(u32, u32), u32>;
 
-/// The number of a pair, which is new if it had none.
+/// The number of a pair; a new pair gets the next number.
 pub(super) fn number_of(numbers: &mut Numbers, first: u32, second: u32) -> u32 {
     let next = numbers.len() as u32;
     *numbers.entry((first, second)).or_insert(next)

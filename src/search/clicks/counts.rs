@@ -1,4 +1,4 @@
-//! One pass over a log: numbers of pairs, and counts of rows and clicks by pair and context.
+//! One pass over a log: pair numbers, and counts of rows and clicks by pair and context.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,8 +23,8 @@ const POINTS: usize = 10;
 pub struct Counts {
     /// Of each pair and context.
     numbers: Numbers,
-    /// By number: rows and clicks of the impressions to train on, and of those that are held out; the sum of the weights of all
-    /// clicks.
+    /// For each number: rows and clicks of the training impressions, and of the held-out ones; the sum of all click
+    /// weights.
     counts: Vec<[f64; 5]>,
 }
 
@@ -56,7 +56,7 @@ impl Counts {
     }
 }
 
-/// What a log has of a pair.
+/// Counts of a pair in a log.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Seen {
     /// Impressions that show it.
@@ -65,7 +65,7 @@ pub struct Seen {
     pub clicks: u64,
     /// Of these, whose last click is on it.
     pub last_clicks: u64,
-    /// Sum of the weights of the clicks.
+    /// Sum of the click weights.
     weight: f64,
     /// Clicks and last clicks of the impressions to train on.
     training: [u64; 2],
@@ -85,9 +85,9 @@ pub struct LogRow {
     pub weight: f64,
 }
 
-/// What takes the impressions of a log.
+/// Receives the impressions of a log.
 pub trait TakesImpressions {
-    /// Whether it takes the impression with this id. The rows of others are left out.
+    /// Whether it takes the impression with this id. Rows of other impressions are dropped.
     fn takes(&self, _id: &Id) -> bool {
         true
     }
@@ -298,7 +298,7 @@ pub struct Counted {
     pub docs: Vec<Id>,
     /// Query and document of each pair, sorted.
     pub pairs: Vec<(u32, u32)>,
-    /// What the log has of each pair.
+    /// The counts of each pair.
     pub seen: Vec<Seen>,
     /// Largest weight of a click, the unit of weights; 1 without a click.
     pub(super) unit: f64,
@@ -313,7 +313,7 @@ impl Counted {
     /// Bytes that [`super::fitted`] takes for a model, with its cells.
     pub fn bytes_of_fit(&self, model: usize) -> u64 {
         let vectors = bytes_of::<f64>(POINTS).saturating_mul(2 * self.pairs.len() as u64);
-        // A cell is sorted by its number, and has a context, what it tells about two estimates, and expected clicks.
+        // A cell is sorted by its number, and has a context, information on two estimates, and expected clicks.
         vectors + bytes_of::<(Cell, [usize; 5])>(self.counts[model].counts.len())
     }
 
@@ -322,7 +322,7 @@ impl Counted {
         self.counts[model].cells(&self.numbers, all, self.unit)
     }
 
-    /// By pair: the sum of the weights of its clicks, relative to the largest.
+    /// Sum of click weights for each pair, relative to the largest.
     pub(super) fn weights(&self) -> impl Iterator<Item = f64> {
         self.seen.iter().map(|seen| seen.weight / self.unit)
     }
@@ -342,7 +342,7 @@ impl Counted {
     }
 }
 
-/// Finds the numbers of pairs in a log that is read again.
+/// Finds pair numbers in a log that is read again.
 pub struct Finder<'a> {
     counted: &'a Counted,
     /// The query of the last row, and its pairs.

@@ -1,6 +1,6 @@
 //! Estimates of attractiveness and examination from counts.
 //!
-//! Symbols, besides those of the folder:
+//! Symbols in addition to the folder's:
 //! * n, c: rows and clicks of a cell, a (pair, context)
 //! * m: rate of clicks in the first context, where gamma = 1
 //! * k: strength of the prior of alpha, in rows
@@ -11,14 +11,14 @@
 //! contexts; otherwise gamma counts as known.
 //!
 //! Clicks may have weights w, relative to the largest. Then the attractiveness v of a pair, in this unit, maximizes the same
-//! sum with the given gamma, the sum of w instead of c, and m times the mean weight instead of m: a click of weight w is the
-//! part w of a click. More or heavier clicks never lower it.
+//! sum with the given gamma, the sum of w instead of c, and m times the mean weight instead of m: a click of weight w is a
+//! fraction w of a click. More or heavier clicks never lower it.
 
 use super::cells::{Cell, Numbers, number_of};
 use crate::base::Ticks;
 use crate::math::{Factor, sort_items};
 
-/// Strength of the prior of a pair, in rows with the mean rate.
+/// Strength of a pair's prior, in rows with the mean rate.
 pub const PRIOR: f64 = 2.0;
 /// Largest number of passes over the cells.
 const MOST_PASSES: usize = 1000;
@@ -54,17 +54,17 @@ pub(super) fn prior_information(strength: f64, mean: f64, value: f64) -> f64 {
 /// The estimates of a model.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// By pair: attractiveness.
+    /// Attractiveness of each pair.
     pub alpha: Vec<Estimate>,
     /// Examination of each context, in their order.
     pub gamma: Vec<(u32, Estimate)>,
-    /// By pair: expected number of examined rows.
+    /// Expected number of examined rows of each pair.
     pub examined: Vec<f64>,
-    /// By pair: satisfaction; empty for models without it.
+    /// Satisfaction of each pair; empty for models without it.
     pub satisfaction: Vec<f64>,
-    /// By pair: attractiveness times satisfaction; attractiveness for models without it.
+    /// Attractiveness times satisfaction of each pair; attractiveness for models without satisfaction.
     pub relevance: Vec<Estimate>,
-    /// By pair: the same with clicks by their weights; empty for fits without the held-out impressions.
+    /// Relevance of each pair from weighted clicks; empty for fits without the held-out impressions.
     pub weighted: Vec<f64>,
     /// The mean m, for pairs without rows.
     pub mean: f64,
@@ -82,7 +82,7 @@ impl Fitted {
         place.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
     }
 
-    /// Attractiveness of each pair by the weights of clicks, whose mean is given. The cells are sorted by pair.
+    /// Each pair's attractiveness by click weights, whose mean is given. The cells are sorted by pair.
     pub(super) fn weigh(&mut self, cells: &[Cell], mean_weight: f64) {
         let mean = within(self.mean * mean_weight);
         self.weighted = self.maxima(cells, self.alpha.len(), mean, |cell| cell.weight);
@@ -145,11 +145,11 @@ impl Fitted {
 /// The cells with numbers of contexts instead of contexts.
 pub(super) struct Problem<'a> {
     cells: &'a [Cell],
-    /// By cell: the number of its context.
+    /// Context number of each cell.
     pub(super) contexts: Vec<usize>,
     pairs: usize,
     mean: f64,
-    /// Strength of the prior of a pair, in rows.
+    /// Strength of a pair's prior, in rows.
     pub(super) prior: f64,
 }
 
@@ -222,7 +222,7 @@ fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
     (sorted.into_iter().map(|((_, context), _)| context).collect(), contexts)
 }
 
-/// The representative of a set of numbers.
+/// The representative of a number's set.
 fn root(parents: &mut [usize], mut number: usize) -> usize {
     while parents[number] != number {
         parents[number] = parents[parents[number]];
@@ -285,7 +285,7 @@ impl Problem<'_> {
         Information { of_alpha, of_gamma, both }
     }
 
-    /// Standard errors of alpha and gamma: roots of the diagonal of the inverse information. Its part of alpha is diagonal, so
+    /// Standard errors of alpha and gamma: roots of the inverse information's diagonal. The block of alpha is diagonal, so
     /// only a matrix of contexts is inverted.
     fn errors(&self, point: &Point) -> (Vec<f64>, Vec<f64>) {
         let (alpha, gamma) = point.split_at(self.pairs);
@@ -323,7 +323,7 @@ impl Problem<'_> {
         (variances.iter().map(|variance| libm::sqrt(*variance)).collect(), gamma_errors)
     }
 
-    /// The covariance of gamma without the first context; `None` if the data do not determine it, or for too many contexts.
+    /// The covariance of gamma without the first context; `None` if undetermined or if there are too many contexts.
     pub(super) fn covariance(&self, information: &Information) -> Option<Vec<Vec<f64>>> {
         let Information { of_alpha, of_gamma, both } = information;
         let free = of_gamma.len().saturating_sub(1);
@@ -354,9 +354,9 @@ impl Problem<'_> {
         Some((0..free).map(column).collect())
     }
 
-    /// By context: whether the cells determine its examination relative to the first. They do for contexts with clicks to
+    /// For each context, whether the cells determine its examination relative to the first: for contexts with clicks to
     /// which pairs with clicks lead from the first, where each pair leads to all of its contexts (union-find). Elsewhere only
-    /// the prior tells examination from attractiveness.
+    /// the prior separates examination from attractiveness.
     fn determined(&self, contexts: usize) -> Vec<bool> {
         let mut parents: Vec<usize> = (0..contexts).collect();
         let mut has_clicks = vec![false; contexts];

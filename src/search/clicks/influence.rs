@@ -1,4 +1,4 @@
-//! Influence of the rows of a log on propensities by likelihood.
+//! Influence of log rows on propensities estimated by maximum likelihood.
 //!
 //! With l the log-likelihood of a row, and I the expected information of all rows, a row changes the estimate of gamma by
 //! about C (dl/dgamma - I_gamma,alpha I_alpha^-1 dl/dalpha), where C is the covariance of gamma. (The influence function of the
@@ -7,7 +7,7 @@
 use super::estimate::{no_click, solved};
 use super::{Cell, Shown};
 
-/// Strength of the prior of a pair, in rows: enough for a maximum. A stronger one draws pairs with few rows to the rate of the
+/// Strength of a pair's prior, in rows: enough for a maximum. A stronger prior draws pairs with few rows to the rate of the
 /// first position, and so lowers the propensities of the others.
 pub(super) const WEAK_PRIOR: f64 = 0.01;
 
@@ -22,7 +22,7 @@ pub struct Influence {
     alpha: Vec<f64>,
     /// Propensities by number; the first is 1.
     gamma: Vec<f64>,
-    /// By pair: the numbers of its positions, and I_gamma,alpha I_alpha^-1.
+    /// For each pair: the numbers of its positions, and I_gamma,alpha I_alpha^-1.
     of_pair: Vec<Vec<(u32, f64)>>,
     /// C, without the first position.
     covariance: Vec<Vec<f64>>,
@@ -70,7 +70,7 @@ impl Influence {
         }
     }
 
-    /// What rows with these slopes do to the propensities.
+    /// The change of the propensities due to rows with these slopes.
     pub fn change(&self, slopes: &[f64]) -> Vec<f64> {
         let product = |row: &Vec<f64>| row.iter().zip(&slopes[1..]).map(|(c, slope)| c * slope).sum();
         std::iter::once(0.0).chain(self.covariance.iter().map(product)).collect()

@@ -33,7 +33,7 @@ pub struct Judgment {
     is_lowest: bool,
 }
 
-/// The judgment of each pair: attractiveness by the weights of clicks, with the interval of that by clicks in the same unit.
+/// Each pair's judgment: attractiveness by click weights, with the interval by clicks in the same unit.
 pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
     let of = |((relevance, weighted), examined): ((&Estimate, &f64), &f64)| {
         let Estimate { value, error } = *relevance;
@@ -78,7 +78,7 @@ pub const DETERMINED: f64 = 0.5;
 pub enum Grading {
     /// The number of thresholds that are not above it.
     Thresholds(Vec<f64>),
-    /// The number of these quantiles of all pairs that it reaches. Equal values, such as those of documents without a click, do
+    /// The number of these quantiles of all pairs that it reaches. Equal values, such as documents without a click, do
     /// not reach a quantile that lies among them.
     Quantiles(Vec<f64>),
 }
@@ -97,7 +97,7 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
         Grading::Quantiles(quantiles) => {
             let mut sorted: Vec<f64> = judgments.iter().map(|judgment| judgment.attractiveness).collect();
             sort_ascending(&mut sorted);
-            // By quantile: the value that must be exceeded.
+            // The value that must be exceeded for each quantile.
             let last = sorted.len().saturating_sub(1) as f64;
             let below = |quantile: &f64| ((last * quantile).round() as usize).checked_sub(1);
             let bounds: Vec<f64> =
@@ -195,7 +195,7 @@ impl TakesImpressions for HeldOut<'_> {
 
 // Propensities: how much more often users examine a position than the first.
 //
-// By likelihood: the examination of the position-based model. Harvested: only documents that a log shows at two positions
+// Method "likelihood": examination in the position-based model. "Harvested": only documents shown at two positions
 // count, for each two positions with the same weight at both, n n' / (n + n') for n and n' rows (1 in the source).
 //
 // Source: Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias without intrusive interventions",
@@ -232,7 +232,7 @@ pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
 }
 
 /// Harvested propensities, from the same cells; with errors by a jackknife over groups of pairs. Positions
-/// whose documents stand nowhere else are left out.
+/// that share no document with another position are omitted.
 pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
     let all = fit_swaps(cells, |_| true);
     // 1. Estimates without each group.
@@ -257,8 +257,8 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
 
 /// The examination of each context, from the documents that stand at two positions.
 fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
-    // 1. By two positions: weights of documents, and weighted sums of their click rates at both. A document has the same weight
-    //    at both, so the choice of what stands where cancels; rates of few rows have small weights.
+    // 1. For two positions each: document weights, and weighted sums of click rates at both. A document has the same weight
+    //    at both, so the choice of documents cancels; rates from few rows have small weights.
     let (mut numbers, mut sums) = (Numbers::default(), Vec::new());
     for cells in cells.chunk_by(|a, b| a.pair == b.pair).filter(|cells| takes_part(cells[0].pair)) {
         for (index, a) in cells.iter().enumerate() {

@@ -6,7 +6,7 @@
 //! * alpha_i: attractiveness, the probability of a click on a document that is examined
 //! * gamma_r: examination, the probability that a user examines a document in this context
 //!
-//! A model of the table `models` decides what a context is.
+//! A model of the table `models` defines the context.
 
 mod cells;
 mod counts;

@@ -19,7 +19,7 @@ pub struct Shown {
 /// Largest position. Contexts of a model are numbers below its square.
 pub const MOST_POSITIONS: u32 = 1000;
 
-/// By row of an impression: its context; `None` if the model takes the row as not examined.
+/// The context of each row of an impression; `None` if the model treats the row as not examined.
 pub type Contexts = Vec<Option<u32>>;
 
 /// A click model. Its functions take the rows of one impression, in the order of positions.
@@ -45,7 +45,7 @@ pub struct ClickModel {
 /// All models, the simplest first.
 pub static CLICK_MODELS: [&ClickModel; 5] = [&CTR, &PBM, &CASCADE, &SDBN, &UBM];
 
-/// What the option `model` takes: the choice among all models, or one of them.
+/// Values of the option `model`: the choice among all models, or one of them.
 pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"];
 
 /// The model of a name.
@@ -59,7 +59,7 @@ pub fn find(name: &str) -> Result<&'static ClickModel> {
         .ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name)))
 }
 
-/// One context for the rows down to the last one that is examined; all are if there is none.
+/// One context for the rows down to the last examined one; for all rows without such a row.
 fn down_to(last: Option<usize>, rows: &[Shown]) -> Contexts {
     let last = last.unwrap_or(rows.len());
     (0..rows.len()).map(|index| (index <= last).then_some(0)).collect()

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! IPS has no bias if clicks follow the position-based model with these propensities, and no propensity is below clip.
-//! SNIPS is a ratio of two such means. Metrics that are no sums over documents, such as NDCG, have no such estimate.
+//! SNIPS is a ratio of two such means. Metrics that are not sums over documents, such as NDCG, are not supported.
 //!
 //! Impressions are the sample, in 256 groups by the hash of their id. The variance is estimated from the groups: each adds its
-//! part of the linearized estimate. If propensities are estimated from the log, this part includes how the group changes them
+//! part of the linearized estimate. If propensities are estimated from the log, this includes how the group changes them
 //! ([`super::Influence`]).
 //!
 //! Sources: Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 8;
@@ -121,7 +121,7 @@ impl ClickSums {
         self.totals(0).filter(|(_, clicks)| *clicks > 0.0)
     }
 
-    /// The sum of the weights of all clicks, and of their squares.
+    /// The sums of all click weights and of their squares.
     pub fn weight(&self, weights: &Weights) -> [f64; 2] {
         let of = |position: usize| weights.at(position).map_or(0.0, |[weight, _]| weight);
         self.clicks().fold([0.0; 2], |[sum, squares], (position, clicks)| {
@@ -137,7 +137,7 @@ impl ClickSums {
         let gain: f64 = self.totals(metric + 1).map(|(position, gain)| gain * of(position)).sum();
         let ips = (n > 0.0).then(|| gain / n);
         let snips = (total > 0.0).then(|| gain / total);
-        // By group: what the estimate adds to its mean, times the divisor. `per_click` is 0 for IPS.
+        // Each group's contribution to the estimate minus the mean, times the divisor. `per_click` is 0 for IPS.
         let error = |mean: f64, per_click: f64, divisor: f64| {
             let mut parts: Vec<f64> = self.impressions.iter().map(|count| -count * mean).collect();
             for (position, sums) in self.clicks.iter().enumerate() {

@@ -203,7 +203,7 @@ fn planned_impressions_give_the_stated_power() {
     let mut random = Random::new(9);
     for (probabilities, power) in [([0.2, 0.3, 0.1], 0.8), ([0.1, 0.13, 0.4], 0.9), ([0.05, 0.15, 0.0], 0.8)]
     {
-        // 1. The plan from a log with exactly these shares.
+        // 1. The plan from a log with exactly these fractions.
         let [wins_a, wins_b, ties] = probabilities.map(|p: f64| (1e4 * p).round() as u64);
         let tally = Tally { wins_a, wins_b, ties, no_click: 10_000 - wins_a - wins_b - ties };
         let difference = (wins_b - wins_a) as f64 / (wins_a + wins_b + ties) as f64;

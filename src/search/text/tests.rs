@@ -1,4 +1,4 @@
-//! Features against formulas over all places; queries against a table of meanings.
+//! Features against formulas over all positions; queries against a table of expected queries.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crate::search::text_query::NOTHING;
 /// No table.
 const ANY: Option<fn(&str) -> Result<Tokens>> = None;
 
-/// Rows of random tokens with the places of random terms: per row and column the tokens.
+/// Rows of random tokens with the positions of random terms: per row and column the tokens.
 struct Table {
     rows: Vec<Vec<Vec<u32>>>,
     terms: Vec<Vec<u32>>,
@@ -188,7 +188,7 @@ fn what_is_unknown_is_nan() {
     assert!((features[14] - (2f64.ln() + 1.2f64.ln())).abs() < 1e-12);
     statistics.features(&[Some(2), None], Found::Unknown, &mut features);
     assert_eq!(features.iter().filter(|value| !value.is_nan()).count(), 1);
-    // Places without lengths: only BM25 and the length are unknown.
+    // Positions without lengths: only BM25 and the length are unknown.
     statistics.features(
         &[None, None],
         Found::Places(&[Hit { column: 1, offset: 3, term: 0 }]),
@@ -263,7 +263,7 @@ fn words_are_strings_of_fts5() {
         ("a\u{2013}b\u{b7}c", Any, false, "\"a\u{2013}b\u{b7}c\" OR \"a\" OR \"b\" OR \"c\""),
         ("हिन्दी", Any, false, "\"हिन्दी\""),
         ("cafe\u{301}s", Any, false, "\"cafe\u{301}s\""),
-        // What a tokenizer may keep.
+        // Punctuation that a tokenizer may keep.
         ("☕,blau", Any, false, "\"☕,blau\" OR \"☕\" OR \"blau\""),
         ("Tasse ☕ + - …", All, false, "\"Tasse\" \"☕\" \"+\""),
     ] {

@@ -22,7 +22,7 @@ use crate::math::{difference, dot, moved};
 /// Position of the next plane between the best point and the minimum of the model.
 const CUT: f64 = 0.1;
 
-/// Accuracy of the minimum of the model, relative to the gap.
+/// Accuracy of the model's minimum, relative to the gap.
 pub(super) const MODEL_ACCURACY: f64 = 1e-3;
 
 /// Minimizes P for each lambda, first from w, then from the previous solution.
@@ -231,7 +231,7 @@ impl<O: Penalized> Method for Run<'_, O> {
     }
 }
 
-// Line search: the minimum of P between the best point and the minimum of the model.
+// Line search: the minimum of P between the best point and the model's minimizer.
 //
 // ```text
 // P(t) = R(t) + lambda |u + t v|^2, or R(t) + lambda |u + t v|_1,     t in 0..1;  u + t v = w - w0

@@ -22,7 +22,7 @@ use crate::math::{
     Factor, Lanes, Objective, Solution, Stop, StopRule, dot, gram, iterate, lanes, solve_path, sort_indices,
 };
 
-/// Accuracy of the minimum of the model, relative to the gap.
+/// Accuracy of the model's minimum, relative to the gap.
 const MODEL_ACCURACY: f64 = 0.5;
 /// Tolerance of the run before weights become 0, relative to the requested one.
 const BEFORE_ZEROS: f64 = 0.5;
@@ -144,7 +144,7 @@ const MOST_STEPS: usize = 60;
 const TO_CONSTRAINT: f64 = 0.95;
 /// Weight of all planes but the first at the start.
 const FIRST_WEIGHT: f64 = 0.01;
-/// A plane with less than this part of the mean weight is idle. Interior points have no weight of 0.
+/// A plane with less than this fraction of the mean weight is idle. Interior points have no weight of 0.
 const IDLE_WEIGHT: f64 = 1e-3;
 /// Number of idle minima after which a plane is dropped.
 const MOST_IDLE_ROUNDS: u32 = 50;

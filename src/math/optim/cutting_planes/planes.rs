@@ -24,7 +24,7 @@ pub struct Planes {
     idle: Vec<u32>,
     /// Q
     gram: Vec<Vec<f64>>,
-    /// F, in the order of the rows of the factor.
+    /// F, in the order of the factor's rows.
     active: Vec<usize>,
     factor: Factor,
     /// k, the largest diagonal entry of Q.
@@ -134,7 +134,7 @@ impl Planes {
     }
 
     /// Adds `step` to the weights of F, `most` times or until a weight is 0. Then planes without weight leave F.
-    /// True if no weight limited the step.
+    /// Returns whether no weight limited the step.
     fn move_weights(&mut self, step: &[f64], most: f64) -> bool {
         // 1. The longest step that keeps all weights positive, and the weight that limits it.
         let mut t = most;

@@ -4,7 +4,7 @@
 use super::users::Users;
 use crate::search::clicks::*;
 
-/// What was found about the pairs of some logs.
+/// Results for the pairs of some logs.
 #[derive(Default)]
 struct Findings {
     pairs: f64,
@@ -49,7 +49,7 @@ fn print(what: &str, found: &Findings) {
 #[test]
 fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
     let is_long = crate::is_long();
-    // Three standard errors of a share of .95 are .046 for 200 pairs, and .021 for 1,000.
+    // Three standard errors of a coverage of .95 are .046 for 200 pairs, and .021 for 1,000.
     let (seeds, allowed) = if is_long { (25, 0.93..=0.97) } else { (5, 0.90..=0.99) };
     let mut all = Findings::default();
     for model in CLICK_MODELS {

@@ -38,7 +38,7 @@ fn hidden(name: &str, fitted: &Fitted, rows: &[Shown], states: u32) -> (f64, u32
     (probability, clicks)
 }
 
-/// The probability of each outcome of a list.
+/// The probability of each possible outcome of a list.
 fn outcomes(name: &str, fitted: &Fitted, rows: &[Shown]) -> Vec<f64> {
     let mut sums = vec![0.0; 1 << rows.len()];
     for states in 0..1 << (3 * rows.len()) {

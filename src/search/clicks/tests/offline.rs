@@ -101,7 +101,7 @@ fn coverage(is_estimated: bool, impressions: usize) -> [f64; 2] {
     covered.map(|covered| covered / logs as f64)
 }
 
-/// The shares are .95, but for three standard errors.
+/// The coverage is .95, within three standard errors.
 fn assert_covered(shares: [f64; 2]) {
     let allowed = if crate::is_long() { 0.93..=0.97 } else { 0.912..=0.988 };
     for share in shares {

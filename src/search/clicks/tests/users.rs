@@ -12,7 +12,7 @@ pub(super) struct Users {
     pub docs: usize,
     /// Rows of a list.
     pub shown: usize,
-    /// How much the order of lists differs from that of attractiveness.
+    /// How much the order of lists differs from the order by attractiveness.
     pub noise: f64,
     pub random: Random,
     /// By pair.
@@ -26,7 +26,7 @@ impl Users {
         Self::of(seed, 4, 10)
     }
 
-    /// Users of these numbers of queries and of documents of each.
+    /// Users, with this many queries and documents per query.
     pub fn of(seed: u64, queries: usize, docs: usize) -> Self {
         let mut random = Random::new(seed);
         let mut between = |low: f64, high: f64| low + (high - low) * f64::midpoint(random.symmetric(), 1.0);

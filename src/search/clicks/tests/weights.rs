@@ -85,7 +85,7 @@ fn a_constant_factor_of_all_weights_changes_nothing() {
             judged(model.name, &rows.iter().map(scaled).collect::<Vec<_>>())
         };
         assert_eq!(scaled(1.0), scaled(0.25), "{}", model.name);
-        // Without different weights they are those of the model.
+        // Without different weights, the judgments are the model's.
         let clicks: Vec<LogRow> = rows
             .iter()
             .map(|row| LogRow { weight: f64::from(u8::from(row.weight > 0.0)), ..row.clone() })
